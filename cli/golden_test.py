@@ -37,6 +37,10 @@ CASES = {
     "gemm-single.csv": "gemm --n 5760 --cpus 4 --gpus 4 --policy FIVE --csv --precision s",
     "lu-beliefs.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --model regression"
                       " --model-error 0.5",
+    "lu-learned.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,w-rand --csv --model segmented"
+                      " --learn",
+    "lu-perturbed.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --reps 2"
+                        " --perturbation 0.1",
     "lu.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "qr.csv": "qr --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",

@@ -48,6 +48,8 @@ BAD = [
     ("+ --model-error 1", "--model-error"),
     ("+ --model-error -0.1", "--model-error"),
     ("+ --model-error nan", "--model-error"),
+    ("+ --perturbation 1", "--perturbation"),
+    ("+ --perturbation -0.1", "--perturbation"),
     ("+ --nope", "--nope"),
     ("+ --n", "--n"),
     ("+ --n 0", "--n takes a whole number"),

@@ -43,8 +43,13 @@ int duet__class_find(struct duet_codelet *codelet, const void *args, const struc
                      struct duet_message *message);
 double duet__class_seconds(const struct task_class *klass, unsigned arch);
 void duet__class_best(struct task_class *klass);
-void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds);
 void duet__classes_fini(struct duet_runtime *core);
+
+/* belief.c */
+double duet__belief(const struct task_class *klass, const struct duet__class *described,
+                    unsigned arch);
+uint64_t duet__belief_varied(struct duet_codelet *codelet, uint64_t footprint);
+void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds);
 
 /* accesses.c: bytes of the data, and of its replicas on a device */
 uint64_t duet__access_bytes(const struct access *accesses, unsigned count);

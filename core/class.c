@@ -19,10 +19,6 @@
 
 enum { CLASSES_MAX = 1024 }; /* of a kernel and grain; threads at once may make some more */
 
-static const double TOLD_S = 100e-6; /* of kernels, until a worker tells a model */
-static const double SAME_SHARE =
-    1.0 / 256; /* of short tasks, expectations that differ by less are one */
-
 struct key {
     double work;
     bool counts_flops;
@@ -61,7 +57,20 @@ static uint64_t mixed_costs(uint64_t hash, const struct duet__class *klass, bool
     return hash;
 }
 
-static struct key key_of(const struct duet_codelet *codelet, const void *args,
+/* What the codelet says of the arguments: the flops, and what else tells tasks apart. */
+static __attribute__((noinline)) double ask(struct duet_codelet *codelet, const void *args,
+                                            uint64_t *footprint)
+{
+    const struct duet__class asked = {.codelet = codelet, .args = args};
+    double flops = codelet->flops ? codelet->flops(args) : 0;
+    if (codelet->cost)
+        *footprint = mixed_costs(*footprint, &asked, false);
+    if (codelet->core->perturbation > 0)
+        *footprint = duet__belief_varied(codelet, *footprint);
+    return flops;
+}
+
+static struct key key_of(struct duet_codelet *codelet, const void *args,
                          const struct access *accesses, unsigned count)
 {
     struct key key = {.footprint = UINT64_C(0xcbf29ce484222325)};
@@ -73,10 +82,9 @@ static struct key key_of(const struct duet_codelet *codelet, const void *args,
     }
     double flops = 0;
     if (codelet->asked) {
-        const struct duet__class asked = {.codelet = codelet, .args = args};
-        flops = codelet->flops ? codelet->flops(args) : 0;
-        if (codelet->cost)
-            key.footprint = mixed_costs(key.footprint, &asked, false);
+        uint64_t footprint = key.footprint;
+        flops = ask(codelet, args, &footprint);
+        key.footprint = footprint;
     }
     key.counts_flops = flops > 0 && isfinite(flops);
     key.work = key.counts_flops ? flops : (double)key.bytes;
@@ -124,31 +132,6 @@ static struct task_class *find(const struct duet_codelet *codelet, double work, 
 
 /* ------------------------------------------------------------------------------------------- */
 /* Who can run it, and how long that takes                                                      */
-
-/* Seconds that can be added up: what takes more than some days, or is no number, is not known. */
-static double believable(double seconds)
-{
-    return seconds > 0 && seconds < 1e6 ? seconds : 0;
-}
-
-/*
- * What is believed before any of the class has been measured: the word of the model, if a
- * calibration has told it of the kernel or the codelet says nothing; else the codelet's own. What
- * was measured of other executions is about them.
- */
-static double predict(const struct task_class *klass, const struct duet__class *described,
-                      unsigned arch)
-{
-    struct duet_codelet *codelet = klass->codelet;
-    double cost = believable(duet__class_cost(described, arch)), seconds = 0;
-    if (!(cost > 0) || codelet->primed >> arch & 1) {
-        spin_lock(&codelet->model_lock);
-        seconds = believable(
-            codelet->core->model->predict(codelet->models[arch], klass->work, klass->footprint));
-        spin_unlock(&codelet->model_lock);
-    }
-    return (seconds > 0 ? seconds : cost) * codelet->belief_factor[arch];
-}
 
 /* Which kinds of workers can run it, out of the architectures that have code and times. */
 static void choose_kinds(const struct duet_runtime *core, struct task_class *klass,
@@ -244,7 +227,7 @@ static struct task_class *class_new(const struct task_class *like,
     klass->mean = (_Atomic(double) *)(void *)(memory + head + own + times);
     for (unsigned a = 0; a < core->machine.arch_count; a++)
         if (klass->codelet->archs >> a & 1)
-            atomic_init(&klass->expected[a], predict(klass, described, a));
+            atomic_init(&klass->expected[a], duet__belief(klass, described, a));
     know(klass, described);
     duet__class_best(klass);
     return klass;
@@ -402,56 +385,6 @@ HOT int duet__class_find(struct duet_codelet *codelet, const void *args,
         return find_or_make(codelet, args, &key, duet__slab_bytes(accesses, count), out, message);
     *out = klass;
     return DUET_OK;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* What models are told                                                                         */
-
-/*
- * Feeds the model with measured executions and refreshes the class's expectation. false: they are
- * short, and another worker is at the model.
- */
-static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, uint64_t samples)
-{
-    struct duet_codelet *codelet = klass->codelet;
-    const struct duet_model *model = codelet->core->model;
-    if (mean_s >= TOLD_S)
-        spin_lock(&codelet->model_lock);
-    else if (!spin_try_lock(&codelet->model_lock))
-        return false;
-    (void)model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
-    double expected =
-        believable(model->predict(codelet->models[arch], klass->work, klass->footprint)) *
-        codelet->belief_factor[arch];
-    double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
-    /* what others read for each of many short tasks changes only where it matters */
-    double slack = mean_s < TOLD_S ? SAME_SHARE * old : 0;
-    if (expected > 0 && fabs(expected - old) > slack)
-        atomic_store_explicit(&klass->expected[arch], expected, memory_order_relaxed);
-    spin_unlock(&codelet->model_lock);
-    return true;
-}
-
-/*
- * A measured execution for the model. A worker keeps the sums of a class to itself, and tells them
- * when they are of one, two, four and so on executions, or of TOLD_S: telling the model costs a
- * good part of a microsecond when several workers do it. It waits for those only with a kernel that
- * is long.
- */
-HOT void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds)
-{
-    enum { BUNDLE = 64 };
-    struct executions *own = &klass->executions[worker->index];
-    own->seconds += seconds;
-    /* a step towards each: half of them lie on either side in the end */
-    own->usual_s =
-        own->usual_s > 0 ? own->usual_s * (seconds > own->usual_s ? 1.1 : 1 / 1.1) : seconds;
-    bool enough = ++own->samples >= own->enough || own->seconds >= TOLD_S;
-    if (!enough || !tell_model(klass, worker->arch, own->seconds / own->samples, own->samples))
-        return;
-    own->enough = own->samples < BUNDLE ? 2 * own->samples : BUNDLE;
-    own->seconds = 0;
-    own->samples = 0;
 }
 
 void duet__classes_fini(struct duet_runtime *core)

@@ -52,7 +52,7 @@ static int add_primes(struct duet_runtime *core, struct duet_codelet *codelet)
         if (strcmp(p->kernel, codelet->name) != 0)
             continue;
         int error = core->model->add(codelet->models[p->arch], p->work, 0, p->mean_s, p->samples);
-        if (error)
+        if (error < 0)
             return error;
         codelet->primed |= UINT64_C(1) << p->arch;
     }
@@ -89,7 +89,7 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     codelet->core = core;
     codelet->flops = desc->flops;
     codelet->cost = desc->cost;
-    codelet->asked = desc->flops || desc->cost;
+    codelet->asked = desc->flops || desc->cost || core->perturbation > 0;
     memcpy(codelet->name, desc->name, strlen(desc->name) + 1);
     codelet->run = calloc(archs, sizeof *codelet->run);
     codelet->models = calloc(archs, sizeof *codelet->models);

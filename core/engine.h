@@ -201,7 +201,7 @@ struct duet__core_config {
     bool keep_going, hold, nearest_source; /* as in struct duet_config */
     enum duet__priorities priorities;
     bool record, record_accesses;
-    double model_error;
+    double model_error, perturbation;
     const struct duet__engine_ops *ops;
     void *engine;
 };

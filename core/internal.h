@@ -189,7 +189,7 @@ struct duet_codelet {
     char name[DUET_NAME_MAX];
     double (*flops)(const void *args);
     double (*cost)(const void *args, const char *arch);
-    bool asked;          /* one of these is there */
+    bool asked;          /* one of these is there, or tasks that are alike are told apart */
     uint64_t archs;      /* architectures with an implementation */
     duet_kernel_fn *run; /* by architecture */
     duet_kernel_fn emulation;
@@ -203,6 +203,7 @@ struct duet_codelet {
     _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size found last */
     _Atomic(struct task_class *) alone;     /* of tasks without data, where all of them are alike */
     _Atomic(unsigned) class_counts[GRAINS]; /* written under the registry lock */
+    _Atomic(unsigned) varied;               /* tasks submitted with perturbed expectations */
     _Alignas(LINE) struct spin model_lock;
 };
 
@@ -458,7 +459,7 @@ struct duet_runtime {
     /* where tasks and acquisitions go that were made: ops->submitted, or held.c before that */
     void (*enter)(void *enter_for, struct duet_task *task);
     void *enter_for;
-    double model_error;
+    double model_error, perturbation;
     uint64_t seed;
     size_t window;
     unsigned accelerators; /* memory nodes of devices */

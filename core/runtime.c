@@ -172,6 +172,7 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     core->priorities = config->priorities;
     core->priority_bits = config->priorities == DUET__WORKLOAD ? -1 : 0;
     core->model_error = config->model_error;
+    core->perturbation = config->perturbation;
     core->submit_rng = duet_random_stream(config->seed, 0);
     atomic_init(&core->first_submit_s, INFINITY);
     core->node_words = (core->machine.node_count + 63) / 64;
@@ -200,6 +201,9 @@ int duet__core_new(struct duet_runtime **out, const struct duet__core_config *co
     if (!(config->model_error >= 0 && config->model_error < 1))
         return duet_fail(message, DUET_EINVAL, "a model error of %g: it must be in [0, 1)",
                          config->model_error);
+    if (!(config->perturbation >= 0 && config->perturbation < 1))
+        return duet_fail(message, DUET_EINVAL, "a perturbation of %g: it must be in [0, 1)",
+                         config->perturbation);
     struct duet_runtime *core = zeroed(sizeof *core);
     if (!core)
         return DUET_ENOMEM;

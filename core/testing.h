@@ -322,8 +322,8 @@ static inline struct duet_codelet *testing_codelet(struct duet_runtime *core, co
 }
 
 /* A core on the passive engine. `t` stays where it is until testing_fini. */
-static inline void testing_init_policy(struct testing *t, const struct testing_machine *make,
-                                       const struct duet_policy *policy, uint64_t seed)
+static inline void testing_init_core(struct testing *t, const struct testing_machine *make,
+                                     struct duet__core_config config)
 {
     struct duet_machine machine;
     struct duet_message message = {""};
@@ -332,14 +332,10 @@ static inline void testing_init_policy(struct testing *t, const struct testing_m
     t->workers = machine.worker_count;
     t->cpus = make->cpus;
     TESTING_MUST(t->workers <= TESTING_WORKERS);
-    struct duet__core_config config = {.machine = &machine,
-                                       .policy = policy,
-                                       .model = duet_model_at(0),
-                                       .seed = seed,
-                                       .record = true,
-                                       .record_accesses = true,
-                                       .ops = &testing_ops,
-                                       .engine = t};
+    config.machine = &machine;
+    config.record = config.record_accesses = true;
+    config.ops = &testing_ops;
+    config.engine = t;
     TESTING_MUST(!duet__core_new(&t->core, &config, &message));
     duet_machine_fini(&machine);
     if (make->cpus && make->gpus)
@@ -350,6 +346,16 @@ static inline void testing_init_policy(struct testing *t, const struct testing_m
         t->gpu = testing_codelet(t->core, "for_gpus", false, true);
     if (!t->any)
         t->any = make->cpus ? t->cpu : t->gpu;
+}
+
+/* The same with a policy, and all else as usual. */
+static inline void testing_init_policy(struct testing *t, const struct testing_machine *make,
+                                       const struct duet_policy *policy, uint64_t seed)
+{
+    testing_init_core(t, make,
+                      (struct duet__core_config){.policy = policy,
+                                                 .model = duet_model_at(0),
+                                                 .seed = seed});
 }
 
 /* The same with a built-in policy. */

@@ -33,6 +33,7 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .record = config->record || config->trace,
         .record_accesses = config->record_accesses,
         .model_error = config->model_error,
+        .perturbation = config->perturbation,
     };
     int error = duet__priorities_read(config->priorities, &core->priorities, message);
     if (!error)
@@ -76,7 +77,7 @@ int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *c
         return error;
     }
     duet__remember(*out, config, times);
-    error = times ? prime(*out, &times->calibration, scale) : DUET_OK;
+    error = times && !config->learn ? prime(*out, &times->calibration, scale) : DUET_OK;
     if (error) {
         duet__core_free(*out);
         *out = NULL;

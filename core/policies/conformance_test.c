@@ -512,6 +512,9 @@ static void test_init_fails(void)
     config.model_error = 1;
     g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
     config.model_error = 0;
+    config.perturbation = 1;
+    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+    config.perturbation = 0;
     machine.nodes[1].capacity_bytes = 0;
     g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
     duet_machine_fini(&machine);

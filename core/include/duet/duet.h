@@ -107,10 +107,15 @@ struct duet_config {
                          more or less, and nothing else; with noise they are anyway */
     bool extrapolate; /* allow simulated kernel sizes beyond the measured ones */
     bool no_costs;    /* the simulated runtime's own operations cost nothing */
-    const char *costs;  /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
-    double model_error; /* relative error put on purpose into what the scheduler believes of kernel
-                           times: each kernel and architecture by a factor drawn from
-                           [1-e, 1+e]; 0: none */
+    const char *costs;   /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
+    double model_error;  /* relative error put on purpose into what the scheduler believes of kernel
+                            times: each kernel and architecture by a factor drawn from
+                            [1-e, 1+e]; 0: none */
+    double perturbation; /* the same as StarPU's authors did (CCPE 2011): the logarithm of each
+                            prediction, in microseconds, times a factor drawn from [1-h, 1+h], 32
+                            for tasks that are alike; 0: none */
+    bool learn;          /* performance models know nothing at first, but what kernels' `cost` says:
+                            calibrations are for the simulated machine only */
     /*
      * Causes that the simulated machine is to be without, to see their share: a list of "caches",
      * "bandwidth", "neighbours", "cores" (see docs/models.md), "wake-ups" (of workers that sleep,
@@ -135,8 +140,8 @@ void duet_config_init(struct duet_config *config);
  * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_DEVICES, DUET_SCALE,
  * DUET_LOSE, DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS,
  * DUET_GPU_MEMORY, DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or
- * a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY, DUET_MODEL, DUET_SEED,
- * DUET_WINDOW, DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE,
+ * a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY, DUET_MODEL, DUET_LEARN,
+ * DUET_SEED, DUET_WINDOW, DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE,
  * DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_REPORT.
  * DUET_EINVAL with a message that names the variable; config may then be partly changed. The
  * strings belong to the environment.

@@ -29,7 +29,10 @@ struct duet_model {
     const char *description; /* one line */
     size_t state_size;       /* bytes for one kernel on one architecture, zeroed at the start */
 
-    /* `samples` executions took `mean_s` each on average. 0, or DUET_ENOMEM (measurement lost). */
+    /*
+     * `samples` executions took `mean_s` each on average. 0; 1: what it predicts of other work has
+     * changed, too, so that it is asked again for all of it; DUET_ENOMEM: the measurement is lost.
+     */
     int (*add)(void *state, double work, uint64_t footprint, double mean_s, uint64_t samples);
 
     /* Expected seconds of one execution; 0 if the model cannot tell. */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What is believed that executions of a class take, by architecture: the performance model's word,
+ * with the errors that are put into it on purpose. Models are asked when a class is made and when
+ * one of its executions was measured; policies read what came of it.
+ */
+#include <math.h>
+
+#include "core/internal.h"
+
+static const double TOLD_S = 100e-6; /* of kernels, until a worker tells a model */
+static const double SAME_SHARE =
+    1.0 / 256; /* of short tasks, expectations that differ by less are one */
+
+/* Seconds that can be added up: what takes more than some days, or is no number, is not known. */
+static double believable(double seconds)
+{
+    return seconds > 0 && seconds < 1e6 ? seconds : 0;
+}
+
+/*
+ * A footprint for one of 32 kinds of tasks that are alike but for errors put into what is believed
+ * of them: so predictions have errors of their own, and the tasks of a program many.
+ */
+uint64_t duet__belief_varied(struct duet_codelet *codelet, uint64_t footprint)
+{
+    enum { KINDS = 32 };
+    uint64_t mix =
+        footprint + atomic_fetch_add_explicit(&codelet->varied, 1, memory_order_relaxed) % KINDS;
+    return duet_random_next(&mix);
+}
+
+/*
+ * With the errors that were asked for: a factor of the kernel's, and StarPU's perturbation
+ * (Augonnet et al., CCPE 2011): the logarithm, of microseconds, times a factor of the class's.
+ */
+static double with_errors(const struct task_class *klass, unsigned arch, double seconds)
+{
+    const struct duet_codelet *codelet = klass->codelet;
+    seconds *= codelet->belief_factor[arch];
+    if (!(codelet->core->perturbation > 0) || !(seconds > 0))
+        return seconds;
+    uint64_t stream =
+        duet_random_stream(codelet->core->seed, klass->footprint + codelet->index * 64 + arch);
+    double unit = 2 * duet_random_unit(&stream) - 1;
+    return 1e-6 * pow(1e6 * seconds, 1 + codelet->core->perturbation * unit);
+}
+
+/*
+ * What is believed before any of the class has been measured: the word of the model, if a
+ * calibration has told it of the kernel or the codelet says nothing; else the codelet's own. What
+ * was measured of other executions is about them.
+ */
+double duet__belief(const struct task_class *klass, const struct duet__class *described,
+                    unsigned arch)
+{
+    struct duet_codelet *codelet = klass->codelet;
+    double cost = believable(duet__class_cost(described, arch)), seconds = 0;
+    if (!(cost > 0) || codelet->primed >> arch & 1) {
+        spin_lock(&codelet->model_lock);
+        seconds = believable(
+            codelet->core->model->predict(codelet->models[arch], klass->work, klass->footprint));
+        spin_unlock(&codelet->model_lock);
+    }
+    return with_errors(klass, arch, seconds > 0 ? seconds : cost);
+}
+
+/* Asks the model, whose lock is held, and keeps what differs by more than `slack`. */
+static void ask(struct task_class *klass, unsigned arch, double slack)
+{
+    struct duet_codelet *codelet = klass->codelet;
+    double expected =
+        with_errors(klass, arch,
+                    believable(codelet->core->model->predict(codelet->models[arch], klass->work,
+                                                             klass->footprint)));
+    double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
+    if (expected > 0 && fabs(expected - old) > slack)
+        atomic_store_explicit(&klass->expected[arch], expected, memory_order_relaxed);
+}
+
+/* The model has changed its mind on all sizes. What codelets say of their own tasks stays. */
+static void ask_for_all(struct duet_codelet *codelet, unsigned arch)
+{
+    struct duet_runtime *core = codelet->core;
+    if (codelet->cost && !(codelet->primed >> arch & 1))
+        return;
+    spin_lock(&core->registry_lock);
+    spin_lock(&codelet->model_lock);
+    for (size_t i = 0; i < core->class_count; i++)
+        if (core->classes[i]->codelet == codelet)
+            ask(core->classes[i], arch, 0);
+    spin_unlock(&codelet->model_lock);
+    spin_unlock(&core->registry_lock);
+}
+
+/*
+ * Feeds the model with measured executions and refreshes the class's expectation. false: they are
+ * short, and another worker is at the model.
+ */
+static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, uint64_t samples)
+{
+    struct duet_codelet *codelet = klass->codelet;
+    const struct duet_model *model = codelet->core->model;
+    if (mean_s >= TOLD_S)
+        spin_lock(&codelet->model_lock);
+    else if (!spin_try_lock(&codelet->model_lock))
+        return false;
+    int news = model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
+    /* what others read for each of many short tasks changes only where it matters */
+    double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
+    ask(klass, arch, mean_s < TOLD_S ? SAME_SHARE * old : 0);
+    spin_unlock(&codelet->model_lock);
+    if (news > 0)
+        ask_for_all(codelet, arch);
+    return true;
+}
+
+/*
+ * A measured execution for the model. A worker keeps the sums of a class to itself, and tells them
+ * when they are of one, two, four and so on executions, or of TOLD_S: telling the model costs a
+ * good part of a microsecond when several workers do it. It waits for those only with a kernel that
+ * is long.
+ */
+HOT void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds)
+{
+    enum { BUNDLE = 64 };
+    struct executions *own = &klass->executions[worker->index];
+    own->seconds += seconds;
+    /* a step towards each: half of them lie on either side in the end */
+    own->usual_s =
+        own->usual_s > 0 ? own->usual_s * (seconds > own->usual_s ? 1.1 : 1 / 1.1) : seconds;
+    bool enough = ++own->samples >= own->enough || own->seconds >= TOLD_S;
+    if (!enough || !tell_model(klass, worker->arch, own->seconds / own->samples, own->samples))
+        return;
+    own->enough = own->samples < BUNDLE ? 2 * own->samples : BUNDLE;
+    own->seconds = 0;
+    own->samples = 0;
+}

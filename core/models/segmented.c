@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * segmented: time over work by segments, each with a power law t = a * work^b of its own, for
+ * kernels that behave otherwise from some size on: caches, launches, algorithms. Break points are
+ * found while the program runs, and the forecast is made anew after a miss (the model of UnMP's
+ * scheduler, HeteroPar 2012).
+ *
+ * Our choice, where that says no more: executions are gathered in at most SIZES intervals of work,
+ * of which the nearest two are joined where there would be more. A forecast is the least squares on
+ * their logarithmic means; a segment with an interval that it misses is cut at the interval that
+ * leaves the least squares, which belongs to both sides, until none is missed. It then stays until
+ * an interval's mean is missed: by more than MISS, and by more than twice its standard error.
+ */
+#include <math.h>
+#include <string.h>
+
+#include <duet/model.h>
+
+enum { SIZES = 32 };
+
+static const double MISS = 0.02;   /* of the logarithm: about 2 % */
+static const double UNKNOWN = 0.2; /* as if each interval had one more execution so far off */
+static const double ENOUGH = 10;   /* executions from which on more hardly weigh more */
+static const double SAME = 1e-9;   /* of the logarithm of works that are one */
+
+/* Executions whose works lie in an interval: x = log work, y = log time. */
+struct size {
+    double low, high;
+    double x, y;    /* means */
+    double squares; /* of the differences from y, summed */
+    double count;
+};
+
+/* A straight line in logarithms, for what is not above `until`. */
+struct segment {
+    double until, x, y, slope;
+};
+
+struct state {
+    struct size sizes[SIZES + 1]; /* ascending; one more while two are being joined */
+    struct segment segments[SIZES];
+    unsigned size_count, segment_count;
+};
+
+/* Tasks without data have no work: as if it were 1. */
+static double log_work(double work)
+{
+    return work > 0 ? log(work) : 0;
+}
+
+static double at(const struct segment *segment, double x)
+{
+    return segment->y + segment->slope * (x - segment->x);
+}
+
+static double forecast(const struct state *state, double x)
+{
+    const struct segment *segment = state->segments;
+    while (segment < &state->segments[state->segment_count - 1] && x > segment->until)
+        segment++;
+    return at(segment, x);
+}
+
+static bool misses(const struct size *size, double y)
+{
+    double variance = (size->squares + UNKNOWN * UNKNOWN) / size->count;
+    return fabs(size->y - y) > fmax(MISS, 2 * sqrt(variance / size->count));
+}
+
+/* The line through sizes first to last, and the weighted squares of what it leaves. */
+static double fit(const struct size *sizes, unsigned first, unsigned last, struct segment *out)
+{
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0, left = 0;
+    for (unsigned i = first; i <= last; i++) {
+        double weight = sizes[i].count / (sizes[i].count + ENOUGH);
+        n += weight;
+        x += weight * sizes[i].x;
+        y += weight * sizes[i].y;
+    }
+    *out = (struct segment){.until = sizes[last].x, .x = x / n, .y = y / n};
+    for (unsigned i = first; i <= last; i++) {
+        double weight = sizes[i].count / (sizes[i].count + ENOUGH), dx = sizes[i].x - out->x;
+        xx += weight * dx * dx;
+        xy += weight * dx * (sizes[i].y - out->y);
+    }
+    out->slope = first < last ? xy / xx : 1; /* one size only: time in proportion to work */
+    for (unsigned i = first; i <= last; i++) {
+        double miss = sizes[i].y - at(out, sizes[i].x);
+        left += sizes[i].count / (sizes[i].count + ENOUGH) * miss * miss;
+    }
+    return left;
+}
+
+/* The size at which sizes first to last, more than two, are best cut. */
+static unsigned best_cut(const struct size *sizes, unsigned first, unsigned last)
+{
+    struct segment unused;
+    double least = INFINITY;
+    unsigned best = first + 1;
+    for (unsigned cut = first + 1; cut < last; cut++) {
+        double left = fit(sizes, first, cut, &unused) + fit(sizes, cut, last, &unused);
+        if (left < least) {
+            least = left;
+            best = cut;
+        }
+    }
+    return best;
+}
+
+/* Makes the forecast anew. */
+static void fit_all(struct state *state)
+{
+    unsigned ends[SIZES], open = 1, first = 0; /* ends of segments to the right, the nearest last */
+    ends[0] = state->size_count - 1;
+    state->segment_count = 0;
+    while (open) {
+        unsigned last = ends[open - 1];
+        struct segment *segment = &state->segments[state->segment_count];
+        bool good = true;
+        (void)fit(state->sizes, first, last, segment);
+        for (unsigned i = first; i <= last && good; i++)
+            good = !misses(&state->sizes[i], at(segment, state->sizes[i].x));
+        if (!good && last - first > 1) {
+            ends[open++] = best_cut(state->sizes, first, last);
+            continue;
+        }
+        state->segment_count++;
+        first = last;
+        open--;
+    }
+}
+
+/* Takes more executions into an interval. */
+static void gather(struct size *size, const struct size *more)
+{
+    double count = size->count + more->count, dy = more->y - size->y;
+    size->squares += more->squares + dy * dy * size->count * more->count / count;
+    size->x += (more->x - size->x) * more->count / count;
+    size->y += dy * more->count / count;
+    size->low = fmin(size->low, more->low);
+    size->high = fmax(size->high, more->high);
+    size->count = count;
+}
+
+static void take_out(struct state *state, unsigned index)
+{
+    state->size_count--;
+    memmove(&state->sizes[index], &state->sizes[index + 1],
+            (state->size_count - index) * sizeof state->sizes[0]);
+}
+
+/* Joins the two neighbours that are nearest to each other. The one that they are then. */
+static unsigned join_nearest(struct state *state)
+{
+    unsigned nearest = 0;
+    for (unsigned i = 1; i + 1 < state->size_count; i++)
+        if (state->sizes[i + 1].x - state->sizes[i].x <
+            state->sizes[nearest + 1].x - state->sizes[nearest].x)
+            nearest = i;
+    gather(&state->sizes[nearest], &state->sizes[nearest + 1]);
+    take_out(state, nearest + 1);
+    return nearest;
+}
+
+/* The interval that the executions belong to. true: it is not one that was there, as it is now. */
+static bool enter(struct state *state, const struct size *more, unsigned *out)
+{
+    unsigned i = 0;
+    while (i < state->size_count && state->sizes[i].high < more->x - SAME)
+        i++;
+    *out = i;
+    if (i < state->size_count && state->sizes[i].low <= more->x + SAME) {
+        gather(&state->sizes[i], more);
+        return false;
+    }
+    memmove(&state->sizes[i + 1], &state->sizes[i],
+            (state->size_count - i) * sizeof state->sizes[0]);
+    state->sizes[i] = *more;
+    if (++state->size_count <= SIZES)
+        return false;
+    *out = join_nearest(state);
+    return true;
+}
+
+static int add(void *self, double work, uint64_t footprint, double mean_s, uint64_t samples)
+{
+    struct state *state = self;
+    double x = log_work(work), y = log(mean_s);
+    if (!isfinite(y) || !samples) /* a time of 0 */
+        return DUET_OK;
+    const struct size more = {.low = x, .high = x, .x = x, .y = y, .count = (double)samples};
+    unsigned i;
+    bool joined = enter(state, &more, &i);
+    if (state->segment_count && !misses(&state->sizes[i], forecast(state, state->sizes[i].x)) &&
+        !joined)
+        return DUET_OK;
+    fit_all(state);
+    return 1;
+}
+
+static double predict(const void *self, double work, uint64_t footprint)
+{
+    const struct state *state = self;
+    return state->segment_count ? exp(forecast(state, log_work(work))) : 0;
+}
+
+static void fini(void *self)
+{
+    memset(self, 0, sizeof(struct state));
+}
+
+const struct duet_model duet__model_segmented = {
+    .name = "segmented",
+    .description = "power laws over segments of sizes, whose ends are found on the way",
+    .state_size = sizeof(struct state),
+    .add = add,
+    .predict = predict,
+    .fini = fini,
+};

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the segmented model: break points by hand and at random, and what is learned late. */
+#include <math.h>
+#include <stdlib.h>
+
+#include <glib.h>
+
+#include <duet/model.h>
+#include <duet/random.h>
+
+enum { PIECES_MAX = 5, EXECUTIONS = 20000 };
+
+static const double LEAST = 1e3, MOST = 1e12; /* work */
+
+static const struct duet_model *model;
+static void *state;
+
+static void setup(void)
+{
+    model = duet_model_find("segmented");
+    g_assert_nonnull(model);
+    state = calloc(1, model->state_size);
+    g_assert_nonnull(state);
+}
+
+static void finish(void)
+{
+    model->fini(state);
+    g_assert_cmpfloat(model->predict(state, 10, 0), ==, 0);
+    free(state);
+}
+
+static int add(double work, double mean_s, uint64_t samples)
+{
+    int news = model->add(state, work, 3, mean_s, samples);
+    g_assert_cmpint(news, >=, 0);
+    return news;
+}
+
+static void expect(double work, double seconds, double tolerance)
+{
+    double got = model->predict(state, work, 9);
+    if (!(fabs(got - seconds) <= tolerance * seconds))
+        g_error("work %g: %.12g, not %.12g", work, got, seconds);
+}
+
+static void test_one_power_law(void)
+{
+    setup();
+    expect(10, 0, 0);
+    for (unsigned work = 2; work < 1000; work *= 2)
+        add(work, 3e-9 * pow(work, 1.2), 100);
+    for (unsigned work = 1; work < 100000; work *= 7)
+        expect(work, 3e-9 * pow(work, 1.2), 1e-9);
+    finish();
+}
+
+/* Time does not depend on work up to 1000, and is in proportion above: overhead, then work. */
+static void test_break(void)
+{
+    setup();
+    for (double work = 1; work <= 1e6; work *= 10)
+        add(work, work < 1000 ? 1e-6 : 1e-9 * work, 1000);
+    for (double work = 0.1; work < 1e8; work *= 3)
+        expect(work, work < 1000 ? 1e-6 : 1e-9 * work, 1e-9);
+    finish();
+}
+
+/* Three sizes, as calibrations often have: through each of them. */
+static void test_three_sizes(void)
+{
+    setup();
+    add(1, 1e-3, 100);
+    add(10, 5e-3, 100);
+    add(100, 7e-2, 100);
+    expect(1, 1e-3, 1e-9);
+    expect(10, 5e-3, 1e-9);
+    expect(100, 7e-2, 1e-9);
+    expect(1000, 0.98, 1e-9);
+    finish();
+}
+
+static void test_one_size(void)
+{
+    setup();
+    g_assert_cmpint(add(1e9, 2, 5), ==, 1);
+    g_assert_cmpint(add(1e9, 2, 5), ==, 0);
+    expect(1e9, 2, 1e-9);
+    expect(3e9, 6, 1e-9);
+    finish();
+}
+
+/* Tasks without data, times of 0, sizes far away. */
+static void test_no_work(void)
+{
+    setup();
+    add(0, 0, 1);
+    expect(0, 0, 0);
+    add(0, 3, 2);
+    expect(0, 3, 1e-9);
+    add(10, 3, 2);
+    expect(0, 3, 1e-9);
+    expect(1e300, 3, 1e-9);
+    finish();
+}
+
+/* What keeps to the forecast leaves it; what misses it by more than can be chance does not. */
+static void test_miss(void)
+{
+    setup();
+    for (double work = 1; work <= 1e4; work *= 10)
+        add(work, 1e-3 * work, 100);
+    g_assert_cmpint(add(50, 1e-3 * 50 * 1.01, 50), ==, 0);
+    g_assert_cmpint(add(3000, 1e-3 * 3000 * 1.15, 1), ==, 0); /* one execution: perhaps by chance */
+    expect(3000, 3, 1e-9);
+    g_assert_cmpint(add(3000, 1e-3 * 3000 * 1.15, 99), ==, 1); /* a hundred: not */
+    expect(3000, 3.45, 0.01);
+    expect(5, 5e-3, 0.02);
+    finish();
+}
+
+/* A machine that becomes twice as slow is believed to be, in the end. */
+static void test_drift(void)
+{
+    setup();
+    uint64_t rng = duet_random_stream(1, 1);
+    for (unsigned i = 0; i < 1000; i++)
+        add(1 + duet_random_below(&rng, 1000), 1, 1);
+    expect(500, 1, 0.02);
+    for (unsigned i = 0; i < 100000; i++)
+        add(1 + duet_random_below(&rng, 1000), 2, 1);
+    expect(500, 2, 0.03);
+    finish();
+}
+
+/* A random curve: continuous, of power laws between random works. */
+struct curve {
+    unsigned pieces;
+    double ends[PIECES_MAX], slopes[PIECES_MAX]; /* logarithms of the works at which they end */
+};
+
+static struct curve draw(uint64_t *rng)
+{
+    struct curve curve = {.pieces = 1 + duet_random_below(rng, PIECES_MAX)};
+    for (unsigned i = 0; i < curve.pieces; i++) {
+        curve.ends[i] =
+            log(LEAST) + (i + 0.3 + 0.4 * duet_random_unit(rng)) * log(MOST / LEAST) / curve.pieces;
+        curve.slopes[i] = 1.5 * duet_random_unit(rng);
+    }
+    curve.ends[curve.pieces - 1] = INFINITY;
+    return curve;
+}
+
+static double on(const struct curve *curve, double work)
+{
+    double x = log(work), y = log(1e-5), begin = log(LEAST);
+    for (unsigned i = 0; i < curve->pieces && x > begin; i++) {
+        y += curve->slopes[i] * (fmin(x, curve->ends[i]) - begin);
+        begin = curve->ends[i];
+    }
+    return exp(y);
+}
+
+static double draw_work(uint64_t *rng)
+{
+    return LEAST * pow(MOST / LEAST, duet_random_unit(rng));
+}
+
+/* Learned in any order, with noise, from executions of which hardly two are of one size. */
+static void test_random(void)
+{
+    for (unsigned seed = 1; seed <= 50; seed++) {
+        uint64_t rng = duet_random_stream(seed, 7);
+        struct curve curve = draw(&rng);
+        unsigned news = 0;
+        setup();
+        for (unsigned i = 0; i < EXECUTIONS; i++) {
+            double work = draw_work(&rng), noise = 0.9 + 0.2 * duet_random_unit(&rng);
+            news += (unsigned)add(work, noise * on(&curve, work), 1);
+        }
+        for (unsigned i = 0; i < 1000; i++) {
+            double work = draw_work(&rng);
+            expect(work, on(&curve, work), 0.25);
+        }
+        g_assert_cmpuint(news, <, EXECUTIONS / 10);
+        finish();
+    }
+}
+
+/* A few sizes, with whatever numbers of executions: through each of them, in whatever order. */
+static void test_random_sizes(void)
+{
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        uint64_t rng = duet_random_stream(seed, 8);
+        struct curve curve = draw(&rng);
+        double works[20];
+        unsigned count = 1 + duet_random_below(&rng, 20);
+        setup();
+        for (unsigned i = 0; i < count; i++) {
+            works[i] = floor(draw_work(&rng));
+            add(works[i], on(&curve, works[i]), 200 + duet_random_below(&rng, 100000));
+        }
+        for (unsigned i = 0; i < count; i++)
+            expect(works[i], on(&curve, works[i]), 0.03);
+        finish();
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/segmented/one_power_law", test_one_power_law);
+    g_test_add_func("/segmented/break", test_break);
+    g_test_add_func("/segmented/three_sizes", test_three_sizes);
+    g_test_add_func("/segmented/one_size", test_one_size);
+    g_test_add_func("/segmented/no_work", test_no_work);
+    g_test_add_func("/segmented/miss", test_miss);
+    g_test_add_func("/segmented/drift", test_drift);
+    g_test_add_func("/segmented/random", test_random);
+    g_test_add_func("/segmented/random_sizes", test_random_sizes);
+    return g_test_run();
+}
