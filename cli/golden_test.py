@@ -37,8 +37,10 @@ CASES = {
     "gemm-single.csv": "gemm --n 5760 --cpus 4 --gpus 4 --policy FIVE --csv --precision s",
     "lu-beliefs.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --model regression"
                       " --model-error 0.5",
-    "lu-learned.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,w-rand --csv --model segmented"
+    "lu-learned.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,fcrm --csv --model segmented"
                       " --learn",
+    "sort-learned.csv": "sort --n 1048576 --tile 4096 --policy w-rand,fcrm --csv --learn"
+                        " --window 64 --platform THREE-KINDS",
     "lu-perturbed.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --reps 2"
                         " --perturbation 0.1",
     "lu.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",

@@ -2,6 +2,7 @@
 /* The registry of built-in policies. */
 #include <string.h>
 
+#include <duet/model.h>
 #include <duet/policy.h>
 
 #include "core/engine.h"
@@ -85,5 +86,9 @@ int duet_policy_check(const struct duet_policy *policy, struct duet_message *mes
                          policy->push ? "pop" : "push");
     if ((unsigned)policy->order > DUET_SORTED)
         return duet_fail(message, DUET_EINVAL, "policy %s has no valid order", policy->name);
+    if (policy->model && !duet_model_find(policy->model))
+        return duet_fail(message, DUET_EINVAL,
+                         "policy %s is meant for model %s, which is not there", policy->name,
+                         policy->model);
     return check_parameters(policy, message);
 }

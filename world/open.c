@@ -42,8 +42,9 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
     if (error)
         return error;
     core->chosen = true;
-    core->model = config->model ? duet_model_find(config->model) : duet_model_at(0);
-    return core->model ? DUET_OK : unknown_model(config->model, message);
+    const char *model = config->model ? config->model : core->policy->model;
+    core->model = model ? duet_model_find(model) : duet_model_at(0);
+    return core->model ? DUET_OK : unknown_model(model, message);
 }
 
 /* Gives a calibration's means, times `scale`, to the scheduler's models. */

@@ -18,10 +18,12 @@
 
 enum { SIZES = 32 };
 
-static const double MISS = 0.02;   /* of the logarithm: about 2 % */
-static const double UNKNOWN = 0.2; /* as if each interval had one more execution so far off */
-static const double ENOUGH = 10;   /* executions from which on more hardly weigh more */
-static const double SAME = 1e-9;   /* of the logarithm of works that are one */
+static const double MISS = 0.02;    /* of the logarithm: about 2 % */
+static const double UNKNOWN = 0.05; /* as if each interval had one more execution so far off */
+static const double ENOUGH = 10;    /* executions from which on more hardly weigh more */
+static const double WIDE = 2;       /* works that far apart say how time grows with work */
+static const double FAR = 4;        /* where they do not, works that far away are not told of */
+static const double SAME = 1e-9;    /* of the logarithm of works that are one */
 
 /* Executions whose works lie in an interval: x = log work, y = log time. */
 struct size {
@@ -31,9 +33,9 @@ struct size {
     double count;
 };
 
-/* A straight line in logarithms, for what is not above `until`. */
+/* A straight line in logarithms, between two works. */
 struct segment {
-    double until, x, y, slope;
+    double from, until, x, y, slope;
 };
 
 struct state {
@@ -53,12 +55,29 @@ static double at(const struct segment *segment, double x)
     return segment->y + segment->slope * (x - segment->x);
 }
 
+/*
+ * Beyond what was measured a segment goes on if it spans a factor of WIDE, and never falls; what
+ * says nothing of a slope is taken for proportional.
+ */
 static double forecast(const struct state *state, double x)
 {
     const struct segment *segment = state->segments;
-    while (segment < &state->segments[state->segment_count - 1] && x > segment->until)
+    const double least = state->sizes[0].x, most = state->sizes[state->size_count - 1].x;
+    const double inside = fmin(fmax(x, least), most);
+    while (segment < &state->segments[state->segment_count - 1] && inside > segment->until)
         segment++;
-    return at(segment, x);
+    bool wide = segment->until - segment->from >= log(WIDE);
+    return at(segment, inside) + (x - inside) * (wide ? fmax(segment->slope, 0) : 1);
+}
+
+/* Not where all that was measured is about one size, and this is quite another. */
+static bool can_tell(const struct state *state, double x)
+{
+    if (!state->segment_count)
+        return false;
+    const double least = state->sizes[0].x, most = state->sizes[state->size_count - 1].x;
+    bool far = x < least - log(FAR) || x > most + log(FAR);
+    return most - least >= log(WIDE) || !far;
 }
 
 static bool misses(const struct size *size, double y)
@@ -77,7 +96,7 @@ static double fit(const struct size *sizes, unsigned first, unsigned last, struc
         x += weight * sizes[i].x;
         y += weight * sizes[i].y;
     }
-    *out = (struct segment){.until = sizes[last].x, .x = x / n, .y = y / n};
+    *out = (struct segment){.from = sizes[first].x, .until = sizes[last].x, .x = x / n, .y = y / n};
     for (unsigned i = first; i <= last; i++) {
         double weight = sizes[i].count / (sizes[i].count + ENOUGH), dx = sizes[i].x - out->x;
         xx += weight * dx * dx;
@@ -201,7 +220,7 @@ static int add(void *self, double work, uint64_t footprint, double mean_s, uint6
 static double predict(const void *self, double work, uint64_t footprint)
 {
     const struct state *state = self;
-    return state->segment_count ? exp(forecast(state, log_work(work))) : 0;
+    return can_tell(state, log_work(work)) ? exp(forecast(state, log_work(work))) : 0;
 }
 
 static void fini(void *self)

@@ -238,6 +238,7 @@ static void test_check(void)
     bad = good, bad.name = "", refuse(bad, "name");
     bad = good, bad.description = NULL, refuse(bad, "description");
     bad = good, bad.source = NULL, refuse(bad, "source");
+    bad = good, bad.model = "none", refuse(bad, "model none");
     bad = good, bad.push = NULL, refuse(bad, "push");
     bad = good, bad.pop = NULL, refuse(bad, "pop");
     bad = good, bad.order = (enum duet_order)9, refuse(bad, "order");

@@ -85,6 +85,8 @@ struct duet_policy {
     size_t state_size;          /* bytes of state for the policy */
     size_t state_size_a_worker; /* and more for each worker: see duet_view_worker_state */
     size_t state_size_a_data;   /* and for each piece of data: see duet_task_data_state */
+    /* the performance model it is meant for, where none is chosen; NULL: the default one */
+    const char *model;
     /* what can be chosen, ended by one without a name; NULL: nothing. See duet_view_parameter */
     const struct duet_policy_parameter *parameters;
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fcrm: each worker has a weight at a task, from a forecast of its time over the task's complexity
+ * (a regression by segments, known beforehand or learned meanwhile: the model `segmented`) and from
+ * where the data is. Of the paper its abstract was at hand, so that the rest is our choice:
+ *
+ *   weight = 1 / (time for what the worker has to do + locality x time of copies + forecast),
+ *
+ * the task goes where that is highest, and what some worker has no forecast of yet waits on the
+ * shared list for whoever has nothing else to do: so all kinds of workers try it. Nobody steals.
+ */
+#include <duet/policy.h>
+
+enum { LOCALITY };
+
+/* 0: nothing is known. */
+static double weight(const struct duet_view *view, unsigned worker, const struct duet_task *task)
+{
+    double seconds = duet_view_seconds(view, worker, task);
+    double copies = duet_view_transfer_alone_seconds(view, worker, task);
+    double has = duet_view_load(view, worker);
+    return seconds > 0 ? 1 / (has + duet_view_parameter(view, LOCALITY) * copies + seconds) : 0;
+}
+
+static struct duet_list *choose(struct duet_view *view, const struct duet_task *task)
+{
+    struct duet_list *chosen = duet_view_shared(view);
+    double highest = 0;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        if (!duet_view_can_run(view, w, task))
+            continue;
+        double own = weight(view, w, task);
+        if (!(own > 0))
+            return duet_view_shared(view);
+        if (own > highest) {
+            highest = own;
+            chosen = duet_view_list(view, w);
+        }
+    }
+    return chosen;
+}
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, choose(view, batch[i]), batch[i]);
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    struct duet_task *task = duet_pop_head(view, duet_view_list(view, worker), worker);
+    return task ? task : duet_pop_head(view, duet_view_shared(view), worker);
+}
+
+static const struct duet_policy_parameter parameters[] = {
+    [LOCALITY] = {"locality", 1, 0, 1000, "how much the time of copies counts"},
+    {NULL},
+};
+
+const struct duet_policy duet__policy_fcrm = {
+    .name = "fcrm",
+    .description = "to the worker of the highest weight, by forecasts over complexity",
+    .source = "Podobas, Brorsson, Vlassov, HeteroPar 2012 (UnMP)",
+    .order = DUET_DEQUE,
+    .model = "segmented",
+    .parameters = parameters,
+    .push = push,
+    .pop = pop,
+};
