@@ -90,6 +90,7 @@ RULES = [
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
     ("bench/corpus/*", "c glib bench/* calibrate/* platforms/* runs/* validate/stats.h workloads/* "
                        "world/clock.h"),
+    ("bench/decisions/*", "c-pure duet/policy.h"),
     ("bench/contention/*", "c posix threads context duet/* core/engine.h bench/*"),
     ("bench/*", "c posix glib cuda cublas blas bench/*"),
     ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
