@@ -51,6 +51,8 @@ CASES = {
     "sort.csv": "sort --n 262144 --tile 4096 --cpus 4 --gpus 4 --policy FIVE,NEWER --csv",
     "sort-three-kinds.csv": "sort --n 262144 --tile 4096 --policy FIVE,NEWER --csv"
                             " --param sizes=bimodal --platform THREE-KINDS",
+    "little-memory.csv": "gemm --n 5760 --cpus 2 --gpus 2 --csv --gpu-memory 150MiB"
+                         " --policy darts,cp,static,dmdas,dmda,dmda:prefetch=1:luf=0",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of a policy's own, and taking the task of a list that it scores highest. */
+/* Lists of a policy's own, taking the task of a list that it scores highest, moving chosen ones. */
 #include <math.h>
 
 #include "core/list.h"
@@ -102,4 +102,31 @@ struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list, 
         duet__list_take(list, search.best, search.link);
     list_unlock(list, search.best ? 1 : 0);
     return search.best;
+}
+
+void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list *to,
+               unsigned worker, duet_choice_fn *chosen, void *context)
+{
+    const struct duet_runtime *core = view->core;
+    const unsigned kind = core->workers[worker].kind;
+    struct duet_task *first = NULL, **end = &first;
+    uint32_t count = 0;
+    list_lock(from, 0);
+    unsigned masks = atomic_load_explicit(&core->mask_count, memory_order_acquire);
+    for (unsigned m = 0; m < masks; m++) {
+        struct duet_task *task = core->masks[m].kinds >> kind & 1 ? from->queues[m].head : NULL;
+        while (task) {
+            struct duet_task *next = task->next;
+            if (chosen(context, view, task)) {
+                duet__list_take(from, task, NULL);
+                *end = task;
+                end = &task->next;
+                count++;
+            }
+            task = next;
+        }
+    }
+    list_unlock(from, count);
+    if (first)
+        duet__list_keep(view, to, first, count);
 }

@@ -278,6 +278,48 @@ static void test_lost(void)
     testing_fini(&t);
 }
 
+static bool is_even(void *context, const struct duet_view *view, const struct duet_task *task)
+{
+    unsigned *asked = context;
+    (*asked)++;
+    return duet_task_id(task) % 2 == 0;
+}
+
+static bool is_any(void *context, const struct duet_view *view, const struct duet_task *task)
+{
+    return true;
+}
+
+/* What is chosen of what the worker can run goes, in order, with its load; the rest stays. */
+static void test_move(void)
+{
+    struct testing t;
+    testing_init_policy(&t, &machine, &policy, 1);
+    struct duet_view view = testing_view(&t, GPU);
+    struct duet_list *from = ((struct own *)t.core->policy_state)->lists[DUET_DEQUE];
+    struct duet_list *to = duet_view_list(&view, GPU);
+    unsigned asked = 0;
+    duet_move(&view, from, to, GPU, is_even, &asked); /* nothing is there */
+    for (unsigned i = 0; i < 8; i++)
+        duet_push_tail(&view, from, testing_create(&t, i < 4 ? t.gpu : t.cpu, NULL, 0, NULL, 0, 0));
+    for (unsigned w = 0; w < t.workers; w++)
+        t.woken[w] = testing_next(&t, w).kind == DUET_RUN;
+    duet_push_tail(&view, from, testing_create(&t, t.gpu, NULL, 0, NULL, 0, 0)); /* 9 */
+    duet_push_tail(&view, from, testing_create(&t, t.gpu, NULL, 0, NULL, 0, 0)); /* 10 */
+    size_t before = duet_list_length(from);
+    duet_move(&view, from, to, GPU, is_even, &asked);
+    g_assert_cmpuint(asked, ==, 4); /* 1 and 2 run */
+    g_assert_cmpuint(duet_list_length(from), ==, before - 2);
+    g_assert_cmpuint(duet_list_length(to), ==, 2);
+    g_assert_cmpfloat_with_epsilon(duet_view_load(&view, GPU), 3e-4, 1e-9);
+    duet_move(&view, to, from, GPU, is_any, NULL);
+    g_assert_cmpuint(duet_list_length(to), ==, 0);
+    const uint64_t expected[] = {3, 9, 4, 10};
+    for (unsigned i = 0; i < 4; i++)
+        g_assert_cmpuint(duet_task_id(duet_pop_head(&view, from, GPU)), ==, expected[i]);
+    testing_fini(&t);
+}
+
 /* Only init makes lists. */
 static void test_late(void)
 {
@@ -297,6 +339,7 @@ int main(int argc, char **argv)
     g_test_add_func("/best/called", test_called);
     g_test_add_func("/best/declined", test_declined);
     g_test_add_func("/best/lost", test_lost);
+    g_test_add_func("/best/move", test_move);
     g_test_add_func("/best/late", test_late);
     return g_test_run();
 }

@@ -4,6 +4,7 @@
  * hold the only valid copy are written back first (lazy write-back). A task gets all the room it
  * needs or none, so tasks that wait for room hold nothing that others wait for.
  */
+#include <math.h>
 #include <string.h>
 
 #include "core/internal.h"
@@ -80,22 +81,39 @@ static bool dead(const struct duet_handle *handle)
     return handle->active > 0 && !(handle->active_mode & (DUET_R | ACCESS_REDUCES));
 }
 
+/* What may go to make room. */
+enum room { INVALID, CLEAN, ANY };
+
 /*
- * Evicts at once what is valid elsewhere (or nowhere) or will not be read; starts the write-back of
- * the rest, if `writes_back`. A write-back of dead data would be worse than vain: its writer may be
- * at work in the host's memory already.
+ * May the replica go? *sole: only when it has been written back. What will not be read needs no
+ * write-back, which would be worse than vain: its writer may be at work in the host's memory
+ * already. Handle lock held.
  */
+static bool may_go(const struct duet_runtime *core, const struct replica *replica, enum room room,
+                   bool *sole)
+{
+    const struct duet_handle *handle = replica->handle;
+    *sole = false;
+    if (replica->pins || replica->copying || replica->leaving)
+        return false;
+    if (!bit_test(handle->valid, replica->node))
+        return true;
+    *sole = !dead(handle) && !valid_elsewhere(core, replica);
+    return *sole ? room == ANY && !handle->host.copying : room != INVALID;
+}
+
+/* Evicts what may go, at once or by starting its write-back. */
 static void evict(struct duet_view *view, struct node *node, struct replica *replica,
-                  bool writes_back)
+                  enum room room)
 {
     struct duet_handle *handle = replica->handle;
+    bool sole;
     spin_lock(&handle->lock);
-    if (replica->pins == 0 && !replica->copying && !replica->leaving) {
-        if (!bit_test(handle->valid, replica->node) || dead(handle) ||
-            valid_elsewhere(view->core, replica)) {
+    if (may_go(view->core, replica, room, &sole)) {
+        if (!sole) {
             drop(node, replica);
             node->evictions++;
-        } else if (writes_back && !handle->host.copying) {
+        } else {
             node->leaving_bytes += replica->block->bytes;
             node->write_backs++;
             duet__write_back(view, replica);
@@ -104,22 +122,58 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
     spin_unlock(&handle->lock);
 }
 
+/* What the policy would have go first; NULL: nothing may. */
+RARE static struct replica *choose_victim(struct duet_view *view, const struct node *node,
+                                          enum room room)
+{
+    enum { ASKED_MAX = 1024 };
+    struct duet_runtime *core = view->core;
+    struct replica *best = NULL;
+    double most = -INFINITY;
+    unsigned asked = 0;
+    for (struct replica *at = node->oldest; at && asked < ASKED_MAX; at = at->newer) {
+        struct duet_handle *handle = at->handle;
+        bool sole;
+        spin_lock(&handle->lock);
+        bool may = may_go(core, at, room, &sole), valid = bit_test(handle->valid, at->node);
+        spin_unlock(&handle->lock);
+        if (may && !valid)
+            return at;
+        if (!may)
+            continue;
+        void *place = (char *)handle + duet__place_state_offset(core, at->node);
+        double score = core->policy->victim(core->policy_state, view, at->node, place, sole);
+        if (!best || score > most) {
+            best = at;
+            most = score;
+        }
+        asked += score < INFINITY ? 1 : ASKED_MAX;
+    }
+    return best;
+}
+
 /*
- * A block, after evictions if need be, oldest replicas first. NULL: not now; enough write-backs are
- * then on their way, or everything else is pinned.
+ * A block, after evictions if need be: oldest replicas first, or as the policy says. NULL: not now;
+ * enough write-backs are then on their way, or nothing else may go.
  */
 static struct slab_block *alloc(struct duet_view *view, struct node *node, uint64_t bytes,
-                                bool writes_back)
+                                enum room room)
 {
     struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
-    struct replica *replica = node->oldest;
+    if (block)
+        return block;
+    const bool chooses = view->core->policy->victim;
+    struct replica *replica = chooses ? choose_victim(view, node, room) : node->oldest;
     while (!block && replica && node->leaving_bytes < bytes) {
         struct replica *next = replica->newer;
         uint64_t used = node->slab.used_bytes;
-        evict(view, node, replica, writes_back);
+        evict(view, node, replica, room);
         if (node->slab.used_bytes < used)
             block = duet__slab_alloc(&node->slab, bytes);
-        replica = next;
+        else if (room == INVALID)
+            break; /* these are the oldest */
+        if (!block)
+            replica = chooses ? choose_victim(view, node, room) : next;
     }
     return block;
 }
@@ -135,7 +189,7 @@ static bool alloc_all(struct duet_view *view, struct node *node, unsigned index,
         struct replica *replica = access->handle->replicas[index];
         if (replica->block)
             continue;
-        struct slab_block *block = alloc(view, node, access->handle->slab_bytes, true);
+        struct slab_block *block = alloc(view, node, access->handle->slab_bytes, ANY);
         if (!block)
             return false;
         replica->block = block;
@@ -153,7 +207,7 @@ static bool clear(struct duet_view *view, struct node *node)
     struct replica *replica = node->oldest;
     while (replica) {
         struct replica *next = replica->newer;
-        evict(view, node, replica, true);
+        evict(view, node, replica, ANY);
         replica = next;
     }
     return node->oldest == NULL;
@@ -295,9 +349,11 @@ inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
 
 /*
  * Brings the data of a hint to a device, if there is room that costs nothing: no task waits for
- * room, and nothing is written back. Its `missing` counts the copy.
+ * room, and nothing is written back, or, if it does not evict, given up that is valid. Its
+ * `missing` counts the copy.
  */
-void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index)
+void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index,
+                          bool evicts)
 {
     struct duet_runtime *core = view->core;
     struct node *node = &core->nodes[index];
@@ -315,7 +371,7 @@ void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsign
         duet__replica_pin(core, replica);
     spin_unlock(&handle->lock);
     if (replica && !replica->block) {
-        replica->block = alloc(view, node, handle->slab_bytes, false);
+        replica->block = alloc(view, node, handle->slab_bytes, evicts ? CLEAN : INVALID);
         if (replica->block)
             lru_add_newest(node, replica);
     }

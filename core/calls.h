@@ -212,7 +212,8 @@ double duet__transfer_seconds(const struct duet_runtime *core, const struct duet
 
 /* cache.c */
 int duet__cache_prepare(struct duet_view *view, struct worker *worker, struct duet_task *task);
-void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index);
+void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index,
+                          bool evicts);
 void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica);
 void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task);
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
@@ -297,6 +298,7 @@ void duet__regions_fini(struct duet_runtime *core);
 
 /* handle.c */
 size_t duet__data_state_offset(const struct duet_runtime *core);
+size_t duet__place_state_offset(const struct duet_runtime *core, unsigned node);
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
                                      size_t cols, size_t ld, size_t element_bytes);
 void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);

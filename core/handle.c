@@ -44,10 +44,17 @@ size_t duet__data_state_offset(const struct duet_runtime *core)
     return (sizeof(struct duet_handle) + 2 * words + pointers + 15) / 16 * 16;
 }
 
-/* One block of memory: the handle, its replica pointers, its bit sets, the policy's state. */
+size_t duet__place_state_offset(const struct duet_runtime *core, unsigned node)
+{
+    const struct duet_policy *policy = core->policy;
+    return duet__data_state_offset(core) + (policy->state_size_a_data + 15) / 16 * 16 +
+           node * ((policy->state_size_a_place + 15) / 16 * 16);
+}
+
+/* One block of memory: the handle, its replica pointers, its bit sets, the policy's states. */
 static struct duet_handle *handle_alloc(const struct duet_runtime *core)
 {
-    size_t bytes = duet__data_state_offset(core) + core->policy->state_size_a_data;
+    size_t bytes = duet__place_state_offset(core, core->machine.node_count);
     struct duet_handle *handle = calloc(1, bytes);
     if (!handle)
         return NULL;
@@ -224,7 +231,7 @@ void duet__acquire_ready(struct duet_view *view, struct duet_task *task)
     atomic_store_explicit(&task->missing, 2, memory_order_relaxed);
     bool vain = duet__hint_is_vain(view->core, task);
     if (!vain && task->worker != DUET_HOST)
-        duet__cache_prefetch(view, task, task->worker);
+        duet__cache_prefetch(view, task, task->worker, true);
     else if (!vain)
         duet__bring_home(view, task);
     /* one for this call, one that stood for not being granted */

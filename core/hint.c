@@ -3,6 +3,7 @@
  * Hints: acquisitions that nobody waits for, which end when the data is where it was to be brought.
  */
 #include <duet/hint.h>
+#include <duet/policy.h>
 
 #include "core/internal.h"
 
@@ -73,6 +74,34 @@ static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet
     hint->over = over;
     core->enter(core->enter_for, hint);
     return DUET_OK;
+}
+
+/* Of what has been granted to the task already, it has one more access, which ends with the copy.
+ */
+static void prefetch_access(struct duet_view *view, const struct access *access, unsigned node)
+{
+    struct duet_task *hint = duet__acquisition_new(view->core, 1);
+    if (!hint)
+        return;
+    hint->accesses[0].handle = access->handle;
+    hint->accesses[0].mode = DUET_R;
+    hint->over = prefetch_end;
+    hint->state = TASK_AHEAD;
+    spin_lock(&access->handle->lock);
+    access->handle->active++;
+    spin_unlock(&access->handle->lock);
+    if (!duet__hint_is_vain(view->core, hint))
+        duet__cache_prefetch(view, hint, node, false);
+    duet__arrived(view, hint, 1);
+}
+
+void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, unsigned node)
+{
+    for (unsigned i = 0; node != DUET_HOST && i < task->access_count; i++) {
+        uint8_t mode = task->accesses[i].mode;
+        if ((mode == DUET_R || mode == DUET_RW) && !duet_view_valid(view, node, task, i))
+            prefetch_access(view, &task->accesses[i], node);
+    }
 }
 
 int duet_prefetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)

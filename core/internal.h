@@ -108,6 +108,7 @@ enum task_state {
     TASK_RUNNING,  /* RUN was given to the engine */
     TASK_BODY,     /* likewise, and it may wait for its children: it is in no slot */
     TASK_RELEASED, /* an acquisition that the application has ended */
+    TASK_AHEAD,    /* a hint that brings what a task is to read, as long as nobody writes that */
 };
 
 /* What few tasks have, behind one pointer, and mostly behind their accesses. */

@@ -491,7 +491,6 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
         if (!(next_s > 0) || seconds > STOLEN_S)
             break;
         detach(list, task);
-        task->queued_ns = (int64_t)(next_s * 1e9);
         *end = task;
         end = &task->next;
         (*count)++;
@@ -499,19 +498,19 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
     return first;
 }
 
-/* Puts tasks that a worker has stolen, which it can run, chained by `next`, on its own list. */
-static void keep_stolen(struct duet_view *view, unsigned worker, struct duet_task *first,
-                        uint32_t count)
+void duet__list_keep(struct duet_view *view, struct duet_list *list, struct duet_task *first,
+                     uint32_t count)
 {
-    struct duet_list *list = &view->core->workers[worker].list;
     list_lock(list, count);
     while (first) {
         struct duet_task *next = first->next;
+        first->queued_ns = expected_ns(list->owner, first);
+        first->state = TASK_LISTED;
         attach(list, first, false);
         first = next;
     }
     list_unlock(list, 0);
-    duet__call_another(view); /* who is idle may have found the victim's list empty meanwhile */
+    duet__call_another(view); /* who is idle may have found the other list empty meanwhile */
 }
 
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief)
@@ -527,6 +526,6 @@ struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list
         rest = detach_share(view, list, thief, duet_view_seconds(view, thief, task), &more);
     list_unlock(list, (task ? 1 : 0) + more);
     if (rest)
-        keep_stolen(view, thief, rest, more);
+        duet__list_keep(view, &view->core->workers[thief].list, rest, more);
     return task;
 }

@@ -45,5 +45,11 @@ struct duet_task *duet__list_first(const struct duet_runtime *core, const struct
                                    unsigned kind, bool from_head);
 /* Likewise: takes a task off a list; `link` leads to it in its heap, NULL in a DUET_DEQUE. */
 void duet__list_take(struct duet_list *list, struct duet_task *task, struct duet_task **link);
+/*
+ * Puts tasks that the calling worker has taken off another list, and can run, chained by `next`, on
+ * its own or a shared one.
+ */
+void duet__list_keep(struct duet_view *view, struct duet_list *list, struct duet_task *first,
+                     uint32_t count);
 
 #endif

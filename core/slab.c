@@ -56,6 +56,17 @@ static void remove_free(struct slab *slab, struct slab_block *block)
     block->next = block->prev = NULL;
 }
 
+/* Under the lock: nobody else writes it. */
+static void set_used(struct slab *slab, uint64_t bytes)
+{
+    atomic_store_explicit(&slab->used_bytes, bytes, memory_order_relaxed);
+}
+
+static uint64_t used(const struct slab *slab)
+{
+    return atomic_load_explicit(&slab->used_bytes, memory_order_relaxed);
+}
+
 /* A bookkeeping record; the arrays double, so a slab of any size needs few of them. */
 static struct slab_block *new_record(struct slab *slab)
 {
@@ -152,7 +163,7 @@ struct slab_block *duet__slab_alloc(struct slab *slab, uint64_t bytes)
     } else {
         remove_free(slab, block);
     }
-    slab->used_bytes += bytes;
+    set_used(slab, used(slab) + bytes);
     return block;
 }
 
@@ -168,7 +179,7 @@ static void join(struct slab *slab, struct slab_block *left, struct slab_block *
 
 void duet__slab_free(struct slab *slab, struct slab_block *block)
 {
-    slab->used_bytes -= block->bytes;
+    set_used(slab, used(slab) - block->bytes);
     if (block->after && block->after->free) {
         struct slab_block *right = block->after;
         remove_free(slab, right);

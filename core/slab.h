@@ -7,6 +7,7 @@
 #ifndef DUET_CORE_SLAB_H
 #define DUET_CORE_SLAB_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,9 +26,10 @@ struct slab_block {
 };
 
 struct slab {
-    uint64_t capacity_bytes, used_bytes;
-    uint64_t first;              /* bit i: some list of row i is not empty */
-    uint32_t second[SLAB_FIRST]; /* bit j of row i: list [i][j] is not empty */
+    uint64_t capacity_bytes;
+    _Atomic(uint64_t) used_bytes; /* anybody may read it */
+    uint64_t first;               /* bit i: some list of row i is not empty */
+    uint32_t second[SLAB_FIRST];  /* bit j of row i: list [i][j] is not empty */
     struct slab_block *lists[SLAB_FIRST][SLAB_SECOND];
     struct slab_block *spare;       /* records to use again */
     struct slab_block *records[32]; /* arrays of records, each twice the one before */

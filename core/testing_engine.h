@@ -470,6 +470,18 @@ static inline void engine_draw_routes(struct duet_machine *machine, uint64_t see
         machine->routes[i].latency_s *= 1 + duet_random_below(&rng, 3);
 }
 
+/* Each of the policy's parameters is what it is at first, the least or the most it may be. */
+static inline void engine_draw_parameters(struct duet__core_config *config)
+{
+    uint64_t rng = duet_random_stream(config->seed, 996);
+    config->chosen = true;
+    for (unsigned i = 0; i < duet__parameter_count(config->policy); i++) {
+        const struct duet_policy_parameter *one = &config->policy->parameters[i];
+        const double values[] = {one->initial, one->initial, one->least, one->most};
+        config->parameters[i] = values[duet_random_below(&rng, 4)];
+    }
+}
+
 /* A core on a new engine, both freed by duet__core_free, or duet_close. */
 static inline struct engine *engine_new(const struct engine_setting *setting)
 {
@@ -503,6 +515,7 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
                                        .record = setting->record,
                                        .ops = &engine_ops,
                                        .engine = engine};
+    engine_draw_parameters(&config);
     int error = duet__core_new(&engine->core, &config, &message);
     if (error)
         g_error("%s", message.text);

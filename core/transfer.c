@@ -282,9 +282,12 @@ static void all_arrived(struct duet_view *view, struct access *waiters)
 /* true if somebody waits to read what comes into the replica. Handle lock held. */
 static bool wanted(const struct replica *into)
 {
-    for (const struct access *waiter = into->waiters; waiter; waiter = waiter->next)
-        if (waiter->mode & DUET_R)
+    for (struct access *waiter = into->waiters; waiter; waiter = waiter->next) {
+        const struct duet_task *task = access_task(waiter);
+        bool ahead = !task->klass && task->state == TASK_AHEAD;
+        if ((waiter->mode & DUET_R) && !ahead)
             return true;
+    }
     return into->chained != NULL;
 }
 

@@ -139,6 +139,25 @@ bool duet_view_valid(const struct duet_view *view, unsigned node, const struct d
     return bit_test(handle->valid, node) || bit_test(handle->coming, node);
 }
 
+void *duet_task_place_state(struct duet_view *view, const struct duet_task *task, size_t index,
+                            unsigned node)
+{
+    return (char *)task->accesses[index].handle + duet__place_state_offset(view->core, node);
+}
+
+uint64_t duet_view_capacity_bytes(const struct duet_view *view, unsigned node)
+{
+    return node == DUET_HOST ? UINT64_MAX : view->core->nodes[node].slab.capacity_bytes;
+}
+
+uint64_t duet_view_free_bytes(const struct duet_view *view, unsigned node)
+{
+    const struct slab *slab = &view->core->nodes[node].slab;
+    if (node == DUET_HOST)
+        return UINT64_MAX;
+    return slab->capacity_bytes - atomic_load_explicit(&slab->used_bytes, memory_order_relaxed);
+}
+
 uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
                                const struct duet_task *task)
 {

@@ -87,13 +87,22 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         if (duet_task_note(batch[i]) == 0)
             duet_task_set_priority(batch[i], 0);
     qsort(batch, count, sizeof(struct duet_task *), compare);
-    for (size_t i = 0; i < count; i++)
-        duet_push_tail(view, duet_view_list(view, choose(view, batch[i])), batch[i]);
+    for (size_t i = 0; i < count; i++) {
+        unsigned worker = choose(view, batch[i]);
+        duet_luf_count(view, batch[i], worker, 1);
+        duet_push_tail(view, duet_view_list(view, worker), batch[i]);
+    }
 }
 
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
 {
     return duet_pop_head(view, duet_view_list(view, worker), worker);
+}
+
+static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                     const struct duet_times *times, double now)
+{
+    duet_luf_count(view, task, worker, -1);
 }
 
 const struct duet_policy duet__policy_cp = {
@@ -102,7 +111,10 @@ const struct duet_policy duet__policy_cp = {
     .source = "Topcuoglu, Hariri, Wu, TPDS 13(3), 2002 (order before, place at run time)",
     .order = DUET_HEAP,
     .parameters = parameters,
+    .state_size_a_place = DUET_LUF_BYTES,
     .push = push,
     .pop = pop,
+    .victim = duet_luf_victim,
+    .epilogue = epilogue,
     .plan = plan,
 };

@@ -21,11 +21,13 @@
 
 #include <duet/policy.h>
 
-enum { ALPHA, BETA };
+enum { ALPHA, BETA, PREFETCH, LUF };
 
 static const struct duet_policy_parameter parameters[] = {
     [ALPHA] = {"alpha", 1, 0, 1000, "weight of the expected end"},
     [BETA] = {"beta", 1, 0, 1000, "weight of the transfer"},
+    [PREFETCH] = {"prefetch", 0, 0, 1, "1: brings data when a task is placed"},
+    [LUF] = {"luf", 1, 0, 1, "1: data that fewest waiting tasks use makes room; 0: oldest"},
     {NULL},
 };
 
@@ -91,8 +93,21 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
 {
     const struct weights weights = {duet_view_parameter(view, ALPHA),
                                     duet_view_parameter(view, BETA), true};
-    for (size_t i = 0; i < count; i++)
-        duet_push_tail(view, duet_view_list(view, choose(view, batch[i], weights, now)), batch[i]);
+    const bool prefetches = duet_view_parameter(view, PREFETCH) > 0;
+    for (size_t i = 0; i < count; i++) {
+        unsigned worker = choose(view, batch[i], weights, now);
+        if (prefetches)
+            duet_view_prefetch(view, batch[i], duet_view_node(view, worker));
+        duet_luf_count(view, batch[i], worker, 1);
+        duet_push_tail(view, duet_view_list(view, worker), batch[i]);
+    }
+}
+
+/* LUF, or what was used least recently. */
+static double victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
+{
+    bool luf = duet_view_parameter(view, LUF) > 0;
+    return luf ? duet_luf_victim(self, view, node, place, sole) : INFINITY;
 }
 
 static void push_sorted(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
@@ -110,6 +125,7 @@ static void epilogue(void *self, struct duet_view *view, struct duet_task *task,
 {
     struct busy *busy = duet_view_worker_state(view, worker);
     atomic_store_explicit(&busy->since_s, times->end_s, memory_order_relaxed);
+    duet_luf_count(view, task, worker, -1);
 }
 
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
@@ -158,8 +174,10 @@ const struct duet_policy duet__policy_dmda = {
     .source = SOURCE,
     .order = DUET_DEQUE,
     .state_size_a_worker = sizeof(struct busy),
+    .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
     .push = push,
+    .victim = victim,
     .pop = pop,
     .epilogue = epilogue,
 };
@@ -170,8 +188,10 @@ const struct duet_policy duet__policy_dmdas = {
     .source = SOURCE,
     .order = DUET_HEAP,
     .state_size_a_worker = sizeof(struct busy),
+    .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
     .push = push,
+    .victim = victim,
     .pop = pop_sorted,
     .epilogue = epilogue,
 };
@@ -182,8 +202,10 @@ const struct duet_policy duet__policy_dmdar = {
     .source = SOURCE,
     .order = DUET_DEQUE,
     .state_size_a_worker = sizeof(struct busy),
+    .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
     .push = push,
+    .victim = victim,
     .pop = pop_ready,
     .epilogue = epilogue,
 };

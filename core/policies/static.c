@@ -221,6 +221,7 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         unsigned planned = (unsigned)duet_task_note(batch[i]);
         bool goes = planned && duet_view_can_run(view, planned - 1, batch[i]);
         unsigned worker = goes ? planned - 1 : earliest(view, batch[i]);
+        duet_luf_count(view, batch[i], worker, 1);
         duet_push_tail(view, duet_view_list(view, worker), batch[i]);
     }
 }
@@ -230,6 +231,12 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     return duet_pop_head(view, duet_view_list(view, worker), worker);
 }
 
+static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                     const struct duet_times *times, double now)
+{
+    duet_luf_count(view, task, worker, -1);
+}
+
 const struct duet_policy duet__policy_static = {
     .name = "static",
     .description = "HEFT's list schedule of the whole graph, made before it runs",
@@ -237,7 +244,10 @@ const struct duet_policy duet__policy_static = {
     .order = DUET_HEAP,
     .state_size = sizeof(struct state),
     .state_size_a_data = sizeof(struct datum),
+    .state_size_a_place = DUET_LUF_BYTES,
     .push = push,
     .pop = pop,
+    .victim = duet_luf_victim,
+    .epilogue = epilogue,
     .plan = plan,
 };

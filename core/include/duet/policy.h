@@ -85,6 +85,7 @@ struct duet_policy {
     size_t state_size;          /* bytes of state for the policy */
     size_t state_size_a_worker; /* and more for each worker: see duet_view_worker_state */
     size_t state_size_a_data;   /* and for each piece of data: see duet_task_data_state */
+    size_t state_size_a_place;  /* and each memory node it may be on: see duet_task_place_state */
     /* the performance model it is meant for, where none is chosen; NULL: the default one */
     const char *model;
     /* what can be chosen, ended by one without a name; NULL: nothing. See duet_view_parameter */
@@ -135,6 +136,16 @@ struct duet_policy {
      * `init`. `order` has all other workers, by number: to be sorted.
      */
     void (*victims)(void *self, struct duet_view *view, unsigned thief, unsigned *order);
+
+    /*
+     * Optional. Which data leaves a memory node that has no room: that of the highest score, among
+     * equals what was used least recently, which without this slot is all that counts. `place`:
+     * duet_task_place_state of the data on that node; `sole`: it has to be written back first.
+     * INFINITY: it leaves, and nothing else is asked for. Asked for what nobody uses there and is
+     * valid, up to 1,024 of it, least recently used first, and again for each that leaves. With the
+     * node locked: it may look at its own state, and do nothing else.
+     */
+    double (*victim)(void *self, struct duet_view *view, unsigned node, void *place, bool sole);
 
     /* Optional. The worker has taken the task; its inputs are about to be fetched. */
     void (*prologue)(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
@@ -194,6 +205,17 @@ typedef double duet_score_fn(void *context, const struct duet_view *view,
  */
 struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list, unsigned worker,
                                 duet_score_fn *score, void *context);
+
+/* Of a task of a list, which is locked; it may change what is the policy's own. */
+typedef bool duet_choice_fn(void *context, const struct duet_view *view,
+                            const struct duet_task *task);
+
+/*
+ * Moves the tasks of a DUET_DEQUE list that `worker`, the calling one, can run and that are chosen:
+ * to the tail of its own list, or of one that all share. Time is in proportion to the length.
+ */
+void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list *to,
+               unsigned worker, duet_choice_fn *chosen, void *context);
 
 /*
  * For `steal`: as duet_pop_tail, or NULL while somebody else is at the list, where that is not the
@@ -257,6 +279,12 @@ double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from,
 /* Bytes of the task's accesses that are valid on a memory node, or on their way to it. */
 uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
                                const struct duet_task *task);
+/*
+ * Bytes that a memory node has for data, and those of them that no data has now; UINT64_MAX both of
+ * the host's. Data that is there stays, although nobody uses it, until its room is needed.
+ */
+uint64_t duet_view_capacity_bytes(const struct duet_view *view, unsigned node);
+uint64_t duet_view_free_bytes(const struct duet_view *view, unsigned node);
 /* true if the access number `index` of the task is valid on the node (or on its way to it). */
 bool duet_view_valid(const struct duet_view *view, unsigned node, const struct duet_task *task,
                      size_t index);
@@ -277,6 +305,9 @@ uint64_t duet_task_data(const struct duet_task *task, size_t index);
  * of data that is cut have their own. `index` must exist.
  */
 void *duet_task_data_state(struct duet_view *view, const struct duet_task *task, size_t index);
+/* The same of that data on a memory node, which must exist: state_size_a_place bytes. */
+void *duet_task_place_state(struct duet_view *view, const struct duet_task *task, size_t index,
+                            unsigned node);
 /* What waits directly for a task: see duet_task_successors. */
 struct duet_successors {
     size_t count;
@@ -302,6 +333,27 @@ void duet_task_set_priority(struct duet_task *task, int priority);
 /* A number the policy may keep with a task from push, or plan, to epilogue; 0 at first. */
 double duet_task_note(const struct duet_task *task);
 void duet_task_set_note(struct duet_task *task, double note);
+
+/*
+ * Begins to bring what a task reads to a memory node, as far as there is room that nothing valid
+ * has. Of a task that is the policy's, in `push` before it is on a list, or taken from one. Where
+ * the task goes then is open: what it does not need there is dropped.
+ */
+void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, unsigned node);
+
+enum { DUET_LUF_BYTES = 8 };
+
+/*
+ * Eviction of what is least used in the future (LUF: Gonthier, Marchal, Thibault, FGCS 149, 2023),
+ * for policies that give tasks to workers before these take them. With DUET_LUF_BYTES a place and
+ * duet_luf_victim as `victim`, or called from it, data leaves first that the fewest tasks use which
+ * were counted for a worker of the node: with 1 when a task is given to it, with -1 when it has
+ * ended there or is given to another; among equals what need not be written back. Nothing is
+ * counted without these bytes, or as long as all data that is registered fits.
+ */
+void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsigned worker,
+                    int change);
+double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Registry                                                                                     */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Eviction of what is least used in the future (LUF: Gonthier, Marchal, Thibault, FGCS 149, 2023),
+ * ready-made for policies that give tasks to workers before these take them.
+ */
+#include "core/internal.h"
+
+_Static_assert(sizeof(_Atomic(int)) <= DUET_LUF_BYTES, "the count has its place");
+
+void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsigned worker,
+                    int change)
+{
+    struct duet_runtime *core = view->core;
+    const unsigned node = core->workers[worker].node;
+    if (node == DUET_HOST || core->policy->state_size_a_place < DUET_LUF_BYTES ||
+        atomic_load_explicit(&core->registered_bytes, memory_order_relaxed) <=
+            core->nodes[node].slab.capacity_bytes)
+        return;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        _Atomic(int) *uses = duet_task_place_state(view, task, i, node);
+        /* some began before there was so much data, and were not counted */
+        if (change > 0 || atomic_load_explicit(uses, memory_order_relaxed) > 0)
+            atomic_fetch_add_explicit(uses, change, memory_order_relaxed);
+    }
+}
+
+double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
+{
+    _Atomic(int) *uses = place;
+    return -atomic_load_explicit(uses, memory_order_relaxed) - (sole ? 0.5 : 0);
+}

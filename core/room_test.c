@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of what a policy may know and say of devices' memories: room, data brought before its task
+ * is taken, which data leaves, state for each place.
+ */
+#include <math.h>
+
+#include <glib.h>
+
+#include "core/testing.h"
+
+enum { BLOCK = SLAB_ALIGN, CPU = 0, GPU = 1, GPU2 = 2, NODE = 1, NODE2 = 2 };
+
+/* The worth of data on a node, and whether it had to be written back when it was asked for. */
+struct place {
+    double worth;
+    unsigned asked, sole;
+};
+
+static unsigned prefetch_to; /* 0: nowhere */
+
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
+                 double now)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (prefetch_to)
+            duet_view_prefetch(view, batch[i], prefetch_to);
+        duet_push_tail(view, duet_view_shared(view), batch[i]);
+    }
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_shared(view), worker);
+}
+
+static double victim(void *self, struct duet_view *view, unsigned node, void *data, bool sole)
+{
+    struct place *place = data;
+    place->asked++;
+    place->sole += sole;
+    return place->worth;
+}
+
+static const struct duet_policy policy = {
+    .name = "room",
+    .description = "says what leaves",
+    .source = "this test",
+    .state_size_a_data = sizeof(char),
+    .state_size_a_place = sizeof(struct place),
+    .push = push,
+    .pop = pop,
+    .victim = victim,
+};
+
+static void start(struct testing *t, unsigned blocks)
+{
+    prefetch_to = 0;
+    testing_init_policy(t,
+                        &(struct testing_machine){.cpus = 1,
+                                                  .gpus = 2,
+                                                  .capacity_bytes = blocks * BLOCK},
+                        &policy, 1);
+}
+
+static bool valid(const struct duet_handle *handle, unsigned node)
+{
+    return bit_test(handle->valid, node);
+}
+
+/* The policy's state of a handle on a node. */
+static struct place *place_of(struct testing *t, struct duet_handle *handle, unsigned node)
+{
+    struct duet_task *task = testing_create(t, t->any, handle, DUET_R, NULL, 0, 0);
+    struct duet_view view = testing_view(t, DUET_SUBMITTER);
+    struct place *place = duet_task_place_state(&view, task, 0, node);
+    duet__link(t->core, task, DUET_SUBMITTER, t->now, &t->ops);
+    testing_drain(t);
+    return place;
+}
+
+/* One task on the first device, all of it at once. */
+static void touch(struct testing *t, struct testing_log *log, struct duet_handle *a, int mode)
+{
+    (void)testing_submit(t, t->gpu, a, mode, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(t, GPU, log), ==, 1);
+}
+
+static void test_bytes(void)
+{
+    struct testing t;
+    start(&t, 4);
+    struct duet_view view = testing_view(&t, DUET_SUBMITTER);
+    g_assert_cmpuint(duet_view_capacity_bytes(&view, 0), ==, UINT64_MAX);
+    g_assert_cmpuint(duet_view_free_bytes(&view, 0), ==, UINT64_MAX);
+    g_assert_cmpuint(duet_view_capacity_bytes(&view, NODE), ==, 4 * BLOCK);
+    g_assert_cmpuint(duet_view_free_bytes(&view, NODE), ==, 4 * BLOCK);
+    struct duet_handle *a = testing_handle(&t, BLOCK + 1);
+    touch(&t, NULL, a, DUET_R);
+    g_assert_cmpuint(duet_view_free_bytes(&view, NODE), ==, 2 * BLOCK);
+    g_assert_cmpuint(duet_view_free_bytes(&view, NODE2), ==, 4 * BLOCK);
+    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
+    g_assert_cmpuint(duet_view_free_bytes(&view, NODE), ==, 4 * BLOCK);
+    testing_fini(&t);
+}
+
+/* State is of one datum on one node, zeroed, whatever the others are. */
+static void test_places(void)
+{
+    struct testing t;
+    start(&t, 4);
+    struct duet_handle *handles[3];
+    for (unsigned i = 0; i < 3; i++) {
+        handles[i] = testing_handle(&t, BLOCK);
+        for (unsigned node = 0; node < 3; node++) {
+            struct place *place = place_of(&t, handles[i], node);
+            g_assert_cmpfloat(place->worth, ==, 0);
+            g_assert_cmpuint((uintptr_t)place % 16, ==, 0);
+            memset(place, (int)(3 * i + node + 1), sizeof *place);
+        }
+    }
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned node = 0; node < 3; node++)
+            g_assert_cmpuint(place_of(&t, handles[i], node)->asked, ==,
+                             (3 * i + node + 1) * 0x01010101u);
+    testing_fini(&t);
+}
+
+/* The highest score leaves, among equals the least recently used; what is invalid before all. */
+static void test_victim(void)
+{
+    struct testing t;
+    struct duet_handle *h[6];
+    struct place *places[6];
+    start(&t, 3);
+    for (unsigned i = 0; i < 6; i++) {
+        h[i] = testing_handle(&t, BLOCK);
+        places[i] = place_of(&t, h[i], NODE);
+    }
+    testing_drain(&t);
+    for (unsigned i = 0; i < 3; i++)
+        touch(&t, NULL, h[i], DUET_R);
+    memset(places[0], 0, sizeof *places[0]);
+    places[1]->worth = 2;
+    places[2]->worth = 2;
+    touch(&t, NULL, h[3], DUET_R);
+    g_assert_true(valid(h[0], NODE) && !valid(h[1], NODE) && valid(h[2], NODE));
+    g_assert_cmpuint(places[0]->asked, ==, 1);
+    g_assert_cmpuint(places[0]->sole, ==, 0);
+    g_assert_cmpuint(places[3]->asked, ==, 0); /* whose room it is to be is not asked for */
+    places[2]->worth = -INFINITY;
+    places[0]->worth = -INFINITY; /* all of them may be that */
+    places[3]->worth = -INFINITY;
+    touch(&t, NULL, h[4], DUET_R);
+    g_assert_true(!valid(h[0], NODE) && valid(h[2], NODE) && valid(h[3], NODE));
+    (void)testing_submit(&t, t.cpu, h[4], DUET_W, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    unsigned asked = places[2]->asked;
+    places[2]->worth = 10;
+    touch(&t, NULL, h[5], DUET_R);
+    g_assert_true(!valid(h[4], NODE) && valid(h[2], NODE) && valid(h[3], NODE));
+    g_assert_cmpuint(places[2]->asked, ==, asked);
+    testing_fini(&t);
+}
+
+/* What is written back first is said to be so, and stays until it is. */
+static void test_sole(void)
+{
+    struct testing t;
+    start(&t, 2);
+    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    struct duet_handle *c = testing_handle(&t, BLOCK);
+    struct place *of_a = place_of(&t, a, NODE), *of_b = place_of(&t, b, NODE);
+    touch(&t, NULL, a, DUET_R);
+    touch(&t, NULL, b, DUET_RW);
+    of_b->worth = 1;
+    (void)testing_submit(&t, t.gpu, c, DUET_W, NULL, 0, 0);
+    struct duet__engine_command out = testing_next(&t, GPU);
+    g_assert_true(out.kind == DUET_COPY && out.copy->write_back && out.copy->handle == b);
+    g_assert_cmpuint(of_b->sole, ==, 1);
+    g_assert_cmpuint(of_a->sole, ==, 0);
+    g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_IDLE);
+    g_assert_true(valid(a, NODE) && valid(b, NODE));
+    testing_done(&t, &out, 1e-6, 0);
+    g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
+    g_assert_true(valid(a, NODE) && !valid(b, NODE) && valid(c, NODE));
+    testing_fini(&t);
+}
+
+/* Copies into the first device's memory that it can start now. */
+static unsigned copies_in(struct testing *t)
+{
+    unsigned count = 0;
+    struct duet__engine_command command = testing_next(t, GPU);
+    for (; command.kind == DUET_COPY; command = testing_next(t, GPU)) {
+        g_assert_cmpuint(command.copy->destination, ==, NODE);
+        testing_done(t, &command, 1e-6, 0);
+        count++;
+    }
+    g_assert_cmpint(command.kind, ==, DUET_IDLE);
+    return count;
+}
+
+/* Data is brought before the task is taken, once, and only what is read and missing. */
+static void test_prefetch(void)
+{
+    for (int mode = DUET_R; mode <= DUET_RW; mode++) {
+        struct testing t;
+        struct testing_log log = {0};
+        start(&t, 4);
+        struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+        touch(&t, NULL, b, DUET_R);
+        prefetch_to = NODE;
+        (void)testing_submit(&t, t.cpu, a, mode, b, DUET_R, 0);
+        g_assert_cmpuint(copies_in(&t), ==, mode & DUET_R ? 1 : 0);
+        g_assert_true(valid(a, NODE) == ((mode & DUET_R) != 0) && valid(a, 0));
+        g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+        g_assert_true(valid(a, NODE) == (mode == DUET_R));
+        g_assert_cmpuint(atomic_load(&t.core->nodes[NODE].pinned), ==, 0);
+        /* a task that is taken meanwhile waits for the same copy */
+        struct duet_handle *c = testing_handle(&t, BLOCK);
+        (void)testing_submit(&t, t.gpu, c, DUET_R, NULL, 0, 0);
+        g_assert_cmpuint(testing_work(&t, GPU, &log), ==, 1);
+        g_assert_cmpuint(log.count, ==, 1);
+        g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+        testing_fini(&t);
+    }
+}
+
+/* The task runs elsewhere while the copy is under way: what comes after it waits for its end. */
+static void test_prefetch_in_vain(void)
+{
+    struct testing t;
+    start(&t, 4);
+    struct duet_handle *a = testing_handle(&t, BLOCK);
+    prefetch_to = NODE;
+    (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
+    struct duet__engine_command copy = testing_next(&t, GPU);
+    g_assert_cmpint(copy.kind, ==, DUET_COPY);
+    prefetch_to = 0;
+    (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    testing_done(&t, &copy, 1e-6, 0);
+    g_assert_false(valid(a, NODE)); /* it was of before */
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    prefetch_to = NODE;
+    (void)testing_submit(&t, t.cpu, a, DUET_R, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK); /* after the copy */
+    g_assert_cmpuint(t.core->nodes[NODE].slab.used_bytes, ==, 0);
+    testing_fini(&t);
+}
+
+/* Nothing that is valid leaves for it, only what is not. */
+static void test_prefetch_room(void)
+{
+    struct testing t;
+    start(&t, 2);
+    struct duet_handle *h[3];
+    for (unsigned i = 0; i < 3; i++)
+        h[i] = testing_handle(&t, BLOCK);
+    touch(&t, NULL, h[0], DUET_R);
+    touch(&t, NULL, h[1], DUET_R);
+    prefetch_to = NODE;
+    (void)testing_submit(&t, t.cpu, h[2], DUET_R, NULL, 0, 0);
+    g_assert_cmpuint(copies_in(&t), ==, 0);
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    prefetch_to = 0;
+    (void)testing_submit(&t, t.cpu, h[1], DUET_W, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    prefetch_to = NODE;
+    (void)testing_submit(&t, t.cpu, h[2], DUET_R, NULL, 0, 0);
+    g_assert_cmpuint(copies_in(&t), ==, 1);
+    g_assert_true(valid(h[0], NODE) && valid(h[2], NODE));
+    testing_drain(&t);
+    testing_fini(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/room/bytes", test_bytes);
+    g_test_add_func("/room/places", test_places);
+    g_test_add_func("/room/victim", test_victim);
+    g_test_add_func("/room/sole", test_sole);
+    g_test_add_func("/room/prefetch", test_prefetch);
+    g_test_add_func("/room/prefetch_in_vain", test_prefetch_in_vain);
+    g_test_add_func("/room/prefetch_room", test_prefetch_room);
+    return g_test_run();
+}
