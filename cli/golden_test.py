@@ -53,6 +53,10 @@ CASES = {
                             " --param sizes=bimodal --platform THREE-KINDS",
     "little-memory.csv": "gemm --n 5760 --cpus 2 --gpus 2 --csv --gpu-memory 150MiB"
                          " --policy darts,cp,static,dmdas,dmda,dmda:prefetch=1:luf=0",
+    "nbody.csv": "nbody --n 16384 --tile 512 --cpus 4 --gpus 4 --policy FIVE,NEWER --csv"
+                 " --param iterations=4",
+    "nbody-three-kinds.csv": "nbody --n 16384 --tile 512 --policy FIVE,NEWER --csv --precision s"
+                             " --param iterations=4 --platform THREE-KINDS",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
 
@@ -64,7 +68,7 @@ def output(arguments):
                   "THREE-KINDS": str(THREE_KINDS)}
         words = [stands.get(word, word) for word in arguments.split()]
         words += ["--quiet"] if "--platform" in words else ["--platform", "idgraf", "--quiet"]
-        if words[0] not in ("layered", "sort"):
+        if words[0] not in ("layered", "nbody", "sort"):
             words += ["--tile", "960"]
         command = [os.path.abspath(DUET), "simulate", *words]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout

@@ -80,6 +80,21 @@ LIKE_MIRAGE = {"idgraf", "attila", "mirage"}
 # rounds, which reads and writes the whole list: (seconds, bytes a second).
 PAIR_S = 1e-9
 ROUNDS = {"c2050": (4e-6, 110e9), "m2070": (4e-6, 110e9), "fx5800": (7e-6, 75e9)}
+# What a step of bodies takes, of 20 flops a pair: a quarter of the peak in double precision, for
+# square roots and divisions, in single precision half of it on GPUs; flops a second.
+PEAKS = {"x5650": {"d": 10.7e9, "s": 21.4e9}, "c2050": {"d": 515e9, "s": 1030e9},
+         "m2070": {"d": 515e9, "s": 1030e9}, "fx5800": {"d": 78e9, "s": 622e9}}
+STARTS = {"x5650": 0}  # seconds of a call; of others:
+START_S = 20e-6
+
+
+def nbody_curve(arch, precision):
+    part = 2 if precision == "s" and arch != "x5650" else 4
+    rate, start_s = PEAKS[arch][precision] / part, STARTS.get(arch, START_S)
+    return {"kernel": precision + "nbody", "arch": arch,
+            "origin": f"estimated: 1/{part} of the peak, {start_s * 1e6:g} us to start",
+            "points": [estimated_point(flops, start_s + flops / rate)
+                       for flops in (20 * 4**k for k in range(23))]}
 
 
 def sort_seconds(arch, element_bytes, length):
@@ -91,7 +106,7 @@ def sort_seconds(arch, element_bytes, length):
 
 def estimated_curves(arch):
     """Of an architecture whose speed is known well enough."""
-    if arch != "x5650" and arch not in ROUNDS:
+    if arch not in PEAKS:
         return []
     origin = ("estimated: 1 ns a pair" if arch not in ROUNDS else
               "estimated: {} us a round to launch it, {} GB/s".format(
@@ -100,7 +115,8 @@ def estimated_curves(arch):
              "points": [estimated_point(length * (length - 1) // 2,
                                         sort_seconds(arch, element_bytes, length))
                         for length in (2**k for k in range(1, 21))]}
-            for precision, element_bytes in (("d", 8), ("s", 4))]
+            for precision, element_bytes in (("d", 8), ("s", 4))] + [
+                nbody_curve(arch, precision) for precision in "ds"]
 
 
 def estimated_point(flops, seconds, size=0):

@@ -10,6 +10,7 @@ static const struct {
     duet_kernel_fn run;
 } kernels[] = {
     {"jacobi2d", duet__kernel_jacobi2d},
+    {"nbody", duet__kernel_nbody},
     {"sort", duet__kernel_sort},
 };
 

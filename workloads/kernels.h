@@ -38,6 +38,7 @@
  *   tsmqr        V, T, C, D     C and D below it := Q' (C, D), with tsqrt's factors; form as above
  *   axpy         x, y           y := alpha x + y; struct duet__axpy_args
  *   jacobi2d     see jacobi2d.c
+ *   nbody        see nbody.c
  *   sort         a              a in ascending order, by odd-even transposition
  */
 duet_kernel_fn duet__kernel(const char *base);
@@ -53,6 +54,7 @@ duet_kernel_fn duet__blas_kernel(const char *base);
 
 /* Those that need none. */
 int duet__kernel_jacobi2d(const struct duet_call *call);
+int duet__kernel_nbody(const struct duet_call *call);
 int duet__kernel_sort(const struct duet_call *call);
 
 /*

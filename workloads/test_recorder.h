@@ -490,6 +490,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__workload_saxpy recorded_saxpy
 #define duet__workload_jacobi2d recorded_jacobi2d
 #define duet__workload_layered recorded_layered
+#define duet__workload_nbody recorded_nbody
 #define duet__workload_sort recorded_sort
 #define duet__element_bytes recorded_element_bytes
 #define duet__tile_count recorded_tile_count

@@ -56,7 +56,8 @@ int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet__pro
     data->cuts = tiled->cuts ? tiled->cuts(problem) : NULL;
     if (tiled->cuts && !data->cuts)
         error = duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin");
-    bool whole = !strcmp(duet__setting(problem, tiled->parameters, "layout"), "lapack");
+    bool whole =
+        tiled->cuts || !strcmp(duet__setting(problem, tiled->parameters, "layout"), "lapack");
     for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
         describe(&data->matrices[i], &shapes[i], problem, i);
         data->matrices[i].whole = whole;

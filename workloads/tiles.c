@@ -71,10 +71,10 @@ static int register_tile(struct duet__tiles *tiles, uint32_t i, uint32_t j, size
 {
     size_t rows = duet__tile_rows(tiles, i), ld = rows;
     void *data = NULL;
+    if (storage)
+        data = duet__storage_tile(storage, tiles->cuts ? 0 : i, j, &ld);
     if (storage && tiles->cuts)
-        data = storage->memory + tiles->cuts[i] * tiles->cols * element_bytes;
-    else if (storage)
-        data = duet__storage_tile(storage, i, j, &ld);
+        data = (char *)data + tiles->cuts[i] * element_bytes;
     return duet_matrix(runtime, data, rows, duet__tile_cols(tiles, j), ld, element_bytes,
                        &tiles->handles[i + (size_t)j * tiles->row_tiles]);
 }

@@ -87,7 +87,7 @@ struct duet__tiled {
     unsigned placed;                          /* bits as in cpu_only; 0: the first kernel */
     const struct duet__parameter *parameters; /* the workload's, where `placement` is found */
     /* Rows where the tiles of every matrix begin, if these are uneven, and where the last one ends:
-     * duet__uneven_cuts. Each matrix then has one column of tiles. NULL: they are even. */
+     * duet__uneven_cuts. Matrices then are column-major as a whole. NULL: tiles are even. */
     uint64_t *(*cuts)(const struct duet__problem *problem);
     /* Submits every task, up to the first error, which it returns. */
     int (*submit)(const struct duet__build *build);

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Bodies that attract each other, in steps of time: n bodies in subsets of uneven size, as UnMP's
+ * paper has them, over 30 steps. A step has a task for each subset, which reads where all bodies
+ * are and moves those of its own: the pull of every body on each (softened, as Aarseth 1963 does),
+ * then velocity, then place (symplectic Euler). There are two of the places, for odd and even
+ * steps.
+ *
+ * A task costs the product of its bodies and all bodies, 20 flops each as Nyland, Harris and Prins
+ * count them (GPU Gems 3, chapter 31). How large the subsets are is drawn, as `sizes` says; the
+ * hint of complexity is the number of bodies in the subset.
+ */
+#include "workloads/nbody.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "workloads/kernels.h"
+#include "workloads/share.h"
+#include "workloads/tiles.h"
+
+enum { SUBSETS_MAX = 128 };
+
+static const struct duet__parameter parameters[] = {
+    DUET__SIZES_PARAMETER,
+    {"iterations", "1..100000", "30", "steps"},
+    {0},
+};
+
+static const char *const kernels[] = {"nbody", NULL};
+
+/* The matrices: x, y, z and mass of bodies in steps of either parity; velocities. */
+enum { PLACES, SPEEDS = 2 };
+
+static uint64_t iterations(const struct duet__problem *problem)
+{
+    return duet__setting_number(problem, parameters, "iterations", 1);
+}
+
+static uint64_t tasks(const struct duet__problem *problem)
+{
+    return duet__tile_count(problem->n, problem->tile) * iterations(problem);
+}
+
+static int check(const struct duet__problem *problem, struct duet_message *message)
+{
+    return duet__uneven_check(problem, parameters, "subsets", SUBSETS_MAX, message);
+}
+
+static double flops(const struct duet__problem *problem)
+{
+    return 20.0 * (double)problem->n * (double)problem->n * (double)iterations(problem);
+}
+
+static uint64_t bytes(const struct duet__problem *problem)
+{
+    return (2 * 4 + 3) * problem->n * duet__element_bytes(problem);
+}
+
+static uint64_t *cuts(const struct duet__problem *problem)
+{
+    return duet__uneven_cuts(problem, parameters);
+}
+
+static double flops_nbody(const void *args)
+{
+    const struct duet__tile_args *size = args;
+    return 20.0 * size->m * size->n;
+}
+
+/* The task of a subset in a step that reads the places `old` and writes those in `new`. */
+static int step_subset(const struct duet__build *build, const struct duet__tiles *old,
+                       const struct duet__tiles *new, uint32_t own)
+{
+    struct duet_access accesses[SUBSETS_MAX + 2];
+    struct duet__build one = *build;
+    const struct duet__tile_args args = {
+        .m = duet__tile_rows(old, own),
+        .n = (uint32_t)build->problem->n,
+        .k = own,
+    };
+    uint32_t count = old->row_tiles;
+    for (uint32_t i = 0; i < count; i++)
+        accesses[i] = (struct duet_access){duet__tile(old, i, 0), DUET_R};
+    accesses[count] = (struct duet_access){duet__tile(new, own, 0), DUET_W};
+    accesses[count + 1] =
+        (struct duet_access){duet__tile(&build->matrices[SPEEDS], own, 0), DUET_RW};
+    one.complexity = args.m;
+    return duet__tile_task(&one, 0, args, 0, accesses, count + 2);
+}
+
+static int submit(const struct duet__build *build)
+{
+    uint64_t count = iterations(build->problem);
+    int error = 0;
+    for (uint64_t step = 0; !error && step < count; step++) {
+        const struct duet__tiles *old = &build->matrices[PLACES + step % 2];
+        const struct duet__tiles *new = &build->matrices[PLACES + 1 - step % 2];
+        struct duet__build now = *build;
+        now.iteration = (uint32_t)step + 1;
+        for (uint32_t i = 0; !error && i < old->row_tiles; i++)
+            error = step_subset(&now, old, new, i);
+    }
+    return error;
+}
+
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+{
+    out[PLACES] = out[PLACES + 1] =
+        (struct duet__shape){problem->n, 4, .tile_cols = 4, .contents = DUET__RANDOM};
+    out[SPEEDS] = (struct duet__shape){problem->n, 3, .tile_cols = 3, .contents = DUET__RANDOM};
+}
+
+static const struct duet__tiled tiled = {
+    .check = check,
+    .shapes = shapes,
+    .cuts = cuts,
+    .kernels = kernels,
+    .flops = {flops_nbody},
+    .parameters = parameters,
+    .submit = submit,
+};
+
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
+                 struct duet_message *message)
+{
+    return duet__tiled_build(&tiled, runtime, problem, state, message);
+}
+
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
+{
+    int error = duet__tiled_generate(&tiled, problem, data, message);
+    if (!error)
+        ((struct duet__tiled_data *)*data)->iterations = iterations(problem);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Is the result right?                                                                         */
+
+/* All bodies in double precision, each property of all one after another. */
+struct bodies {
+    uint64_t count;
+    double *old, *new, *speeds;
+};
+
+/* Steps of bodies `first` to `end`, one by one, from the definition. */
+static void step_bodies(void *pointer, uint64_t first, uint64_t end)
+{
+    const struct bodies *b = pointer;
+    const uint64_t n = b->count;
+    for (uint64_t i = first; i < end; i++) {
+        double pull[3] = {0};
+        for (uint64_t j = 0; j < n; j++) {
+            double away[3], square = DUET__SOFTENING;
+            for (unsigned axis = 0; axis < 3; axis++) {
+                away[axis] = b->old[j + axis * n] - b->old[i + axis * n];
+                square += away[axis] * away[axis];
+            }
+            for (unsigned axis = 0; axis < 3; axis++)
+                pull[axis] += (1 + b->old[j + 3 * n]) * away[axis] / (square * sqrt(square));
+        }
+        for (unsigned axis = 0; axis < 3; axis++) {
+            b->speeds[i + axis * n] += DUET__TIME_STEP / (double)n * pull[axis];
+            b->new[i + axis * n] = b->old[i + axis * n] + DUET__TIME_STEP * b->speeds[i + axis * n];
+        }
+        b->new[i + 3 * n] = b->old[i + 3 * n];
+    }
+}
+
+/* The largest distance, along an axis, from where a body should be; NaN if one is. */
+static double distance(const struct duet__tiled_data *data, const double *right)
+{
+    const struct duet__storage *found = &data->matrices[PLACES + data->iterations % 2];
+    double worst = 0;
+    for (uint64_t i = 0; i < found->rows * found->cols && !isnan(worst); i++) {
+        double error =
+            fabs(duet__storage_value(found, i % found->rows, i / found->rows) - right[i]);
+        worst = error > worst || isnan(error) ? error : worst;
+    }
+    return worst;
+}
+
+static int verify(void *pointer, struct duet__verdict *verdict, struct duet_message *message)
+{
+    const struct duet__tiled_data *data = pointer;
+    const uint64_t n = data->problem.n;
+    double *memory = malloc(11 * n * sizeof *memory);
+    struct bodies bodies = {n, memory, memory + 4 * n, memory + 8 * n};
+    *verdict = (struct duet__verdict){.formula = "max |x - x'| / ((K + 1) eps)", .threshold = 30};
+    if (!memory)
+        return duet_fail(message, DUET_ENOMEM, "no memory to move %llu bodies again",
+                         (unsigned long long)n);
+    for (uint64_t col = 0; col < 4; col++)
+        duet__storage_initial_column(&data->matrices[PLACES], 0, col, n, bodies.old + col * n);
+    for (uint64_t col = 0; col < 3; col++)
+        duet__storage_initial_column(&data->matrices[SPEEDS], 0, col, n, bodies.speeds + col * n);
+    for (uint64_t step = 0; step < data->iterations; step++) {
+        double *old = bodies.old;
+        duet__share(n, n * n, step_bodies, &bodies);
+        bodies.old = bodies.new;
+        bodies.new = old;
+    }
+    verdict->residual =
+        distance(data, bodies.old) / (double)(data->iterations + 1) /
+        (data->problem.precision == 's' ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2);
+    free(memory);
+    return 0;
+}
+
+const struct duet__workload duet__workload_nbody = {
+    .name = "nbody",
+    .description = "steps of n bodies that attract each other, in uneven subsets of tile in the "
+                   "mean",
+    .source = "Podobas, Brorsson, Vlassov, Exploring heterogeneous scheduling using the "
+              "task-centric programming model, HeteroPar 2012; Nyland, Harris, Prins, Fast N-body "
+              "simulation with CUDA, GPU Gems 3, 2007",
+    .parameters = parameters,
+    .kernels = kernels,
+    .default_n = 1 << 16,
+    .default_tile = 1 << 10,
+    .real_n = 1 << 11,
+    .real_tile = 1 << 7,
+    .check = check,
+    .flops = flops,
+    .tasks = tasks,
+    .bytes = bytes,
+    .build = build,
+    .fini = duet__tiled_fini,
+    .generate = generate,
+    .fill = duet__tiled_fill,
+    .retrieve = duet__tiled_retrieve,
+    .verify = verify,
+    .discard = duet__tiled_discard,
+};

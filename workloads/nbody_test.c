@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nbody: counts and hints, who waits for whom, two bodies by hand, momentum, checks. */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/nbody.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/test_compute.h"
+
+static const struct duet__setting steps[][2] = {{{"iterations", "4"}, {"sizes", "uniform"}},
+                                                {{"iterations", "1"}, {"sizes", "bimodal"}},
+                                                {{"iterations", "7"}, {"sizes", "fixed"}}};
+
+static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision, size_t setting)
+{
+    return (struct duet__problem){.n = n,
+                                  .tile = tile,
+                                  .precision = precision,
+                                  .seed = 9,
+                                  .settings = steps[setting],
+                                  .setting_count = 2};
+}
+
+/* Every task of a step reads all places; the next step waits for all that it reads. */
+static void test_tasks(void)
+{
+    void *state;
+    struct duet__problem problem = problem_of(95, 10, 's', 0);
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(recorded_nbody.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpuint(recorder_count(recorder, "snbody"), ==, 40);
+    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_nbody.tasks(&problem));
+    g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_nbody.bytes(&problem));
+    g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_nbody.flops(&problem));
+    for (size_t i = 0; i < 40; i++) {
+        const struct recorded *task = recorder_task(recorder, i);
+        double bodies = (double)task->accesses[i % 10].handle->rows;
+        g_assert_cmpuint(task->access_count, ==, 12);
+        g_assert_cmpint(task->accesses[9].mode, ==, DUET_R);
+        g_assert_cmpint(task->accesses[10].mode, ==, DUET_W);
+        g_assert_cmpint(task->accesses[11].mode, ==, DUET_RW);
+        g_assert_cmpuint(task->accesses[11].handle->cols, ==, 3);
+        g_assert_cmpfloat(task->complexity, ==, bodies);
+        g_assert_cmpfloat(task->codelet->flops(task->args), ==, 20 * bodies * 95);
+        for (size_t j = 0; j < i; j++)
+            g_assert_true(recorder_conflict(recorder_task(recorder, j), task) ==
+                          (j / 10 < i / 10 &&
+                           (i / 10 - j / 10 == 1 || i % 10 == j % 10 || (i / 10 - j / 10) % 2)));
+    }
+    recorder_free(recorder);
+    recorded_nbody.fini(state);
+}
+
+/* A step of two bodies, each a subset. */
+static void test_two(void)
+{
+    struct duet__problem problem = problem_of(2, 1, 'd', 1);
+    struct duet__tiled_data *data = compute_right(&recorded_nbody, &problem);
+    const struct duet__storage *places = &data->matrices[0], *speeds = &data->matrices[SPEEDS];
+    double square = DUET__SOFTENING, away[3];
+    for (unsigned axis = 0; axis < 3; axis++) {
+        away[axis] =
+            duet__storage_initial(places, 1, axis) - duet__storage_initial(places, 0, axis);
+        square += away[axis] * away[axis];
+    }
+    for (unsigned axis = 0; axis < 3; axis++) {
+        double pull = away[axis] / pow(square, 1.5), mass = duet__storage_initial(places, 1, 3);
+        double speed = duet__storage_initial(speeds, 0, axis) + 0.01 * (1 + mass) / 2 * pull;
+        double place = duet__storage_initial(places, 0, axis) + 0.01 * speed;
+        g_assert_cmpfloat_with_epsilon(duet__storage_value(speeds, 0, axis), speed, 1e-14);
+        g_assert_cmpfloat_with_epsilon(duet__storage_value(&data->matrices[1], 0, axis), place,
+                                       1e-14);
+    }
+    recorded_nbody.discard(data);
+}
+
+/* What one body gains another one loses. */
+static void test_momentum(void)
+{
+    struct duet__problem problem = problem_of(150, 20, 'd', 2);
+    struct duet__tiled_data *data = compute_right(&recorded_nbody, &problem);
+    const struct duet__storage *places = &data->matrices[0], *speeds = &data->matrices[SPEEDS];
+    for (unsigned axis = 0; axis < 3; axis++) {
+        double gained = 0;
+        for (uint64_t i = 0; i < 150; i++)
+            gained +=
+                (1 + duet__storage_initial(places, i, 3)) *
+                (duet__storage_value(speeds, i, axis) - duet__storage_initial(speeds, i, axis));
+        g_assert_cmpfloat_with_epsilon(gained, 0, 1e-12);
+    }
+    recorded_nbody.discard(data);
+}
+
+static void test_compute(void)
+{
+    static const uint64_t edges[][2] = {{1, 1}, {100, 100}, {130, 11}, {300, 70}, {64, 1}};
+    for (size_t i = 0; i < G_N_ELEMENTS(edges) * 6; i++) {
+        struct duet__problem problem =
+            problem_of(edges[i / 6][0], edges[i / 6][1], i % 2 ? 's' : 'd', i % 3);
+        recorded_nbody.discard(compute_right(&recorded_nbody, &problem));
+    }
+}
+
+static void test_damage(void)
+{
+    struct duet__problem problem = problem_of(100, 30, 'd', 0);
+    void *data = compute_right(&recorded_nbody, &problem);
+    check_finds(&recorded_nbody, &problem, data, 0, 0, 0, 1e-13);
+    check_finds(&recorded_nbody, &problem, data, 0, 99, 3, 1e-13);
+    check_finds(&recorded_nbody, &problem, data, 0, 50, 2, NAN);
+    ((struct duet__tiled_data *)data)->iterations = 6;
+    bool passes;
+    judged(&recorded_nbody, data, &passes);
+    g_assert_false(passes);
+    recorded_nbody.discard(data);
+}
+
+static void test_check(void)
+{
+    struct duet__problem problem = problem_of(1000, 7, 'd', 0);
+    struct duet_message message = {""};
+    g_assert_cmpint(recorded_nbody.check(&problem, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text,
+                            "makes 142 of them, 1 to 128 are possible: use a tile of 8 "
+                            "to 1000"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/nbody/tasks", test_tasks);
+    g_test_add_func("/workloads/nbody/two", test_two);
+    g_test_add_func("/workloads/nbody/momentum", test_momentum);
+    g_test_add_func("/workloads/nbody/compute", test_compute);
+    g_test_add_func("/workloads/nbody/damage", test_damage);
+    g_test_add_func("/workloads/nbody/check", test_check);
+    return g_test_run();
+}
