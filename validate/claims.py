@@ -125,9 +125,12 @@ def starpu_check():
 # ---------------------------------------------------------------------------------------------
 # UnMP
 
-UNEVEN = {"lists of uniform lengths": ("sort", 1 << 21, 1 << 13, "--param", "sizes=uniform"),
-          "a tenth of the lists ten times as long": ("sort", 1 << 21, 1 << 13, "--param",
-                                                     "sizes=bimodal")}
+LISTS, BODIES = ("sort", 1 << 21, 1 << 13), ("nbody", 1 << 16, 1 << 10)
+UNEVEN = {"lists of uniform lengths": (*LISTS, "--param", "sizes=uniform"),
+          "a tenth of the lists eleven times as long": (*LISTS, "--param", "sizes=bimodal"),
+          "n-body, uniform": (*BODIES, "--param", "sizes=uniform"),
+          "n-body, a tenth of the subsets eleven times as large": (*BODIES, "--param",
+                                                                   "sizes=bimodal")}
 LEARNED = ("--learn", "--window", 64)
 CLEAR = 0.98  # of another makespan: shorter than that is better, whatever the noise
 

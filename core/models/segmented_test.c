@@ -59,9 +59,9 @@ static void test_one_power_law(void)
 static void test_break(void)
 {
     setup();
-    for (double work = 1; work <= 1e6; work *= 10)
+    for (unsigned work = 1; work <= 1000000; work *= 10)
         add(work, work < 1000 ? 1e-6 : 1e-9 * work, 1000);
-    for (double work = 0.1; work < 1e8; work *= 3)
+    for (unsigned work = 1; work < 100000000; work *= 3)
         expect(work, work < 1000 ? 1e-6 : 1e-9 * work, 1e-9);
     finish();
 }
@@ -115,7 +115,7 @@ static void test_no_work(void)
 static void test_miss(void)
 {
     setup();
-    for (double work = 1; work <= 1e4; work *= 10)
+    for (unsigned work = 1; work <= 10000; work *= 10)
         add(work, 1e-3 * work, 100);
     g_assert_cmpint(add(50, 1e-3 * 50 * 1.01, 50), ==, 0);
     g_assert_cmpint(add(3000, 1e-3 * 3000 * 1.08, 1), ==, 0); /* one execution: perhaps by chance */
