@@ -30,6 +30,7 @@ static int open_core(struct run *run, struct duet_message *message)
                     .window_short = config->gpu_window_short},
         .policy = config->policy,
         .model = config->model,
+        .perturbation = config->perturbation,
         .seed = config->seed,
         .window = config->window,
         .set_arch = config->set_arch,

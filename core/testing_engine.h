@@ -31,6 +31,7 @@ struct engine_setting {
     bool alone; /* one thread for all workers */
     bool spin;  /* workers poll instead of parking, so that wakes order nothing */
     const char *model;
+    double perturbation;
     size_t window;
     bool set_arch, keep_going, record, hold, nearest_source;
     enum duet__priorities priorities;
@@ -504,6 +505,7 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
     struct duet__core_config config = {.machine = &machine,
                                        .policy = duet_policy_find(setting->policy),
                                        .model = duet_model_find(setting->model),
+                                       .perturbation = setting->perturbation,
                                        .seed = setting->seed,
                                        .window = setting->window,
                                        .set_arch = setting->set_arch,

@@ -249,7 +249,10 @@ static inline void draw_program(struct setting *setting, uint64_t *rng, unsigned
     while (duet_policy_at(policies))
         policies++;
     setting->config.policy = duet_policy_at(duet_random_below(rng, policies))->name;
-    setting->config.model = one_of(rng, 2) ? "history" : "regression";
+    setting->config.model = one_of(rng, 2)                  ? "history"
+                            : setting->config.seed % 3 == 1 ? "regression"
+                                                            : "segmented";
+    setting->config.perturbation = setting->config.seed % 6 == 1 ? 0.3 : 0;
     setting->config.set_arch = one_of(rng, 4);
     setting->config.record = one_of(rng, 2);
     setting->config.keep_going = setting->config.seed % 2;

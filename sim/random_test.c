@@ -374,6 +374,7 @@ static int open_sim(struct run *run, struct duet_message *message)
     struct duet__core_config core = {.machine = &machine,
                                      .policy = duet_policy_find(config->policy),
                                      .model = duet_model_find(config->model),
+                                     .perturbation = config->perturbation,
                                      .seed = config->seed,
                                      .window = config->window,
                                      .set_arch = config->set_arch,
