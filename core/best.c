@@ -7,15 +7,15 @@
 struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order order)
 {
     struct duet_runtime *core = view->core;
-    if (core->ops) {
+    if (!core->begins) {
         duet__fail_run(core, DUET_EINVAL, "policy %s makes a list, which only its init may",
-                       core->policy->name);
+                       policy_of(core)->name);
         return NULL;
     }
     struct duet_list *list = zeroed(sizeof *list);
     if (!list)
         return NULL;
-    duet__list_init(core, list, NULL);
+    duet__list_init(list, NULL);
     list->order = (uint8_t)order;
     list->next = core->own_lists;
     core->own_lists = list;

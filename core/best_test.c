@@ -36,7 +36,7 @@ static bool declined;
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
 {
     const struct own *own = self;
-    bool refuses = view->core->policy->declines && worker < GPU;
+    bool refuses = policy_of(view->core)->declines && worker < GPU;
     declined = declined || refuses;
     return refuses ? NULL : duet_pop_head(view, own->lists[pushes_to], worker);
 }

@@ -162,7 +162,7 @@ static struct slab_block *alloc(struct duet_view *view, struct node *node, uint6
     struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
     if (block)
         return block;
-    const bool chooses = view->core->policy->victim;
+    const bool chooses = policy_of(view->core)->victim;
     struct replica *replica = chooses ? choose_victim(view, node, room) : node->oldest;
     while (!block && replica && node->leaving_bytes < bytes) {
         struct replica *next = replica->newer;
@@ -420,6 +420,20 @@ void duet__cache_stale(struct duet_runtime *core, struct replica *replica)
         lru_add_oldest(node, replica);
     }
     spin_unlock(&node->lock);
+}
+
+/* Data that nobody uses yet is valid on a device, if there is room for it. false: there is none. */
+bool duet__cache_put(struct duet_runtime *core, struct duet_handle *handle, unsigned index)
+{
+    struct node *node = &core->nodes[index];
+    struct replica *replica = duet__replica_get(core, handle, index);
+    if (replica)
+        replica->block = duet__slab_alloc(&node->slab, handle->slab_bytes);
+    if (!replica || !replica->block)
+        return false;
+    lru_add_newest(node, replica);
+    bit_set(handle->valid, index);
+    return true;
 }
 
 /* The handle is going away: its replica's place is free. No lock held, nobody uses the handle. */

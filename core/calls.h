@@ -24,6 +24,12 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->wake_count = 0;
 }
 
+/* What it has come with is there: a worker may ask while the core makes its choice. */
+static inline const struct duet_policy *policy_of(const struct duet_runtime *core)
+{
+    return atomic_load_explicit(&core->policy, memory_order_acquire);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* wake.c                                                                                       */
 
@@ -43,6 +49,7 @@ int duet__class_find(struct duet_codelet *codelet, const void *args, const struc
                      struct duet_message *message);
 double duet__class_seconds(const struct task_class *klass, unsigned arch);
 void duet__class_best(struct task_class *klass);
+struct task_class *duet__class_twin(const struct task_class *klass, struct duet_codelet *codelet);
 void duet__classes_fini(struct duet_runtime *core);
 
 /* belief.c */
@@ -165,7 +172,8 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
                          const struct duet_task_desc *desc, struct duet_expansion *parent);
 
 /* list.c */
-void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct worker *owner);
+void duet__list_init(struct duet_list *list, struct worker *owner);
+void duet__list_order(struct duet_list *list, enum duet_order order);
 void duet__call_another(struct duet_view *view);
 void duet__list_doom(struct duet_view *view, struct duet_list *list);
 void duet__list_drain(struct duet_view *view, struct duet_list *list);
@@ -216,6 +224,7 @@ void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsign
                           bool evicts);
 void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica);
 void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task);
+bool duet__cache_put(struct duet_runtime *core, struct duet_handle *handle, unsigned index);
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
@@ -234,8 +243,24 @@ double duet__copy_seconds(const struct duet_machine *machine, unsigned from, uns
 void duet__ranks(const struct duet_runtime *core, struct duet_task *const *tasks, size_t count,
                  const struct mean_copy *copy, unsigned pass, double *ranks);
 
+/* runtime.c */
+/* There is to be room for its state. */
+void duet__policy_room(struct duet_runtime *core, const struct duet_policy *policy);
+/* The core has this policy from now on, with these parameters; nothing is in flight. */
+int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *policy,
+                       const double *parameters, struct duet_message *message);
+
+/* choose.c */
+int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *config,
+                     struct duet_message *message);
+bool duet__chooses(const struct duet_runtime *core, size_t count);
+void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, const double *ranks,
+                  size_t count);
+
 /* held.c */
 int duet__held_new(struct duet_runtime *core);
+void duet__plan(struct duet_runtime *core, struct duet_task **tasks, const double *ranks,
+                size_t count, double now);
 /* A thread of the application waits: ops.wait, with everything in the graph that was submitted. */
 int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg);
 

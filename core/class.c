@@ -210,11 +210,10 @@ static void know(struct task_class *klass, const struct duet__class *described)
 /* ------------------------------------------------------------------------------------------- */
 /* Making                                                                                       */
 
-/* A class as described by all but its arrays. NULL: no memory left. */
-static struct task_class *class_new(const struct task_class *like,
-                                    const struct duet__class *described)
+/* A class like that one, its arrays empty. NULL: no memory left. */
+static struct task_class *class_alloc(const struct duet_runtime *core,
+                                      const struct task_class *like)
 {
-    const struct duet_runtime *core = like->codelet->core;
     size_t head = whole_lines(sizeof *like);
     size_t own = core->machine.worker_count * sizeof *like->executions;
     size_t times = whole_lines(core->machine.arch_count * sizeof *like->mean);
@@ -225,6 +224,17 @@ static struct task_class *class_new(const struct task_class *like,
     klass->executions = (struct executions *)(void *)(memory + head);
     klass->expected = (_Atomic(double) *)(void *)(memory + head + own);
     klass->mean = (_Atomic(double) *)(void *)(memory + head + own + times);
+    return klass;
+}
+
+/* A class as described by all but its arrays. NULL: no memory left. */
+static struct task_class *class_new(const struct task_class *like,
+                                    const struct duet__class *described)
+{
+    const struct duet_runtime *core = like->codelet->core;
+    struct task_class *klass = class_alloc(core, like);
+    if (!klass)
+        return NULL;
     for (unsigned a = 0; a < core->machine.arch_count; a++)
         if (klass->codelet->archs >> a & 1)
             atomic_init(&klass->expected[a], duet__belief(klass, described, a));
@@ -292,6 +302,24 @@ static struct task_class *make(const struct task_class *like, const struct duet_
     if (klass != fresh)
         free(fresh);
     return klass;
+}
+
+/* The same class of the same kernel in another core, of the same machine. NULL: no memory left. */
+struct task_class *duet__class_twin(const struct task_class *klass, struct duet_codelet *codelet)
+{
+    struct duet_runtime *core = codelet->core;
+    struct task_class *twin = class_alloc(core, klass);
+    if (!twin)
+        return NULL;
+    twin->codelet = codelet;
+    for (unsigned a = 0; a < core->machine.arch_count; a++)
+        atomic_init(&twin->expected[a], atomic_load(&klass->expected[a]));
+    spin_lock(&core->registry_lock);
+    bool entered = enter(twin, GRAIN_SIZE) == twin;
+    spin_unlock(&core->registry_lock);
+    if (!entered)
+        free(twin);
+    return entered ? twin : NULL;
 }
 
 /* Makes `like` what all executions of that grain have in common. */

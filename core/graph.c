@@ -36,7 +36,7 @@ static inline void push_batch(struct duet_view *view, struct duet_task **batch, 
 {
     struct duet_runtime *core = view->core;
     if (count)
-        core->policy->push(core->policy_state, view, batch, count, view->by, view->now);
+        policy_of(core)->push(core->policy_state, view, batch, count, view->by, view->now);
 }
 
 /* Room for `count` tasks, the worker's own; fewer if memory is short. */

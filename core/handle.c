@@ -46,9 +46,7 @@ size_t duet__data_state_offset(const struct duet_runtime *core)
 
 size_t duet__place_state_offset(const struct duet_runtime *core, unsigned node)
 {
-    const struct duet_policy *policy = core->policy;
-    return duet__data_state_offset(core) + (policy->state_size_a_data + 15) / 16 * 16 +
-           node * ((policy->state_size_a_place + 15) / 16 * 16);
+    return duet__data_state_offset(core) + core->data_state_bytes + node * core->place_state_bytes;
 }
 
 /* One block of memory: the handle, its replica pointers, its bit sets, the policy's states. */

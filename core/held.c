@@ -101,20 +101,22 @@ static void set_priorities(struct ranked *by, struct duet_task *const *tasks, co
     }
 }
 
-static void plan(struct duet_runtime *core, struct duet_task **tasks, const double *ranks,
-                 size_t count)
+/* Lets the policy plan. */
+void duet__plan(struct duet_runtime *core, struct duet_task **tasks, const double *ranks,
+                size_t count, double now)
 {
     struct duet__ops ops = {0};
     struct duet_view view;
-    view_begin(&view, core, core->ops->now(core->engine), DUET_SUBMITTER, &ops);
-    core->policy->plan(core->policy_state, &view, tasks, count, ranks, view.now);
+    view_begin(&view, core, now, DUET_SUBMITTER, &ops);
+    policy_of(core)->plan(core->policy_state, &view, tasks, count, ranks, now);
     duet__view_flush(&view);
 }
 
 /* What is done with tasks before they enter. Without memory for it they enter as they are. */
 static void prepare(struct duet_runtime *core, struct duet_task *first, size_t count)
 {
-    if (core->priorities != DUET__BOTTOM_LEVEL && !core->policy->plan)
+    const bool chooses = duet__chooses(core, count);
+    if (core->priorities != DUET__BOTTOM_LEVEL && !policy_of(core)->plan && !chooses)
         return;
     struct duet_task **tasks = malloc(count * sizeof *tasks);
     double *ranks = malloc(count * sizeof *ranks);
@@ -132,8 +134,10 @@ static void prepare(struct duet_runtime *core, struct duet_task *first, size_t c
         }
         if (core->priorities == DUET__BOTTOM_LEVEL)
             set_priorities(by, tasks, ranks, of_workers);
-        if (core->policy->plan && of_workers)
-            plan(core, tasks, ranks, of_workers);
+        if (chooses)
+            duet__choose(core, tasks, ranks, of_workers);
+        if (policy_of(core)->plan && of_workers)
+            duet__plan(core, tasks, ranks, of_workers, core->ops->now(core->engine));
     }
     free(tasks);
     free(ranks);

@@ -194,12 +194,12 @@ struct duet_codelet {
     uint64_t archs;      /* architectures with an implementation */
     duet_kernel_fn *run; /* by architecture */
     duet_kernel_fn emulation;
-    duet_expand_fn expand; /* NULL: an ordinary kernel */
-    bool waits;            /* it is run by the engine, and may wait for its children */
-    void **models;         /* by architecture: the model's state; model_lock */
-    double *belief_factor; /* by architecture: model_error at work */
-    uint64_t primed;       /* architectures of which a calibration has told the model */
-    struct duet_codelet *next;
+    duet_expand_fn expand;            /* NULL: an ordinary kernel */
+    bool waits;                       /* it is run by the engine, and may wait for its children */
+    void **models;                    /* by architecture: the model's state; model_lock */
+    double *belief_factor;            /* by architecture: model_error at work */
+    uint64_t primed;                  /* architectures of which a calibration has told the model */
+    struct duet_codelet *next, *twin; /* see handle */
     /* what changes, apart from what is read for every task: by submissions, then by workers */
     _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size found last */
     _Atomic(struct task_class *) alone;     /* of tasks without data, where all of them are alike */
@@ -235,6 +235,7 @@ struct task_class {
     _Atomic(double) *expected;  /* by architecture, from the model; 0: not known */
     _Atomic(double) *mean; /* by architecture, from the engine, of the shortest; 0: not known */
     struct executions *executions; /* by worker */
+    struct task_class *twin;       /* see handle */
     struct task_class *next;       /* hash chain */
 };
 
@@ -317,6 +318,7 @@ struct duet_handle {
     struct reduction *reduction; /* how it is reduced; NULL: not */
     struct contribution *contribution; /* that this is to another one; NULL: none */
     struct below below;
+    struct duet_handle *twin; /* the same in the trial that is being made; who lets tasks in */
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
     _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
@@ -442,11 +444,14 @@ struct names {
 
 struct duet_runtime {
     struct duet_machine machine;
-    const struct duet_policy *policy;
+    _Atomic(const struct duet_policy *) policy; /* another one once a choice was made: choose.c */
+    struct choice *choice;                      /* NULL: there is none to be made */
     void *policy_state;
     char *worker_states; /* policy->state_size_a_worker (rounded) for each worker */
-    size_t worker_state_bytes;
-    double parameters[DUET_PARAMETERS_MAX]; /* of the policy */
+    size_t state_bytes, worker_state_bytes, data_state_bytes, place_state_bytes;
+    bool begins;                             /* the policy's init is called: it may make lists */
+    const struct duet_policy *parameters_of; /* the one that begins, or has begun */
+    double parameters[DUET_PARAMETERS_MAX];
     const struct duet_model *model;
     const struct duet__engine_ops *ops;
     void *engine;

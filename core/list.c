@@ -9,12 +9,19 @@
 
 #include "core/list.h"
 
-void duet__list_init(struct duet_runtime *core, struct duet_list *list, struct worker *owner)
+void duet__list_init(struct duet_list *list, struct worker *owner)
 {
     memset(list, 0, sizeof *list);
     list->owner = owner;
-    list->order = (uint8_t)core->policy->order;
     list->first = -1;
+}
+
+/* Of a list that is empty. */
+void duet__list_order(struct duet_list *list, enum duet_order order)
+{
+    list_lock(list, 0);
+    list->order = (uint8_t)order;
+    list_unlock(list, 0);
 }
 
 size_t duet_list_length(const struct duet_list *list)
@@ -193,7 +200,7 @@ static void call_one(struct duet_view *view, unsigned mask)
 {
     struct duet_runtime *core = view->core;
     const uint64_t *able = core->masks[mask].workers;
-    if (core->policy->declines) {
+    if (policy_of(core)->declines) {
         call_all(view, able);
         return;
     }
@@ -249,7 +256,7 @@ static __attribute__((noinline)) void announce(struct duet_view *view, const str
         if (only && owner == view->self && takes_next(view, owner))
             return;
     }
-    if (!owner || core->policy->steal)
+    if (!owner || policy_of(core)->steal)
         call_one(view, mask);
 }
 
@@ -324,8 +331,8 @@ RARE static void push_elsewhere(struct duet_view *view, struct duet_list *list,
 
 RARE static void pushed_twice(struct duet_runtime *core, const struct duet_task *task)
 {
-    duet__fail_run(core, DUET_EINVAL, "policy %s pushes task %llu (%s) twice", core->policy->name,
-                   (unsigned long long)task->id, duet_task_kernel(task));
+    duet__fail_run(core, DUET_EINVAL, "policy %s pushes task %llu (%s) twice",
+                   policy_of(core)->name, (unsigned long long)task->id, duet_task_kernel(task));
 }
 
 static HOT void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,

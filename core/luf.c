@@ -12,7 +12,7 @@ void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsign
 {
     struct duet_runtime *core = view->core;
     const unsigned node = core->workers[worker].node;
-    if (node == DUET_HOST || core->policy->state_size_a_place < DUET_LUF_BYTES ||
+    if (node == DUET_HOST || policy_of(core)->state_size_a_place < DUET_LUF_BYTES ||
         atomic_load_explicit(&core->registered_bytes, memory_order_relaxed) <=
             core->nodes[node].slab.capacity_bytes)
         return;

@@ -81,7 +81,12 @@ int duet_policy_check(const struct duet_policy *policy, struct duet_message *mes
     if (!policy->description || !policy->source)
         return duet_fail(message, DUET_EINVAL, "policy %s needs a description and a source",
                          policy->name);
-    if (!policy->push || !policy->pop)
+    if (policy->candidates && !duet__parameter_count(policy))
+        return duet_fail(message, DUET_EINVAL,
+                         "policy %s has candidates and no parameter that says on how many tasks "
+                         "they are tried",
+                         policy->name);
+    if (!policy->candidates && (!policy->push || !policy->pop))
         return duet_fail(message, DUET_EINVAL, "policy %s lacks its %s slot", policy->name,
                          policy->push ? "pop" : "push");
     if ((unsigned)policy->order > DUET_SORTED)

@@ -67,7 +67,7 @@ static int make_worker(struct duet_runtime *core, unsigned index, struct duet_me
     worker->window = from->window;
     worker->window_short = duet_worker_slots(from);
     worker->rng = duet_random_stream(core->seed, index + 1);
-    duet__list_init(core, &worker->list, worker);
+    duet__list_init(&worker->list, worker);
     if (kind_of(core, from, &worker->kind))
         return duet_fail(message, DUET_EINVAL, "machine %s has more than %d kinds of workers",
                          core->machine.name, KINDS_MAX);
@@ -95,7 +95,7 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
     core->class_ran = calloc(count, sizeof *core->class_ran);
     if (!core->hungry || !core->hosts || !core->class_seconds || !core->class_ran)
         return DUET_ENOMEM;
-    duet__list_init(core, &core->shared, NULL);
+    duet__list_init(&core->shared, NULL);
     for (unsigned w = 0; w < count; w++) {
         int error = make_worker(core, w, message);
         if (error)
@@ -108,11 +108,12 @@ static int make_workers(struct duet_runtime *core, struct duet_message *message)
 }
 
 /* Lets the policy order the victims of a thief, and checks that all are still there. */
-static int order_victims(struct duet_view *view, unsigned thief, struct duet_message *message)
+static int order_victims(struct duet_view *view, const struct duet_policy *policy, unsigned thief,
+                         struct duet_message *message)
 {
     struct duet_runtime *core = view->core;
     unsigned count = core->machine.worker_count, *order = core->workers[thief].victims;
-    core->policy->victims(core->policy_state, view, thief, order);
+    policy->victims(core->policy_state, view, thief, order);
     bool *seen = calloc(count, sizeof *seen);
     if (!seen)
         return DUET_ENOMEM;
@@ -126,29 +127,64 @@ static int order_victims(struct duet_view *view, unsigned thief, struct duet_mes
     return duet_fail(message, DUET_EINVAL,
                      "policy %s: the victims of worker %u are all others, each once; number %u of "
                      "its order is worker %u",
-                     core->policy->name, thief, i, order[i]);
+                     policy->name, thief, i, order[i]);
 }
 
+/* Whatever is kept for the policy is as large as that of any that the core may choose. */
 static int make_policy(struct duet_runtime *core, const struct duet__core_config *config,
                        struct duet_message *message)
 {
-    const struct duet_policy *policy = core->policy;
-    core->worker_state_bytes = (policy->state_size_a_worker + 63) / 64 * 64;
-    core->policy_state = calloc(1, policy->state_size + 1);
-    core->worker_states = calloc(core->machine.worker_count, core->worker_state_bytes + 1);
+    const struct duet_policy *policy = config->policy;
+    double parameters[DUET_PARAMETERS_MAX];
+    if (policy->candidates)
+        return duet__choice_new(core, config, message);
+    for (unsigned i = 0; i < duet__parameter_count(policy); i++)
+        parameters[i] = config->chosen ? config->parameters[i] : policy->parameters[i].initial;
+    duet__policy_room(core, policy);
+    return duet__policy_begin(core, policy, parameters, message);
+}
+
+static void at_least(size_t *room, size_t bytes, size_t whole)
+{
+    bytes = (bytes + whole - 1) / whole * whole;
+    *room = bytes > *room ? bytes : *room;
+}
+
+void duet__policy_room(struct duet_runtime *core, const struct duet_policy *policy)
+{
+    at_least(&core->state_bytes, policy->state_size, 1);
+    at_least(&core->worker_state_bytes, policy->state_size_a_worker, 64);
+    at_least(&core->data_state_bytes, policy->state_size_a_data, 16);
+    at_least(&core->place_state_bytes, policy->state_size_a_place, 16);
+}
+
+int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *policy,
+                       const double *parameters, struct duet_message *message)
+{
+    const unsigned workers = core->machine.worker_count;
+    if (!core->policy_state)
+        core->policy_state = calloc(1, core->state_bytes + 1);
+    if (!core->worker_states)
+        core->worker_states = calloc(workers, core->worker_state_bytes + 1);
     if (!core->policy_state || !core->worker_states)
         return DUET_ENOMEM;
-    for (unsigned i = 0; i < duet__parameter_count(policy); i++)
-        core->parameters[i] =
-            config->chosen ? config->parameters[i] : policy->parameters[i].initial;
+    core->parameters_of = policy;
+    memcpy(core->parameters, parameters, duet__parameter_count(policy) * sizeof *parameters);
+    duet__list_order(&core->shared, policy->order);
+    for (unsigned w = 0; w < workers; w++)
+        duet__list_order(&core->workers[w].list, policy->order);
     struct duet__ops ops = {0};
     struct duet_view view;
     view_begin(&view, core, 0, DUET_SUBMITTER, &ops);
+    core->begins = true;
     int error = policy->init ? policy->init(core->policy_state, &view) : DUET_OK;
+    core->begins = false;
     if (error)
-        return duet_fail(message, error, "policy %s: %s", policy->name, duet_strerror(error));
-    for (unsigned w = 0; policy->victims && w < core->machine.worker_count && !error; w++)
-        error = order_victims(&view, w, message);
+        (void)duet_fail(message, error, "policy %s: %s", policy->name, duet_strerror(error));
+    for (unsigned w = 0; policy->victims && w < workers && !error; w++)
+        error = order_victims(&view, policy, w, message);
+    /* workers that have nothing to do ask it from now on; in any case it is the one to be ended */
+    atomic_store_explicit(&core->policy, policy, memory_order_release);
     return error;
 }
 
@@ -158,7 +194,6 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     int error = duet_machine_copy(&core->machine, config->machine);
     if (error)
         return error;
-    core->policy = config->policy;
     core->model = config->model;
     core->seed = config->seed;
     core->window = config->window ? config->window : DEFAULT_WINDOW;
@@ -179,7 +214,8 @@ static int fill(struct duet_runtime *core, const struct duet__core_config *confi
     error = make_nodes(core, message);
     if (!error)
         error = make_workers(core, message);
-    bool holds = config->hold || config->priorities == DUET__BOTTOM_LEVEL || core->policy->plan;
+    bool holds = config->hold || config->priorities == DUET__BOTTOM_LEVEL || config->policy->plan ||
+                 config->policy->candidates;
     if (!error && holds)
         error = duet__held_new(core);
     return error ? error : make_policy(core, config, message);
@@ -255,8 +291,9 @@ void duet__core_free(struct duet_runtime *core)
         return;
     if (core->ops)
         core->ops->destroy(core->engine);
-    if (core->policy_state && core->policy->fini)
-        core->policy->fini(core->policy_state);
+    if (core->policy && policy_of(core)->fini)
+        policy_of(core)->fini(core->policy_state);
+    free(core->choice);
     duet__handles_fini(core);
     duet__memory_fini(core);
     duet__regions_fini(core);

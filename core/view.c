@@ -5,7 +5,7 @@
 RARE static struct duet_list *no_list(struct duet_view *view, unsigned worker)
 {
     duet__fail_run(view->core, DUET_EINVAL, "policy %s asks for the list of worker %u of %u",
-                   view->core->policy->name, worker, view->core->machine.worker_count);
+                   policy_of(view->core)->name, worker, view->core->machine.worker_count);
     return &view->core->shared;
 }
 
@@ -64,10 +64,10 @@ void *duet_view_worker_state(struct duet_view *view, unsigned worker)
 double duet_view_parameter(const struct duet_view *view, unsigned index)
 {
     struct duet_runtime *core = view->core;
-    if (index < duet__parameter_count(core->policy))
+    if (index < duet__parameter_count(core->parameters_of))
         return core->parameters[index];
     duet__fail_run(core, DUET_EINVAL, "policy %s asks for its parameter %u, and has %u",
-                   core->policy->name, index, duet__parameter_count(core->policy));
+                   core->parameters_of->name, index, duet__parameter_count(core->parameters_of));
     return 0;
 }
 

@@ -9,10 +9,12 @@
 /* Finding work                                                                                 */
 
 /* Victims, each once, until one has a task: drawn, or in the order in which they are. */
-static struct duet_task *steal(struct duet_view *view, struct worker *worker, bool draws)
+static struct duet_task *steal(struct duet_view *view, const struct duet_policy *policy,
+                               struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     unsigned count = core->machine.worker_count - 1, attempts = 0;
+    const bool draws = !view->surely && !policy->victims;
     for (unsigned i = 0; i < count; i++) {
         unsigned j = draws ? i + duet_random_below(&worker->rng, count - i) : i;
         unsigned victim = worker->victims[j];
@@ -22,7 +24,7 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker, bo
         if (!duet_list_length(&core->workers[victim].list))
             continue;
         struct duet_task *task =
-            core->policy->steal(core->policy_state, view, worker->index, victim, view->now);
+            policy->steal(core->policy_state, view, worker->index, victim, view->now);
         if (task) {
             view->ops->steals++;
             view->ops->steal_attempts += attempts;
@@ -37,7 +39,8 @@ static struct duet_task *steal(struct duet_view *view, struct worker *worker, bo
 static struct duet_task *pop(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
-    struct duet_task *task = core->policy->pop(core->policy_state, view, worker->index, view->now);
+    struct duet_task *task =
+        policy_of(core)->pop(core->policy_state, view, worker->index, view->now);
     if (task) {
         view->ops->pops++;
         count_own(&worker->pops, 1);
@@ -45,11 +48,11 @@ static struct duet_task *pop(struct duet_view *view, struct worker *worker)
     return task;
 }
 
-static HOT struct duet_task *look(struct duet_view *view, struct worker *worker, bool draws)
+static HOT struct duet_task *look(struct duet_view *view, struct worker *worker)
 {
     struct duet_task *task = pop(view, worker);
-    const struct duet_policy *policy = view->core->policy;
-    return task || !policy->steal ? task : steal(view, worker, draws && !policy->victims);
+    const struct duet_policy *policy = policy_of(view->core);
+    return task || !policy->steal ? task : steal(view, policy, worker);
 }
 
 /* Says whether the worker is idle. true: it had been said before, and nobody has called it since.
@@ -70,7 +73,7 @@ static bool set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
 static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
-    struct duet_task *task = look(view, worker, true);
+    struct duet_task *task = look(view, worker);
     bool fed = atomic_load_explicit(&worker->fed, memory_order_relaxed);
     if (task && fed)
         return task;
@@ -80,7 +83,7 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
     } else {
         (void)set_hungry(core, worker->index, true);
         view->surely = true;
-        task = look(view, worker, false);
+        task = look(view, worker);
         view->surely = false;
         if (task && !set_hungry(core, worker->index, false))
             duet__call_another(view);
@@ -163,8 +166,9 @@ static bool take(struct duet_view *view, struct worker *worker)
     task->predicted_s = duet__expected_s(task, worker->arch);
     add_own(&worker->taken_ns, (int64_t)(task->predicted_s * 1e9));
     worker->slots[worker->taken++] = task;
-    if (core->policy->prologue)
-        core->policy->prologue(core->policy_state, view, task, worker->index, view->now);
+    const struct duet_policy *policy = policy_of(core);
+    if (policy->prologue)
+        policy->prologue(core->policy_state, view, task, worker->index, view->now);
     if (task->modes & ACCESS_REDUCES)
         duet__contribute(view, worker, task);
     return true;
@@ -201,7 +205,7 @@ static struct duet_task *startable(struct duet_view *view, struct worker *worker
 /* The task makes room for its children. */
 static void expand(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
-    const struct duet_policy *policy = view->core->policy;
+    const struct duet_policy *policy = policy_of(view->core);
     const struct duet_times times = {.start_s = view->now, .end_s = view->now};
     duet__slot_remove(worker, task);
     if (policy->epilogue)
@@ -402,10 +406,11 @@ static HOT void task_ended(struct duet_view *view, struct worker *worker, struct
         task_failed(view, worker, task, report);
     else if (seconds > 0)
         duet__class_measured(task->klass, worker, seconds);
-    if (core->policy->epilogue && !initialises) {
+    const struct duet_policy *policy = policy_of(core);
+    if (policy->epilogue && !initialises) {
         const struct duet_times times = {report->start_s - report->before_s, report->end_s,
                                          task->predicted_s};
-        core->policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
+        policy->epilogue(core->policy_state, view, task, worker->index, &times, view->now);
     }
     duet__trace_task(core, worker, task, report, report->status != 0);
     if (task->submitted)

@@ -88,6 +88,21 @@ static void put_metrics(struct duet__json_writer *json, const struct duet__repor
     }
 }
 
+/* What a policy that chooses among others has taken in its first run. */
+static void put_choice(struct duet__json_writer *json, const struct duet_choice *choice)
+{
+    if (!*choice->policy)
+        return;
+    duet__json_print(json, "\n     choice: {policy: %s, why: %s", choice->policy,
+                     *choice->why ? choice->why : "best of the candidates tried");
+    if (choice->tasks)
+        duet__json_print(json, "tasks: %zu, predicted_s: %g", choice->tasks, choice->predicted_s);
+    if (*choice->runner_up)
+        duet__json_print(json, "runner_up: %s, runner_up_s: %g", choice->runner_up,
+                         choice->runner_up_s);
+    duet__json_end(json, '}');
+}
+
 /* What only runs on this machine have. */
 static void put_real(struct duet__json_writer *json, const struct duet__report *report,
                      const struct duet__series *series, const struct duet__policy_summary *summary)
@@ -128,6 +143,7 @@ static void put_series(struct duet__json_writer *json, const struct duet__report
     duet__json_print(json, "\n    {");
     put_problem(json, report, series->policy);
     put_metrics(json, report, series, &summary);
+    put_choice(json, &series->runs[0].choice);
     if (duet__report_simulated(report))
         duet__json_print(json, "without: %s", report->request->config.without);
     else

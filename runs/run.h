@@ -17,6 +17,7 @@
 struct duet__run {
     uint64_t seed;
     struct duet_stats stats;
+    struct duet_choice choice;      /* policy "": it was not the policy's to choose one */
     double critical_path_s, area_s; /* lower bounds on the makespan; 0: not known */
     double wall_s; /* what it took to make, of a real run with its results back in the host's memory
                     */

@@ -122,6 +122,7 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
 
     run->seed = request->seed;
     duet_stats(session->runtime, &run->stats);
+    (void)duet_choice(session->runtime, &run->choice);
     if (!(run->stats.makespan_s <= DUET__MAKESPAN_MOST_S))
         return duet_fail(message, DUET_EINVAL,
                          "the run takes %g s; of more than %g s nothing is reported",

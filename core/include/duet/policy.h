@@ -49,6 +49,13 @@ struct duet_policy_parameter {
     const char *description;
 };
 
+/* A policy to be tried. */
+struct duet_candidate {
+    const char *policy;    /* a built-in one's name */
+    const char *parameter; /* of it, that has another value than at first; NULL: none */
+    double value;
+};
+
 /* Measured times of a finished task. */
 struct duet_times {
     double start_s, end_s; /* of the kernel */
@@ -90,6 +97,15 @@ struct duet_policy {
     const char *model;
     /* what can be chosen, ended by one without a name; NULL: nothing. See duet_view_parameter */
     const struct duet_policy_parameter *parameters;
+    /*
+     * Optional: ended by one without a name. This is then no policy by itself: it has no slots, and
+     * its first parameter says how many tasks are tried. The core holds what the application
+     * submits (config.hold). When that waits for more tasks than there are workers, and nothing
+     * else is going on, each candidate is tried by simulation on them, and the core goes on with
+     * the best. Until then it has the first one, which keeps no state and has neither `init` nor
+     * `steal`.
+     */
+    const struct duet_candidate *candidates;
 
     /* Optional. Called once; 0 or a negative enum duet_error. */
     int (*init)(void *self, struct duet_view *view);

@@ -137,6 +137,20 @@ void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
  */
 void duet_stats_reset(struct duet_runtime *runtime);
 
+/* Which policy a runtime whose policy chooses among others (auto) has taken, and why. */
+struct duet_choice {
+    char policy[64];    /* with what is given of its parameters: "cp:beta=3" */
+    double predicted_s; /* the makespan of what was tried */
+    char runner_up[64]; /* "": none came to an end, or only one was tried */
+    double runner_up_s;
+    size_t tasks; /* on how many the candidates were tried */
+    char why[80]; /* nothing was tried, and the policy is the first one; else "" */
+};
+
+/* Fills *out. false: the runtime's policy is none that chooses. Not while another thread waits for
+   tasks. */
+bool duet_choice(const struct duet_runtime *runtime, struct duet_choice *out);
+
 /*
  * Tasks of the application finished since the runtime was opened, never more than were submitted:
  * cheap, any thread, for progress bars. It may go down for a moment: by those the runtime has made

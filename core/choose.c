@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The choice of a policy: the candidates are tried by simulation on what the application has
+ * submitted by its first wait, and the core goes on with the best of them. Made once, when enough
+ * is held for it and nothing else is going on; until then the first candidate is at work.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/trial.h"
+
+enum { CANDIDATES_MAX = 16 };
+
+struct choice {
+    size_t most; /* tasks that are tried */
+    bool made;
+    unsigned count;
+    struct candidate candidates[CANDIDATES_MAX];
+    struct duet_choice told;
+};
+
+static void say(char *out, size_t room, const char *text)
+{
+    (void)snprintf(out, room, "%s", text);
+}
+
+static int read_candidate(const struct duet_policy *of, const struct duet_candidate *from,
+                          struct candidate *candidate, struct duet_message *message)
+{
+    const struct duet_policy *policy = duet_policy_find(from->policy);
+    bool found = !from->parameter;
+    if (!policy || policy->candidates)
+        return duet_fail(message, DUET_EINVAL, "candidate %s of policy %s is no policy",
+                         from->policy, of->name);
+    candidate->policy = policy;
+    for (unsigned i = 0; i < duet__parameter_count(policy); i++) {
+        const struct duet_policy_parameter *one = &policy->parameters[i];
+        bool set = from->parameter && !strcmp(one->name, from->parameter);
+        candidate->parameters[i] = set ? from->value : one->initial;
+        found = found || set;
+    }
+    if (!found)
+        return duet_fail(message, DUET_EINVAL, "candidate %s of policy %s has no parameter %s",
+                         from->policy, of->name, from->parameter);
+    (void)snprintf(candidate->text, sizeof candidate->text, "%s", policy->name);
+    if (from->parameter)
+        (void)snprintf(candidate->text, sizeof candidate->text, "%s:%s=%g", policy->name,
+                       from->parameter, from->value);
+    return DUET_OK;
+}
+
+int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *config,
+                     struct duet_message *message)
+{
+    const struct duet_policy *policy = config->policy;
+    struct choice *choice = core->choice = calloc(1, sizeof *choice);
+    if (!choice)
+        return DUET_ENOMEM;
+    choice->most = (size_t)(config->chosen ? config->parameters[0] : policy->parameters[0].initial);
+    int error = DUET_OK;
+    for (; policy->candidates[choice->count].policy && !error; choice->count++) {
+        struct candidate *candidate = &choice->candidates[choice->count];
+        if (choice->count == CANDIDATES_MAX)
+            return duet_fail(message, DUET_EINVAL, "policy %s has more than %d candidates",
+                             policy->name, CANDIDATES_MAX);
+        error = read_candidate(policy, &policy->candidates[choice->count], candidate, message);
+        if (!error)
+            duet__policy_room(core, candidate->policy);
+    }
+    if (error)
+        return error;
+    const struct candidate *first = &choice->candidates[0];
+    say(choice->told.policy, sizeof choice->told.policy, first->text);
+    say(choice->told.why, sizeof choice->told.why, "nothing was tried yet");
+    return duet__policy_begin(core, first->policy, first->parameters, message);
+}
+
+/* Is it to be made, with so many tasks that are held? */
+bool duet__chooses(const struct duet_runtime *core, size_t count)
+{
+    const struct choice *choice = core->choice;
+    return choice && !choice->made && count > core->machine.worker_count;
+}
+
+/* Why such a task cannot be made again in a trial; NULL: it can. */
+static const char *untried(const struct duet_runtime *core, const struct duet_task *task)
+{
+    if (task->klass->codelet->expand)
+        return "some tasks expand";
+    if (task->modes & ACCESS_REDUCES)
+        return "some tasks reduce data";
+    if (task->extra && task->extra->edge_count)
+        return "some tasks come after others without data";
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (atomic_load(&task->accesses[i].handle->family))
+            return "some data is cut into parts";
+    for (unsigned k = 0; k < core->kind_count; k++)
+        if (core->masks[task->mask].kinds >> k & 1 && atomic_load(&core->kinds[k].living) &&
+            !(duet__expected_s(task, core->kinds[k].arch) > 0))
+            return "some times of kernels are not known";
+    return NULL;
+}
+
+/* The candidates in turn: the best one, and the runner-up, as far as it is known. */
+static const struct candidate *best_of(struct duet_runtime *core, struct duet_task *const *tasks,
+                                       const double *ranks, size_t count)
+{
+    struct choice *choice = core->choice;
+    struct duet_choice *told = &choice->told;
+    const struct candidate *best = NULL, *second = NULL;
+    told->predicted_s = told->runner_up_s = INFINITY;
+    for (unsigned c = 0; c < choice->count; c++) {
+        const struct candidate *candidate = &choice->candidates[c];
+        double seconds = duet__trial(core, candidate, tasks, ranks, count, told->runner_up_s);
+        if (seconds < told->predicted_s) {
+            second = best;
+            told->runner_up_s = told->predicted_s;
+            best = candidate;
+            told->predicted_s = seconds;
+        } else if (seconds < told->runner_up_s) {
+            second = candidate;
+            told->runner_up_s = seconds;
+        }
+    }
+    told->tasks = count;
+    say(told->why, sizeof told->why, best ? "" : "no candidate came to an end");
+    say(told->runner_up, sizeof told->runner_up, second ? second->text : "");
+    best = best ? best : &choice->candidates[0];
+    say(told->policy, sizeof told->policy, best->text);
+    return best;
+}
+
+/* Of the tasks that are held, in order of submission, with their upward ranks. */
+void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, const double *ranks,
+                  size_t count)
+{
+    struct choice *choice = core->choice;
+    struct duet_message message;
+    size_t tried = count < choice->most ? count : choice->most;
+    const char *why = NULL;
+    if (unfinished(core) != count)
+        return; /* what goes on is under the first candidate */
+    for (size_t t = 0; t < tried && !why; t++)
+        why = untried(core, tasks[t]);
+    choice->made = !why; /* what is not known yet may be by the next time */
+    if (why) {
+        say(choice->told.why, sizeof choice->told.why, why);
+        return;
+    }
+    const struct candidate *first = &choice->candidates[0];
+    const struct candidate *best = best_of(core, tasks, ranks, tried);
+    if (best != first && duet__policy_begin(core, best->policy, best->parameters, &message))
+        duet__fail_run(core, DUET_ENOMEM, "%s", message.text);
+}
+
+bool duet_choice(const struct duet_runtime *runtime, struct duet_choice *out)
+{
+    *out = (struct duet_choice){.tasks = 0};
+    if (runtime->choice)
+        *out = runtime->choice->told;
+    return runtime->choice;
+}

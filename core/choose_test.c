@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which policy is taken, and what is said of it, on machines that are small enough to say by hand
+ * how long a policy takes. Kernels take as many milliseconds as they say on a core, a tenth of it
+ * on a device; there are no costs; copies 1 us, and 1 ns for each byte.
+ */
+#include <glib.h>
+
+#include "core/testing_expand.h"
+
+enum { MOST = 1000 };
+
+/* Of first in, first out, and by the end that is expected; the number of tasks is the parameter. */
+static const struct duet_candidate two[] = {
+    {.policy = "cp"},
+    {.policy = "eager"},
+    {.policy = NULL},
+};
+static const struct duet_policy_parameter most[] = {{"tasks", MOST, 1, MOST, "tasks"}, {NULL}};
+static const struct duet_policy chooses = {
+    .name = "chooses",
+    .description = "one of two",
+    .source = "this test",
+    .parameters = most,
+    .candidates = two,
+};
+
+static void start(struct testing *t, unsigned cpus, unsigned gpus)
+{
+    testing_init_policy(t, &(struct testing_machine){.cpus = cpus, .gpus = gpus}, &chooses, 1);
+}
+
+static void submit(struct testing *t, double ms, struct duet_handle *a, enum duet_mode mode)
+{
+    const struct duet_access access = {a, mode};
+    const double flops = ms * 1e6;
+    const struct duet_task_desc desc = {.codelet = t->any,
+                                        .accesses = &access,
+                                        .access_count = a != NULL,
+                                        .args = &flops,
+                                        .args_bytes = sizeof flops};
+    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
+}
+
+static struct duet_choice choice_of(struct testing *t)
+{
+    struct duet_choice choice;
+    testing_let_in(t);
+    g_assert_true(duet_choice(t->core, &choice));
+    g_assert_cmpstr(choice.policy, ==, policy_of(t->core)->name);
+    return choice;
+}
+
+static void end(struct testing *t)
+{
+    while (!duet__finished(t->core)) {
+        for (unsigned w = 0; w < t->workers; w++) {
+            struct duet__engine_command command = testing_next(t, w);
+            if (command.kind == DUET_RUN || command.kind == DUET_COPY)
+                testing_done(t, &command, 1e-6, 0);
+        }
+    }
+    testing_fini(t);
+}
+
+/*
+ * Four tasks of 10 ms, 1 ms on the device: one after another there, 4 ms. eager's first two go to
+ * whoever asks first, a core among them: 10 ms.
+ */
+static void test_takes(void)
+{
+    struct testing t;
+    start(&t, 1, 1);
+    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    for (unsigned i = 0; i < 4; i++)
+        submit(&t, 10, NULL, DUET_R);
+    struct duet_choice choice = choice_of(&t);
+    g_assert_cmpstr(choice.why, ==, "");
+    g_assert_cmpuint(choice.tasks, ==, 4);
+    g_assert_cmpstr(choice.policy, ==, "cp");
+    g_assert_cmpfloat_with_epsilon(choice.predicted_s, 4e-3, 1e-12);
+    g_assert_cmpstr(choice.runner_up, ==, "eager");
+    g_assert_cmpfloat_with_epsilon(choice.runner_up_s, 10e-3, 1e-12);
+    end(&t);
+}
+
+/* The same with eager at work until then: it ends, and lists are in cp's order from then on. */
+static void test_becomes(void)
+{
+    const struct duet_candidate swapped[] = {two[1], two[0], two[2]};
+    struct duet_policy policy = chooses;
+    struct testing t;
+    policy.candidates = swapped;
+    testing_init_policy(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, &policy, 1);
+    g_assert_cmpstr(choice_of(&t).policy, ==, "eager");
+    for (unsigned i = 0; i < 4; i++)
+        submit(&t, 10, NULL, DUET_R);
+    g_assert_cmpstr(choice_of(&t).policy, ==, "cp");
+    g_assert_cmpuint(duet_list_length(&t.core->workers[1].list), ==, 4);
+    g_assert_cmpint(t.core->workers[1].list.order, ==, DUET_HEAP);
+    end(&t);
+}
+
+/* As many as the parameter says, in order of submission. */
+static void test_prefix(void)
+{
+    struct testing t;
+    start(&t, 2, 0);
+    for (unsigned i = 0; i < MOST + 10; i++)
+        submit(&t, 1, NULL, DUET_R);
+    struct duet_choice choice = choice_of(&t);
+    g_assert_cmpuint(choice.tasks, ==, MOST);
+    g_assert_cmpfloat_with_epsilon(choice.predicted_s, MOST / 2 * 1e-3, 1e-9);
+    end(&t);
+}
+
+/* Few tasks are the first candidate's; it is chosen when there are more, and never again. */
+static void test_once(void)
+{
+    struct testing t;
+    start(&t, 1, 1);
+    submit(&t, 10, NULL, DUET_R);
+    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    for (unsigned i = 0; i < 3; i++)
+        submit(&t, 10, NULL, DUET_R);
+    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet"); /* the first one goes on */
+    while (!duet__finished(t.core)) {
+        struct duet__engine_command command = testing_next(&t, 1);
+        if (command.kind == DUET_RUN)
+            testing_done(&t, &command, 1e-3, 0);
+        else
+            command = testing_next(&t, 0);
+        if (command.kind == DUET_RUN && command.worker == 0)
+            testing_done(&t, &command, 1e-2, 0);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        submit(&t, 10, NULL, DUET_R);
+    g_assert_cmpuint(choice_of(&t).tasks, ==, 3);
+    for (unsigned i = 0; i < 9; i++)
+        submit(&t, 10, NULL, DUET_R);
+    g_assert_cmpuint(choice_of(&t).tasks, ==, 3);
+    end(&t);
+}
+
+/* Data of 1,000 bytes is on the device already: 1 ms, and no copy. */
+static void test_state(void)
+{
+    struct testing t;
+    start(&t, 0, 1);
+    struct duet_handle *a = testing_handle(&t, 1000);
+    submit(&t, 10, a, DUET_RW);
+    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    for (unsigned i = 0; i < 2; i++) {
+        struct duet__engine_command command = testing_next(&t, 0);
+        testing_done(&t, &command, 1e-3, 0);
+    }
+    g_assert_true(duet__finished(t.core));
+    submit(&t, 10, a, DUET_RW);
+    submit(&t, 10, a, DUET_RW);
+    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 2e-3, 1e-12);
+    end(&t);
+}
+
+/* What commutes is done one after another, in any order; scratch needs room. */
+static void test_modes(void)
+{
+    struct testing t;
+    start(&t, 2, 0);
+    struct duet_handle *a = testing_handle(&t, 8);
+    for (unsigned i = 0; i < 3; i++)
+        submit(&t, 1, a, DUET_COMMUTE);
+    for (unsigned i = 0; i < 2; i++)
+        submit(&t, 1, a, DUET_SCRATCH);
+    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 3e-3, 1e-12);
+    end(&t);
+}
+
+/* A device that is gone is not counted on. */
+static void test_lost(void)
+{
+    struct testing t;
+    start(&t, 1, 1);
+    g_assert_cmpint(duet__worker_lost(t.core, 1, 0, &t.ops), ==, DUET_OK);
+    for (unsigned i = 0; i < 3; i++)
+        submit(&t, 10, NULL, DUET_R);
+    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 30e-3, 1e-12);
+    end(&t);
+}
+
+static void expect_untried(struct testing *t, const char *why)
+{
+    struct duet_choice choice = choice_of(t);
+    g_assert_cmpstr(choice.why, ==, why);
+    g_assert_cmpstr(choice.policy, ==, "cp");
+    g_assert_cmpuint(choice.tasks, ==, 0);
+    end(t);
+}
+
+static void test_untried(void)
+{
+    struct testing t;
+    struct duet_handle *half[2];
+    start(&t, 1, 0);
+    struct duet_handle *a = testing_handle(&t, 8 * SLAB_ALIGN);
+    g_assert_cmpint(duet_cut_rows(t.core, a, 2, half), ==, DUET_OK);
+    submit(&t, 1, half[0], DUET_RW);
+    submit(&t, 1, half[1], DUET_RW);
+    expect_untried(&t, "some data is cut into parts");
+
+    struct duet_ref *ref = NULL;
+    struct duet_task_extra extra = {.ref = &ref};
+    struct duet_task_desc desc = {.extra = &extra};
+    start(&t, 1, 0);
+    desc.codelet = t.any;
+    double flops = 1e6;
+    desc.args = &flops;
+    desc.args_bytes = sizeof flops;
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    extra = (struct duet_task_extra){.after = &ref, .after_count = 1};
+    g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    expect_untried(&t, "some tasks come after others without data");
+    duet_ref_free(ref);
+}
+
+static void test_unknown_times(void)
+{
+    static const struct duet_implementation cpu = {.arch = "cpu"};
+    const struct duet_codelet_desc desc = {.name = "unknown",
+                                           .implementations = &cpu,
+                                           .implementation_count = 1};
+    struct testing t;
+    start(&t, 1, 0);
+    g_assert_cmpint(duet_codelet(t.core, &desc, &t.any), ==, DUET_OK);
+    for (unsigned i = 0; i < 3; i++)
+        submit(&t, 1, NULL, DUET_R);
+    expect_untried(&t, "some times of kernels are not known");
+}
+
+static void refuse(struct duet_policy policy, const char *fragment)
+{
+    struct duet_machine machine;
+    struct duet_runtime *core;
+    struct duet_message message = {""};
+    struct testing t = {.core = NULL};
+    testing_machine(&machine, &(struct testing_machine){.cpus = 1});
+    struct duet__core_config config = {.machine = &machine,
+                                       .policy = &policy,
+                                       .model = duet_model_at(0),
+                                       .ops = &testing_ops,
+                                       .engine = &t};
+    g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, fragment));
+    duet_machine_fini(&machine);
+}
+
+static void test_refused(void)
+{
+    static const struct duet_candidate unknown[] = {{.policy = "best"}, {.policy = NULL}};
+    static const struct duet_candidate itself[] = {{.policy = "auto"}, {.policy = NULL}};
+    static const struct duet_candidate wrong[] = {{"cp", "gamma", 1}, {.policy = NULL}};
+    struct duet_candidate many[20] = {{.policy = NULL}};
+    struct duet_policy policy = chooses;
+    policy.candidates = unknown;
+    refuse(policy, "candidate best of policy chooses");
+    policy.candidates = itself;
+    refuse(policy, "candidate auto of policy chooses");
+    policy.candidates = wrong;
+    refuse(policy, "has no parameter gamma");
+    for (unsigned i = 0; i < 19; i++)
+        many[i] = (struct duet_candidate){"cp", "beta", i};
+    policy.candidates = many;
+    refuse(policy, "more than 16 candidates");
+    policy.parameters = NULL;
+    refuse(policy, "no parameter that says on how many tasks");
+}
+
+/* Others make no choice. With the built-in one 38 tasks go to devices, and two to the cores. */
+static void test_built_in(void)
+{
+    struct testing t;
+    struct duet_choice choice;
+    testing_init(&t, &(struct testing_machine){.cpus = 1}, "ws", 1);
+    g_assert_false(duet_choice(t.core, &choice));
+    testing_fini(&t);
+    testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, "auto", 1);
+    for (unsigned i = 0; i < 40; i++)
+        submit(&t, 10, NULL, DUET_R);
+    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 19e-3, 1e-6);
+    end(&t);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/choose/takes", test_takes);
+    g_test_add_func("/choose/becomes", test_becomes);
+    g_test_add_func("/choose/prefix", test_prefix);
+    g_test_add_func("/choose/once", test_once);
+    g_test_add_func("/choose/state", test_state);
+    g_test_add_func("/choose/modes", test_modes);
+    g_test_add_func("/choose/lost", test_lost);
+    g_test_add_func("/choose/untried", test_untried);
+    g_test_add_func("/choose/unknown-times", test_unknown_times);
+    g_test_add_func("/choose/refused", test_refused);
+    g_test_add_func("/choose/built-in", test_built_in);
+    return g_test_run();
+}

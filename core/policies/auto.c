@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * auto: no policy by itself. The core tries these by simulation on what is submitted, and goes on
+ * with the best one. They are few, and each is the best by far somewhere: the critical path first
+ * (cp, and dmdas by the program's own priorities); where the place of data matters more than the
+ * load (static, data-aware); where batches are better left in order (dmda).
+ */
+#include <stddef.h>
+
+#include <duet/policy.h>
+
+static const struct duet_candidate candidates[] = {
+    {.policy = "cp"},         {.policy = "dmdas"}, {.policy = "static"},
+    {.policy = "data-aware"}, {.policy = "dmda"},  {.policy = NULL},
+};
+
+static const struct duet_policy_parameter parameters[] = {
+    {"tasks", 65536, 1, 1e9, "on how many tasks the candidates are tried at most"},
+    {NULL},
+};
+
+const struct duet_policy duet__policy_auto = {
+    .name = "auto",
+    .description = "the best of a few others, by simulation of what is submitted",
+    .source = "docs/policies.md",
+    .parameters = parameters,
+    .candidates = candidates,
+};
