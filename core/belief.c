@@ -31,19 +31,24 @@ uint64_t duet__belief_varied(struct duet_codelet *codelet, uint64_t footprint)
 }
 
 /*
- * With the errors that were asked for: a factor of the kernel's, and StarPU's perturbation
- * (Augonnet et al., CCPE 2011): the logarithm, of microseconds, times a factor of the class's.
+ * StarPU's perturbation (Augonnet et al., CCPE 2011): the logarithm, of microseconds, times a
+ * factor of the class's.
  */
-static double with_errors(const struct task_class *klass, unsigned arch, double seconds)
+RARE static double perturbed(const struct task_class *klass, unsigned arch, double seconds)
 {
     const struct duet_codelet *codelet = klass->codelet;
-    seconds *= codelet->belief_factor[arch];
-    if (!(codelet->core->perturbation > 0) || !(seconds > 0))
-        return seconds;
     uint64_t stream =
         duet_random_stream(codelet->core->seed, klass->footprint + codelet->index * 64 + arch);
     double unit = 2 * duet_random_unit(&stream) - 1;
-    return 1e-6 * pow(1e6 * seconds, 1 + codelet->core->perturbation * unit);
+    return seconds > 0 ? 1e-6 * pow(1e6 * seconds, 1 + codelet->core->perturbation * unit) : 0;
+}
+
+/* With the errors that were asked for: a factor of the kernel's, and a perturbation. */
+static inline double with_errors(const struct task_class *klass, unsigned arch, double seconds)
+{
+    const struct duet_codelet *codelet = klass->codelet;
+    seconds *= codelet->belief_factor[arch];
+    return codelet->core->perturbation > 0 ? perturbed(klass, arch, seconds) : seconds;
 }
 
 /*
@@ -65,8 +70,8 @@ double duet__belief(const struct task_class *klass, const struct duet__class *de
     return with_errors(klass, arch, seconds > 0 ? seconds : cost);
 }
 
-/* Asks the model, whose lock is held, and keeps what differs by more than `slack`. */
-static void ask(struct task_class *klass, unsigned arch, double slack)
+/* Asks the model, whose lock is held, and keeps what differs by more than this share. */
+static HOT void ask(struct task_class *klass, unsigned arch, double share)
 {
     struct duet_codelet *codelet = klass->codelet;
     double expected =
@@ -74,7 +79,7 @@ static void ask(struct task_class *klass, unsigned arch, double slack)
                     believable(codelet->core->model->predict(codelet->models[arch], klass->work,
                                                              klass->footprint)));
     double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
-    if (expected > 0 && fabs(expected - old) > slack)
+    if (expected > 0 && fabs(expected - old) > share * old)
         atomic_store_explicit(&klass->expected[arch], expected, memory_order_relaxed);
 }
 
@@ -107,8 +112,7 @@ static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, u
         return false;
     int news = model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
     /* what others read for each of many short tasks changes only where it matters */
-    double old = atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
-    ask(klass, arch, mean_s < TOLD_S ? SAME_SHARE * old : 0);
+    ask(klass, arch, mean_s < TOLD_S ? SAME_SHARE : 0);
     spin_unlock(&codelet->model_lock);
     if (news > 0)
         ask_for_all(codelet, arch);

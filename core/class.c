@@ -57,17 +57,16 @@ static uint64_t mixed_costs(uint64_t hash, const struct duet__class *klass, bool
     return hash;
 }
 
-/* What the codelet says of the arguments: the flops, and what else tells tasks apart. */
-static __attribute__((noinline)) double ask(struct duet_codelet *codelet, const void *args,
-                                            uint64_t *footprint)
+/* A footprint for tasks of the same sizes that are alike in their costs, too. */
+static __attribute__((noinline)) uint64_t told_apart(struct duet_codelet *codelet, const void *args,
+                                                     uint64_t footprint)
 {
     const struct duet__class asked = {.codelet = codelet, .args = args};
-    double flops = codelet->flops ? codelet->flops(args) : 0;
     if (codelet->cost)
-        *footprint = mixed_costs(*footprint, &asked, false);
+        footprint = mixed_costs(footprint, &asked, false);
     if (codelet->core->perturbation > 0)
-        *footprint = duet__belief_varied(codelet, *footprint);
-    return flops;
+        footprint = duet__belief_varied(codelet, footprint);
+    return footprint;
 }
 
 static struct key key_of(struct duet_codelet *codelet, const void *args,
@@ -82,9 +81,9 @@ static struct key key_of(struct duet_codelet *codelet, const void *args,
     }
     double flops = 0;
     if (codelet->asked) {
-        uint64_t footprint = key.footprint;
-        flops = ask(codelet, args, &footprint);
-        key.footprint = footprint;
+        flops = codelet->flops ? codelet->flops(args) : 0;
+        if (codelet->tells_apart)
+            key.footprint = told_apart(codelet, args, key.footprint);
     }
     key.counts_flops = flops > 0 && isfinite(flops);
     key.work = key.counts_flops ? flops : (double)key.bytes;

@@ -89,7 +89,8 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     codelet->core = core;
     codelet->flops = desc->flops;
     codelet->cost = desc->cost;
-    codelet->asked = desc->flops || desc->cost || core->perturbation > 0;
+    codelet->tells_apart = desc->cost || core->perturbation > 0;
+    codelet->asked = desc->flops || codelet->tells_apart;
     memcpy(codelet->name, desc->name, strlen(desc->name) + 1);
     codelet->run = calloc(archs, sizeof *codelet->run);
     codelet->models = calloc(archs, sizeof *codelet->models);

@@ -190,7 +190,8 @@ struct duet_codelet {
     char name[DUET_NAME_MAX];
     double (*flops)(const void *args);
     double (*cost)(const void *args, const char *arch);
-    bool asked;          /* one of these is there, or tasks that are alike are told apart */
+    bool tells_apart;    /* tasks of the same sizes: by cost, or by errors in what is believed */
+    bool asked;          /* that, or flops are there */
     uint64_t archs;      /* architectures with an implementation */
     duet_kernel_fn *run; /* by architecture */
     duet_kernel_fn emulation;
