@@ -20,9 +20,10 @@ MACHINES = {"4 + 8": (4, 8), "16 + 64": (16, 64)}
 
 
 def policies(duet):
-    """Of every built-in policy, its name."""
+    """Of every built-in policy, its name; without auto, which becomes another one."""
     lines = common.execute([duet, "list", "policies"]).splitlines()
-    return [line.split()[0] for line in lines if line and not line[0].isspace()]
+    names = [line.split()[0] for line in lines if line and not line[0].isspace()]
+    return [name for name in names if name != "auto"]
 
 
 def behind_functions(policy, folder):
