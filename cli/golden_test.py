@@ -44,6 +44,7 @@ CASES = {
     "lu-perturbed.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --reps 2"
                         " --perturbation 0.1",
     "lu.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
+    "lu-incremental.csv": "lu-incremental --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "qr.csv": "qr --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",
     "cholesky-planned.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy static,cp,eager --csv"

@@ -40,6 +40,10 @@ FLOPS = {
     "ormqr": lambda b: 2 * b**3 + 3 * b * b,
     "tsqrt": lambda b: 2 * b**3,
     "tsmqr": lambda b: 4 * b**3,
+    "getrf_incpiv": lambda b: (4 * b**3 - 3 * b * b - b) // 6,
+    "gessm": lambda b: b**3,
+    "tstrf": lambda b: b**3,
+    "ssssm": lambda b: 2 * b**3,
 }
 
 # The table of each kernel. Chameleon's are mirage's; StarPU's are each machine's own.
@@ -71,6 +75,11 @@ SHARES = {
     "ormqr": {"cpu": 0.7, "cuda": 0.75},
     "tsqrt": {"cpu": 0.7, "cuda": 0.2},
     "tsmqr": {"cpu": 0.75, "cuda": 0.9},
+    # less, for interchanges of rows, which read and write what lies far apart
+    "getrf_incpiv": {"cpu": 0.5, "cuda": 0.15},
+    "gessm": {"cpu": 0.7, "cuda": 0.6},
+    "tstrf": {"cpu": 0.5, "cuda": 0.1},
+    "ssssm": {"cpu": 0.7, "cuda": 0.75},
 }
 # Same chips as mirage: its kernels may stand in.
 LIKE_MIRAGE = {"idgraf", "attila", "mirage"}

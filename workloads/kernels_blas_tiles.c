@@ -4,6 +4,7 @@
 
 #include "workloads/kernels.h"
 #include "workloads/kernels_blas.h"
+#include "workloads/kernels_blas_incremental.h"
 #include "workloads/kernels_blas_lu.h"
 #include "workloads/kernels_blas_qr.h"
 #include "workloads/tiles.h"
@@ -76,6 +77,10 @@ static const struct {
     {"ormqr", duet__kernel_ormqr},
     {"tsqrt", duet__kernel_tsqrt},
     {"tsmqr", duet__kernel_tsmqr},
+    {"getrf_incpiv", duet__kernel_getrf_incpiv},
+    {"gessm", duet__kernel_gessm},
+    {"tstrf", duet__kernel_tstrf},
+    {"ssssm", duet__kernel_ssssm},
     {"axpy", axpy},
 };
 

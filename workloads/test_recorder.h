@@ -485,6 +485,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__workload_cholesky recorded_cholesky
 #define duet__workload_gemm recorded_gemm
 #define duet__workload_lu recorded_lu
+#define duet__workload_lu_incremental recorded_lu_incremental
 #define duet__workload_lu_pivot recorded_lu_pivot
 #define duet__workload_qr recorded_qr
 #define duet__workload_saxpy recorded_saxpy

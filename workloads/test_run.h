@@ -34,6 +34,8 @@ static const struct run {
     {"lu-pivot", 200, 32, {{0}}},
     {"lu-pivot", 200, 48, {{"layout", "lapack"}}},
     {"nbody", 200, 30, {{"iterations", "5"}}},
+    {"lu-incremental", 200, 32, {{"inner", "8"}}},
+    {"lu-incremental", 200, 48, {{"layout", "lapack"}, {"panel", "cpu"}}},
     {"qr", 200, 32, {{"inner", "8"}}},
     {"qr", 200, 48, {{"layout", "lapack"}, {"panel", "cpu"}}},
     {"saxpy", 20000, 3000, {{"iterations", "3"}}},

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LU with incremental pivoting: counts, and that its tasks, in any order that the accesses allow,
+ * compute factors whose pivots were the largest that each could choose from. What is the same along
+ * every flat tree is tested in qr_test.c.
+ */
+#include "workloads/test_recorder.h"
+
+#include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/flat_tree.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/lu_incremental.c" /* NOLINT(bugprone-suspicious-include) */
+
+#include "workloads/test_compute.h"
+
+static const struct duet__setting settings[] = {{"inner", "5"}, {"layout", "lapack"}};
+
+static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
+{
+    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
+}
+
+static void test_counts(void)
+{
+    static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
+        void *state;
+        uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
+        struct duet__problem problem = problem_of(n, tile, 'd');
+        struct duet_runtime *recorder = recorder_new();
+        g_assert_cmpint(recorded_lu_incremental.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpuint(recorder_count(recorder, "dgetrf_incpiv"), ==, t);
+        g_assert_cmpuint(recorder_count(recorder, "dgessm"), ==, t * (t - 1) / 2);
+        g_assert_cmpuint(recorder_count(recorder, "dtstrf"), ==, t * (t - 1) / 2);
+        g_assert_cmpuint(recorder_count(recorder, "dssssm"), ==, t * (t - 1) * (2 * t - 1) / 6);
+        g_assert_cmpuint(recorder_count(recorder, NULL), ==,
+                         recorded_lu_incremental.tasks(&problem));
+        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_lu_incremental.bytes(&problem));
+        /* as many as without pivoting, but for what is not of the third order */
+        g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) /
+                                           recorded_lu_incremental.flops(&problem),
+                                       1, 2 / (double)n);
+        recorder_free(recorder);
+        recorded_lu_incremental.fini(state);
+    }
+}
+
+static void test_compute(void)
+{
+    static const uint64_t sizes[][2] = {{1, 1}, {2, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
+    if (!can_compute(&recorded_lu_incremental))
+        return;
+    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 6; i++) {
+        struct duet__problem problem =
+            problem_of(sizes[i / 6][0], sizes[i / 6][1], i / 3 % 2 ? 's' : 'd');
+        problem.settings = settings;
+        problem.setting_count = i % 3;
+        recorded_lu_incremental.discard(compute_right(&recorded_lu_incremental, &problem));
+    }
+}
+
+/* log |det A| by Gauss with partial pivoting; destroys A of order n. */
+static double log_determinant(double *a, size_t n)
+{
+    double sum = 0;
+    for (size_t k = 0; k < n; k++) {
+        size_t pivot = k;
+        for (size_t i = k + 1; i < n; i++)
+            pivot = fabs(a[i + k * n]) > fabs(a[pivot + k * n]) ? i : pivot;
+        for (size_t j = k; j < n; j++) {
+            double swapped = a[k + j * n];
+            a[k + j * n] = a[pivot + j * n];
+            a[pivot + j * n] = swapped;
+        }
+        for (size_t i = k + 1; i < n; i++) {
+            double factor = a[i + k * n] / a[k + k * n];
+            for (size_t j = k; j < n; j++)
+                a[i + j * n] -= factor * a[k + j * n];
+        }
+        sum += log(fabs(a[k + k * n]));
+    }
+    return sum;
+}
+
+/* L has 1 on its diagonal, so A and U have the same determinant but for the sign; no multiplier is
+ * larger than 1, wherever it stands. */
+static void test_same_as_by_hand(void)
+{
+    enum { N = 90, TILE = 20 };
+    if (!can_compute(&recorded_lu_incremental))
+        return;
+    struct duet__problem problem = problem_of(N, TILE, 'd');
+    problem.settings = settings;
+    problem.setting_count = 1;
+    struct duet__tiled_data *data = compute_right(&recorded_lu_incremental, &problem);
+    const struct duet__storage *a = &data->matrices[DUET__FLAT_A];
+    double initial[N * N], of_u = 0, largest = 0;
+    for (size_t j = 0; j < N; j++) {
+        for (size_t i = 0; i < N; i++) {
+            initial[i + j * N] = duet__storage_initial(a, i, j);
+            if (i > j)
+                largest = fmax(largest, fabs(duet__storage_value(a, i, j)));
+        }
+        of_u += log(fabs(duet__storage_value(a, j, j)));
+    }
+    g_assert_cmpfloat_with_epsilon(log_determinant(initial, N), of_u, 1e-9);
+    g_assert_cmpfloat(largest, <=, 1);
+    g_assert_cmpfloat(largest, >, 0.9);
+    recorded_lu_incremental.discard(data);
+}
+
+/* The check finds what is wrong in U, in a multiplier of either place, and in an interchange. */
+static void test_damage(void)
+{
+    struct duet__problem problem = problem_of(131, 48, 'd');
+    if (!can_compute(&recorded_lu_incremental))
+        return;
+    void *data = compute_right(&recorded_lu_incremental, &problem);
+    const struct duet__workload *workload = &recorded_lu_incremental;
+    check_finds(workload, &problem, data, DUET__FLAT_A, 0, 130, 1e-6);
+    check_finds(workload, &problem, data, DUET__FLAT_A, 130, 130, 1e-6);
+    check_finds(workload, &problem, data, DUET__FLAT_A, 130, 0, 1e-6);
+    check_finds(workload, &problem, data, DUET__FLAT_A, 70, 50, NAN);
+    check_finds(workload, &problem, data, DUET__FLAT_FACTORS, 33 + 5, 2, 1e-6);
+    check_finds(workload, &problem, data, DUET__FLAT_FACTORS, 32, 1, 500);
+    check_finds(workload, &problem, data, DUET__FLAT_FACTORS, 33 + 32, 1, NAN);
+    recorded_lu_incremental.discard(data);
+}
+
+/* A tile, or two of them, of which no column has a pivot; interchanges that are none. */
+static void test_refusals(void)
+{
+    double a[9] = {1, 2, 3}, b[9] = {0}, t[9] = {0};
+    struct duet_message message = {""};
+    const struct duet_buffer of_a = {.data = a, .rows = 3, .cols = 3, .ld = 3, .element_bytes = 8};
+    struct duet_buffer buffers[] = {of_a, of_a, of_a, of_a};
+    const struct duet_call call = {.buffers = buffers, .buffer_count = 4, .message = &message};
+    if (!can_compute(&recorded_lu_incremental))
+        return;
+    buffers[1].data = t;
+    g_assert_cmpint(duet__kernel("getrf_incpiv")(&call), ==, DUET_ETASK);
+    g_assert_nonnull(strstr(message.text, "column 2 of a tile has no pivot but 0"));
+    memset(t, 0, sizeof t);
+    g_assert_cmpint(duet__kernel("gessm")(&call), ==, DUET_ETASK);
+    g_assert_nonnull(strstr(message.text, "interchange 1 is with row -3, which is none of the 3"));
+    g_assert_cmpint(duet__kernel("ssssm")(&call), ==, DUET_ETASK);
+    g_assert_nonnull(strstr(message.text, "interchange 1 is with row -2, which is none of the 3"));
+    buffers[1].data = b;
+    buffers[2].data = t;
+    g_assert_cmpint(duet__kernel("tstrf")(&call), ==, DUET_ETASK);
+    g_assert_nonnull(strstr(message.text, "column 2 of a tile has no pivot but 0"));
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/workloads/lu_incremental/counts", test_counts);
+    g_test_add_func("/workloads/lu_incremental/compute", test_compute);
+    g_test_add_func("/workloads/lu_incremental/same_as_by_hand", test_same_as_by_hand);
+    g_test_add_func("/workloads/lu_incremental/damage", test_damage);
+    g_test_add_func("/workloads/lu_incremental/refusals", test_refusals);
+    return g_test_run();
+}
