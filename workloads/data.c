@@ -137,9 +137,16 @@ static double rounded(const struct duet__storage *s, double value)
     return s->element_bytes == 4 ? (double)(float)value : value;
 }
 
+bool duet__sparse_tile(uint64_t i, uint64_t j)
+{
+    uint64_t first = i < j ? i : j, last = i < j ? j : i;
+    return last - first <= 1 || (first % 6 == 0 && last % 2 == 0);
+}
+
 double duet__storage_initial(const struct duet__storage *s, uint64_t i, uint64_t j)
 {
-    if (s->contents == DUET__ZEROS)
+    if (s->contents == DUET__ZEROS ||
+        (s->contents == DUET__SPARSE && !duet__sparse_tile(i / s->tile_rows, j / s->tile_cols)))
         return 0;
     bool mirrored = s->contents == DUET__SYMMETRIC && i < j;
     double value = uniform(number(s->key, mirrored ? i : j), mirrored ? j : i);
@@ -151,7 +158,8 @@ double duet__storage_initial(const struct duet__storage *s, uint64_t i, uint64_t
 void duet__storage_initial_column(const struct duet__storage *s, uint64_t i, uint64_t j,
                                   size_t count, double *out)
 {
-    bool stream = s->contents != DUET__ZEROS && (s->contents != DUET__SYMMETRIC || i >= j);
+    bool stream = s->contents != DUET__ZEROS && s->contents != DUET__SPARSE &&
+                  (s->contents != DUET__SYMMETRIC || i >= j);
     uint64_t key = number(s->key, j);
     for (size_t r = 0; stream && r < count; r++)
         out[r] = rounded(s, uniform(key, i + r));

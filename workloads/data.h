@@ -17,6 +17,7 @@ enum duet__contents {
     DUET__ZEROS,
     DUET__RANDOM,    /* uniform in [-1/2, 1/2) */
     DUET__DOMINANT,  /* that, and as many as it has rows added to the diagonal */
+    DUET__SPARSE,    /* the same in tiles that duet__sparse_tile has, zeros in others */
     DUET__SYMMETRIC, /* DUET__DOMINANT and symmetric, hence positive definite (PLASMA's plghe) */
 };
 
@@ -63,6 +64,13 @@ void *duet__storage_at(const struct duet__storage *storage, uint64_t i, uint64_t
 
 /* The value of that element, of floating point. */
 double duet__storage_value(const struct duet__storage *storage, uint64_t i, uint64_t j);
+
+/*
+ * Has a sparse matrix tile (i,j)? The pattern of sparselu in the Barcelona OpenMP Tasks Suite
+ * (Duran et al., ICPP 2009): three diagonals, and of the tiles with two even numbers those whose
+ * smaller number is a multiple of 3.
+ */
+bool duet__sparse_tile(uint64_t i, uint64_t j);
 
 /* The value that duet__storage_fill gives to element (i, j), whatever its memory holds now. */
 double duet__storage_initial(const struct duet__storage *storage, uint64_t i, uint64_t j);

@@ -22,9 +22,6 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"getrf_nopiv", "trsm_l", "trsm_r", "gemm", NULL};
 
-/* Their numbers in a build. */
-enum { GETRF, TRSM_L, TRSM_R, GEMM };
-
 static int check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__square_check(problem, parameters, message);
@@ -47,46 +44,6 @@ static uint64_t bytes(const struct duet__problem *problem)
     return problem->n * problem->n * duet__element_bytes(problem);
 }
 
-static int getrf(const struct duet__build *build, uint32_t k)
-{
-    return duet__factor_diagonal(build, GETRF, k);
-}
-
-/* A(m,k) := A(m,k) U(k,k)^-1 */
-static int trsm_r(const struct duet__build *build, uint32_t m, uint32_t k)
-{
-    return duet__factor_solve(build, TRSM_R, m, k);
-}
-
-/* A(k,n) := L(k,k)^-1 A(k,n) */
-static int trsm_l(const struct duet__build *build, uint32_t k, uint32_t n)
-{
-    return duet__factor_solve(build, TRSM_L, k, n);
-}
-
-/* A(m,n) := A(m,n) - L(m,k) U(k,n) */
-static int gemm(const struct duet__build *build, uint32_t m, uint32_t n, uint32_t k)
-{
-    return duet__factor_update(build, GEMM, m, n, k, duet__tile(build->matrices, k, n), 0);
-}
-
-static int submit(const struct duet__build *build)
-{
-    uint32_t t = build->matrices->row_tiles;
-    int error = 0;
-    for (uint32_t k = 0; !error && k < t; k++) {
-        error = getrf(build, k);
-        for (uint32_t m = k + 1; !error && m < t; m++)
-            error = trsm_r(build, m, k);
-        for (uint32_t n = k + 1; !error && n < t; n++) {
-            error = trsm_l(build, k, n);
-            for (uint32_t m = k + 1; !error && m < t; m++)
-                error = gemm(build, m, n, k);
-        }
-    }
-    return error;
-}
-
 static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__DOMINANT};
@@ -99,7 +56,7 @@ static const struct duet__tiled tiled = {
     .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right, duet__flops_gemm},
     .placement = "getrf",
     .parameters = parameters,
-    .submit = submit,
+    .submit = duet__factor_lu,
 };
 
 static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,

@@ -493,6 +493,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__workload_layered recorded_layered
 #define duet__workload_nbody recorded_nbody
 #define duet__workload_sort recorded_sort
+#define duet__workload_sparse_lu recorded_sparse_lu
 #define duet__element_bytes recorded_element_bytes
 #define duet__tile_count recorded_tile_count
 #define duet__tiles_check recorded_tiles_check
@@ -510,6 +511,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__factor_diagonal recorded_factor_diagonal
 #define duet__factor_solve recorded_factor_solve
 #define duet__factor_update recorded_factor_update
+#define duet__factor_lu recorded_factor_lu
 #define duet__flat_tree_parameters recorded_flat_tree_parameters
 #define duet__flat_tree_check recorded_flat_tree_check
 #define duet__flat_tree_tasks recorded_flat_tree_tasks

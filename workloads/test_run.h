@@ -38,6 +38,8 @@ static const struct run {
     {"lu-incremental", 200, 48, {{"layout", "lapack"}, {"panel", "cpu"}}},
     {"qr", 200, 32, {{"inner", "8"}}},
     {"qr", 200, 48, {{"layout", "lapack"}, {"panel", "cpu"}}},
+    {"sparse-lu", 200, 32, {{0}}},
+    {"sparse-lu", 300, 24, {{"layout", "lapack"}, {"getrf", "any"}}},
     {"saxpy", 20000, 3000, {{"iterations", "3"}}},
     {"sort", 3000, 100, {{0}}},
     {"sort", 2000, 300, {{"sizes", "bimodal"}}},

@@ -123,8 +123,10 @@ static int tiles_init(struct duet__tiles *tiles, const struct duet__shape *shape
         pin(storage, build->runtime);
     int error = 0;
     for (uint32_t j = 0; !error && j < tiles->col_tiles; j++) {
-        for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++)
-            error = register_tile(tiles, i, j, element_bytes, storage, build->runtime);
+        for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++) {
+            if (!shape->is_there || shape->is_there(i, j))
+                error = register_tile(tiles, i, j, element_bytes, storage, build->runtime);
+        }
     }
     return error;
 }
@@ -334,6 +336,37 @@ int duet__factor_update(const struct duet__build *build, unsigned kernel, uint32
         .form = DUET__MINUS | form,
     };
     return duet__factor_task(build, kernel, args, k, m + n, accesses, 3);
+}
+
+enum { LU_GETRF, LU_TRSM_L, LU_TRSM_R, LU_GEMM }; /* kernels of LU without pivoting */
+
+/* What step k of an LU factorisation does in column n to the right of its panel. */
+static int lu_column(const struct duet__build *build, uint32_t k, uint32_t n)
+{
+    const struct duet__tiles *a = build->matrices;
+    struct duet_handle *row = duet__tile(a, k, n);
+    int error = row ? duet__factor_solve(build, LU_TRSM_L, k, n) : 0;
+    for (uint32_t m = k + 1; row && !error && m < a->row_tiles; m++) {
+        if (duet__tile(a, m, k))
+            error = duet__factor_update(build, LU_GEMM, m, n, k, row, 0);
+    }
+    return error;
+}
+
+int duet__factor_lu(const struct duet__build *build)
+{
+    const struct duet__tiles *a = build->matrices;
+    int error = 0;
+    for (uint32_t k = 0; !error && k < a->row_tiles; k++) {
+        error = duet__factor_diagonal(build, LU_GETRF, k);
+        for (uint32_t m = k + 1; !error && m < a->row_tiles; m++) {
+            if (duet__tile(a, m, k))
+                error = duet__factor_solve(build, LU_TRSM_R, m, k);
+        }
+        for (uint32_t n = k + 1; !error && n < a->row_tiles; n++)
+            error = lu_column(build, k, n);
+    }
+    return error;
 }
 
 double duet__flops_gemm(const void *args)

@@ -46,15 +46,16 @@ struct duet__tiles {
     uint32_t row_tiles, col_tiles; /* tiles of a column, of a row */
     const uint64_t *cuts;          /* rows where uneven tiles begin, and where the last one ends;
                                       NULL: every tile_rows. The first matrix owns what all have */
-    struct duet_handle **handles;  /* column-major; NULL above the diagonal if only lower */
+    struct duet_handle **handles;  /* column-major; NULL where the shape has no tile */
 };
 
 /* A matrix to register. */
 struct duet__shape {
-    uint64_t rows, cols;           /* elements */
-    uint32_t tile_rows, tile_cols; /* of a tile; 0: the problem's tile */
-    uint32_t element_bytes;        /* 0: by the problem's precision */
-    bool lower;                    /* only the tiles on and below the diagonal */
+    uint64_t rows, cols;                      /* elements */
+    uint32_t tile_rows, tile_cols;            /* of a tile; 0: the problem's tile */
+    uint32_t element_bytes;                   /* 0: by the problem's precision */
+    bool lower;                               /* only the tiles on and below the diagonal */
+    bool (*is_there)(uint32_t i, uint32_t j); /* only these tiles; NULL: all */
     enum duet__contents contents;
 };
 
@@ -171,7 +172,7 @@ size_t duet__element_bytes(const struct duet__problem *problem);
 /* Number of tiles that cover `size` elements. */
 uint64_t duet__tile_count(uint64_t size, uint64_t tile);
 
-/* The tile at row i, column j of the grid; NULL above the diagonal if only lower. */
+/* The tile at row i, column j of the grid; NULL: there is none. */
 struct duet_handle *duet__tile(const struct duet__tiles *tiles, uint32_t i, uint32_t j);
 
 /* Rows of the tiles of grid row i; columns of the tiles of grid column j. */
@@ -258,6 +259,13 @@ DUET_MUST_CHECK int duet__factor_solve(const struct duet__build *build, unsigned
 DUET_MUST_CHECK int duet__factor_update(const struct duet__build *build, unsigned kernel,
                                         uint32_t m, uint32_t n, uint32_t k, struct duet_handle *b,
                                         uint32_t form);
+
+/*
+ * All tasks of A's LU factorisation without pivoting by right-looking steps, of the tiles that
+ * there are; with (i,k) and (k,j) also (i,j) has to be there for i, j > k. Kernels in this order:
+ * getrf_nopiv, trsm_l, trsm_r, gemm.
+ */
+DUET_MUST_CHECK int duet__factor_lu(const struct duet__build *build);
 
 /*
  * Flops of one kernel, as LAPACK working note 41 counts them (a square root, a division, an

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * LU factorisation without pivoting of a matrix that has only some of its tiles, and gets more: the
+ * benchmark sparselu of the Barcelona OpenMP Tasks Suite. Its kernels lu0, fwd, bdiv and bmod are
+ * those of lu.c, getrf_nopiv, trsm_l, trsm_r and gemm; so are their flops and priorities. The
+ * problem's flops are those of its tasks.
+ *
+ * Tiles that are filled in are registered with those that are there at first, as zeros, so that all
+ * are known beforehand. Real runs have memory for the whole matrix, whose zeros the check looks at.
+ */
+#include "workloads/kernels.h"
+#include "workloads/tiles.h"
+
+static const struct duet__parameter parameters[] = {
+    {"getrf", "cpu|any", "cpu", "where the diagonal tiles are factorised: CPUs only, or anywhere"},
+    DUET__LAYOUT_PARAMETER,
+    {0},
+};
+
+static const char *const kernels[] = {"getrf_nopiv", "trsm_l", "trsm_r", "gemm", NULL};
+
+static int check(const struct duet__problem *problem, struct duet_message *message)
+{
+    return duet__square_check(problem, parameters, message);
+}
+
+/*
+ * Is tile (i,j) there at the end? Beside the three diagonals row and column 0 have every second
+ * tile; step k hands those of row k down to row k + 1, as (k+1,k) is there, and likewise columns.
+ */
+static bool is_there(uint32_t i, uint32_t j)
+{
+    uint32_t first = i < j ? i : j, last = i < j ? j : i;
+    return last - first <= 1 || last % 2 == 0;
+}
+
+/* The tiles of row k right of the diagonal; below it column k has as many. */
+struct step {
+    uint64_t tiles, columns; /* number, and what they are wide together */
+    uint64_t order;          /* of the diagonal tile */
+};
+
+static struct step step_of(const struct duet__problem *problem, uint32_t k)
+{
+    struct step step = {.order = duet__piece(problem->n, (uint32_t)problem->tile, k)};
+    uint32_t t = (uint32_t)duet__tile_count(problem->n, problem->tile);
+    for (uint32_t j = k + 1; j < t; j++) {
+        if (!is_there(k, j))
+            continue;
+        step.tiles++;
+        step.columns += duet__piece(problem->n, (uint32_t)problem->tile, j);
+    }
+    return step;
+}
+
+static double flops(const struct duet__problem *problem)
+{
+    double sum = 0;
+    for (uint32_t k = 0; k < duet__tile_count(problem->n, problem->tile); k++) {
+        struct step step = step_of(problem, k);
+        struct duet__tile_args args = {.n = (uint32_t)step.order};
+        double order = (double)step.order, columns = (double)step.columns;
+        sum += duet__flops_getrf(&args) + 2 * order * columns * (order + columns);
+    }
+    return sum;
+}
+
+static uint64_t tasks(const struct duet__problem *problem)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < duet__tile_count(problem->n, problem->tile); k++) {
+        struct step step = step_of(problem, k);
+        sum += (step.tiles + 1) * (step.tiles + 1);
+    }
+    return sum;
+}
+
+static uint64_t bytes(const struct duet__problem *problem)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < duet__tile_count(problem->n, problem->tile); k++) {
+        struct step step = step_of(problem, k);
+        sum += step.order * (step.order + 2 * step.columns);
+    }
+    return sum * duet__element_bytes(problem);
+}
+
+static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+{
+    out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__SPARSE,
+                                  .is_there = is_there};
+}
+
+static const struct duet__tiled tiled = {
+    .check = check,
+    .shapes = shapes,
+    .kernels = kernels,
+    .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right, duet__flops_gemm},
+    .placement = "getrf",
+    .parameters = parameters,
+    .submit = duet__factor_lu,
+};
+
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
+                 struct duet_message *message)
+{
+    return duet__tiled_build(&tiled, runtime, problem, state, message);
+}
+
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
+{
+    return duet__tiled_generate(&tiled, problem, data, message);
+}
+
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+{
+    const struct duet__tiled_data *made = data;
+    return duet__judge_lu(&made->matrices[0], NULL, verdict, message);
+}
+
+const struct duet__workload duet__workload_sparse_lu = {
+    .name = "sparse-lu",
+    .description = "LU factorisation without pivoting of an n x n matrix of which half the tiles "
+                   "are 0",
+    .source = "Duran, Teruel, Ferrer, Martorell, Ayguade, \"Barcelona OpenMP Tasks Suite\", ICPP "
+              "2009 (sparselu)",
+    .parameters = parameters,
+    .kernels = kernels,
+    .default_n = 48000,
+    .default_tile = 960,
+    .real_n = 4096,
+    .real_tile = 128,
+    .check = check,
+    .flops = flops,
+    .tasks = tasks,
+    .bytes = bytes,
+    .build = build,
+    .fini = duet__tiled_fini,
+    .generate = generate,
+    .fill = duet__tiled_fill,
+    .retrieve = duet__tiled_retrieve,
+    .verify = verify,
+    .discard = duet__tiled_discard,
+};
