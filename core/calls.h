@@ -120,6 +120,8 @@ struct duet_runtime *duet__edges_core(const struct edge *edges);
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
 void duet__edges_rank(const struct duet_task *task, double rank);
 double duet__ref_rank(const struct duet_ref *ref);
+void duet__ref_set_twin(struct duet_ref *ref, struct duet_ref *twin);
+void duet__edges_twins(const struct task_extra *extra, struct duet_ref **out);
 typedef void duet__next_fn(struct duet_successors *found, const struct duet_task *next,
                            unsigned before);
 void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_successors *found);
@@ -299,6 +301,7 @@ bool duet__is_cut(const struct duet_task *task);
 int duet__check_turns(const struct access *accesses, unsigned count, const char *kernel,
                       struct duet_message *message);
 /* Refuses to free parts of which the application has acquired some. */
+void duet__parts_attach(struct duet_runtime *core, struct parts *parts);
 int duet__check_parts(struct duet_runtime *core, const struct parts *parts);
 
 /* layout.c: areas in the host's memory that a handle is made of */

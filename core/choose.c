@@ -91,11 +91,6 @@ static const char *untried(const struct duet_runtime *core, const struct duet_ta
         return "some tasks expand";
     if (task->modes & ACCESS_REDUCES)
         return "some tasks reduce data";
-    if (task->extra && task->extra->edge_count)
-        return "some tasks come after others without data";
-    for (unsigned i = 0; i < task->access_count; i++)
-        if (atomic_load(&task->accesses[i].handle->family))
-            return "some data is cut into parts";
     for (unsigned k = 0; k < core->kind_count; k++)
         if (core->masks[task->mask].kinds >> k & 1 && atomic_load(&core->kinds[k].living) &&
             !(duet__expected_s(task, core->kinds[k].arch) > 0))

@@ -110,7 +110,7 @@ static void test_prefix(void)
         submit(&t, 1, NULL, DUET_R);
     struct duet_choice choice = choice_of(&t);
     g_assert_cmpuint(choice.tasks, ==, MOST);
-    g_assert_cmpfloat_with_epsilon(choice.predicted_s, MOST / 2 * 1e-3, 1e-9);
+    g_assert_cmpfloat_with_epsilon(choice.predicted_s, MOST * 0.5e-3, 1e-9);
     end(&t);
 }
 
@@ -196,30 +196,44 @@ static void expect_untried(struct testing *t, const char *why)
     end(t);
 }
 
-static void test_untried(void)
+/* Data is cut in the trial, too: halves at once on two cores, then all of it. */
+static void test_parts(void)
 {
     struct testing t;
     struct duet_handle *half[2];
-    start(&t, 1, 0);
+    start(&t, 2, 0);
     struct duet_handle *a = testing_handle(&t, 8 * SLAB_ALIGN);
     g_assert_cmpint(duet_cut_rows(t.core, a, 2, half), ==, DUET_OK);
     submit(&t, 1, half[0], DUET_RW);
     submit(&t, 1, half[1], DUET_RW);
-    expect_untried(&t, "some data is cut into parts");
+    submit(&t, 5, a, DUET_RW);
+    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 6e-3, 1e-12);
+    end(&t);
+}
 
-    struct duet_ref *ref = NULL;
+/* What comes after another task without data does so in the trial. */
+static void test_edges(void)
+{
+    struct testing t;
+    struct duet_ref *ref = NULL, *other = NULL;
     struct duet_task_extra extra = {.ref = &ref};
-    struct duet_task_desc desc = {.extra = &extra};
-    start(&t, 1, 0);
-    desc.codelet = t.any;
-    double flops = 1e6;
-    desc.args = &flops;
-    desc.args_bytes = sizeof flops;
+    const double flops = 1e6;
+    start(&t, 3, 0);
+    struct duet_task_desc desc = {.codelet = t.any,
+                                  .extra = &extra,
+                                  .args = &flops,
+                                  .args_bytes = sizeof flops};
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-    extra = (struct duet_task_extra){.after = &ref, .after_count = 1};
+    extra = (struct duet_task_extra){.after = &ref, .after_count = 1, .ref = &other};
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-    expect_untried(&t, "some tasks come after others without data");
+    struct duet_ref *both[] = {ref, other};
+    extra = (struct duet_task_extra){.after = both, .after_count = 2};
+    for (unsigned i = 0; i < 2; i++)
+        g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
+    g_assert_cmpfloat_with_epsilon(choice_of(&t).predicted_s, 3e-3, 1e-12);
+    end(&t);
     duet_ref_free(ref);
+    duet_ref_free(other);
 }
 
 static void test_unknown_times(void)
@@ -299,7 +313,8 @@ int main(int argc, char **argv)
     g_test_add_func("/choose/state", test_state);
     g_test_add_func("/choose/modes", test_modes);
     g_test_add_func("/choose/lost", test_lost);
-    g_test_add_func("/choose/untried", test_untried);
+    g_test_add_func("/choose/parts", test_parts);
+    g_test_add_func("/choose/edges", test_edges);
     g_test_add_func("/choose/unknown-times", test_unknown_times);
     g_test_add_func("/choose/refused", test_refused);
     g_test_add_func("/choose/built-in", test_built_in);

@@ -215,7 +215,7 @@ int duet__check_turns(const struct access *accesses, unsigned count, const char 
 /* What the application calls                                                                   */
 
 /* The cut takes part from now on. */
-static void attach(struct duet_runtime *core, struct parts *parts)
+void duet__parts_attach(struct duet_runtime *core, struct parts *parts)
 {
     struct duet_handle *whole = parts->whole;
     for (unsigned i = 0; i < parts->count; i++)
@@ -295,7 +295,7 @@ static int cut(struct duet_runtime *runtime, struct duet_handle *whole, const st
         return duet__refuse(runtime, error, "%s", message.text);
     }
     memcpy(out, parts->handles, parts->count * sizeof(struct duet_handle *));
-    attach(runtime, parts);
+    duet__parts_attach(runtime, parts);
     return DUET_OK;
 }
 

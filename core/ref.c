@@ -25,6 +25,7 @@ struct duet_ref {
     struct edge *first, *last; /* lock: what comes after, in order of submission */
     double path_s;             /* lock: critical path up to its task */
     unsigned reset;            /* lock: number of the measurement that path_s is of */
+    struct duet_ref *twin;     /* the same in a trial; whoever lets tasks in */
     double rank;               /* whoever lets tasks in: the highest of what comes after, in s */
     _Atomic(unsigned) holders;
     _Atomic(bool) ended;  /* written under the lock */
@@ -177,6 +178,18 @@ void duet__edges_rank(const struct duet_task *task, double rank)
 double duet__ref_rank(const struct duet_ref *ref)
 {
     return ref->rank;
+}
+
+void duet__ref_set_twin(struct duet_ref *ref, struct duet_ref *twin)
+{
+    ref->twin = twin;
+}
+
+/* Of each reference that it comes after the one in a trial; NULL: its task is not there. */
+void duet__edges_twins(const struct task_extra *extra, struct duet_ref **out)
+{
+    for (unsigned i = 0; i < extra->edge_count; i++)
+        out[i] = extra->edges[i].ref->twin;
 }
 
 /* Calls `add` for each task that waits for its end. */

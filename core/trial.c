@@ -381,90 +381,6 @@ static void forget_nothing(void *state)
 {
 }
 
-static struct duet_codelet *codelet_twin(struct duet_runtime *core, struct duet_codelet *of)
-{
-    struct duet_implementation implementations[64];
-    struct duet_codelet_desc desc = {.name = of->name, .implementations = implementations};
-    for (unsigned a = 0; a < core->machine.arch_count; a++)
-        if (of->archs >> a & 1)
-            implementations[desc.implementation_count++] =
-                (struct duet_implementation){.arch = core->machine.archs[a].name};
-    if (!of->twin && duet_codelet(core, &desc, &of->twin))
-        return NULL;
-    return of->twin;
-}
-
-static struct task_class *class_twin(struct duet_runtime *core, struct task_class *of)
-{
-    struct duet_codelet *codelet = of->twin ? NULL : codelet_twin(core, of->codelet);
-    if (codelet)
-        of->twin = duet__class_twin(of, codelet);
-    return of->twin;
-}
-
-/* Data of the same size, valid where that is. */
-static struct duet_handle *handle_twin(struct duet_runtime *core, struct duet_handle *of)
-{
-    if (of->twin)
-        return of->twin;
-    struct duet_handle *twin =
-        duet__handle_new(core, NULL, of->rows, of->cols, of->ld, of->element_bytes);
-    if (!twin)
-        return NULL;
-    twin->bytes = of->bytes;
-    twin->slab_bytes = of->slab_bytes;
-    bool anywhere = false;
-    for (unsigned n = 1; n < core->machine.node_count; n++)
-        if (bit_test(of->valid, n))
-            anywhere = duet__cache_put(core, twin, n) || anywhere;
-    if (anywhere && !bit_test(of->valid, DUET_HOST))
-        bit_clear(twin->valid, DUET_HOST);
-    return of->twin = twin;
-}
-
-static struct duet_task *task_twin(struct duet_runtime *core, const struct duet_task *of)
-{
-    struct duet_task *twin = duet__task_alloc(core, DUET_SUBMITTER, of->access_count);
-    struct task_class *klass = class_twin(core, of->klass);
-    if (!twin || !klass)
-        return NULL;
-    const uint8_t pool = twin->pool;
-    memcpy(twin, of, sizeof *of + of->access_count * sizeof *of->accesses);
-    twin->pool = pool;
-    twin->extra = NULL;
-    twin->klass = klass;
-    for (unsigned i = 0; i < of->access_count; i++) {
-        twin->accesses[i].handle = handle_twin(core, of->accesses[i].handle);
-        if (!twin->accesses[i].handle)
-            return NULL;
-    }
-    atomic_fetch_add(&core->submitted, 1);
-    return twin;
-}
-
-/* Makes the tasks again. false: no memory. */
-static bool make_tasks(struct trial *trial, const struct duet_runtime *from,
-                       struct duet_task *const *tasks)
-{
-    struct duet_runtime *core = trial->core;
-    uint8_t mask;
-    for (unsigned m = 0; m < atomic_load(&from->mask_count); m++)
-        if (duet__mask_find(core, from->masks[m].kinds, &mask))
-            return false;
-    for (size_t t = 0; t < trial->count; t++) {
-        tasks[t]->klass->twin = NULL;
-        tasks[t]->klass->codelet->twin = NULL;
-        for (unsigned i = 0; i < tasks[t]->access_count; i++)
-            tasks[t]->accesses[i].handle->twin = NULL;
-    }
-    for (size_t t = 0; t < trial->count; t++) {
-        trial->tasks[t] = task_twin(core, tasks[t]);
-        if (!trial->tasks[t])
-            return false;
-    }
-    return true;
-}
-
 static bool make_lines(struct trial *trial)
 {
     const struct duet_machine *machine = trial->machine;
@@ -551,14 +467,14 @@ static double run(struct trial *trial, const double *ranks, double limit_s)
     return ended && !trial->failed ? trial->last_end_s - trial->machine->costs.submit_s : INFINITY;
 }
 
-double duet__trial(const struct duet_runtime *core, const struct candidate *candidate,
+double duet__trial(struct duet_runtime *core, const struct candidate *candidate,
                    struct duet_task *const *tasks, const double *ranks, size_t count,
                    double limit_s)
 {
     struct trial trial = {.machine = &core->machine, .count = count};
     double makespan_s = INFINITY;
     if (make_lines(&trial) && !make_core(&trial, core, candidate) &&
-        make_tasks(&trial, core, tasks))
+        duet__twins(trial.core, core, tasks, trial.tasks, count))
         makespan_s = run(&trial, ranks, limit_s);
     duet__core_free(trial.core);
     free_lines(&trial);

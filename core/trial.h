@@ -17,8 +17,12 @@ struct candidate {
  * they were submitted now and nothing else: INFINITY if that were after limit_s, if there is no
  * memory, or if the policy never ends. `ranks`: their upward ranks. Who lets tasks in.
  */
-double duet__trial(const struct duet_runtime *core, const struct candidate *candidate,
+double duet__trial(struct duet_runtime *core, const struct candidate *candidate,
                    struct duet_task *const *tasks, const double *ranks, size_t count,
                    double limit_s);
+
+/* twin.c: makes the tasks again in the trial's core, not linked. false: no memory. */
+bool duet__twins(struct duet_runtime *core, struct duet_runtime *from,
+                 struct duet_task *const *tasks, struct duet_task **twins, size_t count);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "sim/testing.h"
 
-enum { TASKS = 60, DATA = 12, SEEDS = 3 };
+enum { TASKS = 60, DATA = 12, CUT = 4, SEEDS = 4 };
 
 static const struct duet_policy_parameter parameters[] = {{"tasks", 1000, 1, 1000, "tasks"},
                                                           {NULL}};
@@ -54,10 +54,11 @@ static void test_by_hand(void)
     lab_close(&lab);
 }
 
-/* A policy and a seed. */
+/* A policy and a seed, and whether parts of data are used. */
 struct program {
     struct duet_candidate candidates[2];
     uint64_t seed;
+    bool cut;
 };
 
 static unsigned draw(uint64_t *state, unsigned bound)
@@ -65,20 +66,49 @@ static unsigned draw(uint64_t *state, unsigned bound)
     return duet_random_below(state, bound);
 }
 
-static void submit_one(struct lab *lab, struct duet_handle **data, uint64_t *state)
+/* What a program uses: data, of which the first ones are cut, and references to its tasks. */
+struct things {
+    struct duet_handle *data[DATA + 2 * CUT];
+    struct duet_ref *refs[TASKS];
+    unsigned refs_count;
+};
+
+static void make_data(struct lab *lab, struct things *things, uint64_t *state)
+{
+    for (unsigned i = 0; i < DATA; i++)
+        things->data[i] = lab_data(lab, 1000 * (1 + draw(state, 1000)));
+    for (unsigned i = 0; i < CUT; i++) /* the last one is a half that is cut again */
+        g_assert_cmpint(duet_cut_rows(lab->duet, things->data[i < CUT - 1 ? i : DATA], 2,
+                                      &things->data[DATA + 2 * i]),
+                        ==, DUET_OK);
+}
+
+/* A whole and a part of it are refused, unless they are to read. */
+static void submit_one(struct lab *lab, struct things *things, uint64_t *state, bool cut)
 {
     static const enum duet_mode modes[] = {DUET_R, DUET_R, DUET_RW, DUET_RW, DUET_W, DUET_COMMUTE};
     const double seconds = 1e-4 * (1 + draw(state, 20));
-    struct lab_seconds took = {seconds * (1 + draw(state, 8)), seconds};
-    unsigned count = draw(state, 4), at[3];
-    int mode[3];
+    const struct lab_seconds took = {seconds * (1 + draw(state, 8)), seconds};
+    struct duet_access accesses[3];
+    struct duet_task_extra extra = {.after_count = draw(state, 4) ? 0 : 2};
+    struct duet_ref *after[2];
+    struct duet_task_desc desc = {.codelet = lab->kernel,
+                                  .accesses = accesses,
+                                  .access_count = draw(state, 4),
+                                  .args = &took,
+                                  .args_bytes = sizeof took,
+                                  .extra = &extra};
     for (unsigned i = 0; i < 3; i++) {
-        at[i] = draw(state, DATA);
-        mode[i] = modes[draw(state, G_N_ELEMENTS(modes))];
+        accesses[i].handle = things->data[draw(state, cut ? G_N_ELEMENTS(things->data) : DATA)];
+        accesses[i].mode = modes[draw(state, G_N_ELEMENTS(modes))];
     }
-    g_assert_cmpint(lab_try(lab, took, NULL, count, data[at[0]], mode[0], data[at[1]], mode[1],
-                            data[at[2]], mode[2]),
-                    ==, DUET_OK);
+    for (unsigned i = 0; i < 2; i++)
+        after[i] = things->refs_count ? things->refs[draw(state, things->refs_count)] : NULL;
+    extra.after = after;
+    if (draw(state, 2))
+        extra.ref = &things->refs[things->refs_count];
+    if (duet_submit(lab->duet, &desc) == DUET_OK)
+        things->refs_count += extra.ref != NULL;
 }
 
 static void run_program(const void *argument, FILE *out)
@@ -86,7 +116,7 @@ static void run_program(const void *argument, FILE *out)
     const struct program *program = argument;
     const struct duet_policy policy = alone(program->candidates);
     uint64_t state = duet_random_stream(program->seed, 1);
-    struct duet_handle *data[DATA];
+    struct things things = {.refs_count = 0};
     struct lab lab = lab_open(&(struct lab_options){
         .cpus = 1 + draw(&state, 3),
         .gpus = 1 + draw(&state, 4),
@@ -103,11 +133,12 @@ static void run_program(const void *argument, FILE *out)
         .first_waits = draw(&state, 2),
         .custom = &policy,
     });
-    for (unsigned i = 0; i < DATA; i++)
-        data[i] = lab_data(&lab, 1000 * (1 + draw(&state, 1000)));
+    make_data(&lab, &things, &state);
     for (unsigned i = 0; i < TASKS; i++)
-        submit_one(&lab, data, &state);
+        submit_one(&lab, &things, &state, program->cut);
     expect_foretold(&lab);
+    for (unsigned i = 0; i < things.refs_count; i++)
+        duet_ref_free(things.refs[i]);
     lab_close(&lab);
 }
 
@@ -116,7 +147,9 @@ static void test_random_programs(void)
     const struct duet_policy *policy;
     for (size_t p = 0; (policy = duet_policy_at(p)); p++) {
         for (uint64_t seed = 1; seed <= SEEDS && !policy->candidates; seed++) {
-            const struct program program = {{{.policy = policy->name}, {.policy = NULL}}, seed};
+            const struct program program = {{{.policy = policy->name}, {.policy = NULL}},
+                                            seed,
+                                            seed % 2};
             g_byte_array_unref(lab_fork(run_program, &program));
         }
     }

@@ -3,15 +3,16 @@
  * auto: no policy by itself. The core tries these by simulation on what is submitted, and goes on
  * with the best one. They are few, and each is the best by far somewhere: the critical path first
  * (cp, and dmdas by the program's own priorities); where the place of data matters more than the
- * load (static, data-aware); where batches are better left in order (dmda).
+ * load (static); where batches are better left in order (dmda); with little memory (darts). None
+ * draws: the luck of a draw in a trial says nothing of the run.
  */
 #include <stddef.h>
 
 #include <duet/policy.h>
 
 static const struct duet_candidate candidates[] = {
-    {.policy = "cp"},         {.policy = "dmdas"}, {.policy = "static"},
-    {.policy = "data-aware"}, {.policy = "dmda"},  {.policy = NULL},
+    {.policy = "cp"},   {.policy = "dmdas"}, {.policy = "static"},
+    {.policy = "dmda"}, {.policy = "darts"}, {.policy = NULL},
 };
 
 static const struct duet_policy_parameter parameters[] = {
