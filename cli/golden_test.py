@@ -47,6 +47,7 @@ CASES = {
     "lu-incremental.csv": "lu-incremental --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "qr.csv": "qr --n 7680 --cpus 4 --gpus 4 --policy FIVE --csv",
     "sparse-lu.csv": "sparse-lu --n 11520 --cpus 4 --gpus 4 --policy FIVE --csv",
+    "auto.csv": "qr --n 7680 --cpus 4 --gpus 4 --policy auto,cp,dmdas --csv",
     "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",
     "cholesky-planned.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy static,cp,eager --csv"
                             " --priorities bottom-level",

@@ -233,6 +233,12 @@ def test_held():
     assert "passed in all 8 runs" in text, text
 
 
+def test_choice():
+    """auto does what others do, and says which of them."""
+    text = good(*SMALL, "--policy", "auto", "--verify", "--warmup", "1")
+    assert re.search(r"^auto took \w+", text, re.M), text
+
+
 def test_same_data():
     """The same seed makes the same data, and other seeds others."""
     residuals = [good_json(*SMALL, "--verify", "--seed", seed)[0]["verification"]["residuals"]

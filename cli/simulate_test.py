@@ -444,6 +444,23 @@ def test_later_failure():
                 re.search(r"seed (\d+)", result.stderr).group(1)) - 1 > 0
 
 
+def test_choice():
+    """auto runs as the policy that it says, which takes as long as foretold."""
+    options = ["--policy", "auto,static,cp,dmda,dmdas,darts"]
+    auto, *others = json.loads(good("--json", *options))["runs"]
+    best = min(others, key=lambda run: run["makespan_s"]["median"])
+    choice = auto["choice"]
+    assert choice["policy"] == best["policy"] and choice["tasks"] == auto["tasks"], choice
+    assert auto["makespan_s"]["values"] == best["makespan_s"]["values"]
+    assert abs(choice["predicted_s"] / best["makespan_s"]["median"] - 1) < 0.01, choice
+    assert choice["runner_up_s"] >= choice["predicted_s"] and "choice" not in best
+    text = good(*options)
+    assert re.search(rf"^auto took {best['policy']}, [\d.]+ s expected of 120 tasks; then "
+                     rf"{choice['runner_up']}, [\d.]+ % longer$", text, re.M), text
+    text = good("--policy", "auto:tasks=50")
+    assert re.search(r"^auto:tasks=50 took \w+, [\d.]+ s expected of 50 tasks", text, re.M), text
+
+
 def test_all_and_own():
     """One's own policy beside all others."""
     with tempfile.TemporaryDirectory() as name:
