@@ -35,15 +35,38 @@ struct datum {
     int priority;
 };
 
-/* The shared list's lock is held where they are counted. */
-struct looks {
-    uint64_t count;
+enum { KINDS_MAX = 64 };
+
+struct state {
+    uint64_t looks; /* counted with the shared list locked */
+    /* devices by architecture: the first of each, and how many */
+    unsigned kinds;
+    struct kind {
+        unsigned first, count;
+    } kind[KINDS_MAX];
 };
+
+static int init(void *self, struct duet_view *view)
+{
+    struct state *state = self;
+    for (unsigned w = 0; w < duet_view_workers(view); w++) {
+        unsigned k = 0;
+        if (!duet_view_is_device(view, w))
+            continue;
+        while (k < state->kinds &&
+               duet_view_arch(view, state->kind[k].first) != duet_view_arch(view, w))
+            k++;
+        if (k == state->kinds)
+            state->kind[state->kinds++].first = w;
+        state->kind[k].count++;
+    }
+    return DUET_OK;
+}
 
 /* A device that looks through tasks. */
 struct look {
     struct duet_view *view;
-    struct looks *looks;
+    struct state *state;
     unsigned worker, node;
     bool urgent;
     uint64_t number; /* of this look */
@@ -78,7 +101,7 @@ static double weigh(void *context, const struct duet_view *view, const struct du
     if (!lacks)
         return duet_task_priority(task);
     if (!look->number)
-        look->number = ++look->looks->count;
+        look->number = ++look->state->looks;
     for (size_t i = 0; i < duet_task_accesses(task); i++) {
         if (!duet_task_reads(task, i) || duet_view_valid(view, look->node, task, i))
             continue;
@@ -164,9 +187,9 @@ static struct duet_task *choose(struct look *look, struct duet_list *ready, stru
     return task;
 }
 
-static struct duet_task *pop_device(struct looks *looks, struct duet_view *view, unsigned worker)
+static struct duet_task *pop_device(struct state *state, struct duet_view *view, unsigned worker)
 {
-    struct look look = {view, looks, worker, duet_view_node(view, worker), .number = 0};
+    struct look look = {view, state, worker, duet_view_node(view, worker), .number = 0};
     struct duet_list *own = duet_view_list(view, worker), *ready = duet_view_shared(view);
     struct duet_task *task = duet_pop_best(view, own, worker, is_there, &look);
     if (task)
@@ -179,21 +202,26 @@ static struct duet_task *pop_device(struct looks *looks, struct duet_view *view,
 
 /* A CPU that looks for what devices leave. */
 struct offer {
+    const struct state *state;
     unsigned worker;
     size_t waiting;
 };
 
-/* The task that it is least bad at, of those that devices would not be through with before it. */
+/*
+ * The task that it is least bad at, of those that devices would not be through with before it. A
+ * kind of which the first is lost counts for nothing.
+ */
 static double leave(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     const struct offer *offer = context;
+    const struct state *state = offer->state;
     double own = duet_view_seconds(view, offer->worker, task), best = INFINITY;
     unsigned devices = 0;
-    for (unsigned w = 0; w < duet_view_workers(view); w++) {
-        if (!duet_view_is_device(view, w) || !duet_view_can_run(view, w, task))
+    for (unsigned k = 0; k < state->kinds; k++) {
+        if (!duet_view_can_run(view, state->kind[k].first, task))
             continue;
-        devices++;
-        best = fmin(best, duet_view_seconds(view, w, task));
+        devices += state->kind[k].count;
+        best = fmin(best, duet_view_seconds(view, state->kind[k].first, task));
     }
     if (!devices || best >= own)
         return INFINITY;
@@ -205,7 +233,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     if (duet_view_is_device(view, worker))
         return pop_device(self, view, worker);
     struct duet_list *ready = duet_view_shared(view);
-    struct offer offer = {worker, duet_list_length(ready)};
+    struct offer offer = {self, worker, duet_list_length(ready)};
     return duet_pop_best(view, ready, worker, leave, &offer);
 }
 
@@ -248,10 +276,11 @@ const struct duet_policy duet__policy_darts = {
     .source = "Gonthier, Marchal, Thibault, FGCS 149, 2023 (DARTS, LUF)",
     .order = DUET_DEQUE,
     .declines = true,
-    .state_size = sizeof(struct looks),
+    .state_size = sizeof(struct state),
     .state_size_a_data = sizeof(struct datum),
     .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
+    .init = init,
     .push = push,
     .pop = pop,
     .steal = steal,
