@@ -51,12 +51,12 @@ static double wait_s(const struct duet_runtime *core, unsigned source, unsigned 
     return most > 0 ? (double)most * 1e-9 : 0;
 }
 
-/* What a copy costs, in seconds: it waits, it lasts, and others wait behind it as long. */
+/* What a copy costs, in seconds: it waits, and lasts. */
 static double cost_s(const struct duet_runtime *core, unsigned source, unsigned node,
                      uint64_t bytes)
 {
     return wait_s(core, source, node) +
-           2 * alone_s(duet_machine_route(&core->machine, source, node), bytes);
+           alone_s(duet_machine_route(&core->machine, source, node), bytes);
 }
 
 /*
@@ -94,18 +94,21 @@ int duet__source(const struct duet_runtime *core, const struct duet_handle *hand
 
 /*
  * What it costs to bring data that is not valid on the host to a device by way of it. The way to
- * the host counts half: others will copy from there, and no eviction has to write the data back.
- * INFINITY where it would need memory there that it has not. Handle lock held.
+ * the host costs nothing: others will copy from there, and no eviction has to write the data back.
+ * If it is on its way there already, that is no gain any more, and the rest of it counts. INFINITY
+ * where there is none, or it would need memory there that it has not. Handle lock held.
  */
 double duet__cost_by_host(const struct duet_view *view, const struct duet_handle *handle,
                           unsigned node)
 {
-    double out_s = INFINITY;
+    double out_s = 0;
     if (handle->host.copying)
         out_s = fmax(handle->host.arrival_s - view->now, 0);
-    else if (!handle->temporary)
-        (void)best_source(view->core, handle, DUET_HOST, true, &out_s);
-    return out_s / 2 + cost_s(view->core, DUET_HOST, node, handle->bytes);
+    else if (handle->temporary || best_source(view->core, handle, DUET_HOST, false, &out_s) < 0)
+        return INFINITY;
+    else
+        out_s = 0;
+    return out_s + cost_s(view->core, DUET_HOST, node, handle->bytes);
 }
 
 /*
