@@ -446,7 +446,7 @@ def test_later_failure():
 
 def test_choice():
     """auto runs as the policy that it says, which takes as long as foretold."""
-    options = ["--policy", "auto,static,cp,dmda,dmdas,darts"]
+    options = ["--policy", "auto,static,cp,dmda,dmdas"]
     auto, *others = json.loads(good("--json", *options))["runs"]
     best = min(others, key=lambda run: run["makespan_s"]["median"])
     choice = auto["choice"]

@@ -3,8 +3,9 @@
  * auto: no policy by itself. The core tries these by simulation on what is submitted, and goes on
  * with the best one. They are few, and each is the best by far somewhere: the critical path first
  * (cp, and dmdas by the program's own priorities); where the place of data matters more than the
- * load (static); where batches are better left in order (dmda); with little memory (darts). None
- * draws: the luck of a draw in a trial says nothing of the run.
+ * load (static); where batches are better left in order (dmda). None draws: the luck of a draw in a
+ * trial says nothing of the run. None looks through all ready tasks for each decision (darts),
+ * which trials do not count, and which would make them long where many tasks are ready.
  */
 #include <stddef.h>
 
@@ -12,7 +13,7 @@
 
 static const struct duet_candidate candidates[] = {
     {.policy = "cp"},   {.policy = "dmdas"}, {.policy = "static"},
-    {.policy = "dmda"}, {.policy = "darts"}, {.policy = NULL},
+    {.policy = "dmda"}, {.policy = NULL},
 };
 
 static const struct duet_policy_parameter parameters[] = {
