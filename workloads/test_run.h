@@ -26,6 +26,8 @@ static const struct run {
     {"cholesky", 200, 64, {{"block", "16"}, {"potrf", "any"}}},
     {"cholesky", 200, 64, {{"block", "24"}, {"layout", "lapack"}}},
     {"cholesky", 200, 40, {{"potrf", "any"}}},
+    {"fibonacci", 15, 4, {{0}}},
+    {"fibonacci", 9, 9, {{0}}},
     {"gemm", 150, 48, {{0}}},
     {"gemm", 100, 32, {{"m", "50"}, {"layout", "lapack"}}},
     {"jacobi2d", 100, 24, {{"iterations", "7"}}},

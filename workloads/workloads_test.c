@@ -38,7 +38,7 @@ static void test_complete(void)
         g_assert_true(w->check && w->flops && w->tasks && w->bytes && w->build && w->fini);
         g_assert_cmpint(w->check(&problem, NULL), ==, 0);
         g_assert_cmpuint(w->tasks(&problem), >, 0);
-        g_assert_cmpuint(w->bytes(&problem), >, 0);
+        g_assert_true((w->bytes(&problem) > 0) == (strcmp(w->name, "fibonacci") != 0));
         g_assert_cmpfloat(w->flops(&problem), >, 0);
         w->fini(NULL);
     }

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The n-th Fibonacci number with a task for each call of the recursion, which waits for the tasks
+ * of its two parts: nothing but scheduling, as runtimes are compared by (Duran et al., ICPP 2009).
+ * Calls of numbers up to `tile` are made at once, inside their task. There is no data: tasks run on
+ * CPUs, from their stacks they give each other what they have found.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "workloads/tiles.h"
+
+enum { N_MAX = 90, TASKS_MAX = 100000000 };
+
+static const double CALL_S = 1e-9; /* that a call takes in simulations: estimated */
+
+static const char *const kernels[] = {NULL};
+
+/* What a run leaves. */
+struct result {
+    unsigned n;
+    uint64_t value;
+};
+
+/* What a task is given. */
+struct call {
+    unsigned n, tile;
+    uint64_t *value;
+};
+
+static uint64_t recursive(unsigned n)
+{
+    return n < 2 ? n : recursive(n - 1) + recursive(n - 2);
+}
+
+/* f(0) = first, f(1) = second, f(n) = f(n - 1) + f(n - 2) + more. */
+static double series(uint64_t n, double first, double second, double more)
+{
+    for (; n; n--) {
+        double next = first + second + more;
+        first = second;
+        second = next;
+    }
+    return first;
+}
+
+/* Of the recursion by itself. */
+static double calls_of(unsigned n)
+{
+    return series(n, 1, 1, 1);
+}
+
+/* One for each number up to the tile, and one more than its two parts need for each beyond. */
+static double count(const struct duet__problem *problem)
+{
+    return problem->n <= problem->tile ? 1 : series(problem->n - problem->tile + 1, 1, 1, 1);
+}
+
+static int check(const struct duet__problem *problem, struct duet_message *message)
+{
+    int error = duet__settings_check(problem, NULL, message);
+    if (error)
+        return error;
+    if (!problem->n || problem->n > N_MAX || !problem->tile || problem->tile > problem->n)
+        return duet_fail(message, DUET_EINVAL,
+                         "the Fibonacci number %llu by calls of up to %llu at once is not "
+                         "possible: give an n of 1 to %d and a tile of 1 to n",
+                         (unsigned long long)problem->n, (unsigned long long)problem->tile, N_MAX);
+    if (count(problem) > TASKS_MAX)
+        return duet_fail(message, DUET_EINVAL,
+                         "%.0f tasks are too many: at most %d are possible, use a larger tile",
+                         count(problem), TASKS_MAX);
+    return DUET_OK;
+}
+
+static uint64_t tasks(const struct duet__problem *problem)
+{
+    return (uint64_t)count(problem);
+}
+
+/* Additions. */
+static double flops(const struct duet__problem *problem)
+{
+    return series(problem->n, 0, 0, 1);
+}
+
+static uint64_t bytes(const struct duet__problem *problem)
+{
+    return 0;
+}
+
+/* Seconds that a task takes by itself, without its children. */
+static double cost(const void *args, const char *arch)
+{
+    const struct call *call = args;
+    return CALL_S * (call->n <= call->tile ? calls_of(call->n) : 1);
+}
+
+static double additions(const void *args)
+{
+    const struct call *call = args;
+    return call->n <= call->tile ? fmax(series(call->n, 0, 0, 1), 1) : 1;
+}
+
+static int fibonacci(struct duet_expansion *expansion, const struct duet_call *call)
+{
+    const struct call *self = call->args;
+    uint64_t values[2] = {0, 0};
+    int error = DUET_OK;
+    if (self->n <= self->tile) {
+        *self->value = duet_computes(call->runtime) ? recursive(self->n) : 0;
+        return DUET_OK;
+    }
+    for (unsigned i = 0; i < 2 && !error; i++) {
+        const struct call part = {self->n - 1 - i, self->tile, &values[i]};
+        const struct duet_task_desc desc = {.codelet =
+                                                duet_codelet_find(call->runtime, "fibonacci"),
+                                            .args = &part,
+                                            .args_bytes = sizeof part};
+        error = duet_expand_submit(expansion, &desc);
+    }
+    if (!error)
+        error = duet_expand_wait(expansion);
+    if (!error)
+        *self->value = values[0] + values[1];
+    return error;
+}
+
+static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
+                 struct duet_message *message)
+{
+    static const struct duet_codelet_desc desc = {.name = "fibonacci",
+                                                  .flops = additions,
+                                                  .cost = cost,
+                                                  .expand = fibonacci,
+                                                  .waits = true};
+    struct duet_codelet *codelet = duet_codelet_find(runtime, desc.name);
+    struct result *own = calloc(1, sizeof *own), *result = problem->data ? problem->data : own;
+    int error = own ? DUET_OK : DUET_ENOMEM;
+    if (!error && !codelet)
+        error = duet_codelet(runtime, &desc, &codelet);
+    const struct call root = {(unsigned)problem->n, (unsigned)problem->tile, &result->value};
+    const struct duet_task_desc task = {.codelet = codelet,
+                                        .args = &root,
+                                        .args_bytes = sizeof root};
+    if (!error)
+        error = duet_submit(runtime, &task);
+    if (error)
+        free(own);
+    *state = error ? NULL : own;
+    return error;
+}
+
+static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
+{
+    struct result *result = calloc(1, sizeof *result);
+    if (!result)
+        return duet_fail(message, DUET_ENOMEM, "no memory for the result");
+    result->n = (unsigned)problem->n;
+    *data = result;
+    return DUET_OK;
+}
+
+static void fill(void *data)
+{
+    ((struct result *)data)->value = UINT64_MAX;
+}
+
+static int retrieve(struct duet_runtime *runtime, void *state)
+{
+    return duet_wait(runtime);
+}
+
+static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+{
+    const struct result *result = data;
+    uint64_t values[2] = {0, 1};
+    for (unsigned i = 0; i < result->n; i++) {
+        uint64_t next = values[0] + values[1];
+        values[0] = values[1];
+        values[1] = next;
+    }
+    *verdict = (struct duet__verdict){.formula = "the number is another one",
+                                      .residual = result->value != values[0],
+                                      .threshold = 1};
+    return DUET_OK;
+}
+
+const struct duet__workload duet__workload_fibonacci = {
+    .name = "fibonacci",
+    .description = "the n-th Fibonacci number by recursion, a task for each call beyond tile",
+    .source = "Duran, Teruel, Ferrer, Martorell, Ayguade, Barcelona OpenMP tasks suite, ICPP 2009 "
+              "(fib); without data",
+    .kernels = kernels,
+    .default_n = 24,
+    .default_tile = 8,
+    .real_n = 32,
+    .real_tile = 16,
+    .check = check,
+    .flops = flops,
+    .tasks = tasks,
+    .bytes = bytes,
+    .build = build,
+    .fini = free,
+    .generate = generate,
+    .fill = fill,
+    .retrieve = retrieve,
+    .verify = verify,
+    .discard = free,
+};
