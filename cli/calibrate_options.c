@@ -29,7 +29,7 @@ static int read_precisions(struct duet__calibrate_request *request, const char *
 
 static bool can_compute(const struct duet__workload *workload)
 {
-    return workload->generate && workload->retrieve;
+    return workload->generate && workload->retrieve && workload->kernels[0];
 }
 
 /* Adds one that was named. */

@@ -13,6 +13,10 @@
 
 enum { CANDIDATES_MAX = 16 };
 
+/* Trials that differ by less say nothing: kernels vary, which trials do not. Then the one that is
+   named first is taken. */
+static const double AS_GOOD = 1.005;
+
 struct choice {
     size_t most; /* tasks that are tried */
     bool made;
@@ -98,33 +102,47 @@ static const char *untried(const struct duet_runtime *core, const struct duet_ta
     return NULL;
 }
 
-/* The candidates in turn: the best one, and the runner-up, as far as it is known. */
+/* The shortest trial but that of candidate `but`; the first among equals. `count`: no other one
+   came to an end. */
+static unsigned shortest(const double *seconds, unsigned count, unsigned but)
+{
+    unsigned best = count;
+    for (unsigned c = 0; c < count; c++)
+        if (c != but && !isinf(seconds[c]) && (best == count || seconds[c] < seconds[best]))
+            best = c;
+    return best;
+}
+
+/* The candidates in turn: the first one of those that are as good as the best. */
 static const struct candidate *best_of(struct duet_runtime *core, struct duet_task *const *tasks,
                                        const double *ranks, size_t count)
 {
     struct choice *choice = core->choice;
     struct duet_choice *told = &choice->told;
-    const struct candidate *best = NULL, *second = NULL;
-    told->predicted_s = told->runner_up_s = INFINITY;
+    double seconds[CANDIDATES_MAX], limit_s = INFINITY;
     for (unsigned c = 0; c < choice->count; c++) {
-        const struct candidate *candidate = &choice->candidates[c];
-        double seconds = duet__trial(core, candidate, tasks, ranks, count, told->runner_up_s);
-        if (seconds < told->predicted_s) {
-            second = best;
-            told->runner_up_s = told->predicted_s;
-            best = candidate;
-            told->predicted_s = seconds;
-        } else if (seconds < told->runner_up_s) {
-            second = candidate;
-            told->runner_up_s = seconds;
-        }
+        seconds[c] = duet__trial(core, &choice->candidates[c], tasks, ranks, count, limit_s);
+        /* what is longer than two others is neither taken nor the runner-up */
+        const unsigned best = shortest(seconds, c + 1, c + 1),
+                       second = shortest(seconds, c + 1, best);
+        limit_s = second <= c ? seconds[second] : INFINITY;
     }
+    unsigned taken = shortest(seconds, choice->count, choice->count);
     told->tasks = count;
-    say(told->why, sizeof told->why, best ? "" : "no candidate came to an end");
-    say(told->runner_up, sizeof told->runner_up, second ? second->text : "");
-    best = best ? best : &choice->candidates[0];
-    say(told->policy, sizeof told->policy, best->text);
-    return best;
+    say(told->why, sizeof told->why, taken < choice->count ? "" : "no candidate came to an end");
+    if (taken == choice->count)
+        return &choice->candidates[0];
+    for (unsigned c = 0; c < taken; c++)
+        if (seconds[c] <= seconds[taken] * AS_GOOD)
+            taken = c;
+    const unsigned second = shortest(seconds, choice->count, taken);
+    told->predicted_s = seconds[taken];
+    say(told->policy, sizeof told->policy, choice->candidates[taken].text);
+    if (second < choice->count) {
+        told->runner_up_s = seconds[second];
+        say(told->runner_up, sizeof told->runner_up, choice->candidates[second].text);
+    }
+    return &choice->candidates[taken];
 }
 
 /* Of the tasks that are held, in order of submission, with their upward ranks. */

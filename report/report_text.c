@@ -148,7 +148,7 @@ static void put_choice(FILE *stream, const struct duet__series *series)
         fprintf(stream, ", %.*f s expected of %zu tasks", duet__decimals(choice->predicted_s, 5),
                 choice->predicted_s, choice->tasks);
     if (*choice->runner_up)
-        fprintf(stream, "; then %s, %.2f %% longer", choice->runner_up,
+        fprintf(stream, "; then %s, %+.2f %%", choice->runner_up,
                 100 * (choice->runner_up_s / choice->predicted_s - 1));
     fputc('\n', stream);
 }

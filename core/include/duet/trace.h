@@ -142,9 +142,9 @@ struct duet_choice {
     char policy[64];    /* with what is given of its parameters: "cp:beta=3" */
     double predicted_s; /* the makespan of what was tried */
     char runner_up[64]; /* "": none came to an end, or only one was tried */
-    double runner_up_s;
-    size_t tasks; /* on how many the candidates were tried */
-    char why[80]; /* nothing was tried, and the policy is the first one; else "" */
+    double runner_up_s; /* may be shorter by what says nothing, 0.5 % */
+    size_t tasks;       /* on how many the candidates were tried */
+    char why[80];       /* nothing was tried, and the policy is the first one; else "" */
 };
 
 /* Fills *out. false: the runtime's policy is none that chooses. Not while another thread waits for
