@@ -8,14 +8,15 @@
 
 #include "core/internal.h"
 
-static const double TOLD_S = 100e-6; /* of kernels, until a worker tells a model */
+static const double TOLD_S = 100e-6;       /* of kernels, until a worker tells a model */
+static const double BELIEVED_MOST_S = 1e6; /* of an execution: many of them can be added up */
 static const double SAME_SHARE =
     1.0 / 256; /* of short tasks, expectations that differ by less are one */
 
 /* Seconds that can be added up: what takes more than some days, or is no number, is not known. */
 static double believable(double seconds)
 {
-    return seconds > 0 && seconds < 1e6 ? seconds : 0;
+    return seconds > 0 && seconds < BELIEVED_MOST_S ? seconds : 0;
 }
 
 /*
@@ -40,7 +41,8 @@ RARE static double perturbed(const struct task_class *klass, unsigned arch, doub
     uint64_t stream =
         duet_random_stream(codelet->core->seed, klass->footprint + codelet->index * 64 + arch);
     double unit = 2 * duet_random_unit(&stream) - 1;
-    return seconds > 0 ? 1e-6 * pow(1e6 * seconds, 1 + codelet->core->perturbation * unit) : 0;
+    seconds = seconds > 0 ? 1e-6 * pow(1e6 * seconds, 1 + codelet->core->perturbation * unit) : 0;
+    return fmin(seconds, BELIEVED_MOST_S);
 }
 
 /* With the errors that were asked for: a factor of the kernel's, and a perturbation. */

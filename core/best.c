@@ -9,7 +9,7 @@ struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order ord
     struct duet_runtime *core = view->core;
     if (!core->begins) {
         duet__fail_run(core, DUET_EINVAL, "policy %s makes a list, which only its init may",
-                       policy_of(core)->name);
+                       core->parameters_of->name);
         return NULL;
     }
     struct duet_list *list = zeroed(sizeof *list);

@@ -123,8 +123,8 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
 }
 
 /* What the policy would have go first; NULL: nothing may. */
-RARE static struct replica *choose_victim(struct duet_view *view, const struct node *node,
-                                          enum room room)
+RARE static struct replica *choose_victim(struct duet_view *view, const struct duet_policy *policy,
+                                          const struct node *node, enum room room)
 {
     enum { ASKED_MAX = 1024 };
     struct duet_runtime *core = view->core;
@@ -142,7 +142,7 @@ RARE static struct replica *choose_victim(struct duet_view *view, const struct n
         if (!may)
             continue;
         void *place = (char *)handle + duet__place_state_offset(core, at->node);
-        double score = core->policy->victim(core->policy_state, view, at->node, place, sole);
+        double score = policy->victim(core->policy_state, view, at->node, place, sole);
         if (!best || score > most) {
             best = at;
             most = score;
@@ -162,8 +162,10 @@ static struct slab_block *alloc(struct duet_view *view, struct node *node, uint6
     struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
     if (block)
         return block;
-    const bool chooses = policy_of(view->core)->victim;
-    struct replica *replica = chooses ? choose_victim(view, node, room) : node->oldest;
+    const struct duet_policy *policy = policy_of(view->core);
+    /* what is not valid is the oldest: there is nothing to choose */
+    const bool chooses = policy->victim && room != INVALID;
+    struct replica *replica = chooses ? choose_victim(view, policy, node, room) : node->oldest;
     while (!block && replica && node->leaving_bytes < bytes) {
         struct replica *next = replica->newer;
         uint64_t used = node->slab.used_bytes;
@@ -173,7 +175,7 @@ static struct slab_block *alloc(struct duet_view *view, struct node *node, uint6
         else if (room == INVALID)
             break; /* these are the oldest */
         if (!block)
-            replica = chooses ? choose_victim(view, node, room) : next;
+            replica = chooses ? choose_victim(view, policy, node, room) : next;
     }
     return block;
 }

@@ -257,7 +257,7 @@ int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *
                      struct duet_message *message);
 bool duet__chooses(const struct duet_runtime *core, size_t count);
 void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, const double *ranks,
-                  size_t count);
+                  size_t count, size_t submitted);
 
 /* held.c */
 int duet__held_new(struct duet_runtime *core);

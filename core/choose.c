@@ -39,6 +39,13 @@ static int read_candidate(const struct duet_policy *of, const struct duet_candid
         return duet_fail(message, DUET_EINVAL, "candidate %s of policy %s is no policy",
                          from->policy, of->name);
     candidate->policy = policy;
+    if (from == of->candidates && from[1].policy &&
+        (policy->init || policy->fini || policy->steal || policy->state_size ||
+         policy->state_size_a_worker || policy->state_size_a_data))
+        return duet_fail(message, DUET_EINVAL,
+                         "candidate %s of policy %s is the first, and keeps state, steals, or has "
+                         "init or fini: name another one first",
+                         from->policy, of->name);
     for (unsigned i = 0; i < duet__parameter_count(policy); i++) {
         const struct duet_policy_parameter *one = &policy->parameters[i];
         bool set = from->parameter && !strcmp(one->name, from->parameter);
@@ -75,6 +82,8 @@ int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *
     }
     if (error)
         return error;
+    if (!choice->count)
+        return duet_fail(message, DUET_EINVAL, "policy %s has no candidates", policy->name);
     const struct candidate *first = &choice->candidates[0];
     say(choice->told.policy, sizeof choice->told.policy, first->text);
     say(choice->told.why, sizeof choice->told.why, "nothing was tried yet");
@@ -145,16 +154,20 @@ static const struct candidate *best_of(struct duet_runtime *core, struct duet_ta
     return &choice->candidates[taken];
 }
 
-/* Of the tasks that are held, in order of submission, with their upward ranks. */
+/*
+ * Of the tasks that are held, in order of submission, with their upward ranks; `submitted`: with
+ * what is held and counts as submitted besides.
+ */
 void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, const double *ranks,
-                  size_t count)
+                  size_t count, size_t submitted)
 {
     struct choice *choice = core->choice;
-    struct duet_message message;
+    struct duet_message message = {""};
     size_t tried = count < choice->most ? count : choice->most;
     const char *why = NULL;
-    if (unfinished(core) != count)
-        return; /* what goes on is under the first candidate */
+    /* what goes on is under the first candidate */
+    if (!duet__chooses(core, count) || unfinished(core) != submitted)
+        return;
     for (size_t t = 0; t < tried && !why; t++)
         why = untried(core, tasks[t]);
     choice->made = !why; /* what is not known yet may be by the next time */
@@ -164,8 +177,10 @@ void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, con
     }
     const struct candidate *first = &choice->candidates[0];
     const struct candidate *best = best_of(core, tasks, ranks, tried);
-    if (best != first && duet__policy_begin(core, best->policy, best->parameters, &message))
-        duet__fail_run(core, DUET_ENOMEM, "%s", message.text);
+    int error = best == first ? DUET_OK
+                              : duet__policy_begin(core, best->policy, best->parameters, &message);
+    if (error)
+        duet__fail_run(core, error, "%s", *message.text ? message.text : duet_strerror(error));
 }
 
 bool duet_choice(const struct duet_runtime *runtime, struct duet_choice *out)

@@ -272,6 +272,7 @@ static void test_refused(void)
     static const struct duet_candidate unknown[] = {{.policy = "best"}, {.policy = NULL}};
     static const struct duet_candidate itself[] = {{.policy = "auto"}, {.policy = NULL}};
     static const struct duet_candidate wrong[] = {{"cp", "gamma", 1}, {.policy = NULL}};
+    static const struct duet_candidate steals[] = {{.policy = "ws"}, {.policy = "cp"}, {NULL}};
     struct duet_candidate many[20] = {{.policy = NULL}};
     struct duet_policy policy = chooses;
     policy.candidates = unknown;
@@ -280,12 +281,40 @@ static void test_refused(void)
     refuse(policy, "candidate auto of policy chooses");
     policy.candidates = wrong;
     refuse(policy, "has no parameter gamma");
+    policy.candidates = &two[2];
+    refuse(policy, "policy chooses has no candidates");
+    policy.candidates = steals;
+    refuse(policy, "candidate ws of policy chooses is the first, and keeps state, steals");
     for (unsigned i = 0; i < 19; i++)
         many[i] = (struct duet_candidate){"cp", "beta", i};
     policy.candidates = many;
     refuse(policy, "more than 16 candidates");
     policy.parameters = NULL;
     refuse(policy, "no parameter that says on how many tasks");
+}
+
+/* Hints are no tasks, and what is unregistered once they have ended is no reason to wait. */
+static void test_beside_tasks(void)
+{
+    struct testing t;
+    start(&t, 1, 1);
+    struct duet_handle *data[3], *temporary = NULL;
+    for (unsigned i = 0; i < 3; i++) {
+        data[i] = testing_handle(&t, 1000);
+        g_assert_cmpint(duet_prefetch(t.core, data[i], 1), ==, DUET_OK);
+    }
+    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    for (struct duet__engine_command command; (command = testing_next(&t, 1)).kind == DUET_COPY;)
+        testing_done(&t, &command, 1e-6, 0);
+    g_assert_cmpint(duet_temporary(t.core, 10, 10, 8, &temporary), ==, DUET_OK);
+    submit(&t, 1, temporary, DUET_W);
+    for (unsigned i = 0; i < 4; i++)
+        submit(&t, 1, temporary, DUET_R);
+    g_assert_cmpint(duet_unregister_submit(t.core, temporary), ==, DUET_OK);
+    struct duet_choice choice = choice_of(&t);
+    g_assert_cmpstr(choice.why, ==, "");
+    g_assert_cmpuint(choice.tasks, ==, 5);
+    end(&t);
 }
 
 /* Others make no choice. With the built-in one 38 tasks go to devices, and two to the cores. */
@@ -317,6 +346,7 @@ int main(int argc, char **argv)
     g_test_add_func("/choose/edges", test_edges);
     g_test_add_func("/choose/unknown-times", test_unknown_times);
     g_test_add_func("/choose/refused", test_refused);
+    g_test_add_func("/choose/beside-tasks", test_beside_tasks);
     g_test_add_func("/choose/built-in", test_built_in);
     return g_test_run();
 }

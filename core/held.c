@@ -122,11 +122,12 @@ static void prepare(struct duet_runtime *core, struct duet_task *first, size_t c
     double *ranks = malloc(count * sizeof *ranks);
     struct ranked *by = malloc(count * sizeof *by);
     if (tasks && ranks && by) {
-        size_t all = 0, of_workers = 0;
+        size_t all = 0, of_workers = 0, submitted = 0;
         for (struct duet_task *task = first; task; task = task->next)
             tasks[all++] = task;
         duet__ranks(core, tasks, all, &core->held->copy, ++core->held->pass, ranks);
-        for (size_t i = 0; i < all; i++) { /* without acquisitions */
+        for (size_t i = 0; i < all; i++) { /* without acquisitions and hints */
+            submitted += tasks[i]->klass || tasks[i]->id;
             if (!tasks[i]->klass)
                 continue;
             tasks[of_workers] = tasks[i];
@@ -135,7 +136,7 @@ static void prepare(struct duet_runtime *core, struct duet_task *first, size_t c
         if (core->priorities == DUET__BOTTOM_LEVEL)
             set_priorities(by, tasks, ranks, of_workers);
         if (chooses)
-            duet__choose(core, tasks, ranks, of_workers);
+            duet__choose(core, tasks, ranks, of_workers, submitted);
         if (policy_of(core)->plan && of_workers)
             duet__plan(core, tasks, ranks, of_workers, core->ops->now(core->engine));
     }

@@ -13,10 +13,12 @@ void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsign
     struct duet_runtime *core = view->core;
     const unsigned node = core->workers[worker].node;
     if (node == DUET_HOST || policy_of(core)->state_size_a_place < DUET_LUF_BYTES ||
-        atomic_load_explicit(&core->registered_bytes, memory_order_relaxed) <=
-            core->nodes[node].slab.capacity_bytes)
+        (change > 0 && atomic_load_explicit(&core->registered_bytes, memory_order_relaxed) <=
+                           core->nodes[node].slab.capacity_bytes))
         return;
     for (unsigned i = 0; i < task->access_count; i++) {
+        if (task->accesses[i].mode & ACCESS_REDUCES)
+            continue; /* what it reduces into is another handle in the end */
         _Atomic(int) *uses = duet_task_place_state(view, task, i, node);
         /* some began before there was so much data, and were not counted */
         if (change > 0 || atomic_load_explicit(uses, memory_order_relaxed) > 0)
