@@ -119,8 +119,9 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
                                             .args_bytes = sizeof part};
         error = duet_expand_submit(expansion, &desc);
     }
-    if (!error)
-        error = duet_expand_wait(expansion);
+    /* also where the second part could not be submitted: the first one writes to this stack */
+    const int waited = duet_expand_wait(expansion);
+    error = error ? error : waited;
     if (!error)
         *self->value = values[0] + values[1];
     return error;

@@ -122,7 +122,7 @@ static void test_check(void)
     struct duet_message message = {""};
     g_assert_cmpint(recorded_nbody.check(&problem, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text,
-                            "makes 142 of them, 1 to 128 are possible: use a tile of 8 "
+                            "makes 143 of them, 1 to 128 are possible: use a tile of 8 "
                             "to 1000"));
 }
 

@@ -20,7 +20,8 @@ int duet__uneven_check(const struct duet__problem *problem,
                      "n = %llu in %s of %llu in the mean makes %llu of them, 1 to %llu are "
                      "possible: use a tile of %llu to %llu",
                      (unsigned long long)problem->n, name, (unsigned long long)problem->tile,
-                     (unsigned long long)(problem->n / problem->tile), (unsigned long long)most,
+                     (unsigned long long)(problem->tile > problem->n ? 0 : count),
+                     (unsigned long long)most,
                      (unsigned long long)duet__tile_count(problem->n, most),
                      (unsigned long long)problem->n);
 }
