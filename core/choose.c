@@ -128,7 +128,7 @@ static const struct candidate *best_of(struct duet_runtime *core, struct duet_ta
 {
     struct choice *choice = core->choice;
     struct duet_choice *told = &choice->told;
-    double seconds[CANDIDATES_MAX], limit_s = INFINITY;
+    double seconds[CANDIDATES_MAX] = {0}, limit_s = INFINITY;
     for (unsigned c = 0; c < choice->count; c++) {
         seconds[c] = duet__trial(core, &choice->candidates[c], tasks, ranks, count, limit_s);
         /* what is longer than two others is neither taken nor the runner-up */
