@@ -87,10 +87,10 @@ struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list, 
 {
     const struct duet_runtime *core = view->core;
     unsigned kind = core->workers[worker].kind;
-    struct search search = {view, list->order, score, context, .most = -INFINITY};
     if (!duet_list_length(list))
         return NULL;
     list_lock(list, 0);
+    struct search search = {view, list->order, score, context, .most = -INFINITY};
     const struct duet_task *first = duet__list_first(core, list, kind, true);
     unsigned masks = first ? atomic_load_explicit(&core->mask_count, memory_order_acquire) : 0;
     if (first)

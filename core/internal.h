@@ -9,7 +9,9 @@
  * duet__link holds the locks of all handles of one task, taken in order of address. To explain a
  * run that is stuck, registry_lock is held around a handle lock around the names' lock, and
  * extra_lock around the lock of a reference around that of the one it comes after, or around the
- * names' lock. Fields without a remark are written once, before other threads can see the object.
+ * names' lock; to ask a model anew for all sizes, registry_lock around the model's. The parts lock
+ * is held for long once: while a trial makes the tasks again that are held (twin.c). Fields without
+ * a remark are written once, before other threads can see the object.
  */
 #ifndef DUET_CORE_INTERNAL_H
 #define DUET_CORE_INTERNAL_H

@@ -102,8 +102,9 @@ struct duet_policy {
      * its first parameter says how many tasks are tried. The core holds what the application
      * submits (config.hold). When that waits for more tasks than there are workers, and nothing
      * else is going on, each candidate is tried by simulation on them, and the core goes on with
-     * the best. Until then it has the first one, which keeps no state and has neither `init` nor
-     * `steal`.
+     * the best. Until then it has the first one, which keeps no state, has neither `init` nor
+     * `steal`, and whose `pop` and `victim` ask for no parameter: idle workers may be in them when
+     * it changes.
      */
     const struct duet_candidate *candidates;
 
