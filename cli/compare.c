@@ -67,7 +67,8 @@ const struct duet__command duet__compare_command = {
         "takes longer or shorter than B.",
     .notes =
         "Runs of reports are compared where workload, parameters, n, tile, precision, cpus, gpus, "
-        "policy\nand set_arch are the same; what only one of the files has is listed on standard "
+        "policy,\nset_arch, hold and priorities are the same; what only one of the files has is "
+        "listed on standard "
         "error. Exit status:\n0, 1 if a difference is larger than --fail-over, 2 for bad input.\n\n"
         "Example:\n"
         "  duet simulate cholesky --platform idgraf --n 9600 --policy ws --trace ws.json\n"

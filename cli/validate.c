@@ -79,6 +79,8 @@ static int read_settings(struct validate *validate, struct duet_message *message
     if (!error)
         error = duet__job_find_policies(validate->job, message);
     if (!error)
+        error = duet__request_set_priorities(request, request->config.priorities, message);
+    if (!error)
         error = check_combinations(validate->job, message);
     duet__request_fini(&experiment->base);
     duet__request_copy(&experiment->base, request);
@@ -127,8 +129,8 @@ static int make_specs(struct validate *validate, int argc, char *const *argv,
 static int read_specs(struct validate *validate, int argc, char *const *argv,
                       struct duet_message *message)
 {
-    static const char *const said[] = {"n",      "tile",      "cpus",  "gpus",
-                                       "policy", "precision", "param", "set-arch"};
+    static const char *const said[] = {"n",         "tile",  "cpus",     "gpus", "policy",
+                                       "precision", "param", "set-arch", "hold", "priorities"};
     int error = 0;
 
     if (argc > 1)

@@ -63,10 +63,12 @@ BAD = [
     ("cholesky --calibrate --out /nope/x.json", "/nope"),
     ("cholesky --calibrate --calibrate-time 0s", "--calibrate-time takes 0.1s or more"),
     ("+ --json --csv", "exclude each other"),
+    ("+ --priorities fish", "unknown priorities 'fish'"),
     ("+ --html /nope/x.html", "/nope/x.html"),
     ("+ --cases f.json", "--cases says which workloads"),
     ("--cases f.json --n 3", "--cases and --n exclude each other"),
     ("--cases f.json --set-arch", "--cases and --set-arch exclude each other"),
+    ("--cases f.json --hold", "--cases and --hold exclude each other"),
     ("--cases nope.json", "nope.json"),
     ("--cases /dev/zero", "/dev/zero: larger than 64 MiB"),
     ("--cases f.json --emulate idgraf --html f.json", "--cases and --html are one file"),
@@ -88,13 +90,16 @@ BAD_FILES = [
     ('{"schema": 1, "cases": [{"workload": "lu", "n": 1e999}]}', ""),
     ('{"schema": 1, "cases": [{"workload": "lu", "policy": "fish"}]}', "fish"),
     ('{"schema": 1, "cases": [{"workload": "lu", "set_arch": 1}]}', "cases[0].set_arch"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "priorities": "fish"}]}',
+     "cases[0].priorities: unknown priorities 'fish'"),
     ('{"schema": 1, "cases": [{"workload": "cholesky", "params": {"fish": 1}}]}', "fish"),
 ]
 
 CASES = {"schema": 1, "cases": [
     {"workload": "cholesky", "n": [1920, 960], "tile": 960, "policy": ["ws", "heft"], "cpus": [1],
      "gpus": 1, "params": {"variant": "left", "block": 0}, "set_arch": True},
-    {"workload": "gemm", "n": 1920, "tile": 960, "cpus": 0, "gpus": 2, "precision": "s"}]}
+    {"workload": "gemm", "n": 1920, "tile": 960, "cpus": 0, "gpus": 2, "precision": "s",
+     "hold": True, "priorities": "bottom-level"}]}
 
 
 def duet(*arguments, **options):
@@ -231,6 +236,8 @@ def test_cases_file():
         ("cholesky", 960, "heft"), ("gemm", 1920, "ws")]
     assert {case["settings"] for case in cases[:4]} == {"variant=left, block=0"}
     assert cases[0]["set_arch"] and not cases[4]["set_arch"]
+    assert [(case["hold"], case["priorities"]) for case in cases[3:]] == [
+        (False, "workload"), (True, "bottom-level")]
     assert (cases[4]["cpus"], cases[4]["gpus"], cases[4]["precision"]) == (0, 2, "s")
 
 

@@ -47,7 +47,8 @@ static bool same_problem(const struct duet__case *a, const struct duet__case *b)
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->settings, b->settings) == 0 &&
            strcmp(a->policy, b->policy) == 0 && a->n == b->n && a->tile == b->tile &&
            a->cpus == b->cpus && a->gpus == b->gpus && a->precision == b->precision &&
-           a->set_arch == b->set_arch;
+           a->set_arch == b->set_arch && a->hold == b->hold &&
+           strcmp(a->priorities, b->priorities) == 0;
 }
 
 /* "cholesky, n 3840, ..., simulated": free with g_free. */
@@ -172,7 +173,7 @@ static int match(struct duet__comparison *comparison, const char *const names[2]
     } else {
         return duet_fail(message, DUET_EINVAL,
                          "no run of A%s%s is in B: workload, parameters, n, tile, precision, cpus, "
-                         "gpus, policy and set_arch have to be the same",
+                         "gpus, policy, set_arch, hold and priorities have to be the same",
                          policy ? " with policy " : "", policy ? policy : "");
     }
     return 0;

@@ -29,6 +29,8 @@ static const struct duet__field run_fields[] = {
     {"settings", DUET__TEXT, DUET__OPTIONAL, AT(problem.settings)},
     {"platform", DUET__TEXT, DUET__OPTIONAL, AT(problem.platform)},
     {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL, AT(problem.set_arch)},
+    {"hold", DUET__BOOLEAN, DUET__OPTIONAL, AT(problem.hold)},
+    {"priorities", DUET__TEXT, DUET__OPTIONAL, AT(problem.priorities)},
     {"world", DUET__TEXT, DUET__OPTIONAL, AT(world)},
     DUET__OTHER_KEYS,
 };
@@ -102,7 +104,10 @@ static int read_run(struct duet__file_runs *file, const struct duet__json *at, c
 {
     struct duet__json makespans = duet__json_member(at, side),
                       precision = duet__json_member(at, "precision");
-    struct duet__read_run run = {.world = world, .problem = {.settings = "", .platform = ""}};
+    struct duet__read_run run = {.world = world,
+                                 .problem = {.settings = "",
+                                             .platform = "",
+                                             .priorities = "workload"}};
     const char *letter = "";
     int error = duet__fields_read(at, run_fields, &run);
 
@@ -161,7 +166,11 @@ static int read_traced(struct duet__file_runs *file, const char *text, size_t le
     int error = duet__read_trace(text, length, path, recording, message);
     struct duet__read_run run = {
         .world = "traced",
-        .problem = {.workload = "trace", .settings = "", .policy = "-", .precision = '-'},
+        .problem = {.workload = "trace",
+                    .settings = "",
+                    .policy = "-",
+                    .precision = '-',
+                    .priorities = "workload"},
         .side = {.makespans_s = &recording->makespan_s,
                  .count = 1,
                  .account = &file->account,

@@ -27,6 +27,9 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
     duet__json_print(writer, "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
                      request->platform_name, duet__report_cpus(&request->machine),
                      duet__report_gpus(&request->machine), policy, request->config.set_arch);
+    if (!writer->csv)
+        duet__json_print(writer, "hold: %d, priorities: %s", request->config.hold,
+                         duet__request_priorities(request));
 }
 
 static void put_makespan(struct duet__json_writer *json, const struct duet__series *series,

@@ -97,9 +97,10 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__cas
 
     duet__json_print(writer,
                      "workload: %s, settings: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s"
-                     "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
+                     "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d, hold: %d,"
+                     " priorities: %s",
                      the->workload, the->settings, the->n, the->tile, precision, the->platform,
-                     the->cpus, the->gpus, the->policy, the->set_arch);
+                     the->cpus, the->gpus, the->policy, the->set_arch, the->hold, the->priorities);
 }
 
 static void put_result(struct duet__json_writer *writer, const struct duet__case *the)

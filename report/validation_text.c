@@ -20,6 +20,8 @@ enum {
     TILE,
     POLICY,
     SET_ARCH,
+    HELD,
+    PRIORITIES,
     CPUS,
     GPUS,
     FIRST, /* column of figures */
@@ -33,7 +35,7 @@ enum {
 };
 
 /* Columns that are shown only where the cases differ in them. */
-static const int of_differing[] = {SETTINGS, PLATFORM, PRECISION, SET_ARCH};
+static const int of_differing[] = {SETTINGS, PLATFORM, PRECISION, SET_ARCH, HELD, PRIORITIES};
 
 static char *percent(double share, bool sign)
 {
@@ -76,6 +78,8 @@ static void add_row(struct duet__table *table, const struct duet__case *the, dou
     add_count(table, the->tile);
     duet__table_say(table, the->policy);
     duet__table_say(table, the->set_arch ? "yes" : "no");
+    duet__table_say(table, the->hold ? "yes" : "no");
+    duet__table_say(table, the->priorities);
     duet__table_print(table, "%u", the->cpus);
     duet__table_print(table, "%u", the->gpus);
     if (the->failure) {
@@ -95,11 +99,11 @@ static void add_heads(struct duet__table *table, const struct duet__validation *
 {
     const char *word = strcmp(duet__error_word(validation), "error") == 0 ? "error" : "diff.";
     const char *const heads[2][COLUMNS] = {
-        {"workload", "settings", "platform", "precision", "n", "tile", "policy", "set-", "CPUs",
-         "GPUs", validation->labels[0], "95% of", validation->labels[1], "95% of", word, "noise",
-         "speed"},
-        {"", "", "", "", "", "", "", "arch", "", "", unit, "median", unit, "median", "%", "+-%",
-         "%"},
+        {"workload", "settings", "platform", "precision", "n", "tile", "policy", "set-", "held",
+         "priorities", "CPUs", "GPUs", validation->labels[0], "95% of", validation->labels[1],
+         "95% of", word, "noise", "speed"},
+        {"", "", "", "", "", "", "", "arch", "", "", "", "", unit, "median", unit, "median", "%",
+         "+-%", "%"},
     };
 
     for (int line = 0; line < 2; line++)
@@ -164,6 +168,10 @@ static void put_common(FILE *stream, const struct duet__case *the, const struct 
         fputs("all in single precision\n", stream);
     if (table->columns[SET_ARCH].hidden && the->set_arch)
         fputs("all with set-arch\n", stream);
+    if (table->columns[HELD].hidden && the->hold)
+        fputs("all held until everything is submitted\n", stream);
+    if (table->columns[PRIORITIES].hidden && strcmp(the->priorities, "workload") != 0)
+        fprintf(stream, "all with priorities %s\n", the->priorities);
 }
 
 static bool is_marked(const struct duet__summary *summary)
@@ -191,7 +199,7 @@ static void put_cases(FILE *stream, const struct duet__validation *validation)
     double scale;
     const char *unit = unit_of(validation, &scale);
 
-    duet__table_init(&table, "ttttrrtrrrrrrrrrr");
+    duet__table_init(&table, "ttttrrtrrtrrrrrrrrr");
     table.page = DUET__WIDE_PAGE;
     add_heads(&table, validation, unit);
     for (size_t i = 0; i < validation->case_count; i++)

@@ -6,6 +6,7 @@
 
 #include <duet/policy.h>
 
+#include "core/engine.h"
 #include "world/open.h"
 
 void duet__request_init(struct duet__request *request)
@@ -69,6 +70,20 @@ int duet__request_set_params(struct duet__request *request, char *const *params,
     request->problem.settings = settings;
     request->problem.setting_count = count;
     return 0;
+}
+
+int duet__request_set_priorities(struct duet__request *request, const char *text,
+                                 struct duet_message *message)
+{
+    enum duet__priorities ignored;
+
+    request->config.priorities = duet__request_keep(request, g_strdup(text));
+    return duet__priorities_read(text, &ignored, message);
+}
+
+const char *duet__request_priorities(const struct duet__request *request)
+{
+    return request->config.priorities ? request->config.priorities : "workload";
 }
 
 char *duet__request_settings(const struct duet__request *request)

@@ -66,6 +66,14 @@ void *duet__request_keep(struct duet__request *request, void *memory);
 DUET_MUST_CHECK int duet__request_set_params(struct duet__request *request, char *const *params,
                                              struct duet_message *message);
 
+/* Takes these priorities of tasks, NULL: the workload's own. DUET_ENOTFOUND if there are no such.
+ */
+DUET_MUST_CHECK int duet__request_set_priorities(struct duet__request *request, const char *text,
+                                                 struct duet_message *message);
+
+/* Their name, "workload" if nothing was said; lives as long as the request. */
+const char *duet__request_priorities(const struct duet__request *request);
+
 /* "variant=left, width=8": the parameters; "" if none. Free with g_free. */
 char *duet__request_settings(const struct duet__request *request);
 

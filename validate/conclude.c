@@ -115,6 +115,8 @@ static struct duet__case case_of(struct duet__experiment *experiment, struct due
                              .cpus = trial->cpus,
                              .gpus = trial->gpus,
                              .set_arch = real->config.set_arch,
+                             .hold = real->config.hold,
+                             .priorities = duet__request_priorities(real),
                              .speed = speed_of(experiment, trial),
                              .failure = trial->failure};
 

@@ -195,6 +195,18 @@ static int read_precision(const struct duet__json *at, void *into, void *root)
     return error;
 }
 
+static int read_priorities(const struct duet__json *at, void *into, void *root)
+{
+    struct duet__request *request = &((struct duet__spec *)into)->request;
+    struct duet_message message = {""};
+    const char *text;
+    int error = duet__json_string(at, &text);
+
+    if (!error && (error = duet__request_set_priorities(request, text, &message)))
+        duet__json_fail(at, error, "%s", message.text);
+    return error;
+}
+
 /* In the order in which they are read: parameters are those of the workload. */
 static const struct duet__field case_fields[] = {
     {"workload", DUET__CUSTOM, .read = read_workload},
@@ -207,6 +219,9 @@ static const struct duet__field case_fields[] = {
     {"precision", DUET__CUSTOM, DUET__OPTIONAL, .read = read_precision},
     {"set_arch", DUET__BOOLEAN, DUET__OPTIONAL,
      .offset = offsetof(struct duet__spec, request.config.set_arch)},
+    {"hold", DUET__BOOLEAN, DUET__OPTIONAL,
+     .offset = offsetof(struct duet__spec, request.config.hold)},
+    {"priorities", DUET__CUSTOM, DUET__OPTIONAL, .read = read_priorities},
     {NULL},
 };
 

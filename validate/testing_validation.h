@@ -97,6 +97,7 @@ static inline void testing_fill(struct testing_validation *the, size_t index, GR
                                             .settings = index / 4 % 4 == 1 ? "variant=left" : "",
                                             .platform = "vm",
                                             .policy = policies[index % 4],
+                                            .priorities = "workload",
                                             .n = 512 * (size + 1),
                                             .tile = 128,
                                             .precision = 'd',

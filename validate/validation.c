@@ -36,6 +36,10 @@ char *duet__case_name(const struct duet__case *the)
         g_string_append_printf(text, ", %s", the->policy);
     if (the->set_arch)
         g_string_append(text, " with set-arch");
+    if (the->hold)
+        g_string_append(text, ", held");
+    if (strcmp(the->priorities, "workload") != 0)
+        g_string_append_printf(text, ", priorities %s", the->priorities);
     append_count(text, the->cpus, "CPU");
     if (the->gpus)
         append_count(text, the->gpus, "GPU");
@@ -85,7 +89,8 @@ static bool same_but_policy(const struct duet__case *a, const struct duet__case 
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->settings, b->settings) == 0 &&
            strcmp(a->platform, b->platform) == 0 && a->n == b->n && a->tile == b->tile &&
            a->precision == b->precision && a->cpus == b->cpus && a->gpus == b->gpus &&
-           a->set_arch == b->set_arch;
+           a->set_arch == b->set_arch && a->hold == b->hold &&
+           strcmp(a->priorities, b->priorities) == 0;
 }
 
 /* How far the measured median may be off, seconds. */

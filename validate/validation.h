@@ -35,10 +35,11 @@ struct duet__side {
 /* One problem under one policy on certain resources. */
 struct duet__case {
     const char *workload, *settings, *platform, *policy;
-    uint64_t n, tile; /* 0: not known */
+    const char *priorities; /* of its tasks: "workload", "none" or "bottom-level" */
+    uint64_t n, tile;       /* 0: not known */
     char precision;
     unsigned cpus, gpus;
-    bool set_arch;
+    bool set_arch, hold;
     struct duet__side predicted, measured;
     /*
      * How fast the machine was when this was measured, relative to its calibration: time of a

@@ -11,7 +11,7 @@
 /* Rounding of a few operations on numbers near 1. */
 static const double tiny = 1e-12;
 
-enum { COLUMNS = 34 }; /* of the CSV */
+enum { COLUMNS = 36 }; /* of the CSV */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */
@@ -25,6 +25,7 @@ static struct duet__case plain(const char *policy, uint64_t n, const double *pre
                                .settings = "",
                                .platform = "vm",
                                .policy = policy,
+                               .priorities = "workload",
                                .n = n,
                                .precision = 'd',
                                .predicted = {.makespans_s = predicted, .count = predicted_count},
@@ -192,10 +193,15 @@ static void test_policies(void)
         /* n 4: no two policies */
         plain("a", 4, one, 1, one, 1),
         plain("b", 4, one, 1, one, 1),
+        plain("c", 4, one, 1, one, 1),
+        plain("d", 4, one, 1, one, 1),
     };
     struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
 
-    cases[G_N_ELEMENTS(cases) - 1].set_arch = true; /* differs in more than the policy */
+    /* they differ in more than the policy */
+    cases[G_N_ELEMENTS(cases) - 1].set_arch = true;
+    cases[G_N_ELEMENTS(cases) - 2].hold = true;
+    cases[G_N_ELEMENTS(cases) - 3].priorities = "none";
     duet__validation_judge(&validation);
     g_assert_cmpuint(validation.groups, ==, 3);
     g_assert_cmpuint(validation.best_right, ==, 2);

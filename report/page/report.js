@@ -28,6 +28,8 @@ function reportFacts(report) {
     ['Runs a policy',
       `${count}, seed${several ? 's from' : ''} ${seed}${extra.noise ? ', with noise' : ''}`],
     ['Restriction', first.set_arch && 'set-arch'],
+    ['Begins', first.hold && 'when everything is submitted'],
+    ['Priorities', first.priorities !== 'workload' && first.priorities],
     ['Parameters', first.settings],
     ['Without', first.without],
     ['Warm-up runs', first.warmups],
