@@ -15,25 +15,11 @@ static bool is_task(const struct duet_event *event, const struct duet_machine *m
            (unsigned)event->worker < machine->worker_count;
 }
 
-/* Index of the first access of a task, or of a later one. */
-static size_t first_access(const struct duet__recording *recording, uint64_t task)
-{
-    size_t low = 0, high = recording->access_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (recording->accesses[middle].task < task)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void read_operands(struct duet__executions *all, const struct duet__recording *recording,
                           uint64_t task, struct duet__execution *execution)
 {
     execution->first = all->operand_count;
-    for (size_t i = first_access(recording, task);
+    for (size_t i = duet__recording_accesses(recording, task);
          i < recording->access_count && recording->accesses[i].task == task; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
         all->operands[all->operand_count++] =

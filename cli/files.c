@@ -23,8 +23,19 @@ struct source {
 static void write_trace(FILE *stream, const void *data)
 {
     const struct source *source = data;
+    const struct duet__request *request = source->report->request;
+    g_autofree char *settings = duet__request_settings(request);
+    const struct duet__trace trace = {
+        .run = source->series->runs[0],
+        .world = (char *)(uintptr_t)duet__report_world(source->report),
+        .workload = (char *)(uintptr_t)request->workload->name,
+        .policy = (char *)(uintptr_t)source->series->policy,
+        .settings = settings,
+        .n = request->problem.n,
+        .tile = request->problem.tile,
+    };
 
-    duet__trace_write(stream, duet__series_recording(source->series));
+    duet__trace_write(stream, &trace);
 }
 
 static void write_gantt(FILE *stream, const void *data)

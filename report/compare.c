@@ -66,7 +66,7 @@ static char *place_of(const struct duet__file_runs *file)
     bool several = false;
 
     if (file->traced) {
-        g_autofree char *resources = duet__report_resources(file->recording.machine);
+        g_autofree char *resources = duet__report_resources(file->trace.run.recording.machine);
 
         return g_strdup_printf("%s, %s", platform, resources);
     }

@@ -161,9 +161,9 @@ static int read_runs(struct duet__file_runs *file)
 static int read_traced(struct duet__file_runs *file, const char *text, size_t length,
                        const char *path, struct duet_message *message)
 {
-    struct duet__recording *recording = &file->recording;
+    struct duet__recording *recording = &file->trace.run.recording;
     struct duet_message why = {""};
-    int error = duet__read_trace(text, length, path, recording, message);
+    int error = duet__read_trace(text, length, path, &file->trace, message);
     struct duet__read_run run = {
         .world = "traced",
         .problem = {.workload = "trace",
@@ -227,6 +227,6 @@ void duet__read_fini(struct duet__file_runs *file)
     g_clear_pointer(&file->runs, g_array_unref);
     duet__json_close(&file->document);
     duet__account_fini(&file->account);
-    duet__recording_fini(&file->recording);
+    duet__trace_fini(&file->trace);
     *file = (struct duet__file_runs){0};
 }

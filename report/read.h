@@ -13,6 +13,7 @@
 #include <duet/error.h>
 
 #include "platforms/json.h"
+#include "report/write_trace.h"
 #include "validate/validation.h"
 
 /* Runs of one problem under one policy. */
@@ -31,7 +32,7 @@ struct duet__file_runs {
     /* what they point to: */
     struct duet__json document;
     GPtrArray *arrays;
-    struct duet__recording recording;
+    struct duet__trace trace;
     struct duet__account account;
 };
 
@@ -49,13 +50,16 @@ DUET_MUST_CHECK int duet__read_text(const char *text, size_t length, const char 
                                     struct duet__file_runs *out, struct duet_message *message);
 
 /*
- * Reads the text of a trace. Dates count from the first submission that it shows, the makespan is
- * from there to the end of the last kernel that did not fail; both to the nanosecond, as they are
- * written. Copies have no worker; of the machine, names, workers and memories are known.
- * The caller owns *out (duet__recording_fini), which is empty after an error. DUET_EPARSE as above.
+ * Reads the text of a trace, also of one that says nothing but the machine and the events. Dates
+ * count from the first submission that it shows, the makespan is from there to the end of the last
+ * kernel that did not fail; both to the nanosecond, as they are written. Copies have no worker; of
+ * the machine, names, workers and memories are known. The caller owns *out (duet__trace_fini),
+ * which is empty after an error. DUET_EPARSE as above.
  */
 DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
-                                     struct duet__recording *out, struct duet_message *message);
+                                     struct duet__trace *out, struct duet_message *message);
+
+void duet__trace_fini(struct duet__trace *trace); /* safe on a zeroed one, and twice */
 
 /* Frees it. Safe on a zeroed one, and twice. */
 void duet__read_fini(struct duet__file_runs *file);

@@ -2,6 +2,7 @@
 /* Reading back a trace: value after value, from its machine and its events to a recording. */
 #include "report/read.h"
 
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,22 +11,33 @@
 #include "platforms/fields.h"
 
 /* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
-enum { MOST_NODES = 1024, MOST_WORKERS = 16384 };
+enum {
+    MOST_NODES = 1024,
+    MOST_WORKERS = 16384,
+    MOST_ARCHS = 64,
+    MOST_ACCESSES = 1 << 20, /* of a task */
+};
 
 /* What has been read so far. */
 struct loader {
     struct duet_machine *machine;
-    bool ours;           /* written by duet */
-    GHashTable *threads; /* thread of the trace (process << 32 | thread) -> worker and 1 */
-    GHashTable *kernels; /* name -> index and 1 */
-    GPtrArray *names;    /* of the kernels */
-    GArray *events;      /* struct duet_event */
+    struct duet__trace *trace; /* without its recording */
+    bool ours;                 /* written by duet */
+    GHashTable *threads;       /* thread of the trace (process << 32 | thread) -> worker and 1 */
+    struct texts {
+        GHashTable *numbers; /* from 1 */
+        GPtrArray *list;
+    } kernels, names;
+    GArray *events;   /* struct duet_event */
+    GArray *accesses; /* struct duet_trace_access */
+    GArray *marks;    /* struct duet_trace_mark */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* The machine: the value of otherData                                                          */
 
 static int read_nodes(const struct duet__json *at, void *into, void *root);
+static int read_archs(const struct duet__json *at, void *into, void *root);
 static int read_arch(const struct duet__json *at, void *into, void *root);
 
 #define NAME(type) DUET__NAME, .offset = offsetof(struct type, name), .room = DUET_NAME_MAX
@@ -42,6 +54,8 @@ static const struct duet__field worker_fields[] = {
     {"name", NAME(duet_worker)},
     {"architecture", DUET__CUSTOM, .read = read_arch},
     {"node", DUET__INDEX, .offset = offsetof(struct duet_worker, node), .list = &nodes},
+    {"socket", DUET__UNSIGNED, DUET__OPTIONAL, .offset = offsetof(struct duet_worker, socket),
+     .most = MOST_WORKERS},
     DUET__OTHER_KEYS,
 };
 
@@ -52,6 +66,7 @@ static const struct duet__list workers = {.what = "worker",
 
 static const struct duet__field machine_fields[] = {
     {"platform", NAME(duet_machine), .when = DUET__OPTIONAL},
+    {"architectures", DUET__CUSTOM, DUET__OPTIONAL, .read = read_archs},
     {"nodes", DUET__CUSTOM, DUET__OPTIONAL, .read = read_nodes},
     {"workers", DUET__LIST, DUET__OPTIONAL, .list = &workers},
     DUET__OTHER_KEYS,
@@ -80,23 +95,41 @@ static int read_nodes(const struct duet__json *at, void *into, void *root)
     return error;
 }
 
-/* The architecture of a worker, added to the machine where it is new. */
-static int read_arch(const struct duet__json *at, void *into, void *root)
+/* The number of an architecture, which is added to the machine where it is new. */
+static int find_arch(const struct duet__json *at, struct duet_machine *machine, unsigned *number)
 {
-    struct duet_worker *worker = into;
-    struct duet_machine *machine = root;
     struct duet_arch arch = {.name = ""};
     int error = duet__json_name(at, arch.name, DUET_NAME_MAX);
 
-    while (worker->arch < machine->arch_count &&
-           strcmp(machine->archs[worker->arch].name, arch.name) != 0)
-        worker->arch++;
-    if (worker->arch == machine->arch_count) {
-        machine->archs = g_renew(struct duet_arch, machine->archs, machine->arch_count + 1);
-        machine->archs[machine->arch_count++] = arch;
-    }
-    worker->window = 1;
+    for (*number = 0; *number < machine->arch_count; ++*number)
+        if (strcmp(machine->archs[*number].name, arch.name) == 0)
+            return error;
+    machine->archs = g_renew(struct duet_arch, machine->archs, machine->arch_count + 1);
+    machine->archs[machine->arch_count++] = arch;
     return error;
+}
+
+/* All of them, in their order; older traces have those of workers alone. */
+static int read_archs(const struct duet__json *at, void *into, void *root)
+{
+    unsigned count = 0, number;
+    int error = duet__json_array(at, 0, MOST_ARCHS, &count);
+
+    (void)into;
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = find_arch(&element, root, &number);
+    }
+    return error;
+}
+
+static int read_arch(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_worker *worker = into;
+
+    worker->window = 1;
+    return find_arch(at, root, &worker->arch);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -104,7 +137,7 @@ static int read_arch(const struct duet__json *at, void *into, void *root)
 
 struct record {
     struct duet_event event; /* its dates in microseconds */
-    const char *name;
+    const char *name, *own;  /* of its kernel, or its mark; what the application calls it */
     unsigned process, thread, worker, source, destination;
 };
 
@@ -128,6 +161,9 @@ static const struct duet__field thread_fields[] = {
 static const struct duet__field kernel_args[] = {
     {"task", DUET__INTEGER, AT(event.id), WHOLE},
     {"bytes", DUET__INTEGER, AT(event.bytes), WHOLE},
+    {"work", DUET__NUMBER, DUET__OPTIONAL, AT(event.work), .most = DBL_MAX},
+    {"name", DUET__TEXT, DUET__OPTIONAL, AT(own)},
+    {"iteration", DUET__UNSIGNED, DUET__OPTIONAL, AT(event.iteration), .most = UINT32_MAX},
     {"submitted_us", DUET__NUMBER, AT(event.submit_s), DATE},
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"paused", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.paused)},
@@ -163,6 +199,13 @@ static const struct duet__field copy_fields[] = {
     DUET__OTHER_KEYS,
 };
 
+static const struct duet__field mark_fields[] = {
+    {"name", DUET__TEXT, AT(name)},
+    {"ts", DUET__NUMBER, AT(event.start_s), DATE},
+    {"dur", DUET__NUMBER, DUET__OPTIONAL, AT(event.end_s), .most = MOST_US},
+    DUET__OTHER_KEYS,
+};
+
 static gpointer thread_of(const struct record *record)
 {
     return GSIZE_TO_POINTER((gsize)record->process << 32 | record->thread);
@@ -180,18 +223,46 @@ static int add_thread(struct loader *loader, const struct duet__json *at)
     return error;
 }
 
-/* Index of the kernel of that name, which is added where it is new. */
-static unsigned find_kernel(struct loader *loader, const char *name)
+/* The number of a text, from 1, which is added where it is new. */
+static unsigned number_of(struct texts *texts, const char *text)
 {
-    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(loader->kernels, name));
+    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(texts->numbers, text));
 
     if (!found) {
-        g_ptr_array_add(loader->names, g_strdup(name));
-        found = loader->names->len;
-        g_hash_table_insert(loader->kernels, loader->names->pdata[found - 1],
-                            GUINT_TO_POINTER(found));
+        g_ptr_array_add(texts->list, g_strdup(text));
+        found = texts->list->len;
+        g_hash_table_insert(texts->numbers, texts->list->pdata[found - 1], GUINT_TO_POINTER(found));
     }
-    return found - 1;
+    return found;
+}
+
+/* The data that a task has used, of those that say it. */
+static int add_accesses(struct loader *loader, const struct duet__json *args, uint64_t task)
+{
+    const struct duet__json all = duet__json_member(args, "accesses");
+    unsigned count = 0, three;
+    int error =
+        duet__json_present(&all) ? duet__json_array(&all, 0, MOST_ACCESSES, &count) : DUET_OK;
+
+    for (unsigned i = 0; i < count && !error; i++) {
+        const struct duet__json one = duet__json_element(&all, i);
+        struct duet_trace_access access = {.task = task, .index = i};
+        struct duet__json part;
+        const char *mode = "";
+
+        if ((error = duet__json_array(&one, 3, 3, &three)))
+            break;
+        part = duet__json_element(&one, 0);
+        error = duet__json_integer(&part, 0, INT64_MAX, &access.handle);
+        part = duet__json_element(&one, 1);
+        error = error ? error : duet__json_integer(&part, 0, INT64_MAX, &access.bytes);
+        part = duet__json_element(&one, 2);
+        error = error ? error : duet__json_string(&part, &mode);
+        access.reads = strchr(mode, 'r') != NULL;
+        access.writes = strchr(mode, 'w') != NULL;
+        g_array_append_val(loader->accesses, access);
+    }
+    return error;
 }
 
 static int add_kernel(struct loader *loader, const struct duet__json *at)
@@ -201,13 +272,18 @@ static int add_kernel(struct loader *loader, const struct duet__json *at)
     int error = duet__part_read(at, kernel_fields, &record, loader->machine);
     unsigned worker = GPOINTER_TO_UINT(g_hash_table_lookup(loader->threads, thread_of(&record)));
 
+    const struct duet__json args = duet__json_member(at, "args");
+
     if (!error && !worker)
         error = duet__json_fail(at, DUET_EPARSE, "a kernel in a thread of no worker");
+    if (!error)
+        error = add_accesses(loader, &args, event->id);
     if (error)
         return error;
     event->worker = (int)worker - 1;
     event->source = event->destination = (uint16_t)loader->machine->workers[worker - 1].node;
-    event->kernel = find_kernel(loader, record.name);
+    event->kernel = number_of(&loader->kernels, record.name) - 1;
+    event->name = record.own ? number_of(&loader->names, record.own) : 0;
     event->end_s += event->start_s;
     g_array_append_vals(loader->events, event, 1);
     return 0;
@@ -226,6 +302,19 @@ static int add_copy(struct loader *loader, const struct duet__json *at)
     event->destination = (uint16_t)record.destination;
     event->end_s += event->start_s;
     g_array_append_vals(loader->events, event, 1);
+    return error;
+}
+
+static int add_mark(struct loader *loader, const struct duet__json *at, bool phase)
+{
+    struct record record = {.name = ""};
+    int error = duet__part_read(at, mark_fields, &record, loader->machine);
+    const struct duet_trace_mark mark = {.name = number_of(&loader->names, record.name),
+                                         .phase = phase,
+                                         .start_s = record.event.start_s,
+                                         .end_s = record.event.start_s + record.event.end_s};
+
+    g_array_append_val(loader->marks, mark);
     return error;
 }
 
@@ -254,6 +343,8 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
 
     if (strcmp(key, "otherData") == 0) {
         error = duet__part_read(at, machine_fields, loader->machine, loader->machine);
+        if (!error)
+            error = duet__fields_read(at, duet__trace_fields, loader->trace);
         loader->ours = !error && says(at, "producer", "duet") && loader->machine->node_count &&
                        loader->machine->worker_count;
         return error;
@@ -266,6 +357,10 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
         return add_kernel(loader, at);
     if (says(at, "ph", "X") && says(at, "cat", "copy"))
         return add_copy(loader, at);
+    if (says(at, "ph", "X") && says(at, "cat", "phase"))
+        return add_mark(loader, at, true);
+    if (says(at, "ph", "i") && says(at, "cat", "mark"))
+        return add_mark(loader, at, false);
     if (says(at, "ph", "M") && says(at, "name", "thread_name"))
         return add_thread(loader, at);
     return duet__json_keys(at, NULL);
@@ -282,12 +377,28 @@ static int by_start(const void *left, const void *right)
     return (a_s > b_s) - (a_s < b_s);
 }
 
+static int by_task(const void *left, const void *right)
+{
+    const struct duet_trace_access *a = left, *b = right;
+
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Gives away the texts, NULL-ended. */
+static const char **take_texts(struct texts *texts, size_t *count)
+{
+    *count = texts->list->len;
+    g_ptr_array_add(texts->list, NULL);
+    return (const char **)(void *)g_ptr_array_steal(texts->list, NULL);
+}
+
 /* What was read becomes a recording: in order, dated from the first submission to the end of the
    last kernel, of those that did not fail if there is one, and in seconds. */
 static void finish(struct loader *loader, struct duet__recording *out)
 {
     double first_s = INFINITY, last_s = -INFINITY, failed_s = -INFINITY;
-    const size_t kernels = loader->names->len;
 
     for (guint i = 0; i < loader->events->len; i++) {
         const struct duet_event *event = &g_array_index(loader->events, struct duet_event, i);
@@ -298,44 +409,78 @@ static void finish(struct loader *loader, struct duet__recording *out)
         first_s = fmin(first_s, fmin(event->submit_s, event->start_s));
         *end_s = fmax(*end_s, event->end_s);
     }
-    g_ptr_array_add(loader->names, NULL);
     *out = (struct duet__recording){
         .machine = g_steal_pointer(&loader->machine),
-        .kernel_count = kernels,
-        .kernels = (const char **)(void *)g_ptr_array_steal(loader->names, NULL),
         .makespan_s = (isfinite(last_s) ? last_s : failed_s) - first_s,
     };
+    out->kernels = take_texts(&loader->kernels, &out->kernel_count);
+    out->names = take_texts(&loader->names, &out->name_count);
     g_array_sort(loader->events, by_start);
+    g_array_sort(loader->accesses, by_task);
     out->events = (struct duet_event *)(void *)g_array_steal(loader->events, &out->event_count);
+    if (loader->accesses->len)
+        out->accesses =
+            (struct duet_trace_access *)(void *)g_array_steal(loader->accesses, &out->access_count);
+    out->marks = (struct duet_trace_mark *)(void *)g_array_steal(loader->marks, &out->mark_count);
     duet__recording_shift(out, -first_s);
     duet__recording_scale(out, 1e-6);
 }
 
-int duet__read_trace(const char *text, size_t length, const char *path, struct duet__recording *out,
+static struct texts texts_new(void)
+{
+    return (struct texts){g_hash_table_new(g_str_hash, g_str_equal),
+                          g_ptr_array_new_with_free_func(g_free)};
+}
+
+static void texts_free(struct texts *texts)
+{
+    g_hash_table_destroy(texts->numbers);
+    g_ptr_array_free(texts->list, TRUE);
+}
+
+int duet__read_trace(const char *text, size_t length, const char *path, struct duet__trace *out,
                      struct duet_message *message)
 {
     struct loader loader = {
         .machine = g_new0(struct duet_machine, 1),
+        .trace = out,
         .threads = g_hash_table_new(NULL, NULL),
-        .kernels = g_hash_table_new(g_str_hash, g_str_equal),
-        .names = g_ptr_array_new_with_free_func(g_free),
+        .kernels = texts_new(),
+        .names = texts_new(),
         .events = g_array_new(FALSE, FALSE, sizeof(struct duet_event)),
+        .accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_access)),
+        .marks = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_mark)),
     };
-    int error = duet__json_each(text, length, path, read_value, &loader, message);
+    int error;
 
-    *out = (struct duet__recording){0};
+    *out = (struct duet__trace){.world = NULL};
+    error = duet__json_each(text, length, path, read_value, &loader, message);
     if (!error && !loader.ours)
         error = refuse(&(struct duet__json){.path = path, .message = message});
-    if (!error && !loader.names->len)
+    if (!error && !loader.kernels.list->len)
         error = duet_fail(message, DUET_EPARSE, "%.300s: there is no kernel in this trace", path);
     if (!error)
-        finish(&loader, out);
+        finish(&loader, &out->run.recording);
+    else
+        duet__trace_fini(out);
     if (loader.machine)
         duet_machine_fini(loader.machine);
     g_free(loader.machine);
     g_hash_table_destroy(loader.threads);
-    g_hash_table_destroy(loader.kernels);
-    g_ptr_array_free(loader.names, TRUE);
+    texts_free(&loader.kernels);
+    texts_free(&loader.names);
     g_array_free(loader.events, TRUE);
+    g_array_free(loader.accesses, TRUE);
+    g_array_free(loader.marks, TRUE);
     return error;
+}
+
+void duet__trace_fini(struct duet__trace *trace)
+{
+    duet__run_fini(&trace->run);
+    g_free(trace->world);
+    g_free(trace->workload);
+    g_free(trace->settings);
+    g_free(trace->policy);
+    *trace = (struct duet__trace){0};
 }

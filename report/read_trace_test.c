@@ -9,14 +9,21 @@
 #include "validate/testing_account.h"
 #include "report/testing_mutate.h"
 
-static char *written(const struct duet__recording *recording, size_t *length)
+static char *written_trace(const struct duet__trace *trace, size_t *length)
 {
     char *text = NULL;
     FILE *stream = open_memstream(&text, length);
 
-    duet__trace_write(stream, recording);
+    duet__trace_write(stream, trace);
     fclose(stream);
     return text;
+}
+
+static char *written(const struct duet__recording *recording, size_t *length)
+{
+    const struct duet__trace trace = {.run = {.recording = *recording}};
+
+    return written_trace(&trace, length);
 }
 
 static void same_accounts(const struct duet__recording *first, const struct duet__recording *second)
@@ -41,7 +48,7 @@ static void same_accounts(const struct duet__recording *first, const struct duet
 static void test_round_trip(void)
 {
     struct sample sample;
-    struct duet__recording file;
+    struct duet__trace file;
     struct duet_message message = {""};
     const struct duet__recording *recording;
     size_t length = 0;
@@ -51,13 +58,13 @@ static void test_round_trip(void)
     recording = &sample.recordings[1];
     text = written(recording, &length);
     g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
-    g_assert_cmpuint(file.event_count, ==, recording->event_count);
-    g_assert_cmpuint(file.machine->worker_count, ==, 7);
-    g_assert_cmpuint(file.machine->arch_count, ==, 2);
-    g_assert_cmpstr(file.machine->name, ==, "sample");
-    g_assert_cmpfloat_with_epsilon(file.makespan_s, recording->makespan_s, 2e-9);
+    g_assert_cmpuint(file.run.recording.event_count, ==, recording->event_count);
+    g_assert_cmpuint(file.run.recording.machine->worker_count, ==, 7);
+    g_assert_cmpuint(file.run.recording.machine->arch_count, ==, 2);
+    g_assert_cmpstr(file.run.recording.machine->name, ==, "sample");
+    g_assert_cmpfloat_with_epsilon(file.run.recording.makespan_s, recording->makespan_s, 2e-9);
     for (size_t i = 0; i < recording->event_count; i++) {
-        const struct duet_event *a = &recording->events[i], *b = &file.events[i];
+        const struct duet_event *a = &recording->events[i], *b = &file.run.recording.events[i];
 
         g_assert_cmpint(a->kind, ==, b->kind);
         g_assert_cmpuint(a->id, ==, b->id);
@@ -71,21 +78,97 @@ static void test_round_trip(void)
         if (a->kind == DUET_EVENT_TASK) {
             g_assert_cmpint(a->worker, ==, b->worker);
             g_assert_cmpstr(duet__recording_kernel(recording, a), ==,
-                            duet__recording_kernel(&file, b));
+                            duet__recording_kernel(&file.run.recording, b));
         }
     }
-    same_accounts(recording, &file);
-    duet__recording_fini(&file);
-    duet__recording_fini(&file);
+    same_accounts(recording, &file.run.recording);
+    duet__trace_fini(&file);
+    duet__trace_fini(&file);
     free(text);
     sample_fini(&sample);
+}
+
+/* What is known of the run, what the application says, and the data of tasks. */
+static void test_all(void)
+{
+    static const char *names[] = {"block", "solve", "converged"};
+    struct duet_trace_mark marks[] = {{.name = 2, .phase = true, .start_s = 0.5, .end_s = 3},
+                                      {.name = 3, .start_s = 2, .end_s = 2}};
+    struct duet_trace_access accesses[] = {{1, 0, 7, 800, true, false},
+                                           {1, 1, 9, 16, true, true},
+                                           {2, 0, 9, 16, false, true},
+                                           {2, 0, 9, 16, false, true}}; /* of a task run twice */
+    struct testing_recording testing;
+    struct duet__trace trace = {.world = (char *)(uintptr_t) "real", .n = 640, .tile = 64}, file;
+    struct duet_stats *stats = &trace.run.stats;
+    struct duet_message message = {""};
+    size_t length = 0;
+    char *text;
+
+    testing_init(&testing, 8);
+    testing_task(&testing, 0, 1, 0.5, 1, 2)->work = 1e9;
+    testing_task(&testing, 1, 1, 1, 2, 3)->work = NAN;
+    testing.events[0].name = 1;
+    testing.events[0].iteration = 4;
+    testing.events[0].submit_s = testing.events[1].submit_s = 0.5;
+    testing.machine.workers[0].socket = 1;
+    trace.run.recording = testing.recording;
+    trace.run.recording.accesses = accesses;
+    trace.run.recording.access_count = G_N_ELEMENTS(accesses);
+    trace.run.recording.names = names;
+    trace.run.recording.name_count = G_N_ELEMENTS(names);
+    trace.run.recording.marks = marks;
+    trace.run.recording.mark_count = G_N_ELEMENTS(marks);
+    trace.workload = (char *)(uintptr_t) "app";
+    trace.settings = (char *)(uintptr_t) "variant=left";
+    trace.policy = (char *)(uintptr_t) "cp:beta=3";
+    trace.run.seed = UINT64_MAX;
+    trace.run.area_s = 0.1 + 0.2;
+    *stats = (struct duet_stats){.tasks = 2, .makespan_s = 1. / 3, .flops = NAN, .steals = 5};
+    stats->busy_by_arch_s[1] = 2. / 3;
+    text = written_trace(&trace, &length);
+    g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
+    g_assert_cmpstr(file.world, ==, "real");
+    g_assert_cmpstr(file.workload, ==, "app");
+    g_assert_cmpstr(file.settings, ==, "variant=left");
+    g_assert_cmpstr(file.policy, ==, "cp:beta=3");
+    g_assert_cmpuint(file.n, ==, 640);
+    g_assert_cmpuint(file.tile, ==, 64);
+    g_assert_cmpuint(file.run.seed, ==, UINT64_MAX);
+    g_assert_cmpfloat(file.run.area_s, ==, 0.1 + 0.2);
+    stats->flops = 0;
+    g_assert_cmpmem(&file.run.stats, sizeof *stats, stats, sizeof *stats);
+    g_assert_cmpuint(file.run.recording.machine->workers[0].socket, ==, 1);
+    g_assert_cmpfloat(file.run.recording.events[0].work, ==, 1e9);
+    g_assert_cmpfloat(file.run.recording.events[1].work, ==, 0);
+    g_assert_cmpuint(file.run.recording.events[0].iteration, ==, 4);
+    g_assert_cmpstr(duet__recording_name(&file.run.recording, file.run.recording.events[0].name),
+                    ==, "block");
+    g_assert_cmpuint(file.run.recording.access_count, ==, 3);
+    for (size_t i = 0; i < 3; i++) {
+        const struct duet_trace_access *access = &file.run.recording.accesses[i];
+
+        g_assert_cmpuint(access->task, ==, accesses[i].task);
+        g_assert_cmpuint(access->index, ==, accesses[i].index);
+        g_assert_cmpuint(access->handle, ==, accesses[i].handle);
+        g_assert_cmpuint(access->bytes, ==, accesses[i].bytes);
+        g_assert_cmpint(access->reads, ==, accesses[i].reads);
+        g_assert_cmpint(access->writes, ==, accesses[i].writes);
+    }
+    g_assert_cmpuint(file.run.recording.mark_count, ==, 2);
+    testing_near(file.run.recording.marks[0].end_s, 2.5);
+    g_assert_cmpstr(duet__recording_name(&file.run.recording, file.run.recording.marks[1].name), ==,
+                    "converged");
+    duet__trace_fini(&file);
+    free(text);
+    testing_fini(&testing);
 }
 
 /* Overlapping kernels, a failed one, a worker without any, dates from the runtime's opening. */
 static void test_odd(void)
 {
     struct testing_recording testing;
-    struct duet__recording file;
+    struct duet__trace file;
     struct duet_message message = {""};
     size_t length = 0;
     char *text;
@@ -99,16 +182,17 @@ static void test_odd(void)
         testing.events[i].submit_s = 2;
     text = written(&testing.recording, &length);
     g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
-    testing_near(file.makespan_s, 6);
-    g_assert_cmpuint(file.machine->worker_count, ==, 3);
-    g_assert_cmpuint(file.event_count, ==, 12);
-    g_assert_true(file.events[11].failed);
-    testing_near(file.events[0].start_s, 1);
-    testing_near(file.events[0].end_s, 6);
+    testing_near(file.run.recording.makespan_s, 6);
+    g_assert_cmpuint(file.run.recording.machine->worker_count, ==, 3);
+    g_assert_cmpuint(file.run.recording.event_count, ==, 12);
+    g_assert_true(file.run.recording.events[11].failed);
+    testing_near(file.run.recording.events[0].start_s, 1);
+    testing_near(file.run.recording.events[0].end_s, 6);
     for (size_t i = 0; i < 12; i++)
-        g_assert_cmpint(file.events[i].failed, ==,
-                        file.events[i].kind == DUET_EVENT_COPY || file.events[i].worker == 0);
-    duet__recording_fini(&file);
+        g_assert_cmpint(file.run.recording.events[i].failed, ==,
+                        file.run.recording.events[i].kind == DUET_EVENT_COPY ||
+                            file.run.recording.events[i].worker == 0);
+    duet__trace_fini(&file);
     free(text);
     testing_fini(&testing);
 }
@@ -172,6 +256,12 @@ static void test_refused(void)
          "args.task: missing"},
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES ",\"args\":{\"task\":1}}]}",
          "args.bytes: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES
+              ",\"args\":{\"task\":1,\"bytes\":8,\"submitted_us\":0,\"ready_us\":0,"
+              "\"accesses\":[[1,8]]}}]}",
+         "accesses[0]"},
+        {"{\"otherData\":{\"seed\":\"-1\"}}", "seed: '-1' is no seed"},
+        {"{\"otherData\":{\"stats\":{\"tasks\":-1}}}", "stats.tasks"},
         {HEAD "\"traceEvents\":[" COPY "}]}", "ts: missing"},
         {HEAD "\"traceEvents\":[" COPY ",\"ts\":0,\"dur\":-1}]}", "dur: -1 is out of range"},
         {HEAD "\"traceEvents\":[" COPY ",\"ts\":\"1\"}]}", "ts: expected a number"},
@@ -189,7 +279,7 @@ static void test_refused(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet__recording file;
+        struct duet__trace file;
         struct duet_message message = {""};
         int error =
             duet__read_trace(cases[i].text, strlen(cases[i].text), "t.json", &file, &message);
@@ -198,7 +288,7 @@ static void test_refused(void)
         g_assert_nonnull(strstr(message.text, "t.json"));
         if (!strstr(message.text, cases[i].says))
             g_error("'%s', not '%s'", message.text, cases[i].says);
-        g_assert_null(file.events);
+        g_assert_null(file.run.recording.events);
     }
 }
 
@@ -209,13 +299,13 @@ static void test_tolerated(void)
         HEAD "\"more\":[[],{},{\"a\":[1.5e-3,true,false,null,\"\\ud83d\\ude00\\n\"]}],"
              "\"traceEvents\":[" THREAD ",{\"ph\":\"i\",\"s\":\"g\"},"
              "{\"ph\":\"X\",\"cat\":\"else\"}," TASK "]}";
-    struct duet__recording file;
+    struct duet__trace file;
     struct duet_message message = {""};
     GString *deep = g_string_new("{\"a\":");
 
     g_assert_cmpint(duet__read_trace(text, strlen(text), "t.json", &file, &message), ==, 0);
-    testing_near(file.makespan_s, 3e-6);
-    duet__recording_fini(&file);
+    testing_near(file.run.recording.makespan_s, 3e-6);
+    duet__trace_fini(&file);
     for (unsigned i = 0; i < 100000; i++)
         g_string_append_c(deep, '[');
     g_assert_cmpint(duet__read_trace(deep->str, deep->len, "t.json", &file, &message), ==,
@@ -248,16 +338,21 @@ static void test_fuzz(void)
 {
     GRand *random = g_rand_new_with_seed(20261121);
     gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
+    struct duet_trace_access accesses[] = {{1, 0, 7, 800, true, false}, {1, 1, 9, 16, true, true}};
+    struct duet__trace trace = {.policy = (char *)(uintptr_t) "ws"};
     struct sample sample;
     size_t length = 0;
     char *seed;
     unsigned rounds = 0, good = 0;
 
     sample_init(&sample, 1, 2, 12);
-    seed = written(&sample.recordings[0], &length);
+    trace.run = sample.runs[0][0];
+    trace.run.recording.accesses = accesses;
+    trace.run.recording.access_count = G_N_ELEMENTS(accesses);
+    seed = written_trace(&trace, &length);
     for (; rounds < MOST_ROUNDS && g_get_monotonic_time() < end; rounds++) {
         GString *text = g_string_new_len(seed, (gssize)length);
-        struct duet__recording file;
+        struct duet__trace file;
         struct duet_message message = {""};
         char *exact;
 
@@ -268,10 +363,10 @@ static void test_fuzz(void)
             g_assert_cmpstr(message.text, !=, "");
             g_assert_null(strchr(message.text, '\n'));
         } else {
-            try_account(&file);
+            try_account(&file.run.recording);
             good++;
         }
-        duet__recording_fini(&file);
+        duet__trace_fini(&file);
         g_free(exact);
         g_string_free(text, TRUE);
     }
@@ -286,6 +381,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/read_trace/round_trip", test_round_trip);
+    g_test_add_func("/read_trace/all", test_all);
     g_test_add_func("/read_trace/odd", test_odd);
     g_test_add_func("/read_trace/refused", test_refused);
     g_test_add_func("/read_trace/tolerated", test_tolerated);

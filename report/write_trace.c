@@ -2,6 +2,7 @@
 /* Export to the JSON trace event format of Perfetto and Chrome. */
 #include "report/write_trace.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
@@ -9,6 +10,106 @@
 #include <glib.h>
 
 #include "platforms/json.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* What is known of the run                                                                     */
+
+#define AT(member) .offset = offsetof(struct duet__trace, member)
+#define TEXT(member) #member, DUET__COPY, DUET__OPTIONAL, AT(member)
+#define STAT(member) .offset = offsetof(struct duet_stats, member)
+#define COUNT(member)                                                                              \
+#member, DUET__INTEGER, DUET__OPTIONAL, STAT(member), .most = (double)INT64_MAX
+#define AMOUNT(member) #member, DUET__NUMBER, DUET__OPTIONAL, STAT(member), .most = DBL_MAX
+#define SECONDS .most = DUET__MAKESPAN_MOST_S
+
+/* Seeds are all of 64 bits, numbers of JSON are not: a seed is a text. */
+static int read_seed(const struct duet__json *at, void *into, void *root)
+{
+    struct duet__trace *trace = into;
+    const char *text = "";
+    int error = duet__json_string(at, &text);
+
+    (void)root;
+    if (!error && !g_ascii_string_to_unsigned(text, 10, 0, UINT64_MAX, &trace->run.seed, NULL))
+        error = duet__json_fail(at, DUET_EPARSE, "'%.40s' is no seed", text);
+    return error;
+}
+
+static void write_seed(struct duet__json_writer *writer, const void *from, const void *root)
+{
+    char text[32];
+
+    (void)root;
+    (void)g_snprintf(text, sizeof text, "%" PRIu64, ((const struct duet__trace *)from)->run.seed);
+    duet__json_put_string(writer, "seed", text);
+}
+
+static int read_busy(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_stats *stats = into;
+    unsigned count = 0;
+    int error = duet__json_array(at, 0, DUET_STATS_ARCHS, &count);
+
+    (void)root;
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = duet__json_number(&element, 0, DUET__MAKESPAN_MOST_S, &stats->busy_by_arch_s[i]);
+    }
+    return error;
+}
+
+static void write_busy(struct duet__json_writer *writer, const void *from, const void *root)
+{
+    (void)root;
+    duet__json_put_numbers(writer, "busy_by_arch_s",
+                           ((const struct duet_stats *)from)->busy_by_arch_s, DUET_STATS_ARCHS);
+}
+
+static const struct duet__field stats_fields[] = {
+    {COUNT(tasks)},
+    {COUNT(accesses)},
+    {AMOUNT(first_submit_s)},
+    {AMOUNT(last_end_s)},
+    {"makespan_s", DUET__NUMBER, DUET__OPTIONAL, STAT(makespan_s), SECONDS},
+    {AMOUNT(flops)},
+    {COUNT(bytes_to_device)},
+    {COUNT(bytes_to_host)},
+    {COUNT(bytes_between)},
+    {COUNT(copies_to_device)},
+    {COUNT(copies_to_host)},
+    {COUNT(copies_between)},
+    {COUNT(evictions)},
+    {COUNT(write_backs)},
+    {COUNT(reads_on_device)},
+    {COUNT(read_hits)},
+    {COUNT(merged)},
+    {COUNT(pushes)},
+    {COUNT(pops)},
+    {COUNT(steals)},
+    {COUNT(steal_attempts)},
+    {AMOUNT(busy_s)},
+    {"busy_by_arch_s", DUET__CUSTOM, DUET__OPTIONAL, .read = read_busy, .write = write_busy},
+    {AMOUNT(critical_path_s)},
+    DUET__OTHER_KEYS,
+};
+
+const struct duet__field duet__trace_fields[] = {
+    {TEXT(world)},
+    {TEXT(workload)},
+    {TEXT(settings)},
+    {"n", DUET__INTEGER, DUET__OPTIONAL, AT(n), .most = (double)INT64_MAX},
+    {"tile", DUET__INTEGER, DUET__OPTIONAL, AT(tile), .most = (double)INT64_MAX},
+    {TEXT(policy)},
+    {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
+    {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.critical_path_s), SECONDS},
+    {"area_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.area_s), SECONDS},
+    {"stats", DUET__OBJECT, DUET__OPTIONAL, AT(run.stats), .fields = stats_fields},
+    DUET__OTHER_KEYS,
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* The machine                                                                                  */
 
 /* Tracks: first the workers' kernels, then copies into each node, then copies out of each node. */
 enum { LANES = 8 }; /* threads of one track: records that overlap go to the next lane */
@@ -43,18 +144,23 @@ static void put_us(struct writer *writer, const char *key, int64_t ns)
 /* What the machine is made of, also where nothing happens: for duet itself (read_trace.c). */
 static void put_machine(struct duet__json_writer *json, const struct duet_machine *machine)
 {
-    duet__json_print(json, "otherData: {producer: %s, platform: %s, nodes: [", "duet",
-                     machine->name);
+    duet__json_print(json, "platform: %s, architectures: [", machine->name);
+    for (unsigned arch = 0; arch < machine->arch_count; arch++)
+        duet__json_put_string(json, NULL, machine->archs[arch].name);
+    duet__json_print(json, "], nodes: [");
     for (unsigned node = 0; node < machine->node_count; node++)
         duet__json_put_string(json, NULL, machine->nodes[node].name);
     duet__json_print(json, "], workers: [");
     for (unsigned i = 0; i < machine->worker_count; i++) {
         const struct duet_worker *worker = &machine->workers[i];
 
-        duet__json_print(json, "\n{name: %s, architecture: %s, node: %s}", worker->name,
+        duet__json_print(json, "\n{name: %s, architecture: %s, node: %s", worker->name,
                          machine->archs[worker->arch].name, machine->nodes[worker->node].name);
+        if (worker->socket)
+            duet__json_print(json, "socket: %u", worker->socket);
+        duet__json_end(json, '}');
     }
-    duet__json_print(json, "]}");
+    duet__json_end(json, ']');
 }
 
 static void put_process(struct duet__json_writer *json, unsigned node, const char *name,
@@ -120,6 +226,29 @@ static void begin_event(struct writer *writer, const struct duet_event *event, s
     duet__json_print(&writer->json, "cat: %s, name: %s, args: {", category, name);
 }
 
+/* The data that a task has used: triples of handle, bytes, "rw". */
+static void put_accesses(struct writer *writer, uint64_t task)
+{
+    const struct duet__recording *recording = writer->recording;
+    struct duet__json_writer *json = &writer->json;
+    size_t first = duet__recording_accesses(recording, task), i = first;
+
+    for (; i < recording->access_count && recording->accesses[i].task == task; i++) {
+        const struct duet_trace_access *access = &recording->accesses[i];
+
+        if (i > first && access->index == access[-1].index)
+            continue; /* the task was run again */
+        if (i == first)
+            duet__json_begin(json, "accesses", '[');
+        duet__json_print(json, "[%" PRIu64 ", %" PRIu64 ", %s]", access->handle, access->bytes,
+                         access->reads    ? access->writes ? "rw" : "r"
+                         : access->writes ? "w"
+                                          : "");
+    }
+    if (i > first)
+        duet__json_end(json, ']');
+}
+
 static void put_task(struct writer *writer, const struct duet_event *event)
 {
     const struct duet_machine *machine = writer->recording->machine;
@@ -132,6 +261,10 @@ static void put_task(struct writer *writer, const struct duet_event *event)
                 worker->node == DUET_HOST ? worker->name : "kernels", "kernel",
                 duet__recording_kernel(writer->recording, event));
     duet__json_print(&writer->json, "task: %" PRIu64 ", bytes: %" PRIu64, event->id, event->bytes);
+    if (event->work > 0 && isfinite(event->work))
+        duet__json_put_number(&writer->json, "work", event->work);
+    if (!event->paused)
+        put_accesses(writer, event->id);
     if (duet__recording_name(writer->recording, event->name))
         duet__json_put_string(&writer->json, "name",
                               duet__recording_name(writer->recording, event->name));
@@ -190,16 +323,22 @@ static void put_marks(struct writer *writer)
     }
 }
 
-void duet__trace_write(FILE *stream, const struct duet__recording *recording)
+void duet__trace_write(FILE *stream, const struct duet__trace *trace)
 {
+    const struct duet__recording *recording = &trace->run.recording;
+    struct duet__trace known = *trace;
     const struct duet_machine *machine = recording->machine;
     size_t tracks = (size_t)machine->worker_count + 2 * (size_t)machine->node_count;
     struct writer writer = {.json = {.stream = stream, .dense = true},
                             .recording = recording,
                             .lanes = g_new0(struct lane, tracks * LANES)};
 
-    duet__json_print(&writer.json, "{displayTimeUnit: %s", "ms");
+    duet__json_print(&writer.json, "{displayTimeUnit: %s, otherData: {producer: %s", "ms", "duet");
     put_machine(&writer.json, machine);
+    if (!(known.run.stats.flops >= 0) || isinf(known.run.stats.flops))
+        known.run.stats.flops = 0; /* an application may count anything */
+    duet__fields_write(&writer.json, duet__trace_fields, &known, &known);
+    duet__json_end(&writer.json, '}');
     duet__json_begin(&writer.json, "traceEvents", '[');
     put_processes(&writer.json, machine);
     for (size_t i = 0; i < recording->event_count; i++)

@@ -10,13 +10,28 @@
 
 #include <stdio.h>
 
-#include "runs/recording.h"
+#include "platforms/fields.h"
+#include "runs/run.h"
+
+/* A recorded run, and what a trace says of it beside its records. Read ones are owned, by
+   duet__trace_fini (read.h). */
+struct duet__trace {
+    struct duet__run run; /* with its seed, counters, bounds and recording */
+    char *world;          /* "simulated", "real", "emulated"; NULL here and below: not known */
+    char *workload;       /* or program, */
+    char *settings;       /* its parameters */
+    uint64_t n, tile;     /* and sizes; 0: not known */
+    char *policy;
+};
 
 /*
  * Writes the trace to `stream` in one pass: memory does not grow with the number of events. Write
  * errors are left for the one who closes the stream. A copy from device to device stands with the
  * one that receives it.
  */
-void duet__trace_write(FILE *stream, const struct duet__recording *recording);
+void duet__trace_write(FILE *stream, const struct duet__trace *trace);
+
+/* The keys of otherData that are members of struct duet__trace, for writer and reader. */
+extern const struct duet__field duet__trace_fields[];
 
 #endif

@@ -14,7 +14,9 @@ static json_t *exported(const struct duet__recording *recording)
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
 
-    duet__trace_write(stream, recording);
+    const struct duet__trace trace = {.run = {.recording = *recording}};
+
+    duet__trace_write(stream, &trace);
     fclose(stream);
     root = json_loadb(text, size, JSON_REJECT_DUPLICATES, NULL);
     g_assert_nonnull(root);

@@ -49,6 +49,23 @@ void duet__recording_scale(struct duet__recording *recording, double factor);
 
 void duet__recording_fini(struct duet__recording *recording); /* safe on a zeroed one, and twice */
 
+/* Index of the first access of a task, or else of a later one's. */
+static inline size_t duet__recording_accesses(const struct duet__recording *recording,
+                                              uint64_t task)
+{
+    size_t low = 0, high = recording->access_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (recording->accesses[middle].task < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* Name of the kernel of a TASK event; "?" where the index has no name. Never NULL. */
 static inline const char *duet__recording_kernel(const struct duet__recording *recording,
                                                  const struct duet_event *event)

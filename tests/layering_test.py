@@ -69,7 +69,8 @@ RULES = [
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
-              " report/write_trace.h report/atomic_file.h platforms/model/*.h runs/recording.h ."),
+              " report/write_trace.h report/atomic_file.h platforms/model/*.h runs/recording.h"
+              " runs/run.h validate/bounds.h ."),
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
                " core/engine.h validate/bounds.h ."),

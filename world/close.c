@@ -2,6 +2,7 @@
 /* Closing a runtime: waits, writes the trace and the summary that were asked for, frees. */
 #include "world/open.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,10 +14,12 @@
 #include "core/engine.h"
 #include "report/write_trace.h"
 #include "report/atomic_file.h"
+#include "validate/bounds.h"
 
 struct kept {
     struct duet__times *times;
-    char *trace, *policy, *place;
+    char *trace, *policy, *place, *world, *workload;
+    uint64_t seed;
     bool report;
 };
 
@@ -25,6 +28,8 @@ static void kept_free(void *data)
     struct kept *kept = data;
     duet__times_free(kept->times);
     g_free(kept->place);
+    g_free(kept->world);
+    g_free(kept->workload);
     g_free(kept->trace);
     g_free(kept->policy);
     g_free(kept);
@@ -46,29 +51,38 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
     struct kept *kept = g_new0(struct kept, 1);
     kept->times = times;
     kept->place = duet__place(config, duet_runtime_machine(runtime)->name);
+    kept->world = g_strdup(config->simulate ? "simulated" : config->emulate ? "emulated" : "real");
+    kept->workload = g_strdup(config->context ? config->context : program_invocation_short_name);
+    kept->seed = config->seed;
     kept->trace = g_strdup(config->trace);
     kept->policy = g_strdup(config->policy ? config->policy : "ws");
     kept->report = config->report;
     duet__core_keep(runtime, kept, kept_free);
 }
 
-static void write_recording(FILE *stream, const void *recording)
+static void write_run(FILE *stream, const void *trace)
 {
-    duet__trace_write(stream, recording);
+    duet__trace_write(stream, trace);
 }
 
-static int write_trace(const struct duet_runtime *runtime, const char *path,
+static int write_trace(const struct duet_runtime *runtime, const struct kept *kept,
                        struct duet_message *message)
 {
-    struct duet__recording recording;
-    struct duet_stats stats;
-    int error = duet__recording_take(&recording, runtime, false);
+    const struct duet__bounds bounds = duet__bounds(runtime);
+    struct duet__trace trace = {.world = kept->world,
+                                .workload = kept->workload,
+                                .policy = kept->policy,
+                                .run = {.seed = kept->seed,
+                                        .critical_path_s = bounds.critical_path_s,
+                                        .area_s = bounds.area_s}};
+    int error = duet__recording_take(&trace.run.recording, runtime, true);
     if (error)
-        return duet_fail(message, error, "cannot write %s: the trace has no room in memory", path);
-    duet_stats(runtime, &stats);
-    recording.makespan_s = stats.last_end_s;
-    error = duet__file_write(path, write_recording, &recording, message);
-    duet__recording_fini(&recording);
+        return duet_fail(message, error, "cannot write %s: the trace has no room in memory",
+                         kept->trace);
+    duet_stats(runtime, &trace.run.stats);
+    trace.run.recording.makespan_s = trace.run.stats.last_end_s;
+    error = duet__file_write(kept->trace, write_run, &trace, message);
+    duet__recording_fini(&trace.run.recording);
     return error;
 }
 
@@ -178,7 +192,7 @@ int duet_close(struct duet_runtime *runtime)
     const struct kept *kept = duet__core_kept(runtime);
     if (kept && kept->trace) {
         struct duet_message message = {""};
-        int written = write_trace(runtime, kept->trace, &message);
+        int written = write_trace(runtime, kept, &message);
         if (written)
             fprintf(stderr, "duet: %s\n", message.text);
         error = error ? error : written;

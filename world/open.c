@@ -31,7 +31,7 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .hold = config->hold,
         .nearest_source = config->nearest_source,
         .record = config->record || config->trace,
-        .record_accesses = config->record_accesses,
+        .record_accesses = config->record_accesses || config->trace,
         .model_error = config->model_error,
         .perturbation = config->perturbation,
     };
