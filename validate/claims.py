@@ -3,6 +3,7 @@
 last tables of docs/reproduction.md, which reproduction.py writes."""
 
 import functools
+import itertools
 import statistics
 
 from simulated import (FULL, LOADED, ROOT, bound, differs, published, rate, simulate, table,
@@ -14,7 +15,6 @@ NO_PRIORITIES, PRIORITIES = "heft-tm", "heft-tm:priorities=1"
 MODELS = ("eager", NO_PRIORITIES, PRIORITIES, "dmda", "dmdas")
 PERTURBATIONS = (0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 SMALL, LARGE = 1920, 14400  # products on the test bed
-OF_STARPU = 4000  # GFlop/s, which StarPU's own simulation gives
 
 
 def on_test_bed(workload, n, *options, policies, reps=10):
@@ -106,20 +106,22 @@ def robust_check():
 
 def ahead_checks():
     for policy in (NO_PRIORITIES, PRIORITIES):
-        ahead = [most for most in PERTURBATIONS
-                 if rate(perturbed(most)[policy]) > rate(perturbed(most)["eager"])]
+        ahead = list(itertools.takewhile(
+            lambda most, name=policy: rate(perturbed(most)[name]) > rate(perturbed(most)["eager"]),
+            PERTURBATIONS))
         yield [f"CCPE11, figure 2: {policy} stays ahead of greedy though predictions are wrong",
-               f"up to H = {max(ahead)}, a factor of {0.1e6 ** max(ahead):.1f} for 0.1 s",
-               verdict(max(ahead) >= 0.1)]
+               f"up to H = {ahead[-1]}, a factor of {0.1e6 ** ahead[-1]:.1f} for 0.1 s" if ahead
+               else "behind it even where they are right", verdict(ahead and ahead[-1] >= 0.1)]
 
 
 def starpu_check():
+    said = published("cholesky", "s", 38400, policy="dmdas")["value"]
     run = simulate("cholesky", 38400, 960, *FULL, LOADED, "--param", "potrf=any", precision="s",
                    policies=("dmdas",))["dmdas"]
-    change = differs(OF_STARPU, rate(run))
-    return ["StarPU's own simulation: 4.00 TFlop/s under dmdas, Cholesky s, N = 38400 in tiles of "
-            "960 on Idgraf, potrf anywhere", f"{rate(run) / 1e3:.2f} TFlop/s, {change:+.1f} %",
-            verdict(abs(change) <= 10)]
+    change = differs(said, rate(run))
+    return [f"StarPU's own simulation: {said / 1e3:.2f} TFlop/s under dmdas, Cholesky s, N = 38400 "
+            "in tiles of 960 on Idgraf, potrf anywhere",
+            f"{rate(run) / 1e3:.2f} TFlop/s, {change:+.1f} %", verdict(abs(change) <= 10)]
 
 
 # ---------------------------------------------------------------------------------------------
@@ -153,6 +155,7 @@ def uneven_table():
 
 
 def uneven_checks():
+    fcrm = ("fcrm, learning", "fcrm")
     for name in UNEVEN:
         times = uneven(name)
         text = ", ".join(f"{policy} {times[policy]:.2f}" for policy in
@@ -164,8 +167,8 @@ def uneven_checks():
                f"{differs(best, times['fcrm, learning']):+.1f} %",
                verdict(times["fcrm, learning"] < CLEAR * best)]
         yield ["HeteroPar12: weighted random is behind fcrm, learning or not (the same)",
-               f"{differs(times['fcrm, learning'], times['w-rand']):+.1f} %",
-               verdict(CLEAR * times["w-rand"] > times["fcrm, learning"])]
+               " and ".join(f"{differs(times[name], times['w-rand']):+.1f} %" for name in fcrm),
+               verdict(CLEAR * times["w-rand"] > max(times[name] for name in fcrm))]
 
 
 def claims_table():
