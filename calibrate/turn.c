@@ -107,7 +107,7 @@ static int keep_data(struct duet__kept_data *kept, const struct duet__setup *set
     discard(kept);
     *kept = (struct duet__kept_data){setup->workload, setup->problem};
     old->n = n;
-    error = setup->workload->generate(old, &old->data, message);
+    error = setup->workload->generate(setup->workload, old, &old->data, message);
     if (error)
         old->data = NULL;
     return error;

@@ -84,8 +84,8 @@ void duet__session_close(struct duet__session *session)
 static int compute(struct duet__session *session, struct duet_message *message)
 {
     const struct duet__request *request = session->request;
-    int error =
-        request->workload->build(session->runtime, &session->problem, &session->state, message);
+    int error = request->workload->build(request->workload, session->runtime, &session->problem,
+                                         &session->state, message);
     int waited;
 
     /* before another call replaces it */
@@ -220,7 +220,8 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
     int error = 0;
 
     if (!duet__request_paced(request))
-        error = request->workload->generate(&request->problem, &problem.data, message);
+        error = request->workload->generate(request->workload, &request->problem, &problem.data,
+                                            message);
     for (size_t i = 0; i < request->policy_count && !error && !duet__monitor_signal(monitor); i++) {
         struct duet__session session = {.request = request,
                                         .policy = request->policies[i],

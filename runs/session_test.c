@@ -9,7 +9,8 @@
 
 static bool interrupts; /* whether a signal comes while a result is judged */
 
-static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__workload *self, const struct duet__problem *problem,
+                    void **data, struct duet_message *message)
 {
     *data = g_malloc(1);
     return 0;
@@ -19,8 +20,8 @@ static void fill(void *data)
 {
 }
 
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
+static int build(const struct duet__workload *self, struct duet_runtime *runtime,
+                 const struct duet__problem *problem, void **state, struct duet_message *message)
 {
     return 0;
 }

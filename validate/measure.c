@@ -204,7 +204,7 @@ static size_t measure_group(const struct round *round, size_t first)
         if (!real && !trials[end].failure)
             real = &trials[end].real;
     if (real && !duet__request_paced(&experiment->base))
-        error = real->workload->generate(&real->problem, &data, &message);
+        error = real->workload->generate(real->workload, &real->problem, &data, &message);
     for (size_t i = first; i < end && !duet__monitor_signal(round->monitor); i++) {
         struct duet__trial *trial = &trials[backward(round) ? first + end - 1 - i : i];
 

@@ -108,7 +108,8 @@ static struct duet_runtime *record(const struct duet__problem *problem, void **s
 {
     struct duet_runtime *recorder = recorder_new();
     struct duet_message message = {""};
-    g_assert_cmpint(recorded_cholesky.build(recorder, problem, state, &message), ==, 0);
+    g_assert_cmpint(recorded_cholesky.build(&recorded_cholesky, recorder, problem, state, &message),
+                    ==, 0);
     g_assert_cmpstr(message.text, ==, "");
     return recorder;
 }
@@ -308,7 +309,9 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_cholesky.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_cholesky.build(&recorded_cholesky, recorder, &problem, &state,
+                                                NULL),
+                        ==, DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

@@ -127,8 +127,8 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
     return error;
 }
 
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
+static int build(const struct duet__workload *self, struct duet_runtime *runtime,
+                 const struct duet__problem *problem, void **state, struct duet_message *message)
 {
     static const struct duet_codelet_desc desc = {.name = "fibonacci",
                                                   .flops = additions,
@@ -152,7 +152,8 @@ static int build(struct duet_runtime *runtime, const struct duet__problem *probl
     return error;
 }
 
-static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
+static int generate(const struct duet__workload *self, const struct duet__problem *problem,
+                    void **data, struct duet_message *message)
 {
     struct result *result = calloc(1, sizeof *result);
     if (!result)

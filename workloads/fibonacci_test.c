@@ -28,7 +28,7 @@ static void test_counts(void)
         struct duet__verdict verdict;
         struct duet_stats stats;
         g_assert_cmpint(w->check(&problem, NULL), ==, DUET_OK);
-        g_assert_cmpint(w->generate(&problem, &problem.data, NULL), ==, DUET_OK);
+        g_assert_cmpint(w->generate(w, &problem, &problem.data, NULL), ==, DUET_OK);
         w->fill(problem.data);
         g_assert_cmpint(once(w, runtime, &problem), ==, DUET_OK);
         duet_stats(runtime, &stats);

@@ -87,7 +87,8 @@ static void test_product(void)
                                         .setting_count = settings};
         struct duet_runtime *recorder = recorder_new();
         void *state;
-        g_assert_cmpint(recorded_gemm.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpint(recorded_gemm.build(&recorded_gemm, recorder, &problem, &state, NULL), ==,
+                        0);
         g_assert_cmpuint(recorder->tasks->len, ==, recorded_gemm.tasks(&problem));
         g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_gemm.bytes(&problem));
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_gemm.flops(&problem));
@@ -120,7 +121,8 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_gemm.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_gemm.build(&recorded_gemm, recorder, &problem, &state, NULL), ==,
+                        DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

@@ -126,27 +126,10 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 }
 
 static const struct duet__tiled tiled = {
-    .check = check,
     .shapes = shapes,
-    .kernels = kernels,
     .flops = {flops_jacobi2d},
-    .parameters = parameters,
     .submit = submit,
 };
-
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
-{
-    return duet__tiled_build(&tiled, runtime, problem, state, message);
-}
-
-static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
-{
-    int error = duet__tiled_generate(&tiled, problem, data, message);
-    if (!error)
-        ((struct duet__tiled_data *)*data)->iterations = iterations(problem);
-    return error;
-}
 
 /* ------------------------------------------------------------------------------------------- */
 /* Contents                                                                                     */
@@ -308,11 +291,6 @@ const struct duet__workload duet__workload_jacobi2d = {
     .flops = flops,
     .tasks = tasks,
     .bytes = bytes,
-    .build = build,
-    .fini = duet__tiled_fini,
-    .generate = generate,
-    .fill = fill,
-    .retrieve = duet__tiled_retrieve,
+    DUET__TILED_SLOTS(tiled, fill),
     .verify = verify,
-    .discard = duet__tiled_discard,
 };

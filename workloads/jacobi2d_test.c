@@ -27,7 +27,8 @@ static void test_counts(void)
     void *state;
     struct duet__problem problem = problem_of(25, 10, 's', 0);
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_jacobi2d.build(&recorded_jacobi2d, recorder, &problem, &state, NULL),
+                    ==, 0);
     g_assert_cmpuint(recorder_count(recorder, "sjacobi2d"), ==, 9 * 4);
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_jacobi2d.tasks(&problem));
     g_assert_cmpuint(recorder->handles->len, ==, 2 * (9 + 4 * 4 * 3));
@@ -47,7 +48,8 @@ static void test_dependencies(void)
     void *state;
     struct duet__problem problem = problem_of(30, 10, 'd', 0);
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_jacobi2d.build(&recorded_jacobi2d, recorder, &problem, &state, NULL),
+                    ==, 0);
     for (size_t a = 0; a < 9; a++) {
         for (size_t b = 0; b < 9; b++) {
             int distance = abs((int)(a % 3) - (int)(b % 3)) + abs((int)(a / 3) - (int)(b / 3));
@@ -68,7 +70,9 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_jacobi2d.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_jacobi2d.build(&recorded_jacobi2d, recorder, &problem, &state,
+                                                NULL),
+                        ==, DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

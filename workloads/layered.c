@@ -331,8 +331,8 @@ static int submit_task(struct build *b, uint64_t task, size_t element_bytes)
     return duet_submit(b->runtime, &desc);
 }
 
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
+static int build(const struct duet__workload *self, struct duet_runtime *runtime,
+                 const struct duet__problem *problem, void **state, struct duet_message *message)
 {
     struct build b = {.runtime = runtime};
     *state = NULL;

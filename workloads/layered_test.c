@@ -28,7 +28,8 @@ static struct duet_runtime *record(const struct duet_machine *machine,
     struct duet_message message = {""};
     void *state;
     recorder->machine = machine;
-    g_assert_cmpint(recorded_layered.build(recorder, problem, &state, &message), ==, 0);
+    g_assert_cmpint(recorded_layered.build(&recorded_layered, recorder, problem, &state, &message),
+                    ==, 0);
     g_assert_cmpstr(message.text, ==, "");
     recorded_layered.fini(state);
     return recorder;
@@ -261,7 +262,8 @@ static void test_failures(void)
         void *state = &problem;
         recorder->machine = &hybrid;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_layered.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_layered.build(&recorded_layered, recorder, &problem, &state, NULL),
+                        ==, DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

@@ -37,26 +37,12 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 }
 
 static const struct duet__tiled tiled = {
-    .check = duet__flat_tree_check,
     .shapes = shapes,
-    .kernels = kernels,
     .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right, duet__flops_gemm},
     .placement = "panel",
     .placed = DUET__PANEL_KERNELS,
-    .parameters = duet__flat_tree_parameters,
     .submit = duet__flat_tree_submit,
 };
-
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
-{
-    return duet__tiled_build(&tiled, runtime, problem, state, message);
-}
-
-static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
-{
-    return duet__tiled_generate(&tiled, problem, data, message);
-}
 
 static void set(const struct duet__storage *vector, uint64_t i, double value)
 {
@@ -116,11 +102,6 @@ const struct duet__workload duet__workload_lu_incremental = {
     .flops = flops,
     .tasks = duet__flat_tree_tasks,
     .bytes = bytes,
-    .build = build,
-    .fini = duet__tiled_fini,
-    .generate = generate,
-    .fill = duet__tiled_fill,
-    .retrieve = duet__tiled_retrieve,
+    DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = verify,
-    .discard = duet__tiled_discard,
 };

@@ -29,7 +29,9 @@ static void test_counts(void)
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
         struct duet__problem problem = problem_of(n, tile, 'd');
         struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu_incremental.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpint(recorded_lu_incremental.build(&recorded_lu_incremental, recorder, &problem,
+                                                      &state, NULL),
+                        ==, 0);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf_incpiv"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dgessm"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtstrf"), ==, t * (t - 1) / 2);

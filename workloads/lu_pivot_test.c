@@ -26,7 +26,9 @@ static void test_counts(void)
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
         struct duet__problem problem = problem_of(n, tile, 'd');
         struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpint(recorded_lu_pivot.build(&recorded_lu_pivot, recorder, &problem, &state,
+                                                NULL),
+                        ==, 0);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dlaswp"), ==, t * (t - 1));
         g_assert_cmpuint(recorder_count(recorder, "dtrsm_l"), ==, t * (t - 1) / 2);
@@ -57,7 +59,8 @@ static void test_accesses(void)
     void *state;
     struct duet__problem problem = problem_of(25, 10, 's');
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_lu_pivot.build(&recorded_lu_pivot, recorder, &problem, &state, NULL),
+                    ==, 0);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, i < 2 ? 1 : 3);
     const struct recorded *getrf = recorder_task(recorder, 0), *laswp = recorder_task(recorder, 1);
@@ -93,7 +96,9 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_lu_pivot.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_lu_pivot.build(&recorded_lu_pivot, recorder, &problem, &state,
+                                                NULL),
+                        ==, DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

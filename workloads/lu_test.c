@@ -124,7 +124,7 @@ static void factorise(uint64_t n, uint64_t tile)
     void *state;
     struct duet__problem problem = {.n = n, .tile = tile, .precision = 'd'};
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
     size_t size = n * n;
     double *a = g_new0(double, size), *lu = g_new0(double, size), *again = g_new0(double, size);
     for (size_t i = 0; i < size; i++)
@@ -163,7 +163,7 @@ static void test_counts(void)
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
         struct duet__problem problem = {.n = n, .tile = tile, .precision = 'd'};
         struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf_nopiv"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dtrsm_l"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtrsm_r"), ==, t * (t - 1) / 2);
@@ -197,7 +197,7 @@ static void test_kernels(void)
                                         .settings = &any,
                                         .setting_count = settings};
         struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
         g_assert_cmpstr(recorder->codelets[0].name, ==, "sgetrf_nopiv");
         g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, settings ? 3 : 1);
         g_assert_cmpuint(recorder->codelets[1].implementation_count, ==, 3);
@@ -214,7 +214,7 @@ static void test_priorities(void)
     void *state;
     struct duet__problem problem = {.n = 20, .tile = 10, .precision = 'd'};
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpint(recorder_task(recorder, i)->priority, ==, expected[i]);
@@ -237,12 +237,13 @@ static void test_no_cpus(void)
     struct duet_runtime *recorder = recorder_new();
     void *state = &problem;
     recorder->machine = &gpus;
-    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, &message), ==, DUET_ENOWORKER);
+    g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, &message), ==,
+                    DUET_ENOWORKER);
     g_assert_null(state);
     g_assert_nonnull(strstr(message.text, "kernel sgetrf_nopiv is for CPUs only"));
     g_assert_nonnull(strstr(message.text, "--param getrf=any"));
     setting.value = "any";
-    g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, &message), ==, 0);
+    g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, &message), ==, 0);
     recorder_free(recorder);
     recorded_lu.fini(state);
 }
@@ -254,7 +255,8 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_lu.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==,
+                        DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

@@ -28,7 +28,7 @@ static void test_tasks(void)
     void *state;
     struct duet__problem problem = problem_of(95, 10, 's', 0);
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_nbody.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_nbody.build(&recorded_nbody, recorder, &problem, &state, NULL), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, "snbody"), ==, 40);
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_nbody.tasks(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_nbody.bytes(&problem));

@@ -60,26 +60,12 @@ static double flops_tsmqr(const void *args)
 }
 
 static const struct duet__tiled tiled = {
-    .check = duet__flat_tree_check,
     .shapes = shapes,
-    .kernels = kernels,
     .flops = {flops_geqrt, flops_ormqr, flops_tsqrt, flops_tsmqr},
     .placement = "panel",
     .placed = DUET__PANEL_KERNELS,
-    .parameters = duet__flat_tree_parameters,
     .submit = duet__flat_tree_submit,
 };
-
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
-{
-    return duet__tiled_build(&tiled, runtime, problem, state, message);
-}
-
-static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
-{
-    return duet__tiled_generate(&tiled, problem, data, message);
-}
 
 /* y := R x. */
 static void multiply_upper(struct duet__flat_judge *judge)
@@ -141,11 +127,6 @@ const struct duet__workload duet__workload_qr = {
     .flops = flops,
     .tasks = duet__flat_tree_tasks,
     .bytes = bytes,
-    .build = build,
-    .fini = duet__tiled_fini,
-    .generate = generate,
-    .fill = duet__tiled_fill,
-    .retrieve = duet__tiled_retrieve,
+    DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = verify,
-    .discard = duet__tiled_discard,
 };

@@ -28,7 +28,7 @@ static void test_counts(void)
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
         struct duet__problem problem = problem_of(n, tile, 'd');
         struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_qr.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==, 0);
         g_assert_cmpuint(recorder_count(recorder, "dgeqrt"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dormqr"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtsqrt"), ==, t * (t - 1) / 2);
@@ -50,7 +50,7 @@ static void test_accesses(void)
     void *state;
     struct duet__problem problem = problem_of(25, 10, 's');
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_qr.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==, 0);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, 3);
     const struct recorded *geqrt = recorder_task(recorder, 0), *ormqr = recorder_task(recorder, 1);
@@ -92,12 +92,13 @@ static void test_panels(void)
     void *state;
     problem.settings = &cpu;
     problem.setting_count = 1;
-    g_assert_cmpint(recorded_qr.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==, 0);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, i % 2 ? 3 : 1);
     recorded_qr.fini(state);
     recorder->machine = &none;
-    g_assert_cmpint(recorded_qr.build(recorder, &problem, &state, &message), ==, DUET_ENOWORKER);
+    g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, &message), ==,
+                    DUET_ENOWORKER);
     g_assert_nonnull(strstr(message.text, "dgeqrt"));
     g_assert_nonnull(strstr(message.text, "--param panel=any"));
     recorder_free(recorder);
@@ -110,7 +111,8 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_qr.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==,
+                        DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

@@ -47,7 +47,7 @@ static void test_absent(void)
         struct duet__problem problem = problem_of(&runs[i], 'd');
         struct duet_message message = {""};
         void *data = &problem;
-        int error = workload->generate(&problem, &data, &message);
+        int error = workload->generate(workload, &problem, &data, &message);
         g_assert_cmpint(error, ==, can_run(workload) ? 0 : DUET_EABSENT);
         if (error) {
             g_assert_null(data);

@@ -25,7 +25,7 @@ static void test_counts(void)
     void *state;
     struct duet__problem problem = problem_of(1000, 300, 's');
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_saxpy.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_saxpy.build(&recorded_saxpy, recorder, &problem, &state, NULL), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, "saxpy"), ==, 12);
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_saxpy.tasks(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_saxpy.bytes(&problem));

@@ -78,25 +78,11 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 }
 
 static const struct duet__tiled tiled = {
-    .check = check,
     .shapes = shapes,
     .cuts = cuts,
-    .kernels = kernels,
     .flops = {flops_sort},
-    .parameters = parameters,
     .submit = submit,
 };
-
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
-{
-    return duet__tiled_build(&tiled, runtime, problem, state, message);
-}
-
-static int generate(const struct duet__problem *problem, void **data, struct duet_message *message)
-{
-    return duet__tiled_generate(&tiled, problem, data, message);
-}
 
 static int compare(const void *left, const void *right)
 {
@@ -140,11 +126,6 @@ const struct duet__workload duet__workload_sort = {
     .flops = flops,
     .tasks = tasks,
     .bytes = bytes,
-    .build = build,
-    .fini = duet__tiled_fini,
-    .generate = generate,
-    .fill = duet__tiled_fill,
-    .retrieve = duet__tiled_retrieve,
+    DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = verify,
-    .discard = duet__tiled_discard,
 };

@@ -29,7 +29,7 @@ static void test_counts(void)
     void *state;
     struct duet__problem problem = problem_of(1010, 100, 's', UNIFORM);
     struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_sort.build(recorder, &problem, &state, NULL), ==, 0);
+    g_assert_cmpint(recorded_sort.build(&recorded_sort, recorder, &problem, &state, NULL), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, "ssort"), ==, 11);
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_sort.tasks(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_sort.bytes(&problem));
@@ -126,7 +126,8 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_sort.build(recorder, &problem, &state, NULL), ==, DUET_ENOMEM);
+        g_assert_cmpint(recorded_sort.build(&recorded_sort, recorder, &problem, &state, NULL), ==,
+                        DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

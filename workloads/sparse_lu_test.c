@@ -64,7 +64,9 @@ static void test_counts(void)
         void *state;
         struct duet__problem problem = problem_of(sizes[i][0], sizes[i][1], i % 2 ? 's' : 'd');
         struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_sparse_lu.build(recorder, &problem, &state, NULL), ==, 0);
+        g_assert_cmpint(recorded_sparse_lu.build(&recorded_sparse_lu, recorder, &problem, &state,
+                                                 NULL),
+                        ==, 0);
         g_assert_cmpuint(recorder_count(recorder, i % 2 ? "sgemm" : "dgemm"), ==, gemms[i]);
         g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_sparse_lu.tasks(&problem));
         g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_sparse_lu.bytes(&problem));
@@ -84,8 +86,9 @@ static void test_failures(void)
         struct duet_runtime *recorder = recorder_new();
         void *state = &problem;
         recorder->fail_after = calls;
-        g_assert_cmpint(recorded_sparse_lu.build(recorder, &problem, &state, NULL), ==,
-                        DUET_ENOMEM);
+        g_assert_cmpint(recorded_sparse_lu.build(&recorded_sparse_lu, recorder, &problem, &state,
+                                                 NULL),
+                        ==, DUET_ENOMEM);
         g_assert_null(state);
         recorder_free(recorder);
     }

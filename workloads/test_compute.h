@@ -30,7 +30,7 @@ static inline void compute(const struct duet__workload *workload, struct duet__p
     void *state;
     problem.data = data;
     workload->fill(data);
-    g_assert_cmpint(workload->build(recorder, &problem, &state, &message), ==, 0);
+    g_assert_cmpint(workload->build(workload, recorder, &problem, &state, &message), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(&problem));
     recorder_execute(recorder, NULL, random);
@@ -67,7 +67,7 @@ static inline void *compute_right(const struct duet__workload *workload,
     GRand *random = g_rand_new_with_seed(7);
     struct duet_message message = {""};
     g_assert_cmpint(workload->check(problem, &message), ==, 0);
-    g_assert_cmpint(workload->generate(problem, &data, &message), ==, 0);
+    g_assert_cmpint(workload->generate(workload, problem, &data, &message), ==, 0);
     for (int round = 0; round < 2; round++) {
         compute(workload, *problem, data, round ? random : NULL);
         double residual = judged(workload, data, &passes);

@@ -99,7 +99,7 @@ static inline int once(const struct duet__workload *workload, struct duet_runtim
                        const struct duet__problem *problem)
 {
     void *state;
-    g_assert_cmpint(workload->build(runtime, problem, &state, NULL), ==, 0);
+    g_assert_cmpint(workload->build(workload, runtime, problem, &state, NULL), ==, 0);
     int error = duet_wait(runtime);
     g_assert_cmpint(workload->retrieve(runtime, state), ==, error);
     workload->fini(state);
@@ -111,7 +111,7 @@ static inline void run_on(const struct run *run, char precision, const struct pl
     const struct duet__workload *workload = duet__workload_find(run->workload);
     struct duet__problem problem = problem_of(run, precision);
     struct duet_runtime *runtime = open_runtime(place);
-    g_assert_cmpint(workload->generate(&problem, &problem.data, NULL), ==, 0);
+    g_assert_cmpint(workload->generate(workload, &problem, &problem.data, NULL), ==, 0);
     for (int i = 0; i < RUNS; i++) {
         struct duet__verdict verdict = {0};
         workload->fill(problem.data);
@@ -145,7 +145,7 @@ static inline struct duet__problem make_indefinite(const struct run *run)
     const struct duet__workload *workload = duet__workload_find("cholesky");
     struct duet__problem problem = problem_of(run, 'd');
     double negative = -1;
-    g_assert_cmpint(workload->generate(&problem, &problem.data, NULL), ==, 0);
+    g_assert_cmpint(workload->generate(workload, &problem, &problem.data, NULL), ==, 0);
     workload->fill(problem.data);
     const struct duet__tiled_data *data = problem.data;
     duet__store_values(duet__storage_at(&data->matrices[0], 150, 150), &negative, 1, 8);

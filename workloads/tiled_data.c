@@ -35,11 +35,12 @@ static void describe(struct duet__storage *storage, const struct duet__shape *sh
     };
 }
 
-int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet__problem *problem,
+int duet__tiled_generate(const struct duet__workload *self, const struct duet__problem *problem,
                          void **out, struct duet_message *message)
 {
+    const struct duet__tiled *tiled = self->tiled;
     *out = NULL;
-    int error = check_kernels(tiled->kernels, message);
+    int error = check_kernels(self->kernels, message);
     if (error)
         return error;
     struct duet__tiled_data *data = calloc(1, sizeof *data);
@@ -50,6 +51,7 @@ int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet__pro
     data->problem.settings = NULL;
     data->problem.setting_count = 0;
     data->problem.data = NULL;
+    data->iterations = duet__setting_number(problem, self->parameters, "iterations", 0);
 
     struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
     tiled->shapes(problem, shapes);
@@ -57,7 +59,7 @@ int duet__tiled_generate(const struct duet__tiled *tiled, const struct duet__pro
     if (tiled->cuts && !data->cuts)
         error = duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin");
     bool whole =
-        tiled->cuts || !strcmp(duet__setting(problem, tiled->parameters, "layout"), "lapack");
+        tiled->cuts || !strcmp(duet__setting(problem, self->parameters, "layout"), "lapack");
     for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
         describe(&data->matrices[i], &shapes[i], problem, i);
         data->matrices[i].whole = whole;

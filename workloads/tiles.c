@@ -164,33 +164,35 @@ static bool has_cpus(const struct duet_runtime *runtime)
 }
 
 /* That no CPU is there for kernel i, and what else it could run on. */
-static int no_cpu(const struct duet__build *build, const struct duet__tiled *tiled, unsigned i,
+static int no_cpu(const struct duet__build *build, const struct duet__workload *self, unsigned i,
                   struct duet_message *message)
 {
+    const struct duet__tiled *tiled = self->tiled;
     bool movable = !(tiled->cpu_only >> i & 1);
     return duet_fail(message, DUET_ENOWORKER,
                      "kernel %c%s is for CPUs only, and no CPU computes: add one (--cpus)%s%s%s",
-                     build->problem->precision, tiled->kernels[i],
+                     build->problem->precision, self->kernels[i],
                      movable ? ", or let GPUs run it (--param " : "",
                      movable ? tiled->placement : "", movable ? "=any)" : "");
 }
 
-static int register_codelets(struct duet__build *build, const struct duet__tiled *tiled,
+static int register_codelets(struct duet__build *build, const struct duet__workload *self,
                              struct duet_message *message)
 {
+    const struct duet__tiled *tiled = self->tiled;
     unsigned cpu_only = tiled->cpu_only;
     if (tiled->placement &&
-        !strcmp(duet__setting(build->problem, tiled->parameters, tiled->placement), "cpu"))
+        !strcmp(duet__setting(build->problem, self->parameters, tiled->placement), "cpu"))
         cpu_only |= tiled->placed ? tiled->placed : 1;
-    for (unsigned i = 0; i < DUET__KERNELS_MAX && tiled->kernels[i]; i++)
+    for (unsigned i = 0; i < DUET__KERNELS_MAX && self->kernels[i]; i++)
         if ((cpu_only >> i & 1) && !has_cpus(build->runtime))
-            return no_cpu(build, tiled, i, message);
+            return no_cpu(build, self, i, message);
     if (build->problem->data)
         duet__blas_one_thread();
     int error = 0;
-    for (size_t i = 0; !error && i < DUET__KERNELS_MAX && tiled->kernels[i]; i++)
-        error = register_kernel(build->runtime, build->problem, tiled->kernels[i],
-                                cpu_only >> i & 1, tiled->flops[i], &build->codelets[i]);
+    for (size_t i = 0; !error && i < DUET__KERNELS_MAX && self->kernels[i]; i++)
+        error = register_kernel(build->runtime, build->problem, self->kernels[i], cpu_only >> i & 1,
+                                tiled->flops[i], &build->codelets[i]);
     return error;
 }
 
@@ -210,23 +212,23 @@ static int register_matrices(const struct duet__build *build, const struct duet_
     return error;
 }
 
-int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runtime,
+int duet__tiled_build(const struct duet__workload *self, struct duet_runtime *runtime,
                       const struct duet__problem *problem, void **state,
                       struct duet_message *message)
 {
     *state = NULL;
-    int error = tiled->check(problem, message);
+    int error = self->check(problem, message);
     if (error)
         return error;
     struct duet__tiles *matrices = calloc(DUET__MATRICES_MAX, sizeof *matrices);
     if (!matrices)
         return duet_fail(message, DUET_ENOMEM, "no memory for the workload's matrices");
     struct duet__build build = {.runtime = runtime, .problem = problem, .matrices = matrices};
-    error = register_codelets(&build, tiled, message);
+    error = register_codelets(&build, self, message);
     if (!error)
-        error = register_matrices(&build, tiled, matrices, message);
+        error = register_matrices(&build, self->tiled, matrices, message);
     if (!error)
-        error = tiled->submit(&build);
+        error = self->tiled->submit(&build);
     if (error)
         duet__tiled_fini(matrices);
     else

@@ -73,20 +73,17 @@ struct duet__build {
     double complexity;  /* hint of the tasks; 0: their flops */
 };
 
-/* What is a tiled workload's own in a build; duet__tiled_build does the rest. */
+/* What is a tiled workload's own, beside its description; the functions below do the rest. Its
+ * kernels are at most DUET__KERNELS_MAX. */
 struct duet__tiled {
-    /* The workload's check. */
-    int (*check)(const struct duet__problem *problem, struct duet_message *message);
     /* Sets the shapes of a checked problem's matrices in the order of registration; `shapes` has
      * DUET__MATRICES_MAX, all zeroed, and the first that keeps 0 rows ends them. */
     void (*shapes)(const struct duet__problem *problem, struct duet__shape *shapes);
-    const char *const *kernels; /* base names, at most DUET__KERNELS_MAX, ended by NULL */
     double (*flops[DUET__KERNELS_MAX])(const void *args); /* of each; a struct duet__tile_args */
     unsigned cpu_only; /* bit i: kernel i has no implementation but the CPUs' */
     /* So have these kernels if the setting of this name is "cpu". NULL: there is no such one. */
     const char *placement;
-    unsigned placed;                          /* bits as in cpu_only; 0: the first kernel */
-    const struct duet__parameter *parameters; /* the workload's, where `placement` is found */
+    unsigned placed; /* bits as in cpu_only; 0: the first kernel */
     /* Rows where the tiles of every matrix begin, if these are uneven, and where the last one ends:
      * duet__uneven_cuts. Matrices then are column-major as a whole. NULL: tiles are even. */
     uint64_t *(*cuts)(const struct duet__problem *problem);
@@ -97,7 +94,7 @@ struct duet__tiled {
 /* What a tiled workload computes on, made by duet__tiled_generate. */
 struct duet__tiled_data {
     struct duet__problem problem; /* without settings and data */
-    uint64_t iterations;          /* set by workloads that iterate, after generating */
+    uint64_t iterations;          /* the parameter of this name; 0: there is none */
     uint64_t *cuts;               /* rows where uneven tiles begin; NULL: they are even */
     struct duet__storage matrices[DUET__MATRICES_MAX]; /* in the order of `shapes`, then zeroed */
 };
@@ -179,8 +176,15 @@ struct duet_handle *duet__tile(const struct duet__tiles *tiles, uint32_t i, uint
 uint32_t duet__tile_rows(const struct duet__tiles *tiles, uint32_t i);
 uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
 
+/* The slots of a tiled workload that are the same in all: `own` is its struct duet__tiled, `fills`
+ * duet__tiled_fill or its own. */
+#define DUET__TILED_SLOTS(own, fills)                                                              \
+    .tiled = &(own), .build = duet__tiled_build, .fini = duet__tiled_fini,                         \
+    .generate = duet__tiled_generate, .fill = (fills), .retrieve = duet__tiled_retrieve,           \
+    .discard = duet__tiled_discard
+
 /*
- * The body of a tiled workload's build: checks the problem, finds or registers the kernels in its
+ * A tiled workload's build: checks the problem, finds or registers the kernels in its
  * precision ("gemm" -> "dgemm"), for "cpu" and, unless placed on CPUs only, for "cuda" and
  * "opencl", with code
  * if the problem has data (BLAS then uses one thread a call); then the matrices, tile by tile,
@@ -191,7 +195,8 @@ uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
  * only, and none computes) and DUET_ENOMEM, with a message; those of duet_codelet, duet_matrix and
  * `submit`.
  */
-DUET_MUST_CHECK int duet__tiled_build(const struct duet__tiled *tiled, struct duet_runtime *runtime,
+DUET_MUST_CHECK int duet__tiled_build(const struct duet__workload *self,
+                                      struct duet_runtime *runtime,
                                       const struct duet__problem *problem, void **state,
                                       struct duet_message *message);
 
@@ -202,10 +207,10 @@ void duet__tiled_fini(void *state);
 int duet__tiled_retrieve(struct duet_runtime *runtime, void *state);
 
 /*
- * The body of a tiled workload's generate: *data is a struct duet__tiled_data. Errors: DUET_EABSENT
+ * A tiled workload's generate: *data is a struct duet__tiled_data. Errors: DUET_EABSENT
  * (a kernel has no code in this build), DUET_ENOMEM, both with a message.
  */
-DUET_MUST_CHECK int duet__tiled_generate(const struct duet__tiled *tiled,
+DUET_MUST_CHECK int duet__tiled_generate(const struct duet__workload *self,
                                          const struct duet__problem *problem, void **data,
                                          struct duet_message *message);
 /* A tiled workload's fill: of every matrix by its contents. */

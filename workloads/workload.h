@@ -42,6 +42,8 @@ struct duet__verdict {
     double threshold;    /* it passes below: LAPACK's tests use 30 */
 };
 
+struct duet__tiled; /* workloads/tiles.h */
+
 struct duet__workload {
     const char *name;                         /* "cholesky" */
     const char *description;                  /* one line */
@@ -49,7 +51,8 @@ struct duet__workload {
     const struct duet__parameter *parameters; /* ended by a NULL name; NULL: none */
     const char *const *kernels;               /* base names ("gemm"), ended by NULL */
     uint64_t default_n, default_tile;
-    uint64_t real_n, real_tile; /* the same for runs on a machine; 0: those above */
+    uint64_t real_n, real_tile;      /* the same for runs on a machine; 0: those above */
+    const struct duet__tiled *tiled; /* of one on tiles: what is its own; else NULL */
 
     /* Checks sizes, precision and every setting. DUET_EINVAL with a message that says what to do.
      */
@@ -64,10 +67,10 @@ struct duet__workload {
      * Registers codelets and data with the runtime and submits every task; may block in
      * duet_submit; does not wait at the end. *state is the workload's, passed to fini. On error
      * the tasks submitted so far stay submitted; message may stay empty, duet_last_message then
-     * says it.
+     * says it. `self` is this workload.
      */
-    int (*build)(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message);
+    int (*build)(const struct duet__workload *self, struct duet_runtime *runtime,
+                 const struct duet__problem *problem, void **state, struct duet_message *message);
     /* Frees what build made, after the runtime is closed. NULL state is fine. */
     void (*fini)(void *state);
 
@@ -83,7 +86,8 @@ struct duet__workload {
      * for discard. DUET_ENOMEM with a message that says how many bytes. Keeps a copy of what it
      * needs of *problem.
      */
-    int (*generate)(const struct duet__problem *problem, void **data, struct duet_message *message);
+    int (*generate)(const struct duet__workload *self, const struct duet__problem *problem,
+                    void **data, struct duet_message *message);
     /* Sets the contents, the same for the same seed on every machine; between runs again. */
     void (*fill)(void *data);
     /* Unregisters the data, so that results are in the host's memory. The run's error. */

@@ -45,7 +45,7 @@ static int generate(struct work *work, const struct corpus_case *of, struct duet
     *problem = (struct duet__problem){.n = of->n, .tile = of->tile, .precision = 'd', .seed = 1};
     work->workload = workload;
     error = workload->check(problem, message);
-    return error ? error : workload->generate(problem, &problem->data, message);
+    return error ? error : workload->generate(workload, problem, &problem->data, message);
 }
 
 static void put(struct work *work, const struct corpus_run *run)
