@@ -52,6 +52,7 @@ void duet__job_fini(struct duet__job *job)
     duet__request_fini(&job->request);
     g_clear_pointer(&job->given, g_ptr_array_unref);
     g_clear_pointer(&job->values.kept, g_ptr_array_unref);
+    duet__graph_free(job->graph);
     duet__platform_free(job->platform);
     *job = (struct duet__job){0};
 }
@@ -118,12 +119,43 @@ int duet__job_check_run(struct duet__job *job, struct duet_message *message)
     return duet__exclude(job, "json", "csv", message);
 }
 
-int duet__job_find_workload(const struct duet__job *job, const char *name,
+/* Reads a task graph from a file, which has a size of its own. */
+static int read_graph(struct duet__job *job, const char *path, struct duet_message *message)
+{
+    static const char *const options[] = {"n", "tile", "precision", "param"};
+    int error;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
+        if (duet__given(job, options[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "--%s is for duet's own workloads, not for a task graph from a file",
+                             options[i]);
+    error = duet__graph_read(path, &job->graph, message);
+    if (error)
+        return error;
+    job->graph_workload = duet__graph_workload(job->graph);
+    job->request.problem.graph = job->graph;
+    job->request.problem.speeds = job->values.speeds;
+    job->request.config.strict = false; /* files are as large as they are */
+    return 0;
+}
+
+int duet__job_find_workload(struct duet__job *job, const char *name,
                             const struct duet__workload **out, struct duet_message *message)
 {
     g_autoptr(GString) known = g_string_new(NULL);
 
     *out = name ? duet__workload_find(name) : NULL;
+    if (!*out && name && job->command->where & (DUET__IN_SIMULATE | DUET__IN_RUN) &&
+        (strpbrk(name, "./") || g_file_test(name, G_FILE_TEST_EXISTS))) {
+        *out = &job->graph_workload;
+        return read_graph(job, name, message);
+    }
+    if (*out && duet__given(job, "speed"))
+        return duet_fail(message, DUET_EINVAL,
+                         "--speed is for task graphs from files: the kernels of %s have times of "
+                         "their own",
+                         name);
     if (*out)
         return 0;
     for (size_t i = 0; duet__workload_at(i); i++)

@@ -12,6 +12,7 @@
 #include <duet/duet.h>
 
 #include "cli/command.h"
+#include "graphs/graph.h"
 #include "report/report.h"
 #include "runs/request.h"
 #include "world/settings.h"
@@ -23,8 +24,10 @@ struct duet__job {
     struct duet__values values; /* of the options; defaults can be set before these are read */
     GPtrArray *given;           /* names of the options that were given */
     struct duet__request request;
-    struct duet__platform *platform; /* that is simulated or emulated at its pace, owned */
-    const char *platform_option;     /* by which a platform was given: "--platform" */
+    struct duet__graph *graph; /* of a file, owned; NULL: the workload is one of duet's own */
+    struct duet__workload graph_workload; /* that submits it */
+    struct duet__platform *platform;      /* that is simulated or emulated at its pace, owned */
+    const char *platform_option;          /* by which a platform was given: "--platform" */
 };
 
 /* Prepares a job of a command whose command line is argv. */
@@ -57,8 +60,11 @@ DUET_MUST_CHECK int duet__exclude(const struct duet__job *job, const char *first
 
 /* Options of the runs. */
 DUET_MUST_CHECK int duet__job_check_run(struct duet__job *job, struct duet_message *message);
-/* A workload by its name; NULL: it is missing. */
-DUET_MUST_CHECK int duet__job_find_workload(const struct duet__job *job, const char *name,
+/*
+ * A workload by its name; NULL: it is missing. Of simulate and run, a name with a '/' or a '.' in
+ * it, or of a file that is there, is a file of a task graph, which is read.
+ */
+DUET_MUST_CHECK int duet__job_find_workload(struct duet__job *job, const char *name,
                                             const struct duet__workload **out,
                                             struct duet_message *message);
 DUET_MUST_CHECK int duet__job_find_policies(struct duet__job *job, struct duet_message *message);

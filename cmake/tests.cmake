@@ -185,8 +185,8 @@ function(duet_test_program program)
     OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/programs)
 endfunction()
 
-set(patterns core platforms sim backends real world workloads runs calibrate validate report cli
-  examples bench tests)
+set(patterns core platforms sim backends real world workloads graphs runs calibrate validate report
+  cli examples bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})

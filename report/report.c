@@ -96,11 +96,15 @@ char *duet__report_problem(const struct duet__report *report)
     g_autofree char *settings = duet__request_settings(report->request);
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
-    return g_strdup_printf("%s, n %" PRIu64 ", tile %" PRIu64 ", %s precision, %" PRIu64
-                           " tasks%s%s%s%s%s%s%s%s%s",
-                           report->request->workload->name, problem->n, problem->tile,
-                           problem->precision == 's' ? "single" : "double", tasks,
-                           *settings ? ", " : "", settings, config->set_arch ? ", set-arch" : "",
+    g_autofree char *size =
+        problem->graph
+            ? g_strdup("")
+            : g_strdup_printf(", n %" PRIu64 ", tile %" PRIu64 ", %s precision", problem->n,
+                              problem->tile, problem->precision == 's' ? "single" : "double");
+
+    return g_strdup_printf("%s%s, %" PRIu64 " tasks%s%s%s%s%s%s%s%s%s",
+                           report->request->workload->name, size, tasks, *settings ? ", " : "",
+                           settings, config->set_arch ? ", set-arch" : "",
                            config->hold ? ", held" : "", config->priorities ? ", priorities " : "",
                            config->priorities ? config->priorities : "",
                            config->noise ? ", noise" : "", config->without ? ", without " : "",

@@ -66,6 +66,7 @@ RULES = [
     ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
+    ("graphs/*", "c posix glib duet/* platforms/json.h workloads/workload.h ."),
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
@@ -82,7 +83,8 @@ RULES = [
     ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
                     " runs/*.h workloads/*.h world/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
-              " validate/*.h report/*.h report/page/page.h runs/*.h world/*.h calibrate/*.h"
+              " graphs/graph.h validate/*.h report/*.h report/page/page.h runs/*.h world/*.h"
+              " calibrate/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),

@@ -13,8 +13,8 @@ import repository
 
 # Where the options of a subcommand are explained.
 PAGES = {
-    "simulate": {"simulate"},
-    "run": {"run"},
+    "simulate": {"simulate", "graphs"},
+    "run": {"run", "graphs"},
     "calibrate": {"calibrate"},
     "validate": {"validate"},
     "compare": {"compare"},

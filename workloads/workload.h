@@ -20,6 +20,8 @@ struct duet__parameter {
     const char *description; /* one line */
 };
 
+struct duet__graph; /* graphs/graph.h */
+
 /* A value given on the command line. */
 struct duet__setting {
     const char *name, *value;
@@ -33,6 +35,8 @@ struct duet__problem {
     const struct duet__setting *settings;
     size_t setting_count;
     void *data; /* what `generate` made, to compute on; NULL: simulated without data */
+    const struct duet__graph *graph; /* borrowed, of a workload that is a file's; else NULL */
+    char *const *speeds;             /* "ARCH=X", of one, NULL-ended; NULL: none */
 };
 
 /* Whether a result is right, as LAPACK's own tests judge it. */

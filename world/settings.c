@@ -162,6 +162,8 @@ static const struct duet__option settings[] = {
      "Performance models know nothing at first", NULL},
     {ALL | VALIDATE, "param", 0, LIST, OWN(params), 0, 0, "Parameter of the workload (repeatable)",
      "NAME=VALUE"},
+    {ALL, "speed", 0, LIST, OWN(speeds), 0, 0,
+     "Of a file's task graph: how much faster than its times (repeatable)", "[KERNEL@]ARCH=X"},
     {RUN | INFO | ENVIRONMENT, "lose", 0, NAME, AT(lose), 0, 0,
      "Lose emulated GPUs, \"gpu1@100\": at its 100th kernel or copy", "LIST"},
     {RUN | ENVIRONMENT, "watchdog", 0, WATCHDOG, AT(watchdog_s), 0, 0,

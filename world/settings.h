@@ -39,7 +39,7 @@ struct duet__values {
     GPtrArray *kept;           /* what lists point to, for g_free; of the command */
     const char *platform, *cases, *precision, *name;
     const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
-    char **links, **params;                               /* NULL-ended; NULL: none */
+    char **links, **params, **speeds;                     /* NULL-ended; NULL: none */
     struct duet__numbers sizes, tiles, cpu_counts, gpu_counts;
     uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs;
     double until, fail_over; /* parts of 1 */

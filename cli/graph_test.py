@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet simulate FILE`: what a task graph from a file says is what is simulated, and bad input."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+FOLDER = pathlib.Path(tempfile.mkdtemp())
+
+
+def graph(tasks, archs=("cpu", "cuda"), kernels=("a", "b"), data=(), **more):
+    return {"format": "duet-graph", "schema": 1, **more, "architectures": archs,
+            "kernels": kernels, "data": data, "tasks": tasks}
+
+
+def run(contents, *options, command="simulate", cpus=4, gpus=8):
+    path = FOLDER / "g.json"
+    path.write_text(contents if isinstance(contents, str) else json.dumps(contents))
+    machine = "--emulate" if command == "run" else "--platform"
+    return subprocess.run([DUET, command, str(path), machine, "idgraf", "--cpus", str(cpus),
+                           "--gpus", str(gpus), *options], capture_output=True, text=True,
+                          check=False)
+
+
+def simulated(contents, *options, **more):
+    result = run(contents, "--no-costs", "--json", *options, **more)
+    assert result.returncode == 0 and not result.stderr, result
+    return json.loads(result.stdout)["runs"]
+
+
+def makespan(*args, **more):
+    return simulated(*args, **more)[0]["makespan_s"]["median"]
+
+
+def close(value, wanted):
+    assert abs(value - wanted) <= 1e-6 * wanted, (value, wanted)
+
+
+# Times: of the architecture, of its backend, else the first that is known by the speed.
+one = graph([{"kernel": 0, "seconds": [3, 2]}])
+close(makespan(one, gpus=0), 3)
+close(makespan(one, cpus=0), 2)
+close(makespan(one, "--speed", "gpu=10", cpus=0), 2)
+exact = graph([{"kernel": 0, "seconds": [3, 2, 1]}], archs=["cpu", "cuda", "c2050"])
+close(makespan(exact, cpus=0), 1)
+unknown = graph([{"kernel": 0, "seconds": [3, None]}])
+close(makespan(unknown, cpus=0), 3)
+for speed, wanted in (("gpu=10", .3), ("cuda=10", .3), ("c2050=10", .3), ("a@gpu=10", .3),
+                      ("b@gpu=10", 3), ("cpu=2", 6)):
+    close(makespan(unknown, "--speed", speed, cpus=0), wanted)
+close(makespan(unknown, "--speed", "gpu=10", "--speed", "a@gpu=30", cpus=0), .1)
+backward = graph([{"kernel": 0, "seconds": [None, 2]}])
+close(makespan(backward, gpus=0), 2)
+close(makespan(backward, "--speed", "cuda=10", gpus=0), 20)
+# a task without a duration goes by
+close(makespan(graph([{"kernel": 0, "seconds": [0, 0]}, {"kernel": 1, "seconds": [1, 1],
+                                                         "after": [0]}])), 1)
+# what the platform knows of a kernel counts more
+known = graph([{"kernel": 0, "seconds": [100, 100], "work": 2 * 960**3}], kernels=["dgemm"])
+assert makespan(known) < 1
+
+# Order: through data, and through explicit edges; and restrictions, and priorities.
+chain = [{"kernel": 0, "accesses": [[0, "rw"]], "seconds": [1, 1]} for _ in range(5)]
+close(makespan(graph(chain, data=[{"bytes": 8}]), gpus=0), 5)
+readers = [{"kernel": 0, "accesses": [[0, "w"]], "seconds": [1, 1]},
+           *({"kernel": 0, "accesses": [[0, "r"]], "seconds": [1, 1]} for _ in range(4))]
+close(makespan(graph(readers, data=[{"bytes": 8, "initial": False}]), gpus=0), 2)
+after = [{"kernel": 0, "seconds": [1, 1]}, {"kernel": 0, "seconds": [1, 1]},
+         {"kernel": 0, "seconds": [1, 1], "after": [0, 1]}]
+close(makespan(graph(after), gpus=0), 2)
+sums = [*({"kernel": 0, "accesses": [[0, "reduce"]], "seconds": [1, 1]} for _ in range(4)),
+        {"kernel": 0, "accesses": [[0, "r"]], "seconds": [1, 1]}]
+close(makespan(graph(sums, data=[{"bytes": 8}]), gpus=0), 2)
+lonely = [{"kernel": 0, "seconds": [1, 1], "where": "gpu"} for _ in range(4)]
+close(makespan(graph(lonely), gpus=1), 4)
+close(makespan(graph([{**task, "where": "x5650"} for task in lonely]), cpus=2), 2)
+urgent = [{"kernel": 0, "seconds": [1, 1]},
+          *({"kernel": 0, "seconds": [1, 1], "after": [0]} for _ in range(4)),
+          {"kernel": 0, "seconds": [4, 4], "after": [0], "priority": 9}]
+close(makespan(graph(urgent), "--policy", "eager", cpus=2, gpus=0), 5)
+close(makespan(graph(urgent), "--policy", "no-prio", cpus=2, gpus=0), 7)
+
+# Bytes: data goes where it is needed; what a task makes comes from nowhere.
+made = [{"kernel": 0, "accesses": [[0, "r"], [1, "w"]], "seconds": [9, 1], "where": "cuda"},
+        {"kernel": 0, "accesses": [[1, "r"]], "seconds": [1, 9], "where": "cpu"}]
+moved = simulated(graph(made, data=[{"bytes": 1000}, {"bytes": 70000, "initial": False}]))[0]
+assert moved["bytes"]["host_to_device"] == 1000 and moved["bytes"]["device_to_host"] == 70000, moved
+assert moved["n"] == moved["tasks"] == 2, moved
+
+# All else works as with workloads: policies, files, emulation.
+runs = simulated(graph(chain, data=[{"bytes": 8}], name="of mine"), "--policy", "all",
+                 "--trace", str(FOLDER / "t.json"), "--html", str(FOLDER / "t.html"))
+assert {r["workload"] for r in runs} == {"of mine"} and len(runs) > 15
+assert '"a"' in (FOLDER / "t-heft.json").read_text()
+emulated = run(graph([{"kernel": 0, "seconds": [.01, .01]}]), "--reps", "1", command="run")
+assert emulated.returncode == 0 and "emulated idgraf" in emulated.stdout, emulated
+
+for contents, options, message in [
+        ("", [], "g.json: a task graph in none of the formats that duet reads"),
+        ("\0", [], "g.json: this is no text"),
+        (graph([]), [], "g.json: there is no task in this graph"),
+        (graph([{"kernel": 0, "name": "lost"}]), [], "task 'lost': no time is known for kernel a"),
+        (graph([{"kernel": 0}]), [], "g: task 0: no time is known for kernel a"),
+        (graph(lonely), ["--gpus", "0"], "restriction"),
+        (graph([{**lonely[0], "where": "m2070"}]), [], "on 'm2070' only, which this machine"),
+        (one, ["--speed", "gpu"], "--speed takes [KERNEL@]ARCH=X"),
+        (one, ["--speed", "gpu=0"], "--speed takes [KERNEL@]ARCH=X"),
+        (one, ["--speed", "fish=2"], "idgraf has no such architecture"),
+        (one, ["--speed", "c@gpu=2"], "there is no kernel 'c' in g"),
+        (one, ["--n", "3"], "--n is for duet's own workloads"),
+        (one, ["--param", "a=b"], "--param is for duet's own workloads")]:
+    result = run(contents, *options)
+    assert result.returncode == 2 and not result.stdout, (result, message)
+    assert result.stderr.startswith("duet: ") and result.stderr.count("\n") == 1, result
+    assert message in result.stderr, (result.stderr, message)
+for name in ("./nope.json", "nope.stg", "/", "fish"):
+    result = subprocess.run([DUET, "simulate", name, "--platform", "idgraf"], capture_output=True,
+                            text=True, check=False)
+    assert result.returncode == 2 and name in result.stderr, result

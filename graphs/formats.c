@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The formats of files of task graphs, and finding out which one a file is in. */
+#include "graphs/formats.h"
+
+#include <string.h>
+
+#include "platforms/json.h"
+
+/* Whether a word stands among the first characters. */
+static bool begins_with(const char *text, size_t length, const char *word)
+{
+    enum { HEAD = 4096 };
+
+    return g_strstr_len(text, (gssize)MIN(length, HEAD), word) != NULL;
+}
+
+static bool is_json(const char *text, size_t length, const char *path)
+{
+    (void)path;
+    return *text == '{' && begins_with(text, length, "\"duet-graph\"");
+}
+
+static const struct duet__graph_format formats[] = {
+    {"json", "task graphs of duet, which say everything", is_json, duet__graph_read_json,
+     duet__graph_write_json},
+};
+
+const struct duet__graph_format *duet__graph_format_at(size_t index)
+{
+    return index < G_N_ELEMENTS(formats) ? &formats[index] : NULL;
+}
+
+/* "dir/rand0000.stg" is called "rand0000". */
+static char *name_of(const char *path)
+{
+    char *name = g_path_get_basename(path), *dot = strrchr(name, '.');
+
+    if (dot && dot > name)
+        *dot = 0;
+    return g_utf8_make_valid(duet__json_clean(name), -1);
+}
+
+static int read_text(const char *text, size_t length, const char *path, struct duet__graph *graph,
+                     struct duet_message *message)
+{
+    const struct duet__graph_format *format = formats;
+    const char *begin = text + strspn(text, " \t\r\n");
+    g_autofree char *own_name = NULL;
+    int error;
+
+    if (memchr(text, 0, length))
+        return duet_fail(message, DUET_EPARSE,
+                         "%.300s: this is no text, and so no task graph (docs/graphs.md)", path);
+    while (format < formats + G_N_ELEMENTS(formats) &&
+           !format->is(begin, length - (size_t)(begin - text), path))
+        format++;
+    if (format == formats + G_N_ELEMENTS(formats))
+        return duet_fail(message, DUET_EPARSE,
+                         "%.300s: a task graph in none of the formats that duet reads "
+                         "(docs/graphs.md)",
+                         path);
+    error = format->read(graph, text, length, path, message);
+    if (!error && !graph->tasks->len)
+        error = duet_fail(message, DUET_EPARSE, "%.300s: there is no task in this graph", path);
+    if (!graph->name)
+        graph->name = name_of(path);
+    return error;
+}
+
+int duet__graph_read(const char *path, struct duet__graph **out, struct duet_message *message)
+{
+    enum { MOST_MIB = 8192 };
+    g_autofree char *text = NULL;
+    size_t length = 0;
+    int error = duet__read_all(path, MOST_MIB, &text, &length, message);
+
+    *out = NULL;
+    if (error)
+        return error;
+    *out = g_new(struct duet__graph, 1);
+    duet__graph_init(*out);
+    error = read_text(text, length, path, *out, message);
+    if (error) {
+        duet__graph_free(*out);
+        *out = NULL;
+    }
+    return error;
+}
+
+void duet__graph_free(struct duet__graph *graph)
+{
+    if (graph)
+        duet__graph_fini(graph);
+    g_free(graph);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Readers and writers of task graphs: what struct duet__graph_format says of them holds. */
+#ifndef DUET_GRAPHS_FORMATS_H
+#define DUET_GRAPHS_FORMATS_H
+
+#include "graphs/graph.h"
+
+/* Seconds and flops that no task has, and bytes that no data has. */
+#define DUET__GRAPH_SECONDS_MAX 1e15
+#define DUET__GRAPH_WORK_MAX 1e30
+#define DUET__GRAPH_BYTES_MAX (UINT64_C(1) << 60)
+
+int duet__graph_read_json(struct duet__graph *graph, const char *text, size_t length,
+                          const char *path, struct duet_message *message);
+void duet__graph_write_json(FILE *stream, const void *data);
+
+/* "r", "w", "rw", "commute", "reduce", "scratch" for an enum duet_mode; NULL: it is none. */
+const char *duet__graph_mode_name(unsigned mode);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Task graphs for tests: made from a number, and compared. */
+#ifndef DUET_GRAPHS_TESTING_H
+#define DUET_GRAPHS_TESTING_H
+
+#include <math.h>
+#include <string.h>
+
+#include "graphs/formats.h"
+
+/* A graph with everything in it that a graph can have. */
+static inline void testing_graph(struct duet__graph *graph, unsigned count, guint32 seed)
+{
+    static const enum duet_mode modes[] = {DUET_R,       DUET_W,      DUET_RW,
+                                           DUET_COMMUTE, DUET_REDUCE, DUET_SCRATCH};
+    g_autoptr(GRand) random = g_rand_new_with_seed(seed);
+
+    duet__graph_init(graph);
+    graph->name = g_strdup("of \"numbers\"");
+    graph->origin = g_strdup("a test");
+    graph->makespan_s = 12.5;
+    (void)duet__graph_arch(graph, "cpu");
+    (void)duet__graph_arch(graph, "c2050");
+    for (unsigned i = 0; i < count / 2; i++)
+        duet__graph_add_data(graph, g_rand_int(random), i % 3 ? "d\xc3\xa4t" : NULL, i % 2);
+    for (unsigned i = 0; i < count; i++) {
+        struct duet__graph_task *task =
+            duet__graph_add(graph, duet__graph_kernel(graph, i % 3 ? "gemm" : "potrf"));
+
+        task->work = g_rand_double(random) * 1e9;
+        task->priority = g_rand_int_range(random, -3, 4);
+        task->name = duet__graph_text(graph, i % 4 ? "a task" : NULL);
+        g_assert_true(duet__graph_where(graph, i % 5 ? "" : "cpu,c2050", &task->where));
+        if (i % 7)
+            duet__graph_seconds(graph, i)[i % 2] = g_rand_double(random);
+        for (int k = g_rand_int_range(random, 0, 4); k > 0 && graph->data->len; k--)
+            duet__graph_add_access(graph, g_rand_int(random) % graph->data->len,
+                                   modes[g_rand_int(random) % G_N_ELEMENTS(modes)]);
+        for (int k = i ? g_rand_int_range(random, 0, 3) : 0; k > 0; k--) {
+            const uint32_t before = g_rand_int(random) % i;
+
+            g_array_append_val(graph->after, before);
+        }
+    }
+}
+
+/* What a writer writes; for g_free. */
+static inline char *testing_written(void (*write)(FILE *stream, const void *graph),
+                                    const struct duet__graph *graph)
+{
+    char *text = NULL, *own;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+
+    write(stream, graph);
+    g_assert_cmpint(fclose(stream), ==, 0);
+    own = g_strdup(text);
+    free(text);
+    return own;
+}
+
+#endif
