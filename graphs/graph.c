@@ -44,13 +44,14 @@ void duet__graph_fini(struct duet__graph *graph)
 
 const char *duet__graph_text(struct duet__graph *graph, const char *text)
 {
-    g_autofree char *valid = NULL;
+    char *valid;
 
     if (!text || !*text)
         return NULL;
-    if (!g_utf8_validate(text, -1, NULL))
-        text = valid = g_utf8_make_valid(text, -1);
-    return g_string_chunk_insert(graph->texts, text);
+    valid = g_utf8_validate(text, -1, NULL) ? NULL : g_utf8_make_valid(text, -1);
+    text = g_string_chunk_insert(graph->texts, valid ? valid : text);
+    g_free(valid);
+    return text;
 }
 
 uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name)
@@ -166,12 +167,13 @@ const char *duet__graph_label(const struct duet__graph *graph, size_t task,
 /* A depth-first search that leaves a task when all that it comes after is left. */
 struct search {
     struct duet__graph *graph;
-    const size_t *first; /* of a task's predecessors, in `from` */
-    const uint32_t *from;
-    size_t *at;     /* which predecessor of a task is next; first[task]: it is not begun */
-    uint8_t *state; /* of a task */
-    GArray *path;   /* uint32_t: the tasks that are begun and not left */
-    GArray *order;  /* uint32_t: those that are left */
+    size_t *first;   /* of a task's predecessors, in `from` */
+    uint32_t *from;  /* all predecessors, by the task that comes after them */
+    size_t *at;      /* by task: which predecessor is next */
+    uint8_t *state;  /* by task */
+    uint32_t *place; /* by task: where it gets */
+    GArray *path;    /* uint32_t: the tasks that are begun and not left */
+    GArray *order;   /* uint32_t: those that are left */
 };
 
 enum { UNSEEN, BEGUN, LEFT };
@@ -255,61 +257,75 @@ static void permute(struct duet__graph *graph, const uint32_t *order)
     g_array_unref(old.accesses);
 }
 
-/* Enters the predecessors of tasks as explicit edges, each once; place[old] is the new index. */
-static void enter_edges(struct duet__graph *graph, const struct search *search,
-                        const uint32_t *place)
+/* Enters the predecessors of tasks, which are in their order by now, as explicit edges, each once.
+ */
+static void enter_edges(const struct search *search)
 {
+    struct duet__graph *graph = search->graph;
     const uint32_t *order = (const uint32_t *)(void *)search->order->data;
-    g_autofree uint32_t *seen = g_new0(uint32_t, graph->tasks->len + 1); /* by whom, and 1 */
+    uint32_t *seen = g_new0(uint32_t, graph->tasks->len + 1); /* by whom, and 1 */
 
     g_array_set_size(graph->after, 0);
     for (uint32_t i = 0; i < graph->tasks->len; i++) {
         g_array_index(graph->tasks, struct duet__graph_task, i).after = graph->after->len;
         for (size_t k = search->first[order[i]]; k < search->first[order[i] + 1]; k++) {
-            const uint32_t from = place[search->from[k]];
+            const uint32_t from = search->place[search->from[k]];
 
             if (seen[from] != i + 1)
                 g_array_append_val(graph->after, from);
             seen[from] = i + 1;
         }
     }
+    g_free(seen);
 }
 
-int duet__graph_order(struct duet__graph *graph, GArray *edges, const char *path,
+/* Sorts edges by the task that they lead to, those of one as they stand: a counting sort. */
+static void sort_edges(struct search *search, const GArray *edges)
+{
+    const guint count = search->graph->tasks->len;
+    const struct duet__graph_edge *edge = (const struct duet__graph_edge *)(void *)edges->data;
+
+    search->first = g_new0(size_t, count + 2);
+    search->from = g_new(uint32_t, edges->len + 1);
+    for (guint i = 0; i < edges->len; i++)
+        search->first[edge[i].to + 2]++;
+    for (guint i = 0; i < count; i++)
+        search->first[i + 2] += search->first[i + 1];
+    for (guint i = 0; i < edges->len; i++)
+        search->from[search->first[edge[i].to + 1]++] = edge[i].from;
+    search->at = g_memdup2(search->first, (count + 1) * sizeof *search->first);
+}
+
+int duet__graph_order(struct duet__graph *graph, const GArray *edges, const char *path,
                       struct duet_message *message)
 {
     const guint count = graph->tasks->len;
-    const struct duet__graph_edge *edge = (const struct duet__graph_edge *)(void *)edges->data;
-    g_autofree size_t *first = g_new0(size_t, count + 2), *at = NULL;
-    g_autofree uint32_t *from = g_new(uint32_t, edges->len + 1);
-    g_autofree uint32_t *place = g_new(uint32_t, count + 1);
-    g_autofree uint8_t *state = g_new0(uint8_t, count + 1);
-    struct search search = {.graph = graph, .first = first, .from = from, .state = state};
+    struct search search = {.graph = graph,
+                            .state = g_new0(uint8_t, count + 1),
+                            .place = g_new(uint32_t, count + 1),
+                            .path = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
+                            .order = g_array_sized_new(FALSE, FALSE, sizeof(uint32_t), count)};
     bool sorted = true;
     int error = 0;
 
-    /* by the task they lead to, in the order in which they stand: a counting sort */
-    for (guint i = 0; i < edges->len; i++)
-        first[edge[i].to + 2]++;
-    for (guint i = 0; i < count; i++)
-        first[i + 2] += first[i + 1];
-    for (guint i = 0; i < edges->len; i++)
-        from[first[edge[i].to + 1]++] = edge[i].from;
-    search.at = at = g_memdup2(first, (count + 1) * sizeof *first);
-    search.path = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    search.order = g_array_sized_new(FALSE, FALSE, sizeof(uint32_t), count);
+    sort_edges(&search, edges);
     for (uint32_t i = 0; i < count && !error; i++)
         error = leave(&search, i, path, message);
     for (uint32_t i = 0; i < count && !error; i++) {
         const uint32_t old = g_array_index(search.order, uint32_t, i);
 
-        place[old] = i;
+        search.place[old] = i;
         sorted &= old == i;
     }
     if (!error && !sorted)
         permute(graph, (const uint32_t *)(void *)search.order->data);
     if (!error)
-        enter_edges(graph, &search, place);
+        enter_edges(&search);
+    g_free(search.first);
+    g_free(search.from);
+    g_free(search.at);
+    g_free(search.state);
+    g_free(search.place);
     g_array_unref(search.path);
     g_array_unref(search.order);
     return error;

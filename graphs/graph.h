@@ -106,12 +106,12 @@ uint32_t duet__graph_add_data(struct duet__graph *graph, uint64_t bytes, const c
                               bool initial);
 
 /*
- * Takes `edges` (struct duet__graph_edge, in any order, some maybe twice; it may be changed) as the
+ * Takes `edges` (struct duet__graph_edge, in any order, some maybe twice) as the
  * explicit edges, and puts the tasks into an order in which they can be submitted: the present one
  * where that is possible. DUET_EPARSE if they form a cycle, with a message that names tasks of it.
  */
-DUET_MUST_CHECK int duet__graph_order(struct duet__graph *graph, GArray *edges, const char *path,
-                                      struct duet_message *message);
+DUET_MUST_CHECK int duet__graph_order(struct duet__graph *graph, const GArray *edges,
+                                      const char *path, struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Looking                                                                                      */

@@ -359,8 +359,8 @@ static int submit(struct build *b, size_t index, struct duet_message *message)
     return let_go(b, index);
 }
 
-static int build(struct duet_runtime *runtime, const struct duet__problem *problem, void **state,
-                 struct duet_message *message)
+static int build(const struct duet__workload *self, struct duet_runtime *runtime,
+                 const struct duet__problem *problem, void **state, struct duet_message *message)
 {
     const struct duet__graph *graph = problem->graph;
     struct build b = {
@@ -372,6 +372,7 @@ static int build(struct duet_runtime *runtime, const struct duet__problem *probl
     };
     int error;
 
+    (void)self;
     *state = b.state;
     b.state->graph = graph;
     b.state->machine = duet_runtime_machine(runtime);
