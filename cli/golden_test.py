@@ -19,10 +19,14 @@ THREE_KINDS = GOLDEN.parents[1] / "validate" / "three-kinds.json"
 # The first five; what is newer has cases of its own, so that a new policy changes no file.
 FIVE = "eager,ws,data-aware,locality-aware,heft"
 
+# For tasks of uneven length: a closed list, as FIVE is.
+UNEVEN = f"{FIVE},w-rand,dmda,dmdar,heteroprio,dada"
+
+# All others, in newer.csv alone.
 NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws,heteroprio,multreeprio,dada"
 
-# Name -> arguments; FIVE and NEWER stand for policies, THREE-KINDS for a platform, "trace" among
-# the words for the file that is compared instead.
+# Name -> arguments; FIVE, UNEVEN and NEWER stand for policies, THREE-KINDS for a platform, "trace"
+# among the words for the file that is compared instead.
 CASES = {
     "cholesky-table.txt": "cholesky --n 9600 --cpus 4 --gpus 8 --policy FIVE --set-arch",
     "cholesky-noise.csv": "cholesky --n 9600 --cpus 8 --gpus 4 --policy FIVE --reps 3 --noise"
@@ -51,14 +55,14 @@ CASES = {
     "newer.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy NEWER --csv",
     "cholesky-planned.csv": "cholesky --n 9600 --cpus 4 --gpus 4 --policy static,cp,eager --csv"
                             " --priorities bottom-level",
-    "sort.csv": "sort --n 262144 --tile 4096 --cpus 4 --gpus 4 --policy FIVE,NEWER --csv",
-    "sort-three-kinds.csv": "sort --n 262144 --tile 4096 --policy FIVE,NEWER --csv"
+    "sort.csv": "sort --n 262144 --tile 4096 --cpus 4 --gpus 4 --policy UNEVEN --csv",
+    "sort-three-kinds.csv": "sort --n 262144 --tile 4096 --policy UNEVEN --csv"
                             " --param sizes=bimodal --platform THREE-KINDS",
     "little-memory.csv": "gemm --n 5760 --cpus 2 --gpus 2 --csv --gpu-memory 150MiB"
                          " --policy darts,cp,static,dmdas,dmda,dmda:prefetch=1:luf=0",
-    "nbody.csv": "nbody --n 16384 --tile 512 --cpus 4 --gpus 4 --policy FIVE,NEWER --csv"
+    "nbody.csv": "nbody --n 16384 --tile 512 --cpus 4 --gpus 4 --policy UNEVEN --csv"
                  " --param iterations=4",
-    "nbody-three-kinds.csv": "nbody --n 16384 --tile 512 --policy FIVE,NEWER --csv --precision s"
+    "nbody-three-kinds.csv": "nbody --n 16384 --tile 512 --policy UNEVEN --csv --precision s"
                              " --param iterations=4 --platform THREE-KINDS",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
@@ -67,7 +71,7 @@ CASES = {
 def output(arguments):
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.json")
-        stands = {"trace": trace, "FIVE": FIVE, "NEWER": NEWER, "FIVE,NEWER": f"{FIVE},{NEWER}",
+        stands = {"trace": trace, "FIVE": FIVE, "UNEVEN": UNEVEN, "NEWER": NEWER,
                   "THREE-KINDS": str(THREE_KINDS)}
         words = [stands.get(word, word) for word in arguments.split()]
         words += ["--quiet"] if "--platform" in words else ["--platform", "idgraf", "--quiet"]

@@ -94,7 +94,7 @@ static void test_momentum(void)
 
 static void test_compute(void)
 {
-    static const uint64_t edges[][2] = {{1, 1}, {100, 100}, {130, 11}, {300, 70}, {64, 1}};
+    static const uint64_t edges[][2] = {{1, 1}, {100, 100}, {130, 11}, {200, 70}, {10, 1}};
     for (size_t i = 0; i < G_N_ELEMENTS(edges) * 6; i++) {
         struct duet__problem problem =
             problem_of(edges[i / 6][0], edges[i / 6][1], i % 2 ? 's' : 'd', i % 3);
