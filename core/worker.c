@@ -98,6 +98,15 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
 /* ------------------------------------------------------------------------------------------- */
 /* A worker's tasks in preparation and in flight                                                */
 
+/* Tells the policy that a task without a kernel of its own has ended. */
+static void tell_end(struct duet_view *view, const struct worker *worker, struct duet_task *task)
+{
+    const struct duet_policy *policy = policy_of(view->core);
+    const struct duet_times times = {.start_s = view->now, .end_s = view->now};
+    if (policy->epilogue)
+        policy->epilogue(view->core->policy_state, view, task, worker->index, &times, view->now);
+}
+
 /* Ends a task in no slot that will not run because the run, or what it reads, has failed. */
 void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
@@ -105,6 +114,8 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
     bool pinned = placed && worker->node != DUET_HOST;
     struct duet__report report = {.start_s = view->now, .end_s = view->now};
     struct duet_task *next = task->modes & TASK_INITIALISES ? task->prev : NULL;
+    if (!next && (placed || task->state == TASK_TAKEN))
+        tell_end(view, worker, task);
     duet__trace_task(view->core, worker, task, &report, true);
     duet__count_failure(view->core, task, duet__cancelled_by(view->core), true);
     duet__graph_finish(view, task, worker->node, pinned, false);
@@ -205,11 +216,8 @@ static struct duet_task *startable(struct duet_view *view, struct worker *worker
 /* The task makes room for its children. */
 static void expand(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
-    const struct duet_policy *policy = policy_of(view->core);
-    const struct duet_times times = {.start_s = view->now, .end_s = view->now};
     duet__slot_remove(worker, task);
-    if (policy->epilogue)
-        policy->epilogue(view->core->policy_state, view, task, worker->index, &times, view->now);
+    tell_end(view, worker, task);
     duet__expand(view, task);
 }
 

@@ -193,6 +193,28 @@ static void test_luf_counts(void)
     testing_fini(&t);
 }
 
+/* A task that the device has taken, and that is cancelled since what it reads is not valid, is
+ * counted no more. */
+static void test_luf_cancelled(void)
+{
+    start(3, false);
+    t.core->keep_going = true;
+    (void)testing_submit(&t, t.gpu, data[0], DUET_W, NULL, 0, 0);
+    (void)submit(t.gpu, 0, 1, 0);
+    struct duet__engine_command command = testing_next(&t, GPU);
+    g_assert_cmpint(command.kind, ==, DUET_RUN);
+    testing_done(&t, &command, 1e-4, DUET_EIO);
+    g_assert_cmpuint(runs(GPU), ==, 0);
+    g_assert_true(duet__finished(t.core));
+    struct duet_view view = testing_view(&t, GPU);
+    struct duet_task *task = testing_create(&t, t.gpu, data[1], DUET_R, NULL, 0, 0);
+    void *place = duet_task_place_state(&view, task, 0, 1);
+    g_assert_cmpfloat(duet_luf_victim(NULL, &view, 1, place, false), ==, 0);
+    duet__link(t.core, task, DUET_SUBMITTER, t.now, &t.ops);
+    testing_drain(&t);
+    testing_fini(&t);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -203,5 +225,6 @@ int main(int argc, char **argv)
     g_test_add_func("/darts/core", test_core);
     g_test_add_func("/darts/luf", test_luf);
     g_test_add_func("/darts/luf_counts", test_luf_counts);
+    g_test_add_func("/darts/luf_cancelled", test_luf_cancelled);
     return g_test_run();
 }

@@ -168,7 +168,11 @@ struct duet_policy {
     void (*prologue)(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
                      double now);
 
-    /* Optional. The kernel has ended; called before its successors become ready. */
+    /*
+     * Optional. The kernel has ended, or the task that the worker has taken ends without it, at the
+     * date at which it would have begun, because the run or what it reads has failed; called before
+     * its successors become ready.
+     */
     void (*epilogue)(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
                      const struct duet_times *times, double now);
 };
