@@ -86,7 +86,8 @@ int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *
         return duet_fail(message, DUET_EINVAL, "policy %s has no candidates", policy->name);
     const struct candidate *first = &choice->candidates[0];
     say(choice->told.policy, sizeof choice->told.policy, first->text);
-    say(choice->told.why, sizeof choice->told.why, "nothing was tried yet");
+    say(choice->told.why, sizeof choice->told.why,
+        "never were more tasks held than there are workers, with nothing under way");
     return duet__policy_begin(core, first->policy, first->parameters, message);
 }
 

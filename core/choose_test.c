@@ -8,6 +8,8 @@
 
 #include "core/testing_expand.h"
 
+#define UNTRIED "never were more tasks held than there are workers, with nothing under way"
+
 enum { MOST = 1000 };
 
 /* Of first in, first out, and by the end that is expected; the number of tasks is the parameter. */
@@ -71,7 +73,7 @@ static void test_takes(void)
 {
     struct testing t;
     start(&t, 1, 1);
-    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
     for (unsigned i = 0; i < 4; i++)
         submit(&t, 10, NULL, DUET_R);
     struct duet_choice choice = choice_of(&t);
@@ -120,10 +122,10 @@ static void test_once(void)
     struct testing t;
     start(&t, 1, 1);
     submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
     for (unsigned i = 0; i < 3; i++)
         submit(&t, 10, NULL, DUET_R);
-    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet"); /* the first one goes on */
+    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED); /* the first one goes on */
     while (!duet__finished(t.core)) {
         struct duet__engine_command command = testing_next(&t, 1);
         if (command.kind == DUET_RUN)
@@ -149,7 +151,7 @@ static void test_state(void)
     start(&t, 0, 1);
     struct duet_handle *a = testing_handle(&t, 1000);
     submit(&t, 10, a, DUET_RW);
-    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
     for (unsigned i = 0; i < 2; i++) {
         struct duet__engine_command command = testing_next(&t, 0);
         testing_done(&t, &command, 1e-3, 0);
@@ -303,7 +305,7 @@ static void test_beside_tasks(void)
         data[i] = testing_handle(&t, 1000);
         g_assert_cmpint(duet_prefetch(t.core, data[i], 1), ==, DUET_OK);
     }
-    g_assert_cmpstr(choice_of(&t).why, ==, "nothing was tried yet");
+    g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
     for (struct duet__engine_command command; (command = testing_next(&t, 1)).kind == DUET_COPY;)
         testing_done(&t, &command, 1e-6, 0);
     g_assert_cmpint(duet_temporary(t.core, 10, 10, 8, &temporary), ==, DUET_OK);

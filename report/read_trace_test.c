@@ -122,6 +122,7 @@ static void test_all(void)
     trace.workload = (char *)(uintptr_t) "app";
     trace.settings = (char *)(uintptr_t) "variant=left";
     trace.policy = (char *)(uintptr_t) "cp:beta=3";
+    trace.run.choice = (struct duet_choice){"cp", 1. / 3, "dmda", 0.5, 120, ""};
     trace.run.seed = UINT64_MAX;
     trace.run.area_s = 0.1 + 0.2;
     *stats = (struct duet_stats){.tasks = 2, .makespan_s = 1. / 3, .flops = NAN, .steals = 5};
@@ -134,6 +135,8 @@ static void test_all(void)
     g_assert_cmpstr(file.policy, ==, "cp:beta=3");
     g_assert_cmpuint(file.n, ==, 640);
     g_assert_cmpuint(file.tile, ==, 64);
+    g_assert_cmpmem(&file.run.choice, sizeof file.run.choice, &trace.run.choice,
+                    sizeof trace.run.choice);
     g_assert_cmpuint(file.run.seed, ==, UINT64_MAX);
     g_assert_cmpfloat(file.run.area_s, ==, 0.1 + 0.2);
     stats->flops = 0;

@@ -7,6 +7,7 @@
 
 #include <glib.h>
 
+#include "report/table.h"
 #include "validate/stats.h"
 
 unsigned duet__report_cpus(const struct duet_machine *machine)
@@ -109,4 +110,28 @@ char *duet__report_problem(const struct duet__report *report)
                            config->priorities ? config->priorities : "",
                            config->noise ? ", noise" : "", config->without ? ", without " : "",
                            config->without ? config->without : "");
+}
+
+char *duet__report_choice(const struct duet__series *series)
+{
+    static const double as_good = 0.005; /* trials that differ by less say nothing */
+    const struct duet_choice *choice = &series->runs[0].choice;
+    double behind = choice->runner_up_s / choice->predicted_s - 1;
+    GString *text;
+
+    if (!*choice->policy)
+        return NULL;
+    text = g_string_new(series->policy);
+    g_string_append_printf(text, " took %s", choice->policy);
+    if (*choice->why)
+        g_string_append_printf(text, ": %s", choice->why);
+    else
+        g_string_append_printf(text, ", %.*f s expected of %zu task%s",
+                               duet__decimals(choice->predicted_s, 5), choice->predicted_s,
+                               choice->tasks, choice->tasks == 1 ? "" : "s");
+    if (*choice->runner_up && behind > as_good)
+        g_string_append_printf(text, "; then %s, %+.2f %%", choice->runner_up, 100 * behind);
+    else if (*choice->runner_up)
+        g_string_append_printf(text, "; %s is as good", choice->runner_up);
+    return g_string_free(text, FALSE);
 }

@@ -60,6 +60,10 @@ static inline bool duet__report_simulated(const struct duet__report *report)
     return report->request->config.simulate != NULL;
 }
 
+/* "auto took cp, 1.5 s expected of 120 tasks; then dmda, +1.2 %": of its first run; NULL of a
+ * policy that chooses among no others. Free with g_free. */
+char *duet__report_choice(const struct duet__series *series);
+
 /* What the results of all runs were judged by; formula NULL: they were not. */
 struct duet__verdict duet__report_verdict(const struct duet__report *report);
 

@@ -9,6 +9,7 @@
 
 #include "platforms/json.h"
 #include "report/metrics.h"
+#include "report/write_trace.h"
 
 /* Which problem it is; of CSV without its parameters. */
 static void put_problem(struct duet__json_writer *writer, const struct duet__report *report,
@@ -96,13 +97,8 @@ static void put_choice(struct duet__json_writer *json, const struct duet_choice 
 {
     if (!*choice->policy)
         return;
-    duet__json_print(json, "\n     choice: {policy: %s, why: %s", choice->policy,
-                     *choice->why ? choice->why : "best of the candidates tried");
-    if (choice->tasks)
-        duet__json_print(json, "tasks: %zu, predicted_s: %g", choice->tasks, choice->predicted_s);
-    if (*choice->runner_up)
-        duet__json_print(json, "runner_up: %s, runner_up_s: %g", choice->runner_up,
-                         choice->runner_up_s);
+    duet__json_print(json, "\n     choice: {");
+    duet__fields_write(json, duet__choice_fields, choice, choice);
     duet__json_end(json, '}');
 }
 

@@ -94,6 +94,19 @@ static const struct duet__field stats_fields[] = {
     DUET__OTHER_KEYS,
 };
 
+#define CHOICE(member)                                                                             \
+#member, .when = DUET__OPTIONAL, .offset = offsetof(struct duet_choice, member)
+
+const struct duet__field duet__choice_fields[] = {
+    {CHOICE(policy), .kind = DUET__NAME, .room = sizeof((struct duet_choice *)0)->policy},
+    {CHOICE(why), .kind = DUET__NAME, .room = sizeof((struct duet_choice *)0)->why},
+    {CHOICE(tasks), .kind = DUET__INTEGER, .most = (double)INT64_MAX},
+    {CHOICE(predicted_s), .kind = DUET__NUMBER, SECONDS},
+    {CHOICE(runner_up), .kind = DUET__NAME, .room = sizeof((struct duet_choice *)0)->runner_up},
+    {CHOICE(runner_up_s), .kind = DUET__NUMBER, SECONDS},
+    DUET__OTHER_KEYS,
+};
+
 const struct duet__field duet__trace_fields[] = {
     {TEXT(world)},
     {TEXT(workload)},
@@ -101,6 +114,7 @@ const struct duet__field duet__trace_fields[] = {
     {"n", DUET__INTEGER, DUET__OPTIONAL, AT(n), .most = (double)INT64_MAX},
     {"tile", DUET__INTEGER, DUET__OPTIONAL, AT(tile), .most = (double)INT64_MAX},
     {TEXT(policy)},
+    {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
     {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.critical_path_s), SECONDS},
     {"area_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.area_s), SECONDS},

@@ -33,5 +33,7 @@ void duet__trace_write(FILE *stream, const struct duet__trace *trace);
 
 /* The keys of otherData that are members of struct duet__trace, for writer and reader. */
 extern const struct duet__field duet__trace_fields[];
+/* Those of what a policy has chosen, a struct duet_choice. */
+extern const struct duet__field duet__choice_fields[];
 
 #endif

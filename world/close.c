@@ -80,6 +80,7 @@ static int write_trace(const struct duet_runtime *runtime, const struct kept *ke
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory",
                          kept->trace);
     duet_stats(runtime, &trace.run.stats);
+    (void)duet_choice(runtime, &trace.run.choice);
     trace.run.recording.makespan_s = trace.run.stats.last_end_s;
     error = duet__file_write(kept->trace, write_run, &trace, message);
     duet__recording_fini(&trace.run.recording);

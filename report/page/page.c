@@ -163,19 +163,22 @@ static const char *put_template(FILE *stream, const char *template, const char *
 }
 
 /* Counters of a report's first run, which the tables in its details show. */
-static void put_first_run(struct duet__json_writer *writer, const struct duet__run *run)
+static void put_first_run(struct duet__json_writer *writer, const struct duet__series *series)
 {
+    const struct duet__run *run = &series->runs[0];
     const struct duet_stats *stats = &run->stats;
+    g_autofree char *choice = duet__report_choice(series);
 
     duet__json_print(writer,
                      "{seed: %" PRIu64 ", bytes_to_device: %" PRIu64 ", bytes_to_host: %" PRIu64
                      ", bytes_between: %" PRIu64 ", copies_to_device: %" PRIu64
                      ", copies_to_host: %" PRIu64 ", copies_between: %" PRIu64
                      ", evictions: %" PRIu64 ", write_backs: %" PRIu64 ", steals: %" PRIu64
-                     ", steal_attempts: %" PRIu64 "}",
+                     ", steal_attempts: %" PRIu64 ", choice: %s}",
                      run->seed, stats->bytes_to_device, stats->bytes_to_host, stats->bytes_between,
                      stats->copies_to_device, stats->copies_to_host, stats->copies_between,
-                     stats->evictions, stats->write_backs, stats->steals, stats->steal_attempts);
+                     stats->evictions, stats->write_backs, stats->steals, stats->steal_attempts,
+                     choice);
 }
 
 void duet__page_write_report(FILE *stream, const struct duet__report *report)
@@ -197,7 +200,7 @@ void duet__page_write_report(FILE *stream, const struct duet__report *report)
     }
     duet__json_print(&writer, "], first_runs: [");
     for (size_t i = 0; i < report->series_count; i++)
-        put_first_run(&writer, &report->series[i].runs[0]);
+        put_first_run(&writer, &report->series[i]);
     duet__json_print(&writer, "], place: %s, resources: %s, noise: %d}", place, resources,
                      report->request->config.noise);
     fputs(rest, stream);

@@ -134,7 +134,8 @@ function reportPage(report) {
     ${reportFacts(report)}<pre>${report.command}</pre></header>
     <section><h2>Policies</h2>${policyTable(runs)}<h4>Makespan and lower bounds</h4>${
     chart('Makespan of each policy beside the lower bounds',
-      (svg, width) => makespans(svg, width, runs))}</section>
+      (svg, width) => makespans(svg, width, runs))}${
+    extra.first_runs.map(one => one.choice && html`<p class="soft">${one.choice}</p>`)}</section>
     ${extra.recordings.length > 0 && html`<section id="timelines"><h2>Timelines</h2>${
     timelines(extra.recordings, "one time axis. Below a GPU's kernels: copies in, out.")
   }</section>`}
