@@ -135,8 +135,9 @@ static void put_kernels(const struct duet__model *model, FILE *stream)
 
         fprintf(stream, "\n%s on %s\n", first->context, first->arch);
         duet__table_init(&table, "lrrrrrrrrrrrr");
-        duet__table_row(&table, "kernel", "tile", "samples", "out", "mean", "median", "dev %",
-                        "warm", "busy", "cold", "busy", "sum %", "each %", NULL);
+        duet__table_row(&table, "kernel", first->point.size > 0 ? "tile" : "work", "samples", "out",
+                        "mean", "median", "dev %", "warm", "busy", "cold", "busy", "sum %",
+                        "each %", NULL);
         for (; i < model->quality_count; i++) {
             if (strcmp(model->quality[i].context, first->context) != 0 ||
                 strcmp(model->quality[i].arch, first->arch) != 0)

@@ -238,6 +238,18 @@ static void test_table(void)
     sample.request.config.without = "caches";
     text = written(duet__report_write_table, &sample.report);
     g_assert_nonnull(strstr(text, "set-arch, noise, without caches, 3 runs a policy"));
+    g_assert_null(strstr(text, "estimated"));
+    free(text);
+
+    sample.request.estimated = g_strdup("dgeqrt, dtsqrt");
+    sample.runs[0][0].choice = (struct duet_choice){"cp", 2, "dmda", 1.995, 1, ""};
+    sample.runs[1][0].choice = (struct duet_choice){"cp", 2, "dmda", 2.5, 2, ""};
+    sample.runs[2][0].choice = (struct duet_choice){"cp", 0, "", 0, 0, "some tasks expand"};
+    text = written(duet__report_write_table, &sample.report);
+    g_assert_nonnull(strstr(text, "\nestimated, not measured: times of dgeqrt, dtsqrt (duet list"));
+    g_assert_nonnull(strstr(text, " took cp, 2.0000 s expected of 1 task; dmda is as good\n"));
+    g_assert_nonnull(strstr(text, " took cp, 2.0000 s expected of 2 tasks; then dmda, +25.00 %\n"));
+    g_assert_nonnull(strstr(text, " took cp: some tasks expand\n"));
     free(text);
     sample_fini(&sample);
 }

@@ -134,25 +134,6 @@ static void put_head(FILE *stream, const struct duet__report *report)
     fputs("\n\n", stream);
 }
 
-/* What a policy that chooses among others has taken in its first run, and why. */
-static void put_choice(FILE *stream, const struct duet__series *series)
-{
-    const struct duet_choice *choice = &series->runs[0].choice;
-
-    if (!series->count || !*choice->policy)
-        return;
-    fprintf(stream, "%s took %s", series->policy, choice->policy);
-    if (*choice->why)
-        fprintf(stream, ": %s", choice->why);
-    else
-        fprintf(stream, ", %.*f s expected of %zu tasks", duet__decimals(choice->predicted_s, 5),
-                choice->predicted_s, choice->tasks);
-    if (*choice->runner_up)
-        fprintf(stream, "; then %s, %+.2f %%", choice->runner_up,
-                100 * (choice->runner_up_s / choice->predicted_s - 1));
-    fputc('\n', stream);
-}
-
 /* "critical path 1.5 s", of a metric. */
 static void put_bound(FILE *stream, const struct duet__report *report, const char *name,
                       unsigned metric)
@@ -212,7 +193,14 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report)
     put_head(stream, report);
     put_table(stream, report);
     put_bounds(stream, report);
-    for (size_t i = 0; i < report->series_count; i++)
-        put_choice(stream, &report->series[i]);
+    if (report->request->estimated)
+        fprintf(stream, "estimated, not measured: times of %s (duet list kernels)\n",
+                report->request->estimated);
+    for (size_t i = 0; i < report->series_count; i++) {
+        g_autofree char *choice = duet__report_choice(&report->series[i]);
+
+        if (choice)
+            fprintf(stream, "%s\n", choice);
+    }
     put_verification(stream, report);
 }

@@ -25,6 +25,7 @@ void duet__request_fini(struct duet__request *request)
 {
     g_strfreev(request->policies);
     g_free(request->platform_name);
+    g_free(request->estimated);
     duet_machine_fini(&request->machine);
     g_clear_pointer(&request->kept, g_ptr_array_unref);
     *request = (struct duet__request){0};
@@ -36,7 +37,7 @@ void duet__request_copy(struct duet__request *to, const struct duet__request *fr
     to->policies = g_strdupv(from->policies);
     to->kept = g_ptr_array_ref(from->kept);
     to->machine = (struct duet_machine){0};
-    to->platform_name = NULL;
+    to->platform_name = to->estimated = NULL;
 }
 
 void *duet__request_keep(struct duet__request *request, void *memory)
@@ -169,14 +170,46 @@ uint64_t duet__request_tasks(const struct duet__request *request)
     return request->workload->tasks(&request->problem);
 }
 
+/* Those kernels of the workload whose times the platform calls estimated; NULL: none. */
+static char *estimated_of(const struct duet__request *request,
+                          const struct duet__platform *platform, const struct duet_machine *machine)
+{
+    g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
+
+    for (const char *const *kernel = request->workload->kernels; *kernel; kernel++) {
+        g_autofree char *name = g_strdup_printf("%c%s", request->problem.precision, *kernel);
+        bool estimated = false;
+
+        for (unsigned a = 0; a < machine->arch_count; a++) {
+            g_autofree char *origin = duet__platform_origin(platform, name, machine->archs[a].name);
+
+            estimated |= strstr(origin, "estimated") != NULL;
+        }
+        if (estimated)
+            g_ptr_array_add(names, g_steal_pointer(&name));
+    }
+    g_ptr_array_add(names, NULL);
+    return names->len > 1 ? g_strjoinv(", ", (char **)names->pdata) : NULL;
+}
+
 int duet__request_build(struct duet__request *request, struct duet_message *message)
 {
+    const struct duet__platform *platform = request->platform;
+    struct duet__platform *loaded = NULL;
     struct duet_machine machine;
-    int error = duet__open_platform(request->platform, request->config.simulate, &request->config,
-                                    NULL, &machine, message);
+    char *estimated = NULL;
+    int error = platform ? 0 : duet__platform_load(request->config.simulate, &loaded, message);
 
+    platform = platform ? platform : loaded;
+    if (!error)
+        error = duet__open_platform(platform, NULL, &request->config, NULL, &machine, message);
+    if (!error)
+        estimated = estimated_of(request, platform, &machine);
+    duet__platform_free(loaded);
     if (error)
         return error;
+    g_free(request->estimated);
+    request->estimated = estimated;
     duet_machine_fini(&request->machine);
     request->machine = machine;
     g_free(request->platform_name);

@@ -45,6 +45,7 @@ struct duet__request {
        is known once a runtime is open */
     struct duet_machine machine;
     char *platform_name; /* as reports call it */
+    char *estimated;     /* the kernels whose times nobody has measured, "dgeqrt, dtsqrt"; NULL */
     GPtrArray *kept;     /* what the fields above point to, for g_free; shared by copies */
 };
 
