@@ -168,12 +168,13 @@ def test_reports(folder):
 def test_different(folder):
     """One run each of other problems is compared, and said to be."""
     paths = []
-    for tile in (480, 960):
-        paths.append(str(folder / f"{tile}.json"))
-        pathlib.Path(paths[-1]).write_text(simulate(f"gemm --n 3840 --tile {tile} --cpus 0 --gpus 1"
+    for more in ("--tile 480", "--tile 960", "--tile 960 --hold --priorities none"):
+        paths.append(str(folder / f"{more}.json"))
+        pathlib.Path(paths[-1]).write_text(simulate(f"gemm --n 3840 {more} --cpus 0 --gpus 1"
                                                     " --json"), encoding="utf-8")
-    found = case(*paths, notes="different problems: A is gemm, n 3840, tile 480")
+    found = case(*paths[:2], notes="different problems: A is gemm, n 3840, tile 480")
     assert found["error"] != 0, found
+    case(*paths[1:], notes="B is gemm, n 3840, tile 960, ws, held, priorities none, 0 CPUs, 1 GPU")
 
 
 def test_files(folder):
