@@ -216,6 +216,9 @@ int duet__source(const struct duet_runtime *core, const struct duet_handle *hand
                  double *cost);
 double duet__cost_by_host(const struct duet_view *view, const struct duet_handle *handle,
                           unsigned node);
+double duet__cost_behind(const struct duet_view *view, const struct replica *on, unsigned node);
+struct replica *duet__coming_source(const struct duet_view *view, const struct duet_handle *handle,
+                                    unsigned node, double *best_s);
 double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *copy, int sign);
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
                               unsigned node, double accelerators);

@@ -93,6 +93,19 @@ int duet__source(const struct duet_runtime *core, const struct duet_handle *hand
 }
 
 /*
+ * What a copy to a node costs that starts when another one has arrived: it waits for that, and for
+ * the others that do, which a device sends one after another. Handle lock held.
+ */
+double duet__cost_behind(const struct duet_view *view, const struct replica *on, unsigned node)
+{
+    double begin_s = fmax(on->arrival_s - view->now, wait_s(view->core, on->node, node));
+    for (const struct replica *at = on->chained; at && on->node != DUET_HOST; at = at->chain_next)
+        begin_s = fmax(begin_s, at->arrival_s - view->now);
+    return begin_s +
+           alone_s(duet_machine_route(&view->core->machine, on->node, node), on->handle->bytes);
+}
+
+/*
  * What it costs to bring data that is not valid on the host to a device by way of it. The way to
  * the host costs nothing: others will copy from there, and no eviction has to write the data back.
  * If it is on its way there already, that is no gain any more, and the rest of it counts. INFINITY
@@ -101,14 +114,39 @@ int duet__source(const struct duet_runtime *core, const struct duet_handle *hand
 double duet__cost_by_host(const struct duet_view *view, const struct duet_handle *handle,
                           unsigned node)
 {
-    double out_s = 0;
+    double out_s;
     if (handle->host.copying)
-        out_s = fmax(handle->host.arrival_s - view->now, 0);
-    else if (handle->temporary || best_source(view->core, handle, DUET_HOST, false, &out_s) < 0)
+        return duet__cost_behind(view, &handle->host, node);
+    if (handle->temporary || best_source(view->core, handle, DUET_HOST, false, &out_s) < 0)
         return INFINITY;
-    else
-        out_s = 0;
-    return out_s + cost_s(view->core, DUET_HOST, node, handle->bytes);
+    return cost_s(view->core, DUET_HOST, node, handle->bytes);
+}
+
+/*
+ * The replica on its way to another device from which a copy to `node` costs least once it is
+ * there, and that; NULL: there is none. Handle lock held.
+ */
+struct replica *duet__coming_source(const struct duet_view *view, const struct duet_handle *handle,
+                                    unsigned node, double *best_s)
+{
+    const struct duet_runtime *core = view->core;
+    struct replica *best = NULL;
+    for (unsigned word = 0; word < core->node_words; word++) {
+        uint64_t bits = atomic_load_explicit(&handle->coming[word], memory_order_relaxed);
+        for (; bits; bits &= bits - 1) {
+            struct replica *on = handle->replicas[word * 64 + (unsigned)__builtin_ctzll(bits)];
+            if (on == &handle->host || on->copy_version != handle->version ||
+                atomic_load(&core->nodes[on->node].lost) ||
+                !duet_machine_route(&core->machine, on->node, node)->direct)
+                continue;
+            double seconds = duet__cost_behind(view, on, node);
+            if (!best || seconds < *best_s) {
+                best = on;
+                *best_s = seconds;
+            }
+        }
+    }
+    return best;
 }
 
 /*

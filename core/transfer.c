@@ -123,7 +123,7 @@ struct duet__copy *duet__next_copy(struct worker *worker)
     return into ? &into->copy : NULL;
 }
 
-/* Starts the copy from `source` into a replica that has its place. Handle lock held. */
+/* Starts the copy from a valid replica into one that has its place. Handle lock held. */
 static void start(struct duet_view *view, struct replica *from, struct replica *into,
                   bool write_back)
 {
@@ -150,57 +150,95 @@ static void start(struct duet_view *view, struct replica *from, struct replica *
 }
 
 /*
+ * What comes into the replica was asked for by hints, and is wanted now: if the copy has not
+ * started it is one like others, and so is what it is chained on. Handle lock held.
+ */
+RARE static void hurry(struct duet_view *view, struct replica *into)
+{
+    for (; into->hinted; into = into->handle->replicas[into->copy.source]) {
+        struct worker *worker = &view->core->workers[view->core->nodes[into->node].worker];
+        struct replica *before = NULL;
+        into->hinted = false;
+        spin_lock(&worker->copy_lock);
+        struct replica *at = worker->idle_head;
+        for (; at && at != into; at = at->queue_next)
+            before = at;
+        if (at) {
+            *(before ? &before->queue_next : &worker->idle_head) = into->queue_next;
+            if (worker->idle_tail == into)
+                worker->idle_tail = before;
+            append(&worker->copy_head, &worker->copy_tail, into);
+        }
+        spin_unlock(&worker->copy_lock);
+        if (at)
+            duet__view_wake(view, worker->index);
+    }
+}
+
+/* The copy into a replica starts when what comes into another one is there. Handle lock held. */
+static void chain(struct duet_view *view, struct replica *on, struct replica *into, double cost_s)
+{
+    struct replica **end = &on->chained;
+    while (*end)
+        end = &(*end)->chain_next;
+    *end = into;
+    into->copying = true;
+    bit_set(into->handle->coming, into->node);
+    into->copy_version = into->handle->version;
+    into->copy = (struct duet__copy){.bytes = into->handle->bytes,
+                                     .source = on->node,
+                                     .destination = into->node};
+    into->arrival_s = view->now + cost_s;
+    (void)duet__copy_queued(view->core, &into->copy, 1);
+    if (!into->hinted)
+        hurry(view, on);
+}
+
+/* Takes the first one off the chain of a replica; NULL: there is none. Handle lock held. */
+static struct replica *unchain(struct duet_view *view, struct replica *on)
+{
+    struct replica *into = on->chained;
+    if (into) {
+        on->chained = into->chain_next;
+        into->chain_next = NULL;
+        duet__copy_queued(view->core, &into->copy, -1);
+    }
+    return into;
+}
+
+/*
  * Brings data to a replica from where that costs least: through the host when there is no direct
- * route, when its old contents are still being copied there, or when direct ways are slow or busy.
- * Handle lock held.
+ * route, when its old contents are still being copied there, or when direct ways are slow or busy;
+ * from another device to which it is on its way. Handle lock held.
  */
 static bool request(struct duet_view *view, struct replica *into)
 {
     struct duet_handle *handle = into->handle;
-    double direct = INFINITY, by_host = INFINITY;
+    double direct = INFINITY, by_host = INFINITY, by_device = INFINITY;
+    const bool loaded = into->node != DUET_HOST && !view->core->nearest_source;
     int source = into->leaving ? -1 : duet__source(view->core, handle, into->node, &direct);
-    if (source > DUET_HOST && into->node != DUET_HOST && !view->core->nearest_source)
+    if (source > DUET_HOST && loaded)
         by_host = duet__cost_by_host(view, handle, into->node);
+    if (source >= 0 && loaded && !into->chained) {
+        struct replica *on = duet__coming_source(view, handle, into->node, &by_device);
+        if (on && by_device < fmin(direct, by_host)) {
+            chain(view, on, into, by_device);
+            return true;
+        }
+    }
     if (source >= 0 && direct <= by_host) {
         start(view, handle->replicas[source], into, false);
         return true;
     }
     struct replica *host = &handle->host;
     if (!host->copying) {
-        source = duet__source(view->core, handle, DUET_HOST, &by_host);
+        source = duet__source(view->core, handle, DUET_HOST, &direct);
         if (source < 0)
             return false;
         start(view, handle->replicas[source], host, false);
     }
-    into->copying = true;
-    bit_set(handle->coming, into->node);
-    into->chain_next = host->chained;
-    host->chained = into;
+    chain(view, host, into, duet__cost_behind(view, host, into->node));
     return true;
-}
-
-/*
- * What comes into the replica was asked for by a hint, and is wanted now: if the copy has not
- * started it is one like others. Handle lock held.
- */
-RARE static void hurry(struct duet_view *view, struct replica *into)
-{
-    struct worker *worker = &view->core->workers[view->core->nodes[into->node].worker];
-    struct replica *before = NULL;
-    into->hinted = false;
-    spin_lock(&worker->copy_lock);
-    struct replica *at = worker->idle_head;
-    for (; at && at != into; at = at->queue_next)
-        before = at;
-    if (at) {
-        *(before ? &before->queue_next : &worker->idle_head) = into->queue_next;
-        if (worker->idle_tail == into)
-            worker->idle_tail = before;
-        append(&worker->copy_head, &worker->copy_tail, into);
-    }
-    spin_unlock(&worker->copy_lock);
-    if (at)
-        duet__view_wake(view, worker->index);
 }
 
 /* The access waits for the copy into a replica. Handle lock held. */
@@ -303,17 +341,11 @@ static void look_again(struct duet_view *view, const struct duet_handle *handle)
             duet__view_wake(view, core->nodes[n].worker);
 }
 
-/* Copies that go through this replica, the host's, continue from it. Handle lock held. */
-static void continue_chained(struct duet_view *view, struct replica *host)
+/* Copies that go through this replica continue from it. Handle lock held. */
+static void continue_chained(struct duet_view *view, struct replica *from)
 {
-    struct replica *chained = host->chained;
-    host->chained = NULL;
-    while (chained) {
-        struct replica *next = chained->chain_next;
-        chained->chain_next = NULL;
-        start(view, host, chained, false);
-        chained = next;
-    }
+    for (struct replica *into; (into = unchain(view, from));)
+        start(view, from, into, false);
 }
 
 /* Adds the accesses that wait for a replica to a chain of them. Handle lock held. */
@@ -327,27 +359,50 @@ static void add_waiters(struct access **chain, struct replica *replica)
     replica->waiters = NULL;
 }
 
-/* Nothing will come into the replica, nor into those that wait for it. Handle lock held. */
-static struct access *give_up(struct replica *into)
+/*
+ * Nothing will come into the replica, nor into those that are chained on it, and so on: who waits
+ * for them is added to a chain of accesses. Handle lock held.
+ */
+static void give_up(struct duet_view *view, struct replica *into, struct access **waiters)
+{
+    while (into) {
+        struct replica *left = into->chain_next, *chained;
+        into->chain_next = NULL;
+        into->copying = into->hinted = false;
+        bit_clear(into->handle->coming, into->node);
+        add_waiters(waiters, into);
+        while ((chained = unchain(view, into))) {
+            chained->chain_next = left;
+            left = chained;
+        }
+        into = left;
+    }
+}
+
+/*
+ * What came into the replica is not the data: who waits for it gets that by another copy, and waits
+ * on; *gone: there is none. Handle lock held.
+ */
+static void retry(struct duet_view *view, struct replica *into, struct access **waiters, bool *gone)
 {
     struct duet_handle *handle = into->handle;
-    struct access *waiters = NULL;
-    add_waiters(&waiters, into);
-    for (struct replica *chained = into->chained, *next; chained; chained = next) {
-        next = chained->chain_next;
-        chained->chain_next = NULL;
-        chained->copying = chained->hinted = false;
-        bit_clear(handle->coming, chained->node);
-        add_waiters(&waiters, chained);
+    bool wants = wanted(into);
+    into->copying = false;
+    bit_clear(handle->coming, into->node);
+    if (wants && request(view, into))
+        return;
+    if (wants && !atomic_load_explicit(&handle->poisoned, memory_order_relaxed)) {
+        *gone = true;
+        duet__poison(view->core, handle);
     }
-    into->chained = NULL;
-    return waiters;
+    give_up(view, into, waiters);
 }
 
 /*
  * Ends the copy in the replicas' states; `arrived`: it has brought what it was to bring. If that is
- * no longer the data, or did not come, who waits for it gets the data by another copy, and waits
- * on; *gone: there is none. Returns the accesses that need not wait any more. Handle lock held.
+ * no longer the data, or did not come, there is another copy for who waits for it, and if its
+ * device is lost, for what is chained on it. Returns the accesses that need not wait any more.
+ * Handle lock held.
  */
 static struct access *settle(struct duet_view *view, struct replica *from, struct replica *into,
                              bool arrived, bool *gone)
@@ -368,13 +423,12 @@ static struct access *settle(struct duet_view *view, struct replica *from, struc
         continue_chained(view, into);
         waiters = into->waiters;
         into->waiters = NULL;
-    } else if (lost || !wanted(into) || !request(view, into)) {
-        into->hinted = false;
-        *gone =
-            !lost && wanted(into) && !atomic_load_explicit(&handle->poisoned, memory_order_relaxed);
-        if (*gone)
-            duet__poison(view->core, handle);
-        waiters = give_up(into);
+    } else if (!lost) {
+        retry(view, into, &waiters, gone);
+    } else {
+        for (struct replica *chained; (chained = unchain(view, into));)
+            retry(view, chained, &waiters, gone);
+        give_up(view, into, &waiters);
     }
     duet__replica_unpin(view, from);
     return waiters;

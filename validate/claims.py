@@ -142,7 +142,7 @@ def uneven(name):
     """Median makespans by policy, and the area bound."""
     runs = simulate(*UNEVEN[name], LOADED, "--noise", reps=10, platform=THREE_KINDS,
                     policies=("eager", "ws", "random", "w-rand", "heft", "fcrm"))
-    learned = simulate(*UNEVEN[name], LOADED, "--noise", *LEARNED, reps=10, platform=THREE_KINDS,
+    learned = simulate(*UNEVEN[name], LOADED, "--noise", *LEARNED, reps=31, platform=THREE_KINDS,
                        policies=("fcrm",))
     times = {policy: run["makespan_s"]["median"] for policy, run in runs.items()}
     return times | {"fcrm, learning": learned["fcrm"]["makespan_s"]["median"],
