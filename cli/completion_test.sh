@@ -41,6 +41,8 @@ offers 's d sd' calibrate --precision ''
 offers 'history' run --model hist
 offers 'options' list op
 offers 'check' platform ch
+offers 'new' platform ne
+offers '--nvlink --nvswitch' platform new --nv
 offers 'idgraf' platform check idg
 offers '' compare w
 offers '' simulate --trace .

@@ -14,6 +14,7 @@ import tempfile
 
 DUET = os.environ.get("DUET") or "build/duet"
 GOLDEN = pathlib.Path(__file__).resolve().parent / "golden"
+NEW = "--cpus 2x16 --gpus 4:h100 --nvswitch --pcie-switches 2".split()  # the platform "new"
 THREE_KINDS = GOLDEN.parents[1] / "validate" / "three-kinds.json"
 
 # The first five; what is newer has cases of its own, so that a new policy changes no file.
@@ -25,8 +26,8 @@ UNEVEN = f"{FIVE},w-rand,dmda,dmdar,heteroprio,dada"
 # All others, in newer.csv alone.
 NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws,heteroprio,multreeprio,dada"
 
-# Name -> arguments; FIVE, UNEVEN and NEWER stand for policies, THREE-KINDS for a platform, "trace"
-# among the words for the file that is compared instead.
+# Name -> arguments; FIVE, UNEVEN and NEWER stand for policies, THREE-KINDS and NEW for platforms,
+# "trace" among the words for the file that is compared instead.
 CASES = {
     "cholesky-table.txt": "cholesky --n 9600 --cpus 4 --gpus 8 --policy FIVE --set-arch",
     "cholesky-noise.csv": "cholesky --n 9600 --cpus 8 --gpus 4 --policy FIVE --reps 3 --noise"
@@ -64,6 +65,7 @@ CASES = {
                  " --param iterations=4",
     "nbody-three-kinds.csv": "nbody --n 16384 --tile 512 --policy UNEVEN --csv --precision s"
                              " --param iterations=4 --platform THREE-KINDS",
+    "cholesky-estimated.txt": "cholesky --n 19200 --policy FIVE --platform NEW",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
 
@@ -72,11 +74,14 @@ def output(arguments):
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace.json")
         stands = {"trace": trace, "FIVE": FIVE, "UNEVEN": UNEVEN, "NEWER": NEWER,
-                  "THREE-KINDS": str(THREE_KINDS)}
+                  "THREE-KINDS": str(THREE_KINDS), "NEW": os.path.join(folder, "new.json")}
         words = [stands.get(word, word) for word in arguments.split()]
         words += ["--quiet"] if "--platform" in words else ["--platform", "idgraf", "--quiet"]
         if words[0] not in ("layered", "nbody", "sort"):
             words += ["--tile", "960"]
+        if stands["NEW"] in words:
+            subprocess.run([os.path.abspath(DUET), "platform", "new", *NEW, "--out", stands["NEW"]],
+                           check=True, capture_output=True)
         command = [os.path.abspath(DUET), "simulate", *words]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         if trace not in words:

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,7 @@
 #include <duet/policy.h>
 
 #include "cli/job.h"
-#include "platforms/platform.h"
+#include "platforms/catalogue.h"
 #include "workloads/workload.h"
 #include "world/settings.h"
 
@@ -119,16 +120,51 @@ static void print_kernels(const struct duet__platform *platform)
     duet_machine_fini(&machine);
 }
 
+static void print_device(const struct duet__device *device)
+{
+    printf("%-16s %s\n%-16s   ", device->name, device->title, "");
+    if (device->cores > 0)
+        printf("%u cores, %.4g GFlop/s each (s: %.4g), memory %.4g GB/s", device->cores,
+               device->clock_Hz * device->flops_per_cycle * 1e-9,
+               device->clock_Hz * device->flops_per_cycle * 2e-9, device->memory_Bps * 1e-9);
+    else
+        printf("%.4g TFlop/s (s: %.4g), %.4g GB at %.4g GB/s",
+               fmax(device->d_flops, device->d_matrix_flops) * 1e-12,
+               fmax(device->s_flops, device->s_matrix_flops) * 1e-12,
+               (double)device->memory_bytes * 1e-9, device->memory_Bps * 1e-9);
+    printf(", PCI Express %u", device->pcie);
+    if (device->fabric)
+        printf(", %s: %u x %.4g GB/s", device->fabric, device->links, device->link_Bps * 1e-9);
+    printf("\n%-16s   %s\n", "", device->origin);
+}
+
+static int print_devices(void)
+{
+    struct duet__catalogue catalogue;
+    struct duet_message message = {""};
+    int error = duet__catalogue_load(&catalogue, &message);
+
+    for (unsigned i = 0; i < catalogue.device_count && !error; i++)
+        print_device(&catalogue.devices[i]);
+    duet__catalogue_fini(&catalogue);
+    return error ? duet__complain(DUET__MISUSED, "%s", message.text) : DUET__DONE;
+}
+
 /* One line a meaning: name, what it takes, which commands have it, what it does. */
 static void print_options(void)
 {
     static const struct {
         unsigned where;
         const char *name;
-    } places[] = {{DUET__IN_SIMULATE, "simulate"}, {DUET__IN_RUN, "run"},
-                  {DUET__IN_VALIDATE, "validate"}, {DUET__IN_CALIBRATE, "calibrate"},
-                  {DUET__IN_COMPARE, "compare"},   {DUET__IN_INFO, "info"},
-                  {DUET__IN_LIST, "list"},         {DUET__IN_ENVIRONMENT, "environment"}};
+    } places[] = {{DUET__IN_SIMULATE, "simulate"},
+                  {DUET__IN_RUN, "run"},
+                  {DUET__IN_VALIDATE, "validate"},
+                  {DUET__IN_CALIBRATE, "calibrate"},
+                  {DUET__IN_COMPARE, "compare"},
+                  {DUET__IN_INFO, "info"},
+                  {DUET__IN_LIST, "list"},
+                  {DUET__IN_PLATFORM, "platform"},
+                  {DUET__IN_ENVIRONMENT, "environment"}};
     const struct duet__option *setting;
 
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
@@ -151,9 +187,13 @@ static const struct topic {
     void (*print_of)(
         const struct duet__platform *platform); /* in place of it: platform by platform */
 } topics[] = {
-    {"policies", false, duet__print_policies, NULL}, {"models", false, duet__print_models, NULL},
-    {"workloads", false, print_workloads, NULL},     {"platforms", false, NULL, print_platform},
-    {"kernels", true, NULL, print_kernels},          {"options", true, print_options, NULL},
+    {"policies", false, duet__print_policies, NULL},
+    {"models", false, duet__print_models, NULL},
+    {"workloads", false, print_workloads, NULL},
+    {"platforms", false, NULL, print_platform},
+    {"kernels", true, NULL, print_kernels},
+    {"options", true, print_options, NULL},
+    {"devices", true, NULL, NULL},
 };
 
 static int work(struct duet__job *job, int argc, char **argv)
@@ -169,23 +209,25 @@ static int work(struct duet__job *job, int argc, char **argv)
             continue;
         if (!name)
             printf("%s%s\n", topic > topics ? "\n" : "", topic->name);
-        status = topic->print ? DUET__DONE : with_platforms(job->values.platform, topic->print_of);
+        status = topic->print      ? DUET__DONE
+                 : topic->print_of ? with_platforms(job->values.platform, topic->print_of)
+                                   : print_devices();
         if (topic->print)
             topic->print();
     }
     if (status < 0)
         return duet__complain(DUET__MISUSED,
                               "cannot list '%s', but: policies, models, workloads, platforms, "
-                              "kernels, options",
+                              "kernels, options, devices",
                               name);
     return status == DUET__DONE ? duet__finish_output() : status;
 }
 
 const struct duet__command duet__list_command = {
     .name = "list",
-    .description = "policies, models, workloads, platforms, kernels, options",
+    .description = "policies, models, workloads, platforms, kernels, devices, options",
     .where = DUET__IN_LIST,
-    .arguments = "[policies|models|workloads|platforms|kernels|options]",
-    .summary = "Lists what there is; without an argument all but kernels and options.",
+    .arguments = "[policies|models|workloads|platforms|kernels|devices|options]",
+    .summary = "Lists what there is; without an argument all but kernels, devices and options.",
     .work = work,
 };

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet platform check`: whether what a platform says is likely to be meant. */
+/* `duet platform`: whether what a platform says is likely to be meant; machines of known devices.
+ */
 #include "cli/command.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "platforms/platform.h"
+#include "cli/calibrate.h"
+#include "cli/job.h"
+#include "platforms/catalogue.h"
+#include "world/units.h"
 
 /* Prints what is suspicious of one platform. DUET__FAILED if anything is. */
 static int check(const char *name)
@@ -29,12 +33,164 @@ static int check(const char *name)
     return status;
 }
 
+/* What a new machine is made of; the groups' names, and those of links, are of the options. */
+struct wanted {
+    struct duet__assembly assembly;
+    struct duet__gpu_group groups[16];
+    GArray *links;
+    char *cpus, *out, *name;
+};
+
+/* Cuts a text at `mark` and returns what is behind it; NULL: there is no mark. */
+static char *cut(char *text, char mark)
+{
+    char *at = strchr(text, mark);
+
+    if (at)
+        *at++ = '\0';
+    return at;
+}
+
+/* "2x32:epyc-9654", "2:epyc-9654", "2x32" */
+static int read_cpus(struct wanted *wanted, const char *text, struct duet_message *message)
+{
+    struct duet__assembly *a = &wanted->assembly;
+    uint64_t sockets = 0, cores = 0;
+    char *each;
+    int error;
+
+    if (!text)
+        return duet_fail(message, DUET_EINVAL,
+                         "which CPUs? --cpus SOCKETSxCORES:DEVICE, such as 2x32:epyc-9654");
+    wanted->cpus = g_strdup(text);
+    a->cpu = cut(wanted->cpus, ':');
+    each = cut(wanted->cpus, 'x');
+    error = duet__parse_count("--cpus", wanted->cpus, 1, 64, &sockets, message);
+    if (!error && each)
+        error = duet__parse_count("--cpus", each, 1, 4096, &cores, message);
+    if (!error && !each && !a->cpu)
+        error = duet_fail(message, DUET_EINVAL,
+                          "--cpus takes SOCKETSxCORES, such as 2x32, or SOCKETS:DEVICE, not '%s'",
+                          text);
+    a->sockets = (unsigned)sockets;
+    a->cores = (unsigned)cores;
+    return error;
+}
+
+/* "4:a100" */
+static int read_gpus(struct wanted *wanted, char **texts, struct duet_message *message)
+{
+    struct duet__assembly *a = &wanted->assembly;
+    int error = 0;
+
+    a->gpus = wanted->groups;
+    for (; texts && *texts && !error; texts++) {
+        uint64_t count = 0;
+        char *device = cut(*texts, ':');
+
+        if (!device || a->group_count == G_N_ELEMENTS(wanted->groups))
+            return duet_fail(message, DUET_EINVAL, "--gpus takes NUMBER:DEVICE, such as 4:a100%s",
+                             device ? ", at most 16 times" : "");
+        error = duet__parse_count("--gpus", *texts, 1, 4096, &count, message);
+        wanted->groups[a->group_count++] = (struct duet__gpu_group){(unsigned)count, device};
+    }
+    return error;
+}
+
+static int read_links(struct wanted *wanted, char **texts, struct duet_message *message)
+{
+    int error = 0;
+
+    for (; texts && *texts && !error; texts++) {
+        struct duet__link_override link = {.name = *texts};
+        char *value = cut(*texts, '=');
+
+        if (!value)
+            return duet_fail(message, DUET_EINVAL, "--link takes NAME=BANDWIDTH, not '%s'", *texts);
+        error = duet__parse_change("--link", value, &link.bandwidth_Bps, &link.factor, message);
+        g_array_append_val(wanted->links, link);
+    }
+    wanted->assembly.links = (const struct duet__link_override *)(void *)wanted->links->data;
+    wanted->assembly.link_count = wanted->links->len;
+    return error;
+}
+
+static int read_wanted(struct wanted *wanted, const struct duet__job *job,
+                       struct duet_message *message)
+{
+    const struct duet__values *values = &job->values;
+    int error = duet__exclude(job, "nvlink", "nvswitch", message);
+
+    if (!error && !values->out)
+        error = duet_fail(message, DUET_EINVAL, "where to? --out FILE.json");
+    if (!error && !values->replace && g_file_test(values->out, G_FILE_TEST_EXISTS))
+        error = duet_fail(message, DUET_EINVAL, "%s is there already: --replace writes over it",
+                          values->out);
+    wanted->out = g_strdup(values->out);
+    error =
+        error ? error : duet__calibrate_names(values->name, &wanted->out, &wanted->name, message);
+    error = error ? error : read_cpus(wanted, values->sockets, message);
+    error = error ? error : read_gpus(wanted, values->gpu_groups, message);
+    error = error ? error : read_links(wanted, values->links, message);
+    if (error)
+        return error;
+    wanted->assembly.name = wanted->name;
+    wanted->assembly.switches = (unsigned)values->pcie_switches;
+    wanted->assembly.fabric = values->nvlink     ? DUET_FABRIC_DIRECT
+                              : values->nvswitch ? DUET_FABRIC_SWITCHED
+                                                 : DUET_FABRIC_NONE;
+    return 0;
+}
+
+/* Puts the machine together and writes it. */
+static int make(const struct wanted *wanted, const char *path, struct duet_message *message)
+{
+    struct duet__catalogue catalogue;
+    struct duet__platform platform = {.name = ""};
+    int error = duet__catalogue_load(&catalogue, message);
+
+    if (!error)
+        error = duet__platform_assemble(&catalogue, &wanted->assembly, &platform, message);
+    if (!error)
+        error = duet__platform_write(&platform, path, DUET_WRITE_REPLACE, message);
+    if (!error)
+        printf("%s: %s\n", path, platform.description);
+    duet__platform_fini(&platform);
+    duet__catalogue_fini(&catalogue);
+    return error;
+}
+
+static int new (const struct duet__job *job, int argc, char *const *argv)
+{
+    struct wanted wanted = {.links = g_array_new(FALSE, FALSE, sizeof(struct duet__link_override))};
+    struct duet_message message = {""};
+    int error = 0;
+
+    if (argc > 2)
+        error = duet_fail(&message, DUET_EINVAL, "duet platform new takes options only, not '%s'",
+                          argv[2]);
+    error = error ? error : read_wanted(&wanted, job, &message);
+    error = error ? error : make(&wanted, job->values.out, &message);
+    g_array_unref(wanted.links);
+    g_free(wanted.cpus);
+    g_free(wanted.out);
+    g_free(wanted.name);
+    return error ? duet__complain(duet__status_of(error), "%s", message.text)
+                 : duet__finish_output();
+}
+
 static int work(struct duet__job *job, int argc, char **argv)
 {
     int status = DUET__DONE, ended;
 
+    if (argc > 1 && strcmp(argv[1], "new") == 0)
+        return new (job, argc, argv);
     if (argc < 2 || strcmp(argv[1], "check") != 0)
-        return duet__complain(DUET__MISUSED, "what about a platform? duet platform check PLATFORM");
+        return duet__complain(DUET__MISUSED, "what about a platform? duet platform check PLATFORM, "
+                                             "or duet platform new --out F.json");
+    if (job->given->len > 0)
+        return duet__complain(DUET__MISUSED, "duet platform check has no option --%s",
+                              (const char *)job->given->pdata[0]);
     if (argc < 3)
         return duet__complain(DUET__MISUSED, "which platform? a name or a file");
     for (int i = 2; i < argc && status != DUET__MISUSED; i++) {
@@ -48,13 +204,20 @@ static int work(struct duet__job *job, int argc, char **argv)
 
 const struct duet__command duet__platform_command = {
     .name = "platform",
-    .description = "checks the figures of a platform",
-    .arguments = "check PLATFORM...",
+    .description = "checks the figures of a platform, or makes one of known devices",
+    .where = DUET__IN_PLATFORM,
+    .arguments = "check PLATFORM...|new",
     .summary =
-        "Warns of what can be read and is hardly meant: latencies and costs of seconds, kernels "
-        "faster\nthan the machine, times far off the neighbouring sizes, kernels that lack times "
-        "on one of the\nmachine's architectures (a misspelt name).",
-    .notes = "A platform is a name (duet list platforms) or a file. Exit status: 1 if something is "
-             "suspicious.",
+        "check warns of what can be read and is hardly meant: latencies and costs of seconds, "
+        "kernels\nfaster than the machine, times far off the neighbouring sizes, kernels that lack "
+        "times on one of\nthe machine's architectures (a misspelt name).\n\n"
+        "new writes a machine made of devices of public data sheets (duet list devices), with "
+        "estimated\nkernel times.",
+    .notes = "A platform is a name (duet list platforms) or a file. Exit status of check: 1 if "
+             "something is suspicious.\nThe options are those of new.\n\n"
+             "Examples:\n"
+             "  duet platform check ./mine.json\n"
+             "  duet platform new --cpus 2x32 --gpus 4:a100 --nvlink --out mine.json\n"
+             "  duet simulate cholesky --platform ./mine.json --n 40000",
     .work = work,
 };

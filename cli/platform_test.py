@@ -89,6 +89,66 @@ def test_holes():
         assert "no times" not in result.stderr, result
 
 
+# What is asked for, and a fragment of the message.
+BAD_MACHINES = [
+    ("", "which CPUs? --cpus SOCKETSxCORES:DEVICE"),
+    ("--cpus 2x200", "epyc-9654 has 96 cores, not 200"),
+    ("--cpus 0x4", "--cpus takes a whole number from 1"),
+    ("--cpus 2xfour", "--cpus takes a whole number from 1"),
+    ("--cpus 2", "--cpus takes SOCKETSxCORES"),
+    ("--cpus 2x4:i386", "no CPU is named 'i386', known are: epyc-9654, "),
+    ("--cpus 2x4 --gpus 4:a101", "no GPU is named 'a101', known are: a100, "),
+    ("--cpus 2x4 --gpus 4", "--gpus takes NUMBER:DEVICE"),
+    ("--cpus 2x4 --gpus 0:a100", "--gpus takes a whole number from 1"),
+    ("--cpus 2x4 --gpus 1:a100 --gpus 1:a100", "a100 is given twice"),
+    ("--cpus 2x1 --gpus 4:a100", "4 GPUs need a core each, bad has 2"),
+    ("--cpus 2x4 --gpus 4:a100 --pcie-switches 5", "some would have none"),
+    ("--cpus 2x4 --gpus 4:rtx4090 --nvlink", "rtx4090 has no links for --nvlink"),
+    ("--cpus 2x4 --gpus 4:mi300x --nvswitch", "no switches for Infinity Fabric of mi300x"),
+    ("--cpus 2x16 --gpus 20:a100 --nvlink", "too few for each of 19 others: --nvswitch"),
+    ("--cpus 2x4 --gpus 1:a100 --gpus 1:h100 --nvlink", "--nvlink needs --gpus of one kind"),
+    ("--cpus 2x4 --nvswitch", "--nvswitch needs --gpus of one kind, there are 0"),
+    ("--cpus 2x4 --gpus 2:a100 --nvlink --nvswitch", "exclude each other"),
+    ("--cpus 2x4 --gpus 2:a100 --link qpi=2x", "no link is named qpi (known: pcie, "),
+    ("--cpus 2x4 --gpus 2:a100 --link pcie", "--link takes NAME=BANDWIDTH"),
+    ("--cpus 2x4 mine", "takes options only, not 'mine'"),
+    ("--cpus 2x4 --name a/b", "cannot be the name of a machine"),
+]
+
+
+def test_new():
+    """A machine of every device: whole, read again, and simulated; what it rests on is said."""
+    devices = [line.split()[0] for line in duet("list", "devices").stdout.splitlines()
+               if not line.startswith(" ")]
+    assert {"a100", "h100", "h200", "b200", "rtx4090", "mi250x", "mi300x"} < set(devices), devices
+    cpus = [name for name in devices if name.startswith(("epyc", "xeon", "x5650", "e5"))]
+    with tempfile.TemporaryDirectory() as folder:
+        for number, name in enumerate(devices):
+            path = os.path.join(folder, f"{name}.json")
+            parts = ["--cpus", f"2:{name}"] if name in cpus else [
+                "--cpus", f"2x4:{cpus[number % len(cpus)]}", "--gpus", f"4:{name}"]
+            made = duet("platform", "new", *parts, "--out", path)
+            assert made.returncode == 0 and made.stdout.startswith(path), made
+            result = duet("simulate", "cholesky", "--platform", path, "--n", 9600, "--policy",
+                          "heft", "--json")
+            assert result.returncode == 0 and (
+                json.loads(result.stdout)["runs"][0]["estimated"] == "dpotrf, dtrsm, dsyrk, dgemm")
+        again = duet("platform", "new", "--cpus", "1x2", "--out", path)
+        assert again.returncode == 2 and "--replace writes over it" in again.stderr, again
+        assert duet("platform", "new", "--cpus", "1x2", "--out", path, "--replace").returncode == 0
+        table = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192)
+        assert "\nestimated, not measured: times of dpotrf, " in table.stdout.split("\n\n")[0], table
+        rows = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192, "--csv")
+        assert "estimated" in rows.stderr and "estimated" not in rows.stdout, rows
+        path = os.path.join(folder, "bad.json")
+        for words, fragment in BAD_MACHINES:
+            result = duet("platform", "new", *words.split(), "--out", path)
+            assert result.returncode == 2 and fragment in result.stderr, (words, result)
+            assert result.stderr.count("\n") == 1 and not os.path.exists(path), (words, result)
+        for words in ["platform new --cpus 1x2", "platform check --gpus 1:a100 idgraf"]:
+            assert duet(*words.split()).returncode == 2, words
+
+
 def makespan(*words):
     result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", 7680, "--policy", "heft",
                   "--no-costs", "--json", *words)

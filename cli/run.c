@@ -107,6 +107,8 @@ static void remark(const struct duet__job *job)
     if (kept)
         duet__complain(DUET__DONE, "--link leaves %s as they are (--link all=... changes all)",
                        kept);
+    if (job->values.csv && request->estimated) /* other outputs say so themselves */
+        duet__complain(DUET__DONE, "estimated, not measured: times of %s", request->estimated);
     if (holes)
         duet__complain(DUET__DONE, "%s has no times of %s: no such task runs there",
                        job->platform->name, holes);

@@ -92,8 +92,9 @@ BAD = [
 ]
 
 RUN_FIELDS = set("""world workload n tile precision settings platform cpus gpus policy set_arch
-    hold priorities tasks makespan_s gflops bytes cache_hit_ratio idle_share idle_share_by_arch
-    bounds_s wall_s emulation lose cores warmups reps_wanted bounds_from verification""".split())
+    hold priorities estimated tasks makespan_s gflops bytes cache_hit_ratio idle_share
+    idle_share_by_arch bounds_s wall_s emulation lose cores warmups reps_wanted bounds_from
+    verification""".split())
 
 # Every matrix is one that is not positive definite.
 BREAKER = """

@@ -22,6 +22,7 @@ struct plan {
     struct pair *switches; /* by switch */
     struct pair *hubs;     /* by socket */
     struct pair *limits;   /* by device */
+    struct pair *ports;    /* likewise */
     struct pair host;
     struct pair peers[DUET_REACHES];
 };
@@ -61,6 +62,7 @@ static void plan_fini(struct plan *plan)
     g_free(plan->switches);
     g_free(plan->hubs);
     g_free(plan->limits);
+    g_free(plan->ports);
 }
 
 /* One more switch like switch `model`, with GPUs like its first, as many but at most `most`. */
@@ -168,29 +170,31 @@ static void change_limits(const struct duet__platform_options *options, const ch
  * What options say of links. A GPU that has the bandwidth of its switch has no limit of its own, so
  * those go where options give a kind a bandwidth.
  */
-static void change_links(struct plan *plan)
+void duet__change_links(struct duet__platform *d, const struct duet__platform_options *options)
 {
-    struct duet__platform *d = &plan->d;
-
     for (unsigned i = 0; i < d->gpu_count; i++) {
         struct duet__platform_gpu *gpu = &d->gpus[i];
         const char *kind = d->kinds[d->switches[gpu->position].kind].name;
 
-        duet__change_bandwidth(plan->options, kind, &gpu->to_device.bandwidth_Bps);
-        duet__change_bandwidth(plan->options, kind, &gpu->to_host.bandwidth_Bps);
+        duet__change_bandwidth(options, kind, &gpu->to_device.bandwidth_Bps);
+        duet__change_bandwidth(options, kind, &gpu->to_host.bandwidth_Bps);
+        if (gpu->port_in_Bps > 0)
+            duet__change_bandwidth(options, "port", &gpu->port_in_Bps);
+        if (gpu->port_out_Bps > 0)
+            duet__change_bandwidth(options, "port", &gpu->port_out_Bps);
     }
     for (unsigned i = 0; i < d->switch_count; i++) {
         struct duet__platform_switch *sw = &d->switches[i];
 
-        duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_device_Bps);
-        duet__change_bandwidth(plan->options, d->kinds[sw->kind].name, &sw->to_host_Bps);
+        duet__change_bandwidth(options, d->kinds[sw->kind].name, &sw->to_device_Bps);
+        duet__change_bandwidth(options, d->kinds[sw->kind].name, &sw->to_host_Bps);
     }
     for (unsigned i = 0; i < d->socket_count; i++)
-        change_limits(plan->options, "hub", &d->sockets[i].hub);
-    change_limits(plan->options, "host", &d->host);
+        change_limits(options, "hub", &d->sockets[i].hub);
+    change_limits(options, "host", &d->host);
     for (unsigned i = 0; i < DUET_REACHES; i++) {
-        duet__change_bandwidth(plan->options, d->peers[i].name, &d->peers[i].up.bandwidth_Bps);
-        duet__change_bandwidth(plan->options, d->peers[i].name, &d->peers[i].down.bandwidth_Bps);
+        duet__change_bandwidth(options, d->peers[i].name, &d->peers[i].up.bandwidth_Bps);
+        duet__change_bandwidth(options, d->peers[i].name, &d->peers[i].down.bandwidth_Bps);
     }
 }
 
@@ -283,12 +287,25 @@ static enum duet__reach reach_between(const struct duet__platform *d, unsigned a
                                                                         : DUET_REACH_REMOTE;
 }
 
+/* What direct copies with links of their own share at a GPU that has such neighbours. */
+static void make_port(struct plan *plan, unsigned device)
+{
+    const struct duet__platform_gpu *gpu = &plan->d.gpus[device];
+    struct pair *port = &plan->ports[device];
+
+    if (port->in == 0 && gpu->port_in_Bps > 0)
+        port->in = add_link(plan, gpu->port_in_Bps, false, "port%u-in", device);
+    if (port->out == 0 && gpu->port_out_Bps > 0)
+        port->out = add_link(plan, gpu->port_out_Bps, false, "port%u-out", device);
+}
+
 /* The limits of direct copies, for the reaches that GPUs in use have between them. */
 static void make_peer_links(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
     bool used[DUET_REACHES] = {false};
 
+    plan->ports = g_new0(struct pair, d->gpu_count + 1);
     for (unsigned i = 0; i < plan->gpus; i++)
         for (unsigned j = 0; j < i; j++)
             used[reach_between(d, d->order[i], d->order[j])] = true;
@@ -300,6 +317,8 @@ static void make_peer_links(struct plan *plan)
             continue;
         links->in = add_link(plan, peer->down.bandwidth_Bps, true, "%s-down", peer->name);
         links->out = add_link(plan, peer->up.bandwidth_Bps, true, "%s-up", peer->name);
+        for (unsigned i = 0; peer->own_link && i < plan->gpus; i++)
+            make_port(plan, d->order[i]);
     }
 }
 
@@ -343,7 +362,7 @@ static void make_host_routes(const struct plan *plan, unsigned node)
 
 /*
  * A direct copy crosses both switches' links to the host, and between sockets both hubs, unless it
- * stays inside one switch or has a link of its own.
+ * stays inside one switch or has a link of its own, which starts and ends at ports.
  */
 static void make_peer_route(const struct plan *plan, unsigned source, unsigned destination)
 {
@@ -365,6 +384,10 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
     if (reach == DUET_REACH_REMOTE && !peer->own_link) {
         cross(m, route, hub_of(plan, from)->out);
         cross(m, route, hub_of(plan, to)->in);
+    }
+    if (peer->own_link) {
+        cross(m, route, plan->ports[from].out);
+        cross(m, route, plan->ports[to].in);
     }
     cross(m, route, link);
 }
@@ -436,7 +459,7 @@ static void make_gpus(const struct plan *plan)
 
 static int make_machine(struct plan *plan, struct duet_message *message)
 {
-    enum { LINKS_EACH = 4 }; /* of a GPU, at most; two of each reach and hub, and of the host */
+    enum { LINKS_EACH = 6 }; /* of a GPU, at most; two of each reach and hub, and of the host */
     const struct duet__platform *d = &plan->d;
     struct duet_machine *machine = plan->machine;
     int error =
@@ -481,7 +504,7 @@ int duet__derive(const struct duet__platform *platform,
     plan_init(&plan, platform, options, machine);
     error = choose_workers(&plan, message);
     if (error == DUET_OK) {
-        change_links(&plan);
+        duet__change_links(&plan.d, options);
         error = make_machine(&plan, message);
     }
     plan_fini(&plan);

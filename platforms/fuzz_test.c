@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "platforms/catalogue.h"
 #include "platforms/internal.h"
 #include "platforms/testing_draft.h"
 
@@ -66,7 +67,31 @@ static void read_calibration(const char *text, size_t size)
     duet__platform_fini(&p);
 }
 
-/* The first byte of the document chooses the reader: '<' is XML, all else is JSON of both kinds. */
+/* Whatever devices are like, a machine of them is put together or refused. */
+static void read_catalogue(const char *text, size_t size)
+{
+    struct duet__catalogue catalogue;
+    struct duet_message message = {""};
+    int error = duet__catalogue_read(&catalogue, text, size, path, &message);
+
+    g_assert_true(error == DUET_OK || message.text[0] != '\0');
+    for (unsigned i = 0; error == DUET_OK && i < catalogue.device_count; i++) {
+        const struct duet__gpu_group group = {4, catalogue.devices[i].name};
+        const struct duet__assembly assembly = {.name = "any",
+                                                .sockets = 2,
+                                                .gpus = &group,
+                                                .group_count = 1,
+                                                .fabric = i % 3};
+        struct duet__platform p;
+        int result = duet__platform_assemble(&catalogue, &assembly, &p, &message);
+
+        g_assert_true(result == DUET_OK || message.text[0] != '\0');
+        duet__platform_fini(&p);
+    }
+    duet__catalogue_fini(&catalogue);
+}
+
+/* The first byte of the document chooses the reader: '<' is XML, all else is JSON of each kind. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = g_malloc(size + 1); /* exactly this long, so that sanitizers see an overrun */
@@ -79,6 +104,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         read_platform(text, size, false);
         read_calibration(text, size);
+        read_catalogue(text, size);
     }
     g_free(text);
     return 0;
@@ -185,6 +211,14 @@ static void test_calibration(void)
     duet__platform_free(p);
 }
 
+static void test_catalogue(void)
+{
+    g_autofree char *file =
+        g_build_filename(DUET_SOURCE_DIR, "platforms", "devices", "catalogue.json", NULL);
+
+    fuzz_file(file);
+}
+
 /* Small files of a machine that was measured: they have every key there is. */
 static void test_measured(void)
 {
@@ -233,6 +267,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fuzz/description", test_description);
     g_test_add_func("/fuzz/calibration", test_calibration);
+    g_test_add_func("/fuzz/catalogue", test_catalogue);
     g_test_add_func("/fuzz/measured", test_measured);
     g_test_add_func("/fuzz/xml", test_xml);
     return g_test_run();

@@ -70,6 +70,9 @@ char *duet__format_times(const struct duet__calibration *calibration);
 void duet__change_bandwidth(const struct duet__platform_options *options, const char *name,
                             double *bandwidth);
 
+/* derive.c: what options make of all links of a platform that is not fixed. */
+void duet__change_links(struct duet__platform *d, const struct duet__platform_options *options);
+
 /* options.c: the memory that options leave of a GPU's `bytes`: at least 1. */
 uint64_t duet__gpu_memory(const struct duet__platform_options *options, uint64_t bytes);
 

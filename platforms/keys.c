@@ -217,6 +217,8 @@ static const struct duet__field gpu_fields[] = {
      AT(duet__platform_gpu, to_device.latency_s), RANGE(0, MOST_SECONDS), .unsaid = NAN},
     {"to_host_latency_s", DUET__NUMBER, DUET__OPTIONAL, AT(duet__platform_gpu, to_host.latency_s),
      RANGE(0, MOST_SECONDS), .unsaid = NAN},
+    {NUMBER(duet__platform_gpu, port_in_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
+    {NUMBER(duet__platform_gpu, port_out_Bps, LEAST_BPS, MOST_BPS), .when = DUET__OPTIONAL},
     {ORIGIN},
     {NULL},
 };

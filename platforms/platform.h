@@ -65,6 +65,8 @@ struct duet__platform_gpu {
     uint64_t memory_bytes;
     struct duet__platform_figure to_device, to_host; /* bandwidth: the most that it gets alone; 0,
                                                        or as its switch: no limit of its own */
+    double port_in_Bps, port_out_Bps; /* of all copies together between it and GPUs at reaches with
+                                         own_link; 0: each copy's limit alone counts */
 };
 
 /*

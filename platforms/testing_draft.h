@@ -20,10 +20,10 @@ static const struct duet__platform_switch draft_switches[] = {{0, 0, 24.3e9, 25.
 static const struct duet__platform_link draft_kinds[] = {
     {"pcie", {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}}};
 static const struct duet__platform_gpu draft_gpus[] = {
-    {1, 0, UINT64_C(80) << 30, {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}},
-    {1, 0, UINT64_C(80) << 30, {24.1e9, 9.3e-6}, {25.1e9, 8.7e-6}},
-    {1, 1, UINT64_C(40) << 30, {23.9e9, 9.1e-6}, {24.7e9, 8.8e-6}},
-    {1, 2, UINT64_C(80) << 30, {26.25e9, 1.0 / 3 * 1e-5}, {20.5e9, 8.7e-6}},
+    {1, 0, UINT64_C(80) << 30, {24.3e9, 9.1e-6}, {25.1e9, 8.7e-6}, 0, 0},
+    {1, 0, UINT64_C(80) << 30, {24.1e9, 9.3e-6}, {25.1e9, 8.7e-6}, 0, 0},
+    {1, 1, UINT64_C(40) << 30, {23.9e9, 9.1e-6}, {24.7e9, 8.8e-6}, 0, 0},
+    {1, 2, UINT64_C(80) << 30, {26.25e9, 1.0 / 3 * 1e-5}, {20.5e9, 8.7e-6}, 350.5e9, 340.5e9},
 };
 
 #define BORROW(type, array) (struct type *)(uintptr_t)(array)

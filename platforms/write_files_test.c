@@ -256,11 +256,11 @@ static void test_bad_drafts(void)
                                                        {1, 0, 1e9, 1e9}},
                                         negative[] = {{0, 0, -1, 1e9}, {0, 0, 0, 0}, {1, 0, 0, 0}},
                                         no_kind[] = {{0, 0, 1e9, 1e9}, {0, 1, 1, 1}, {1, 0, 1, 1}};
-    static struct duet__platform_gpu lonely[] = {{1, 0, 1, {1e9, 0}, {1e9, 0}}},
-                                     slow[] = {{1, 0, 1, {1, 0}, {1e9, 0}}},
-                                     away[] = {{1, 3, 1, {1e9, 0}, {1e9, 0}}},
-                                     late[] = {{1, 0, 1, {1e9, INFINITY}, {1e9, 0}}},
-                                     odd[] = {{2, 0, 1, {1e9, 0}, {1e9, 0}}};
+    static struct duet__platform_gpu lonely[] = {{1, 0, 1, {1e9, 0}, {1e9, 0}, 0, 0}},
+                                     slow[] = {{1, 0, 1, {1, 0}, {1e9, 0}, 0, 0}},
+                                     away[] = {{1, 3, 1, {1e9, 0}, {1e9, 0}, 0, 0}},
+                                     late[] = {{1, 0, 1, {1e9, INFINITY}, {1e9, 0}, 0, 0}},
+                                     odd[] = {{2, 0, 1, {1e9, 0}, {1e9, 0}, 0, 0}};
     static char bad_text[] = "\xff";
     struct folder folder = make_folder();
     struct duet__calibration times = any_calibration(1);

@@ -115,7 +115,10 @@ static void test_own_links(void)
     m = through_files(&draft);
     assert_route(&m, "gpu0", "gpu3", &draft.peers[2].up);
     assert_route(&m, "gpu3", "gpu2", &draft.peers[2].down);
-    g_assert_cmpuint(route_of(&m, "gpu0", "gpu3")->count, ==, 1);
+    g_assert_cmpuint(route_of(&m, "gpu0", "gpu3")->count, ==, 2);
+    g_assert_cmpstr(link_of(&m, "gpu0", "gpu3", 0), ==, "port3-in");
+    g_assert_cmpstr(link_of(&m, "gpu3", "gpu2", 0), ==, "port3-out");
+    g_assert_cmpfloat(m.links[route_of(&m, "gpu3", "gpu2")->links[0]].bandwidth_Bps, ==, 340.5e9);
     duet_machine_fini(&m);
     /* else they do, and these are the limit */
     draft.peers[2].up.bandwidth_Bps = draft.peers[2].down.bandwidth_Bps = 25e9;

@@ -29,8 +29,8 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
                      request->platform_name, duet__report_cpus(&request->machine),
                      duet__report_gpus(&request->machine), policy, request->config.set_arch);
     if (!writer->csv)
-        duet__json_print(writer, "hold: %d, priorities: %s", request->config.hold,
-                         duet__request_priorities(request));
+        duet__json_print(writer, "hold: %d, priorities: %s, estimated: %s", request->config.hold,
+                         duet__request_priorities(request), request->estimated);
 }
 
 static void put_makespan(struct duet__json_writer *json, const struct duet__series *series,

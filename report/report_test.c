@@ -98,11 +98,11 @@ static void test_json(void)
     g_assert_cmpstr(json_string_value(json_object_get(root, "command")), ==, sample.report.command);
     g_assert_cmpuint(json_array_size(json_object_get(root, "runs")), ==, SAMPLE_POLICIES);
     run = json_array_get(json_object_get(root, "runs"), 1);
-    assert_members(
-        run, "world workload n tile precision settings platform cpus gpus policy "
-             "set_arch hold priorities tasks makespan_s gflops bytes cache_hit_ratio idle_share "
-             "idle_share_by_arch "
-             "bounds_s wall_s without");
+    assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
+                        "set_arch hold priorities estimated tasks makespan_s gflops bytes "
+                        "cache_hit_ratio idle_share "
+                        "idle_share_by_arch "
+                        "bounds_s wall_s without");
     g_assert_cmpstr(json_string_value(json_object_get(run, "settings")), ==, "variant=left");
     g_assert_cmpstr(json_string_value(json_object_get(run, "without")), ==, "caches,start");
     assert_members(json_object_get(run, "makespan_s"), "median mean ci95_low ci95_high values");
@@ -299,12 +299,12 @@ static void test_real_json(void)
     sample_real(&sample);
     text = written(duet__report_write_json, &sample.report);
     run = policy_of(&root, text, 1);
-    assert_members(
-        run, "world workload n tile precision settings platform cpus gpus policy "
-             "set_arch hold priorities tasks makespan_s gflops bytes cache_hit_ratio idle_share "
-             "idle_share_by_arch "
-             "bounds_s wall_s "
-             "emulation lose cores warmups reps_wanted bounds_from verification");
+    assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
+                        "set_arch hold priorities estimated tasks makespan_s gflops bytes "
+                        "cache_hit_ratio idle_share "
+                        "idle_share_by_arch "
+                        "bounds_s wall_s "
+                        "emulation lose cores warmups reps_wanted bounds_from verification");
     g_assert_cmpstr(json_string_value(json_object_get(run, "world")), ==, "real");
     g_assert_true(json_is_null(json_object_get(run, "emulation")));
     g_assert_true(json_is_null(json_object_get(run, "lose")));

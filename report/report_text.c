@@ -131,6 +131,9 @@ static void put_head(FILE *stream, const struct duet__report *report)
                 request->warmups == 1 ? "" : "s", report->cores, report->cores == 1 ? "" : "s");
     if (request->config.lose)
         fprintf(stream, "\nlost on purpose: %s", request->config.lose);
+    if (request->estimated)
+        fprintf(stream, "\nestimated, not measured: times of %s (duet list kernels)",
+                request->estimated);
     fputs("\n\n", stream);
 }
 
@@ -193,9 +196,6 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report)
     put_head(stream, report);
     put_table(stream, report);
     put_bounds(stream, report);
-    if (report->request->estimated)
-        fprintf(stream, "estimated, not measured: times of %s (duet list kernels)\n",
-                report->request->estimated);
     for (size_t i = 0; i < report->series_count; i++) {
         g_autofree char *choice = duet__report_choice(&report->series[i]);
 

@@ -14,6 +14,8 @@
 
 #include <duet/random.h>
 
+#include "platforms/catalogue.h"
+
 enum { NODES = 7, LINKS = 12, COPIES = 300 };
 
 struct copy {
@@ -211,9 +213,60 @@ static void test_random(const void *argument)
     duet_machine_fini(&scene.machine);
 }
 
+/*
+ * GPUs behind NVSwitch: a GPU's total is limited, in and out, and not only each copy. First two
+ * copies leave GPU 0 and share what it has, then four pairs copy at full speed, then two copies
+ * enter GPU 0.
+ */
+static void test_ports(void)
+{
+    if (!g_test_subprocess()) {
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+        g_test_trap_assert_passed();
+        return;
+    }
+    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
+    static const unsigned pairs[][3] = {{0, 1, 0}, {0, 2, 0}, {0, 1, 1}, {2, 3, 1},
+                                        {4, 5, 1}, {6, 7, 1}, {1, 0, 2}, {2, 0, 2}};
+    const struct duet__gpu_group gpus[] = {{8, "h100"}};
+    const struct duet__assembly assembly = {.name = "eight",
+                                            .sockets = 2,
+                                            .gpus = gpus,
+                                            .group_count = 1,
+                                            .fabric = DUET_FABRIC_SWITCHED};
+    const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
+    static struct scene scene;
+    struct duet__catalogue catalogue;
+    struct duet__platform platform;
+    struct duet_message message = {""};
+    if (duet__catalogue_load(&catalogue, &message) ||
+        duet__platform_assemble(&catalogue, &assembly, &platform, &message) ||
+        duet__platform_build(&platform, &whole, &scene.machine, &message) ||
+        duet__network_open(&scene.machine, &calls, &scene, &message))
+        g_error("%s", message.text);
+    double port = platform.gpus[0].port_out_Bps;
+    g_assert_cmpfloat_with_epsilon(port, 0.95 * 450e9, 1);
+    for (unsigned i = 0; i < G_N_ELEMENTS(pairs); i++) {
+        scene.copies[i] = (struct copy){.source = 1 + pairs[i][0],
+                                        .destination = 1 + pairs[i][1],
+                                        .bytes = 1000000000,
+                                        .start_s = pairs[i][2]};
+        duet__network_alarm(scene.copies[i].start_s);
+    }
+    duet__network_run();
+    for (unsigned i = 0; i < G_N_ELEMENTS(pairs); i++)
+        g_assert_cmpfloat_with_epsilon(scene.copies[i].end_s - scene.copies[i].start_s,
+                                       1e9 / (pairs[i][2] == 1 ? port : port / 2), 1e-9);
+    duet__network_close();
+    duet_machine_fini(&scene.machine);
+    duet__platform_fini(&platform);
+    duet__catalogue_fini(&catalogue);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/network/ports", test_ports);
     for (unsigned seed = 1; seed <= 8; seed++) {
         char name[64];
         g_snprintf(name, sizeof name, "/network/random/%u", seed);

@@ -82,9 +82,9 @@ RULES = [
                  " platforms/signals.h validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
                     " runs/*.h workloads/*.h world/*.h ."),
-    ("cli/*", "c posix glib duet/* platforms/platform.h platforms/json.h workloads/*.h"
-              " graphs/graph.h validate/*.h report/*.h report/page/page.h runs/*.h world/*.h"
-              " calibrate/*.h"
+    ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
+              " workloads/*.h graphs/graph.h validate/*.h report/*.h report/page/page.h runs/*.h"
+              " world/*.h calibrate/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),

@@ -24,6 +24,7 @@ enum {
     DUET__IN_VALIDATE = 16,
     DUET__IN_COMPARE = 64,
     DUET__IN_LIST = 128,
+    DUET__IN_PLATFORM = 256,
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -39,14 +40,15 @@ struct duet__values {
     GPtrArray *kept;           /* what lists point to, for g_free; of the command */
     const char *platform, *cases, *precision, *name;
     const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
-    char **links, **params, **speeds;                     /* NULL-ended; NULL: none */
+    char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
+    const char *sockets;                                  /* "2x32:NAME" */
     struct duet__numbers sizes, tiles, cpu_counts, gpu_counts;
-    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs;
+    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches;
     double until, fail_over; /* parts of 1 */
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
-    bool replace, merge, no_costs, no_copies;
+    bool replace, merge, no_costs, no_copies, nvlink, nvswitch;
 };
 
 struct duet__option {

@@ -21,6 +21,7 @@ function reportFacts(report) {
   const from = {platform: "the platform's mean times", measured: 'the mean times measured'};
   return facts([
     ['Platform', first.platform],
+    ['Estimated, not measured', first.estimated && `times of ${first.estimated}`],
     ['Resources', extra.resources],
     ['Size', `${first.n}, tile ${first.tile}`],
     ['Precision', first.precision === 's' ? 'single' : 'double'],

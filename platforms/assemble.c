@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Machines put together from devices of the catalogue, with estimated kernel times. */
+#include <math.h>
+#include <string.h>
+
+#include "platforms/catalogue.h"
+#include "platforms/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernel times                                                                                 */
+
+/* Flops a second, of one core of a CPU; `matrix`: of what works on tiles. */
+static double peak_of(const struct duet__device *device, char precision, bool matrix)
+{
+    bool single = precision == 's';
+    double own = single ? device->s_flops : device->d_flops;
+    double units = single ? device->s_matrix_flops : device->d_matrix_flops;
+
+    if (device->cores > 0)
+        return device->clock_Hz * device->flops_per_cycle * (single ? 2 : 1);
+    return matrix && units > 0 ? units : own;
+}
+
+/* When a device with all cores at work has done work that reads and writes so many bytes. */
+static double seconds_of(const struct duet__catalogue *c, const struct duet__device *device,
+                         const struct duet__kernel_shape *shape, char precision, double work,
+                         double bytes)
+{
+    double at_peak = work / peak_of(device, precision, shape->b3 > 0);
+    double start = device->cores > 0 ? 0 : c->rules.gpu_start_s;
+    double compute = at_peak / shape->share * (1 + pow(shape->half_s / at_peak, 2.0 / 3));
+
+    if (shape->rounds)
+        start *= sqrt(2 * work); /* work is that of all pairs */
+    return start + fmax(compute, bytes * fmax(device->cores, 1) / device->memory_Bps);
+}
+
+static struct duet__point point_of(double work, double size, double seconds)
+{
+    /* as scattered as the estimated times of the built-in platforms */
+    return (struct duet__point){.work = work,
+                                .size = size,
+                                .mean_s = seconds,
+                                .deviation_s = seconds / 50,
+                                .samples = 1};
+}
+
+static int add_curve(const struct duet__catalogue *c, const struct duet__device *device,
+                     const struct duet__kernel_shape *shape, char precision,
+                     struct duet__calibration *calibration, struct duet_message *message)
+{
+    enum { SMALLEST = 64, LARGEST = 16384, LINEAR = 22 };
+    struct duet__point points[64];
+    struct duet__curve curve = {.points = points};
+    double element = precision == 's' ? 4 : 8;
+
+    for (unsigned b = SMALLEST; shape->b3 > 0 && b <= LARGEST; b += b & (b - 1) ? b / 3 : b / 2) {
+        double work = ((shape->b3 * b + shape->b2) * b + shape->b1) * b;
+        double bytes = shape->tiles * b * b * element;
+
+        points[curve.count++] =
+            point_of(work, b, seconds_of(c, device, shape, precision, work, bytes));
+    }
+    for (unsigned k = 2; shape->b3 == 0 && k <= LINEAR; k++) {
+        double work = pow(4, k), bytes = shape->elements * work * element;
+
+        points[curve.count++] =
+            point_of(work, 0, seconds_of(c, device, shape, precision, work, bytes));
+    }
+    (void)g_snprintf(curve.kernel, sizeof(curve.kernel), "%c%s", precision, shape->kernel);
+    g_strlcpy(curve.arch, device->name, sizeof(curve.arch));
+    return duet__calibration_add(calibration, &curve, message);
+}
+
+/* All that the catalogue knows kernels of, on one kind of device. */
+static int add_curves(const struct duet__catalogue *c, const struct duet__device *device,
+                      struct duet__calibration *calibration, struct duet_message *message)
+{
+    int error = DUET_OK;
+
+    for (unsigned i = 0; i < c->shape_count && error == DUET_OK; i++) {
+        if (c->shapes[i].on_gpu != (device->cores == 0))
+            continue;
+        error = add_curve(c, device, &c->shapes[i], 'd', calibration, message);
+        if (error == DUET_OK)
+            error = add_curve(c, device, &c->shapes[i], 's', calibration, message);
+    }
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The machine                                                                                  */
+
+struct assembling {
+    const struct duet__catalogue *c;
+    const struct duet__assembly *a;
+    struct duet__platform *p;
+    const struct duet__device *cpu;
+    const struct duet__device **gpus; /* by group */
+    struct duet_message *message;
+};
+
+/* The device of this name, a CPU or a GPU; without a name, the first. */
+static int find(const struct assembling *s, const char *name, bool cpu,
+                const struct duet__device **out)
+{
+    g_autoptr(GString) known = g_string_new(NULL);
+
+    for (unsigned i = 0; i < s->c->device_count; i++) {
+        const struct duet__device *device = &s->c->devices[i];
+
+        if ((device->cores > 0) != cpu)
+            continue;
+        if (name == NULL || strcmp(device->name, name) == 0) {
+            *out = device;
+            return DUET_OK;
+        }
+        g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", device->name);
+    }
+    return duet_fail(s->message, DUET_ENOTFOUND,
+                     "no %s is named '%.60s', known are: %s (duet list devices)",
+                     cpu ? "CPU" : "GPU", name != NULL ? name : "", known->str);
+}
+
+/* The devices that are meant, and whether they can be together. */
+static int find_devices(struct assembling *s)
+{
+    const struct duet__assembly *a = s->a;
+    int error = find(s, a->cpu, true, &s->cpu);
+
+    if (error == DUET_OK && a->cores > s->cpu->cores)
+        error = duet_fail(s->message, DUET_EINVAL, "%s has %u cores, not %u", s->cpu->name,
+                          s->cpu->cores, a->cores);
+    for (unsigned i = 0; i < a->group_count && error == DUET_OK; i++) {
+        error = find(s, a->gpus[i].device, false, &s->gpus[i]);
+        for (unsigned k = 0; k < i && error == DUET_OK; k++)
+            if (s->gpus[i] == s->gpus[k])
+                error = duet_fail(s->message, DUET_EINVAL, "%s is given twice", s->gpus[i]->name);
+        s->p->gpu_count += a->gpus[i].count;
+    }
+    if (error == DUET_OK && a->switches > s->p->gpu_count)
+        error = duet_fail(s->message, DUET_EINVAL,
+                          "%u PCI Express switches for %u GPUs: some would have none", a->switches,
+                          s->p->gpu_count);
+    return error;
+}
+
+/* Bytes a second that a copy gets over 16 lanes: specifications 1.0 to 6.0 of PCI-SIG. */
+static double pcie_Bps(const struct assembling *s, const struct duet__device *gpu)
+{
+    static const double transfers[] = {2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
+    unsigned generation = MIN(s->cpu->pcie, gpu->pcie);
+    double coding = generation <= 2 ? 8.0 / 10 : generation <= 5 ? 128.0 / 130 : 242.0 / 256;
+
+    return transfers[generation - 1] * coding * 16 / 8 * s->c->rules.pcie_share;
+}
+
+static void set_processors(struct assembling *s)
+{
+    struct duet__platform *p = s->p;
+
+    p->socket_count = s->a->sockets;
+    p->sockets = g_new0(struct duet__platform_socket, p->socket_count);
+    for (unsigned i = 0; i < p->socket_count; i++)
+        p->sockets[i].cores = s->a->cores > 0 ? s->a->cores : s->cpu->cores;
+    p->arch_count = 1 + s->a->group_count;
+    p->archs = g_new0(struct duet_arch, p->arch_count);
+    g_strlcpy(p->archs[0].name, s->cpu->name, DUET_NAME_MAX);
+    g_strlcpy(p->archs[0].backend, "cpu", DUET_NAME_MAX);
+    for (unsigned i = 0; i < s->a->group_count; i++) {
+        g_strlcpy(p->archs[1 + i].name, s->gpus[i]->name, DUET_NAME_MAX);
+        g_strlcpy(p->archs[1 + i].backend, s->gpus[i]->backend, DUET_NAME_MAX);
+    }
+    p->sharing = (struct duet_sharing){s->cpu->cache_bytes, s->cpu->memory_Bps};
+    p->costs =
+        (struct duet_costs){.submit_s = 1e-6, .push_s = 2e-7, .pop_s = 2e-7, .steal_s = 5e-7};
+}
+
+/* GPUs behind their switches: the link is that of the fastest, slower ones are limited. */
+static void set_gpus(struct assembling *s)
+{
+    struct duet__platform *p = s->p;
+    const double latency = s->c->rules.copy_latency_s;
+    struct duet__platform_link *link = g_new0(struct duet__platform_link, 1);
+    unsigned device = 0;
+
+    p->kinds = link;
+    p->kind_count = 1;
+    g_strlcpy(link->name, "pcie", sizeof(link->name));
+    for (unsigned i = 0; i < s->a->group_count; i++)
+        link->to_device.bandwidth_Bps =
+            fmax(link->to_device.bandwidth_Bps, pcie_Bps(s, s->gpus[i]));
+    link->to_device.latency_s = latency;
+    link->to_host = link->to_device;
+    p->switch_count = s->a->switches > 0 ? s->a->switches : p->gpu_count;
+    p->switches = g_new0(struct duet__platform_switch, p->switch_count);
+    for (unsigned i = 0; i < p->switch_count; i++)
+        p->switches[i] =
+            (struct duet__platform_switch){.socket = (unsigned)((uint64_t)i * p->socket_count /
+                                                                p->switch_count),
+                                           .to_device_Bps = link->to_device.bandwidth_Bps,
+                                           .to_host_Bps = link->to_device.bandwidth_Bps};
+    p->gpus = g_new0(struct duet__platform_gpu, p->gpu_count);
+    for (unsigned i = 0; i < s->a->group_count; i++)
+        for (unsigned k = 0; k < s->a->gpus[i].count; k++, device++) {
+            struct duet__platform_gpu *gpu = &p->gpus[device];
+
+            gpu->arch = 1 + i;
+            gpu->memory_bytes = s->gpus[i]->memory_bytes;
+            gpu->position = (unsigned)((uint64_t)device * p->switch_count / p->gpu_count);
+            gpu->to_device = (struct duet__platform_figure){pcie_Bps(s, s->gpus[i]), latency};
+            gpu->to_host = gpu->to_device;
+        }
+}
+
+static void set_peers(struct duet__platform *p, bool own_link,
+                      const double bandwidths[DUET_REACHES], double latency)
+{
+    static const char *const names[] = {"peer_switch", "peer_socket", "peer_remote"};
+
+    for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
+        struct duet__platform_peer *peer = &p->peers[reach];
+
+        g_strlcpy(peer->name, names[reach], sizeof(peer->name));
+        peer->own_link = own_link;
+        peer->up = (struct duet__platform_figure){bandwidths[reach], latency};
+        peer->down = peer->up;
+    }
+}
+
+/* Direct copies between GPUs, which have to be of one kind. */
+static int connect(struct assembling *s)
+{
+    const struct duet__device *gpu = s->a->group_count > 0 ? s->gpus[0] : NULL;
+    const char *option = s->a->fabric == DUET_FABRIC_DIRECT ? "nvlink" : "nvswitch";
+    double pcie = s->p->kinds != NULL ? s->p->kinds[0].to_device.bandwidth_Bps : 0, each, one;
+    unsigned others = MAX(s->p->gpu_count, 2) - 1, links;
+
+    if (s->a->fabric == DUET_FABRIC_NONE) {
+        const double bandwidths[] = {pcie, pcie * s->c->rules.peer_socket_share,
+                                     pcie * s->c->rules.peer_remote_share};
+
+        if (s->a->group_count == 1 && !gpu->no_peer)
+            set_peers(s->p, false, bandwidths, s->c->rules.peer_latency_s);
+        return DUET_OK;
+    }
+    if (s->a->group_count != 1)
+        return duet_fail(s->message, DUET_EINVAL, "--%s needs --gpus of one kind, there are %u",
+                         option, s->a->group_count);
+    if (gpu->links == 0)
+        return duet_fail(s->message, DUET_EINVAL, "%s has no links for --%s", gpu->name, option);
+    if (s->a->fabric == DUET_FABRIC_SWITCHED && gpu->no_switch)
+        return duet_fail(s->message, DUET_EINVAL, "there are no switches for %s of %s: --nvlink",
+                         gpu->fabric, gpu->name);
+    links = s->a->fabric == DUET_FABRIC_DIRECT ? gpu->links / others : gpu->links;
+    if (links == 0)
+        return duet_fail(s->message, DUET_EINVAL,
+                         "%s has %u links, too few for each of %u others%s", gpu->name, gpu->links,
+                         others, gpu->no_switch ? "" : ": --nvswitch");
+    one = gpu->link_Bps * s->c->rules.fabric_share;
+    each = one * links;
+    set_peers(s->p, true, (const double[]){each, each, each}, s->c->rules.copy_latency_s);
+    for (unsigned i = 0; i < s->p->gpu_count; i++)
+        s->p->gpus[i].port_in_Bps = s->p->gpus[i].port_out_Bps = one * gpu->links;
+    return DUET_OK;
+}
+
+/* What it is made of, and where all figures come from. */
+static void describe(struct assembling *s)
+{
+    static const char *const fabrics[] = {"", " direct", " through switches"};
+    struct duet__platform *p = s->p;
+    GString *text = g_string_new(NULL), *origin = g_string_new(NULL);
+
+    g_strlcpy(p->name, s->a->name, sizeof(p->name));
+    g_string_printf(text, "%u x %u cores of %s", p->socket_count, p->sockets[0].cores,
+                    s->cpu->title);
+    g_string_printf(origin,
+                    "estimated: kernel times from peak rates, memory bandwidth and the shape of "
+                    "curves measured on other devices (docs/models.md of duet); costs of the "
+                    "runtime are assumed; %s; %s: %s",
+                    s->c->rules.origin, s->cpu->name, s->cpu->origin);
+    for (unsigned i = 0; i < s->a->group_count; i++) {
+        g_string_append_printf(text, ", %u x %s", s->a->gpus[i].count, s->gpus[i]->title);
+        g_string_append_printf(origin, "; %s: %s", s->gpus[i]->name, s->gpus[i]->origin);
+    }
+    if (s->a->fabric != DUET_FABRIC_NONE)
+        g_string_append_printf(text, ", %s%s", s->gpus[0]->fabric, fabrics[s->a->fabric]);
+    p->description = g_string_free(g_string_append(text, "; estimated"), FALSE);
+    p->origin = g_string_free(origin, FALSE);
+}
+
+int duet__platform_assemble(const struct duet__catalogue *catalogue,
+                            const struct duet__assembly *assembly, struct duet__platform *out,
+                            struct duet_message *message)
+{
+    g_autofree const struct duet__device **gpus =
+        g_new0(const struct duet__device *, assembly->group_count + 1);
+    struct assembling s = {catalogue, assembly, out, NULL, gpus, message};
+    const struct duet__platform_options options = {.cpus = -1,
+                                                   .gpus = -1,
+                                                   .links = assembly->links,
+                                                   .link_count = assembly->link_count};
+    int error;
+
+    memset(out, 0, sizeof(*out));
+    error = find_devices(&s);
+    if (error != DUET_OK)
+        return error;
+    set_processors(&s);
+    if (out->gpu_count > 0)
+        set_gpus(&s);
+    error = connect(&s);
+    if (error == DUET_OK) {
+        describe(&s);
+        error = duet__check_options(out, &options, message);
+    }
+    if (error == DUET_OK)
+        duet__change_links(out, &options);
+    for (unsigned i = 0; i < out->switch_count && error == DUET_OK; i++) /* they are alike */
+        out->kinds[0].to_device.bandwidth_Bps = out->kinds[0].to_host.bandwidth_Bps =
+            out->switches[i].to_device_Bps;
+    if (error == DUET_OK)
+        error = add_curves(catalogue, s.cpu, &out->calibration, message);
+    for (unsigned i = 0; i < assembly->group_count && error == DUET_OK; i++)
+        error = add_curves(catalogue, gpus[i], &out->calibration, message);
+    return error;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Machines that are put together from devices of public data sheets. Their kernel times are
+ * estimated: docs/models.md says how, and how far off that is on devices that were measured.
+ */
+#ifndef DUET_PLATFORMS_CATALOGUE_H
+#define DUET_PLATFORMS_CATALOGUE_H
+
+#include "platforms/platform.h"
+
+/* A CPU, which has cores (memory is that of a socket), or a GPU; 0 or NULL is what it has not. */
+struct duet__device {
+    char name[DUET_NAME_MAX], backend[DUET_NAME_MAX];
+    char *title, *origin; /* in full ("AMD EPYC 9654"), and where the figures come from */
+    unsigned cores;
+    double clock_Hz, flops_per_cycle;                        /* of a core, double precision */
+    double d_flops, s_flops, d_matrix_flops, s_matrix_flops; /* a second, of a GPU, without and
+                                                                with units for matrices */
+    double memory_Bps;
+    uint64_t memory_bytes, cache_bytes; /* of a GPU; that the cores of a CPU share */
+    unsigned pcie;                      /* generation, of 16 lanes */
+    bool no_peer;                       /* no direct copies over PCI Express */
+    char *fabric;                       /* what links it directly to other GPUs, "NVLink 3" */
+    unsigned links;                     /* of these, link_Bps in either direction each */
+    double link_Bps;
+    bool no_switch; /* there are no switches for its links */
+};
+
+/* What a kernel takes: see platforms/fit_catalogue.py, which has fitted or assumed it. */
+struct duet__kernel_shape {
+    char kernel[DUET_NAME_MAX]; /* without the letter of a precision */
+    unsigned on_gpu;            /* 0 or 1 */
+    double share, half_s;       /* of the peak; seconds at the peak that reach half of that */
+    double b3, b2, b1;          /* flops of a square tile: b3 b^3 + b2 b^2 + b1 b; 0: on vectors */
+    double tiles, elements;     /* read and written: tiles, or elements for each unit of work */
+    bool rounds;                /* it starts anew for each element of a vector */
+};
+
+struct duet__catalogue {
+    struct {
+        double pcie_share, fabric_share;             /* of their rates that copies get */
+        double copy_latency_s, peer_latency_s;       /* peers over PCI Express */
+        double peer_socket_share, peer_remote_share; /* of a link that these get, by reach */
+        double gpu_start_s;                          /* from launching a kernel to its begin */
+        char *origin;
+    } rules;
+    unsigned device_count, shape_count;
+    struct duet__device *devices;
+    struct duet__kernel_shape *shapes;
+};
+
+/* What connects the GPUs of a machine. */
+enum duet__fabric {
+    DUET_FABRIC_NONE,     /* PCI Express alone */
+    DUET_FABRIC_DIRECT,   /* as many links between each two as there are for all */
+    DUET_FABRIC_SWITCHED, /* all links of a GPU go to switches: it copies at full speed to any */
+};
+
+/* So many GPUs of a kind. */
+struct duet__gpu_group {
+    unsigned count;
+    const char *device;
+};
+
+/* A machine to be put together; texts are borrowed. */
+struct duet__assembly {
+    const char *name;
+    const char *cpu;         /* NULL: the first of the catalogue */
+    unsigned sockets, cores; /* of a socket; 0: as many as the CPU has */
+    const struct duet__gpu_group *gpus;
+    unsigned group_count;
+    enum duet__fabric fabric;
+    unsigned switches; /* of PCI Express, which the GPUs share equally; 0: one for each GPU */
+    const struct duet__link_override *links;
+    size_t link_count;
+};
+
+/*
+ * Reads the catalogue that is installed with the built-in platforms. *out is to be freed with
+ * duet__catalogue_fini, whatever is returned. DUET_ENOTFOUND, DUET_EIO, DUET_EPARSE with a message.
+ */
+DUET_MUST_CHECK int duet__catalogue_load(struct duet__catalogue *out, struct duet_message *message);
+
+/* The same from the text of a file; `path` is for messages. */
+DUET_MUST_CHECK int duet__catalogue_read(struct duet__catalogue *out, const char *text,
+                                         size_t length, const char *path,
+                                         struct duet_message *message);
+
+void duet__catalogue_fini(struct duet__catalogue *catalogue);
+
+/*
+ * Fills *out (duet__platform_fini, whatever is returned). GPUs are dealt over the switches, and
+ * these over the sockets, in blocks as equal as they can be. DUET_ENOTFOUND (no such device: the
+ * message lists them), DUET_EINVAL, with a message.
+ */
+DUET_MUST_CHECK int duet__platform_assemble(const struct duet__catalogue *catalogue,
+                                            const struct duet__assembly *assembly,
+                                            struct duet__platform *out,
+                                            struct duet_message *message);
+
+#endif
