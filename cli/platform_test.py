@@ -137,7 +137,8 @@ def test_new():
         assert again.returncode == 2 and "--replace writes over it" in again.stderr, again
         assert duet("platform", "new", "--cpus", "1x2", "--out", path, "--replace").returncode == 0
         table = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192)
-        assert "\nestimated, not measured: times of dpotrf, " in table.stdout.split("\n\n")[0], table
+        head = table.stdout.split("\n\n")[0]
+        assert "\nestimated, not measured: times of dpotrf, " in head, table
         rows = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192, "--csv")
         assert "estimated" in rows.stderr and "estimated" not in rows.stdout, rows
         path = os.path.join(folder, "bad.json")
