@@ -193,6 +193,10 @@ void duet__lost_next(struct duet_view *view, struct worker *worker);
 void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct duet_task *task);
 void duet__link_submitted(struct duet_view *view, struct duet_task *task);
 
+/* revoke.c */
+bool duet__revoke(struct duet_view *view, struct worker *worker, const struct duet_task *next);
+void duet__call_waiting(struct duet_view *view);
+
 /* worker.c */
 void duet__slot_remove(struct worker *worker, struct duet_task *task);
 const struct duet_task *duet__running_kernel(const struct worker *worker);
@@ -209,6 +213,7 @@ void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
 void duet__replica_unpin(struct duet_view *view, struct replica *replica);
 void duet__copy_done(struct duet_view *view, struct duet__copy *copy);
 void duet__copy_lost(struct duet_view *view, struct duet__copy *copy);
+bool duet__await_for(struct access *waiter, struct access *other, struct replica *into);
 void duet__arrived(struct duet_view *view, struct duet_task *task, int count);
 
 /* source.c */
@@ -235,6 +240,7 @@ void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
 /* hint.c: does it ask for what is nowhere yet? */
 bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task);
+bool duet__leave_behind(struct duet_view *view, struct duet_task *task, unsigned node);
 
 /* rank.c */
 /* Seconds that a copy takes on average, in a mean over pairs of workers: + byte_s for each byte. */

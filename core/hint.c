@@ -76,13 +76,12 @@ static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet
     return DUET_OK;
 }
 
-/* Of what has been granted to the task already, it has one more access, which ends with the copy.
- */
-static void prefetch_access(struct duet_view *view, const struct access *access, unsigned node)
+/* A hint with one more access to what has been granted to the task already; NULL: no memory. */
+static struct duet_task *ahead(struct duet_view *view, const struct access *access)
 {
     struct duet_task *hint = duet__acquisition_new(view->core, 1);
     if (!hint)
-        return;
+        return NULL;
     hint->accesses[0].handle = access->handle;
     hint->accesses[0].mode = DUET_R;
     hint->over = prefetch_end;
@@ -90,6 +89,15 @@ static void prefetch_access(struct duet_view *view, const struct access *access,
     spin_lock(&access->handle->lock);
     access->handle->active++;
     spin_unlock(&access->handle->lock);
+    return hint;
+}
+
+/* It ends with the copy. */
+static void prefetch_access(struct duet_view *view, const struct access *access, unsigned node)
+{
+    struct duet_task *hint = ahead(view, access);
+    if (!hint)
+        return;
     if (!duet__hint_is_vain(view->core, hint))
         duet__cache_prefetch(view, hint, node, false);
     duet__arrived(view, hint, 1);
@@ -102,6 +110,39 @@ void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, un
         if ((mode == DUET_R || mode == DUET_RW) && !duet_view_valid(view, node, task, i))
             prefetch_access(view, &task->accesses[i], node);
     }
+}
+
+/*
+ * The task waits for none of its data on the node any more. Hints wait for the copies instead, so
+ * that nobody writes what is still being read. false: no memory, nothing has changed.
+ */
+bool duet__leave_behind(struct duet_view *view, struct duet_task *task, unsigned node)
+{
+    struct duet_task *first = NULL, **end = &first;
+    bool all = true;
+    for (unsigned i = 0; i < task->access_count && all; i++) {
+        if (!task->accesses[i].mode)
+            continue;
+        *end = ahead(view, &task->accesses[i]);
+        all = *end != NULL;
+        end = all ? &(*end)->next : end;
+    }
+    for (unsigned i = 0; first; i++) {
+        struct access *access = &task->accesses[i];
+        struct duet_task *hint = first;
+        struct duet_handle *handle = access->handle;
+        if (!access->mode)
+            continue;
+        first = hint->next;
+        spin_lock(&handle->lock);
+        bool waited = all && (duet__await_for(access, hint->accesses, handle->replicas[node]) ||
+                              duet__await_for(access, hint->accesses, &handle->host));
+        spin_unlock(&handle->lock);
+        if (waited)
+            (void)count_down(&task->missing, 1);
+        duet__arrived(view, hint, 1);
+    }
+    return all;
 }
 
 int duet_prefetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)

@@ -90,6 +90,7 @@ enum {
     TASK_HOLDS = 1,       /* the handles on which it commutes are its own now */
     TASK_INITIALISES = 2, /* a contribution, of the task that is kept in `prev` */
     TASK_COMBINES = 32,   /* contributions, it being the turn of what it combines */
+    TASK_REVOKED = 128,   /* from who had taken it: not once more */
 };
 
 /* One access of one task; stored behind the task. 24 bytes. */
@@ -369,8 +370,9 @@ struct freed {
 struct worker {
     /* hardly ever written, looked at by anybody */
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
-    _Atomic(bool) lost; /* its device is gone; set by its thread */
-    _Atomic(bool) fed;  /* it found a task when it last looked for one; likewise */
+    _Atomic(bool) lost;  /* its device is gone; set by its thread */
+    _Atomic(bool) fed;   /* it found a task when it last looked for one; likewise */
+    _Atomic(bool) waits; /* some task of its slots has not begun; likewise, see revoke.c */
     struct duet_task **slots;
     unsigned *victims;
     /* this worker's thread */
@@ -391,7 +393,7 @@ struct worker {
     /* written by this worker's thread, read at any time */
     _Atomic(double) busy_s, last_end_s, flops;
     _Atomic(uint64_t) tasks, accesses, reads, hits, merged;
-    _Atomic(uint64_t) pushes, pops, steals, steal_attempts;
+    _Atomic(uint64_t) pushes, pops, steals, steal_attempts, revocations;
     /* this worker's thread, and those who ask for statistics: trace_lock */
     struct spin trace_lock;
     bool events_lost;

@@ -9,6 +9,25 @@
 #include "core/testing_engine.h"
 #include "core/testing_random.h"
 
+static _Atomic(unsigned) given; /* tasks, in all programs */
+
+/* What a worker has not begun goes to any idle one. */
+static int to_anybody(void *self, struct duet_view *view, const struct duet_task *task,
+                      unsigned victim, double begin_s, double now)
+{
+    unsigned count = duet_view_workers(view), first = duet_view_random(view, (int)victim, count);
+    for (unsigned i = 0; i < count; i++) {
+        unsigned w = (first + i) % count;
+        if (w != victim && duet_view_idle(view, w) && duet_view_can_run(view, w, task)) {
+            atomic_fetch_add(&given, 1);
+            return (int)w;
+        }
+    }
+    return -1;
+}
+
+static struct duet_policy generous; /* eager, with that */
+
 static int count_copy(void *data)
 {
     struct run *run = data;
@@ -46,6 +65,7 @@ static int open_core(struct run *run, struct duet_message *message)
         .copying = count_copy,
         .data = run,
     };
+    setting.own = one_of(&rng, 4) ? &generous : NULL;
     int error = duet__priorities_read(config->priorities, &setting.priorities, message);
     if (error)
         return error;
@@ -84,6 +104,7 @@ static void test_alone(void)
     g_assert_cmpuint(2 * tally.good, >, tally.runs);
     g_assert_cmpuint(10 * tally.lost_well, >, tally.lost);
     g_assert_cmpuint(tally.lost_well, <, tally.lost);
+    g_assert_cmpuint(atomic_load(&given), >, tally.runs);
 }
 
 static void test_threads(void)
@@ -94,6 +115,8 @@ static void test_threads(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    generous = *duet_policy_find("eager");
+    generous.revoke = to_anybody;
     g_test_add_func("/random/alone", test_alone);
     g_test_add_func("/random/threads", test_threads);
     return g_test_run();

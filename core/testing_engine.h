@@ -27,6 +27,7 @@ struct engine;
 struct engine_setting {
     struct testing_machine machine;
     const char *policy;
+    const struct duet_policy *own; /* instead of that; NULL: none */
     uint64_t seed;
     bool alone; /* one thread for all workers */
     bool spin;  /* workers poll instead of parking, so that wakes order nothing */
@@ -503,7 +504,8 @@ static inline struct engine *engine_new(const struct engine_setting *setting)
         engine_make_thread(engine, w);
     engine_draw_losses(engine);
     struct duet__core_config config = {.machine = &machine,
-                                       .policy = duet_policy_find(setting->policy),
+                                       .policy = setting->own ? setting->own
+                                                              : duet_policy_find(setting->policy),
                                        .model = duet_model_find(setting->model),
                                        .perturbation = setting->perturbation,
                                        .seed = setting->seed,

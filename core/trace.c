@@ -224,6 +224,7 @@ static void add_worker(struct duet_stats *stats, const struct worker *worker, un
     stats->pops += worker->pops;
     stats->steals += worker->steals;
     stats->steal_attempts += worker->steal_attempts;
+    stats->revocations += worker->revocations;
 }
 
 void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats)
@@ -250,6 +251,7 @@ static void reset_worker(struct worker *worker)
     worker->busy_s = worker->last_end_s = worker->flops = 0;
     worker->tasks = worker->accesses = worker->reads = worker->hits = worker->merged = 0;
     worker->pushes = worker->pops = worker->steals = worker->steal_attempts = 0;
+    worker->revocations = 0;
     spin_lock(&worker->trace_lock);
     worker->event_count = worker->touched_count = 0;
     worker->events_lost = false;

@@ -249,6 +249,19 @@ static void await(struct access *waiter, struct replica *into)
     into->waiters = waiter;
 }
 
+/* `other` waits in place of the access, if that waits for a copy into the replica. Handle lock. */
+bool duet__await_for(struct access *waiter, struct access *other, struct replica *into)
+{
+    struct access **at = &into->waiters;
+    while (*at && *at != waiter)
+        at = &(*at)->next;
+    if (!*at)
+        return false;
+    *at = waiter->next;
+    await(other, into);
+    return true;
+}
+
 /*
  * Makes the data of an access valid on a node where its replica has a place. Unless it is valid
  * already (FETCH_HIT), the access becomes a waiter and its task's `missing` count grows by one.

@@ -168,6 +168,11 @@ uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
     return bytes;
 }
 
+bool duet_view_idle(const struct duet_view *view, unsigned worker)
+{
+    return atomic_load(&view->core->hungry[worker / 64]) >> (worker % 64) & 1;
+}
+
 double duet_view_load(const struct duet_view *view, unsigned worker)
 {
     const struct worker *w = &view->core->workers[worker];

@@ -81,10 +81,12 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
         if (bit_test(core->hungry, worker->index))
             (void)set_hungry(core, worker->index, false);
     } else {
-        (void)set_hungry(core, worker->index, true);
+        bool before = set_hungry(core, worker->index, true);
         view->surely = true;
         task = look(view, worker);
         view->surely = false;
+        if (!task && !before && policy_of(core)->revoke)
+            duet__call_waiting(view);
         if (task && !set_hungry(core, worker->index, false))
             duet__call_another(view);
     }
@@ -307,6 +309,8 @@ static void choose(struct duet_view *view, struct worker *worker,
                 return;
         }
         struct duet_task *task = worker->taken ? startable(view, worker, &stalled) : NULL;
+        if (worker->taken && policy_of(view->core)->revoke && duet__revoke(view, worker, task))
+            continue;
         if (task && task->klass->codelet->expand) {
             if (give_body(view, worker, task, command))
                 return;
@@ -486,7 +490,7 @@ bool duet__finished(const struct duet_runtime *core)
 bool duet__hungry(const struct duet_runtime *core)
 {
     for (unsigned i = 0; i < core->worker_words; i++)
-        if (atomic_load_explicit(&core->hungry[i], memory_order_relaxed))
+        if (atomic_load(&core->hungry[i]))
             return true;
     return false;
 }

@@ -154,7 +154,9 @@ static void check_run(const struct duet_policy *policy, const struct testing_mac
     work_when_woken(&t);
     g_assert_cmpuint(duet_tasks_done(t.core), ==, atomic_load(&t.core->submitted));
     duet_stats(t.core, &stats);
-    g_assert_cmpuint(stats.pops + stats.steals, ==, stats.tasks);
+    g_assert_cmpuint(stats.pops + stats.steals, ==, stats.tasks + stats.revocations);
+    if (!policy->revoke)
+        g_assert_cmpuint(stats.revocations, ==, 0);
     if (!policy->steal)
         g_assert_cmpuint(stats.steal_attempts, ==, 0);
     for (unsigned w = 0; w < t.workers; w++)

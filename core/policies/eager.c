@@ -14,7 +14,20 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
 
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
 {
-    return duet_pop_head(view, duet_view_shared(view), worker);
+    struct duet_task *task = duet_pop_head(view, duet_view_list(view, worker), worker);
+    return task ? task : duet_pop_head(view, duet_view_shared(view), worker);
+}
+
+static const struct duet_policy_parameter parameters[] = {
+    {"revoke", 0, 0, 1000,
+     "own times of an idle worker in which it must end what another has taken; 0: never"},
+    {NULL},
+};
+
+static int revoke(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
+                  double begin_s, double now)
+{
+    return duet_view_sooner(view, task, victim, begin_s - now, duet_view_parameter(view, 0));
 }
 
 const struct duet_policy duet__policy_eager = {
@@ -22,8 +35,10 @@ const struct duet_policy duet__policy_eager = {
     .description = "greedy: one shared list, highest priority first",
     .source = "Augonnet et al., StarPU, CCPE 2011 (eager, with priorities)",
     .order = DUET_HEAP,
+    .parameters = parameters,
     .push = push,
     .pop = pop,
+    .revoke = revoke,
 };
 
 const struct duet_policy duet__policy_no_prio = {
@@ -31,6 +46,8 @@ const struct duet_policy duet__policy_no_prio = {
     .description = "greedy: one shared list, in order of readiness",
     .source = "Augonnet et al., StarPU, CCPE 2011 (greedy without priorities)",
     .order = DUET_DEQUE,
+    .parameters = parameters,
     .push = push,
     .pop = pop,
+    .revoke = revoke,
 };

@@ -10,15 +10,16 @@
  * that follows from the speed-up, as in StarPU's newer versions: what differs by less than a fifth
  * shares a bucket. With nod=1 what releases most is first in a bucket (Flint, Paillat, Bramas,
  * PeerJ Computer Science 2022, have it among their heuristics). Beaumont, Eyraud-Dubois and Kumar
- * (IPDPS 2017) prove bounds for a version that restarts begun tasks on a faster worker
- * (spoliation), which duet cannot do; not to begin them stands in.
+ * (IPDPS 2017) prove bounds for a version that restarts begun tasks on an idle worker that ends
+ * them earlier (spoliation). Kernels cannot be stopped: here it is tasks taken and not begun that
+ * go.
  */
 #include <math.h>
 
 #include <duet/policy.h>
 
 enum { BUCKETS = 64, EVEN = 16 }; /* that of a speed-up of 1 */
-enum { SLOW, NOD };
+enum { SLOW, NOD, REVOKE };
 
 struct buckets {
     struct duet_list *lists[BUCKETS];
@@ -90,7 +91,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
 {
     const struct buckets *buckets = self;
     bool device = duet_view_is_device(view, worker);
-    struct duet_task *task = NULL;
+    struct duet_task *task = duet_pop_head(view, duet_view_list(view, worker), worker);
     for (unsigned i = 0; i < BUCKETS && !task; i++) {
         struct duet_list *list = buckets->lists[device ? BUCKETS - 1 - i : i];
         struct offer offer = {worker, duet_list_length(list)};
@@ -102,10 +103,19 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     return task;
 }
 
+static int revoke(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
+                  double begin_s, double now)
+{
+    return duet_view_sooner(view, task, victim, begin_s - now, duet_view_parameter(view, REVOKE));
+}
+
 static const struct duet_policy_parameter parameters[] = {
     [SLOW] = {"slow", 1, 0, 1000,
               "CPUs: how long devices must have with a bucket, in own times; 0: any"},
     [NOD] = {"nod", 0, 0, 1, "1: in a bucket by what tasks release, not by priority"},
+    [REVOKE] =
+        {"revoke", 2, 0, 1000,
+         "own times of an idle worker in which it must end what another has taken; 0: never"},
     {NULL},
 };
 
@@ -120,4 +130,5 @@ const struct duet_policy duet__policy_heteroprio = {
     .init = init,
     .push = push,
     .pop = pop,
+    .revoke = revoke,
 };

@@ -4,7 +4,8 @@
  * priority first, its own before those of its neighbours, and of these the nearest first: workers
  * of its own kind before others, then by the difference of their numbers, which follow the cores.
  *
- * StarPU orders neighbours by the machine's topology, of which a policy here sees the numbers.
+ * StarPU orders neighbours by the machine's topology, of which a policy here sees the numbers. What
+ * is taken and not begun goes to an idle worker that would end it earlier, which is not StarPU's.
  */
 #include <duet/policy.h>
 
@@ -41,13 +42,27 @@ static struct duet_task *steal(void *self, struct duet_view *view, unsigned thie
     return duet_steal_tail(view, duet_view_list(view, victim), thief);
 }
 
+static const struct duet_policy_parameter parameters[] = {
+    {"revoke", 2, 0, 1000,
+     "own times of an idle worker in which it must end what another has taken; 0: never"},
+    {NULL},
+};
+
+static int revoke(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
+                  double begin_s, double now)
+{
+    return duet_view_sooner(view, task, victim, begin_s - now, duet_view_parameter(view, 0));
+}
+
 const struct duet_policy duet__policy_lws = {
     .name = "lws",
     .description = "work stealing by priority, neighbours first",
     .source = "StarPU 1.3 (its default)",
     .order = DUET_HEAP,
+    .parameters = parameters,
     .victims = victims,
     .push = push,
     .pop = pop,
     .steal = steal,
+    .revoke = revoke,
 };

@@ -169,6 +169,21 @@ struct duet_policy {
                      double now);
 
     /*
+     * Optional. `victim` has taken the task and not begun it; it is expected to begin it at
+     * `begin_s`, when what it has taken before is done and the inputs are there. The number of an
+     * idle worker that can run it: the task goes to the end of that worker's list, where `pop` has
+     * to look, and is not asked for again; what prologue has counted is to be undone here. -1: it
+     * stays. Asked on the victim's thread while somebody is idle: before it begins a task, of which
+     * a device's kernel may be given behind another that still runs, and when somebody becomes idle
+     * while its task waits for data or room. Copies on their way go on, and what they bring is
+     * valid there. Never of tasks with accesses that commute, reduce or are scratch, and of
+     * children of others; a task that writes data which is on its way from the idle worker's memory
+     * stays until that is there.
+     */
+    int (*revoke)(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
+                  double begin_s, double now);
+
+    /*
      * Optional. The kernel has ended, or the task that the worker has taken ends without it, at the
      * date at which it would have begun, because the run or what it reads has failed; called before
      * its successors become ready.
@@ -314,6 +329,16 @@ bool duet_view_valid(const struct duet_view *view, unsigned node, const struct d
  * not finished, by duet_view_seconds.
  */
 double duet_view_load(const struct duet_view *view, unsigned worker);
+
+/* Has the worker found nothing when it last looked for a task, and has not been called since? */
+bool duet_view_idle(const struct duet_view *view, unsigned worker);
+/*
+ * For `revoke`: the idle worker that is expected to end the task first, if that is before `victim`
+ * does, which begins in `wait_s` seconds; else -1. Its load, or the transfer if every copy is
+ * alone, whichever is longer, and `weight` times the kernel; with 0 it is nobody.
+ */
+int duet_view_sooner(struct duet_view *view, const struct duet_task *task, unsigned victim,
+                     double wait_s, double weight);
 
 size_t duet_task_accesses(const struct duet_task *task);
 bool duet_task_writes(const struct duet_task *task, size_t index); /* W or RW */

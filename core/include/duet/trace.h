@@ -121,7 +121,8 @@ struct duet_stats {
     uint64_t read_hits;       /* of these, valid on the device, or on their way there, already */
     uint64_t merged;          /* of read_hits: on their way (transfer merging) */
     uint64_t pushes, pops, steals, steal_attempts;
-    double busy_s;                           /* kernels, summed over workers */
+    uint64_t revocations; /* tasks that another worker was given after one had taken them */
+    double busy_s;        /* kernels, summed over workers */
     double busy_by_arch_s[DUET_STATS_ARCHS]; /* the same over the workers of each architecture */
     double critical_path_s; /* longest dependency chain, each task at its shortest time (as in
                                struct duet_class_stats) over those that can run it */

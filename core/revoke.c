@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A task that a worker has taken and not begun goes to an idle one, where the policy says so. The
+ * worker's own thread asks, so that nobody else touches its slots: before it begins a task, and
+ * whenever it is asked itself while a task waits, which who becomes idle sees to.
+ */
+#include <math.h>
+
+#include "core/internal.h"
+
+/* When what the task waits for was expected to be there. */
+static double arrival_s(const struct duet_task *task, unsigned node)
+{
+    double latest = 0;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        const struct access *access = &task->accesses[i];
+        struct duet_handle *handle = access->handle;
+        if (!(access->mode & DUET_R) || bit_test(handle->valid, node))
+            continue;
+        spin_lock(&handle->lock);
+        const struct replica *into = handle->replicas[node];
+        if (into && into->copying)
+            latest = fmax(latest, into->arrival_s);
+        spin_unlock(&handle->lock);
+    }
+    return latest;
+}
+
+/* When the worker is expected to be through with what it has taken before. */
+static double free_s(const struct worker *worker, unsigned slot, double now)
+{
+    struct duet_task *const *slots = worker->slots;
+    double end = now;
+    if (slot && slots[0]->state == TASK_RUNNING) {
+        end = atomic_load_explicit(&worker->last_end_s, memory_order_relaxed);
+        if (slot == 1 || slots[1]->state != TASK_RUNNING) /* it was the last that was given */
+            end = fmax(end, worker->nested.now);
+    }
+    for (unsigned i = 0; i < slot; i++)
+        end += slots[i]->predicted_s;
+    return end;
+}
+
+/* What it waits for is still on its way. */
+static bool fetches(const struct duet_task *task)
+{
+    return task->state == TASK_FETCHING &&
+           atomic_load_explicit(&task->missing, memory_order_acquire) > 0;
+}
+
+/*
+ * Would the task write in the thief's memory what is still being copied from there? Then it waits
+ * for that, and the policy is asked again.
+ */
+static bool in_the_way(const struct duet_task *task, unsigned node, unsigned thief_node)
+{
+    bool any = false;
+    for (unsigned i = 0; i < task->access_count && fetches(task) && !any; i++) {
+        const struct access *access = &task->accesses[i];
+        struct duet_handle *handle = access->handle;
+        if (!(access->mode & DUET_W))
+            continue;
+        spin_lock(&handle->lock);
+        any = handle->replicas[node]->copying &&
+              (bit_test(handle->valid, thief_node) || bit_test(handle->coming, thief_node));
+        spin_unlock(&handle->lock);
+    }
+    return any;
+}
+
+/* Takes the task out of the worker's hands. false: no memory to do so. */
+static bool take_back(struct duet_view *view, struct worker *worker, struct duet_task *task)
+{
+    if (task->state == TASK_FETCHING) {
+        if (!duet__leave_behind(view, task, worker->node))
+            return false;
+        /* who ends a copy may have found it, and be about to count that */
+        for (unsigned tries = 0; fetches(task); tries++)
+            duet__spin_rest(tries);
+        duet__cache_unpin(view, worker->node, task);
+    }
+    if (worker->node != DUET_HOST) /* if it was what waited for room, nothing does */
+        atomic_store(&view->core->nodes[worker->node].blocked, false);
+    duet__slot_remove(worker, task);
+    task->state = TASK_CREATED;
+    task->modes |= TASK_REVOKED;
+    return true;
+}
+
+/*
+ * Asks the policy for a task in a slot. Not for what commutes, whose data others may write beside
+ * the copies that are left behind, what reduces, to which contributions of this worker were given,
+ * and what uses scratch; nor for children, whose blocks are freed when all of them have ended.
+ */
+static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
+{
+    struct duet_runtime *core = view->core;
+    struct duet_task *task = worker->slots[slot];
+    if (task->state == TASK_RUNNING || task->modes || task->parent || hopeless(core, task))
+        return false;
+    double begin_s = fmax(free_s(worker, slot, view->now), arrival_s(task, worker->node));
+    int thief = policy_of(core)->revoke(core->policy_state, view, task, worker->index,
+                                        fmax(begin_s, view->now), view->now);
+    if (thief < 0 || in_the_way(task, worker->node, core->workers[thief].node) ||
+        !take_back(view, worker, task))
+        return false;
+    count_own(&worker->revocations, 1);
+    duet_push_tail(view, &core->workers[thief].list, task);
+    return true;
+}
+
+/*
+ * Gives one of the worker's tasks to an idle worker, the newest that the policy gives. `next`: what
+ * it is to begin now, or NULL.
+ */
+bool duet__revoke(struct duet_view *view, struct worker *worker, const struct duet_task *next)
+{
+    bool waits = false;
+    for (unsigned i = 0; i < worker->taken; i++)
+        waits = waits || (worker->slots[i]->state != TASK_RUNNING && worker->slots[i] != next);
+    /* said first: whoever becomes idle from now on sees it, or is seen */
+    if (waits != atomic_load_explicit(&worker->waits, memory_order_relaxed))
+        atomic_store(&worker->waits, waits);
+    bool given = false;
+    if (duet__hungry(view->core))
+        for (unsigned i = worker->taken; i-- > 0 && !given;)
+            given = offer(view, worker, i);
+    return given;
+}
+
+/* A worker has become idle: those with tasks that wait ask the policy. */
+void duet__call_waiting(struct duet_view *view)
+{
+    struct duet_runtime *core = view->core;
+    for (unsigned w = 0; w < core->machine.worker_count; w++)
+        if ((int)w != view->by && atomic_load(&core->workers[w].waits))
+            duet__view_wake(view, w);
+}
+
+int duet_view_sooner(struct duet_view *view, const struct duet_task *task, unsigned victim,
+                     double wait_s, double weight)
+{
+    double own_s = duet_view_seconds(view, victim, task), least_s = wait_s + own_s;
+    int thief = -1;
+    for (unsigned w = 0; w < duet_view_workers(view) && own_s > 0 && weight > 0; w++) {
+        if (w == victim || !duet_view_idle(view, w) || !duet_view_can_run(view, w, task))
+            continue;
+        double seconds = weight * duet_view_seconds(view, w, task);
+        double start_s =
+            fmax(duet_view_load(view, w), duet_view_transfer_alone_seconds(view, w, task));
+        if (seconds > 0 && start_s + seconds < least_s) {
+            least_s = start_s + seconds;
+            thief = (int)w;
+        }
+    }
+    return thief;
+}

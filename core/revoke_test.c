@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Tests of tasks that are taken and not begun, and go to another worker, by a policy that says who.
+ */
+#include <math.h>
+
+#include "core/testing_lost.h"
+
+enum { CPU = 0, GPU = 1, GPU2 = 2, BLOCK = SLAB_ALIGN };
+
+static const struct testing_machine two = {.cpus = 1, .gpus = 2};
+
+/* Who is to have what; how often it was asked, and what was said last. */
+static struct {
+    int thief;
+    unsigned asked, victim;
+    double begin_s;
+} policy_says;
+
+static int says(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
+                double begin_s, double now)
+{
+    policy_says.asked++;
+    policy_says.victim = victim;
+    policy_says.begin_s = begin_s;
+    return policy_says.thief == (int)victim ? -1 : policy_says.thief;
+}
+
+/* A core that nobody has asked yet. */
+static void start(struct testing *t, const struct testing_machine *make, int thief)
+{
+    static struct duet_policy policy; /* the core keeps a pointer */
+    policy = *duet_policy_find("eager");
+    policy.revoke = says;
+    policy_says.thief = thief;
+    policy_says.asked = 0;
+    testing_init_policy(t, make, &policy, 1);
+}
+
+static uint64_t revocations(const struct testing *t)
+{
+    struct duet_stats stats;
+    duet_stats(t->core, &stats);
+    return stats.revocations;
+}
+
+static void done(struct testing *t, struct duet__engine_command command)
+{
+    testing_done(t, &command, 1e-6, 0);
+}
+
+/*
+ * A device waits for two inputs, of which one has come, when another becomes idle and gets the
+ * task. Nothing of it is left at the first one but the copy under way, behind which what writes the
+ * data comes, though the task has ended; and the copies are valid there.
+ */
+static void test_fetching(void)
+{
+    struct testing t;
+    start(&t, &two, -1);
+    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.gpu, a, DUET_R, b, DUET_R, 0);
+    struct duet__engine_command first = expect_copy(&t, GPU, a, 0, 1);
+    struct duet__engine_command second = expect_copy(&t, GPU, b, 0, 1);
+    expect_idle(&t, GPU);
+    done(&t, first);
+    g_assert_cmpuint(atomic_load(&t.core->nodes[1].pinned), ==, 2);
+    g_assert_cmpuint(policy_says.asked, ==, 0); /* nobody is idle */
+    t.woken[GPU] = false;
+    expect_idle(&t, GPU2);
+    g_assert_true(t.woken[GPU]);
+    expect_idle(&t, GPU); /* it is asked, and stays */
+    g_assert_cmpuint(policy_says.asked, ==, 1);
+    g_assert_cmpuint(policy_says.victim, ==, GPU);
+    g_assert_cmpfloat(policy_says.begin_s, >=, t.now);
+    policy_says.thief = GPU2;
+    t.woken[GPU2] = false;
+    expect_idle(&t, GPU);
+    g_assert_true(t.woken[GPU2]);
+    g_assert_cmpuint(revocations(&t), ==, 1);
+    g_assert_cmpuint(atomic_load(&t.core->nodes[1].pinned), ==, 0);
+    g_assert_cmpint(atomic_load(&t.core->workers[GPU].taken_ns), ==, 0);
+    g_assert_cmpuint(duet_list_length(&t.core->workers[GPU2].list), ==, 1);
+
+    policy_says.thief = -1;
+    g_assert_cmpuint(testing_work(&t, GPU2, NULL), ==, 1);
+    (void)testing_submit(&t, t.cpu, a, DUET_W, NULL, 0, 0);
+    (void)testing_submit(&t, t.cpu, b, DUET_W, NULL, 0, 0);
+    done(&t, expect_run(&t, CPU));
+    expect_idle(&t, CPU);
+    done(&t, second);
+    g_assert_true(bit_test(b->valid, 1));
+    g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* Who got it after all is not asked for it again. */
+static void test_once(void)
+{
+    struct testing t;
+    start(&t, &two, GPU2);
+    struct duet_handle *a = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.gpu, a, DUET_RW, NULL, 0, 0);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
+    expect_idle(&t, GPU2);
+    expect_idle(&t, GPU);
+    g_assert_cmpuint(policy_says.asked, ==, 1);
+    struct duet__engine_command again = expect_copy(&t, GPU2, a, 0, 2);
+    policy_says.thief = GPU;
+    expect_idle(&t, GPU2);
+    done(&t, again);
+    done(&t, expect_run(&t, GPU2));
+    g_assert_cmpuint(policy_says.asked, ==, 1);
+    done(&t, copy); /* of what has been written since */
+    g_assert_false(bit_test(a->valid, 1));
+    lost_end(&t, DUET_OK, "");
+}
+
+/* It writes what is on its way from the thief, whose turn therefore comes with the copy's end. */
+static void test_in_the_way(void)
+{
+    struct testing t;
+    start(&t, &two, -1);
+    struct duet_handle *a = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.gpu, a, DUET_RW, NULL, 0, 0);
+    g_assert_cmpuint(testing_work(&t, GPU2, NULL), ==, 1);
+    (void)testing_submit(&t, t.any, a, DUET_RW, NULL, 0, 0);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 2, 1);
+    policy_says.thief = GPU2;
+    expect_idle(&t, GPU2);
+    expect_idle(&t, GPU);
+    g_assert_cmpuint(policy_says.asked, >, 0);
+    g_assert_cmpuint(revocations(&t), ==, 0);
+    done(&t, copy);
+    expect_idle(&t, GPU);
+    g_assert_cmpuint(revocations(&t), ==, 1);
+    done(&t, expect_run(&t, GPU2));
+    lost_end(&t, DUET_OK, "");
+}
+
+/* A task that waits for room, behind a kernel. */
+static void test_taken(void)
+{
+    struct testing t;
+    start(&t, &(struct testing_machine){.cpus = 2, .gpus = 1, .capacity_bytes = BLOCK}, -1);
+    enum { DEVICE = 2 };
+    struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
+    (void)testing_submit(&t, t.any, b, DUET_RW, NULL, 0, 0);
+    struct duet__engine_command run = expect_run(&t, DEVICE);
+    expect_idle(&t, DEVICE);
+    g_assert_cmpint(t.core->workers[DEVICE].slots[1]->state, ==, TASK_TAKEN);
+    policy_says.thief = CPU;
+    expect_idle(&t, CPU);
+    expect_idle(&t, DEVICE);
+    g_assert_cmpuint(t.core->workers[DEVICE].taken, ==, 1);
+    g_assert_cmpfloat(policy_says.begin_s, >=, t.now + 1e-4 - 1e-9); /* behind the kernel */
+    g_assert_false(atomic_load(&t.core->nodes[1].blocked));
+    done(&t, expect_run(&t, CPU));
+    done(&t, run);
+    lost_end(&t, DUET_OK, "");
+}
+
+/* What commutes is never asked for. */
+static void test_never(void)
+{
+    struct testing t;
+    start(&t, &two, GPU2);
+    struct duet_handle *a = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.gpu, a, DUET_COMMUTE, NULL, 0, 0);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
+    expect_idle(&t, GPU2);
+    expect_idle(&t, GPU);
+    g_assert_cmpuint(policy_says.asked, ==, 0);
+    done(&t, copy);
+    done(&t, expect_run(&t, GPU));
+    lost_end(&t, DUET_OK, "");
+}
+
+/* The thief, or the victim with the copy under way, is lost. */
+static void test_lost(void)
+{
+    for (unsigned lost = GPU; lost <= GPU2; lost++) {
+        struct testing t;
+        start(&t, &two, GPU2);
+        struct duet_handle *a = testing_handle(&t, BLOCK);
+        (void)testing_submit(&t, t.gpu, a, DUET_RW, NULL, 0, 0);
+        struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
+        expect_idle(&t, CPU);
+        expect_idle(&t, GPU2);
+        if (lost == GPU2)
+            lose(&t, GPU2);
+        expect_idle(&t, GPU);
+        g_assert_cmpuint(revocations(&t), ==, 1);
+        if (lost == GPU) {
+            lose(&t, GPU);
+            done_lost(&t, &copy);
+        } else {
+            done(&t, copy);
+        }
+        g_assert_cmpuint(go(&t, NULL), ==, 1);
+        g_assert_cmpuint(duet_worker_tasks(t.core, lost == GPU ? GPU2 : GPU), ==, 1);
+        lost_end(&t, DUET_OK, "");
+    }
+}
+
+/* Of the policies that have it: a core leaves its task to an idle device that ends it earlier. */
+static void test_policies(void)
+{
+    static const char *const names[] = {"eager", "no-prio", "lws", "heteroprio"};
+    static const double weights[] = {2, 20, 0}; /* it is 10 times as fast */
+    for (unsigned i = 0; i < 3 * G_N_ELEMENTS(names); i++) {
+        const struct duet_policy *policy = duet_policy_find(names[i / 3]);
+        struct testing t;
+        testing_init_policy(&t, &two, policy, 1);
+        for (unsigned p = 0; policy->parameters[p].name; p++)
+            t.core->parameters[p] =
+                strcmp(policy->parameters[p].name, "revoke") ? 0 : weights[i % 3];
+        struct duet_handle *a = testing_handle(&t, BLOCK);
+        (void)testing_submit(&t, t.gpu, a, DUET_W, NULL, 0, 0);
+        g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
+        (void)testing_submit(&t, t.any, a, DUET_R, NULL, 0, 0);
+        expect_idle(&t, CPU);
+        expect_idle(&t, GPU2);
+        g_assert_true(t.woken[CPU]);
+        expect_idle(&t, CPU);
+        g_assert_cmpuint(revocations(&t), ==, (uint64_t)(weights[i % 3] == 2));
+        testing_drain(&t);
+        lost_end(&t, DUET_OK, "");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/revoke/fetching", test_fetching);
+    g_test_add_func("/revoke/once", test_once);
+    g_test_add_func("/revoke/in_the_way", test_in_the_way);
+    g_test_add_func("/revoke/taken", test_taken);
+    g_test_add_func("/revoke/never", test_never);
+    g_test_add_func("/revoke/lost", test_lost);
+    g_test_add_func("/revoke/policies", test_policies);
+    return g_test_run();
+}
