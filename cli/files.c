@@ -33,6 +33,7 @@ static void write_trace(FILE *stream, const void *data)
         .settings = settings,
         .n = request->problem.n,
         .tile = request->problem.tile,
+        .estimated = request->estimated,
     };
 
     duet__trace_write(stream, &trace);
@@ -49,7 +50,9 @@ static void write_gantt(FILE *stream, const void *data)
     g_autofree char *title =
         g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place,
                         source->series->policy, recording->makespan_s);
-    g_autofree char *subtitle = g_strdup_printf("%s; %s", problem, resources);
+    g_autofree char *subtitle =
+        g_strdup_printf("%s; %s%s", problem, resources,
+                        report->request->estimated ? "; estimated kernel times" : "");
 
     duet__gantt_write_svg(stream, recording, title, subtitle);
 }

@@ -136,7 +136,12 @@ def test_new():
         again = duet("platform", "new", "--cpus", "1x2", "--out", path)
         assert again.returncode == 2 and "--replace writes over it" in again.stderr, again
         assert duet("platform", "new", "--cpus", "1x2", "--out", path, "--replace").returncode == 0
-        table = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192)
+        chart, trace = os.path.join(folder, "x.svg"), os.path.join(folder, "x.trace")
+        table = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192,
+                     "--gantt", chart, "--trace", trace)
+        for name, fragment in (chart, "; estimated kernel times"), (trace, '"estimated":"dpotrf, '):
+            with open(name, encoding="utf-8") as file:
+                assert fragment in file.read(4000).replace(": ", ":"), name
         head = table.stdout.split("\n\n")[0]
         assert "\nestimated, not measured: times of dpotrf, " in head, table
         rows = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192, "--csv")

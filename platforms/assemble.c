@@ -95,8 +95,7 @@ struct assembling {
     const struct duet__catalogue *c;
     const struct duet__assembly *a;
     struct duet__platform *p;
-    const struct duet__device *cpu;
-    const struct duet__device **gpus; /* by group */
+    const struct duet__device **devices; /* the CPU, then that of each group of GPUs */
     struct duet_message *message;
 };
 
@@ -126,17 +125,18 @@ static int find(const struct assembling *s, const char *name, bool cpu,
 static int find_devices(struct assembling *s)
 {
     const struct duet__assembly *a = s->a;
-    int error = find(s, a->cpu, true, &s->cpu);
+    int error = find(s, a->cpu, true, &s->devices[0]);
 
-    if (error == DUET_OK && a->cores > s->cpu->cores)
-        error = duet_fail(s->message, DUET_EINVAL, "%s has %u cores, not %u", s->cpu->name,
-                          s->cpu->cores, a->cores);
-    for (unsigned i = 0; i < a->group_count && error == DUET_OK; i++) {
-        error = find(s, a->gpus[i].device, false, &s->gpus[i]);
-        for (unsigned k = 0; k < i && error == DUET_OK; k++)
-            if (s->gpus[i] == s->gpus[k])
-                error = duet_fail(s->message, DUET_EINVAL, "%s is given twice", s->gpus[i]->name);
-        s->p->gpu_count += a->gpus[i].count;
+    if (error == DUET_OK && a->cores > s->devices[0]->cores)
+        error = duet_fail(s->message, DUET_EINVAL, "%s has %u cores, not %u", s->devices[0]->name,
+                          s->devices[0]->cores, a->cores);
+    for (unsigned i = 1; i <= a->group_count && error == DUET_OK; i++) {
+        error = find(s, a->gpus[i - 1].device, false, &s->devices[i]);
+        for (unsigned k = 1; k < i && error == DUET_OK; k++)
+            if (s->devices[i] == s->devices[k])
+                error =
+                    duet_fail(s->message, DUET_EINVAL, "%s is given twice", s->devices[i]->name);
+        s->p->gpu_count += a->gpus[i - 1].count;
     }
     if (error == DUET_OK && a->switches > s->p->gpu_count)
         error = duet_fail(s->message, DUET_EINVAL,
@@ -149,7 +149,7 @@ static int find_devices(struct assembling *s)
 static double pcie_Bps(const struct assembling *s, const struct duet__device *gpu)
 {
     static const double transfers[] = {2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
-    unsigned generation = MIN(s->cpu->pcie, gpu->pcie);
+    unsigned generation = MIN(s->devices[0]->pcie, gpu->pcie);
     double coding = generation <= 2 ? 8.0 / 10 : generation <= 5 ? 128.0 / 130 : 242.0 / 256;
 
     return transfers[generation - 1] * coding * 16 / 8 * s->c->rules.pcie_share;
@@ -158,20 +158,19 @@ static double pcie_Bps(const struct assembling *s, const struct duet__device *gp
 static void set_processors(struct assembling *s)
 {
     struct duet__platform *p = s->p;
+    const struct duet__device *cpu = s->devices[0];
 
     p->socket_count = s->a->sockets;
     p->sockets = g_new0(struct duet__platform_socket, p->socket_count);
     for (unsigned i = 0; i < p->socket_count; i++)
-        p->sockets[i].cores = s->a->cores > 0 ? s->a->cores : s->cpu->cores;
+        p->sockets[i].cores = s->a->cores > 0 ? s->a->cores : cpu->cores;
     p->arch_count = 1 + s->a->group_count;
     p->archs = g_new0(struct duet_arch, p->arch_count);
-    g_strlcpy(p->archs[0].name, s->cpu->name, DUET_NAME_MAX);
-    g_strlcpy(p->archs[0].backend, "cpu", DUET_NAME_MAX);
-    for (unsigned i = 0; i < s->a->group_count; i++) {
-        g_strlcpy(p->archs[1 + i].name, s->gpus[i]->name, DUET_NAME_MAX);
-        g_strlcpy(p->archs[1 + i].backend, s->gpus[i]->backend, DUET_NAME_MAX);
+    for (unsigned i = 0; i < p->arch_count; i++) {
+        g_strlcpy(p->archs[i].name, s->devices[i]->name, DUET_NAME_MAX);
+        g_strlcpy(p->archs[i].backend, s->devices[i]->backend, DUET_NAME_MAX);
     }
-    p->sharing = (struct duet_sharing){s->cpu->cache_bytes, s->cpu->memory_Bps};
+    p->sharing = (struct duet_sharing){cpu->cache_bytes, cpu->memory_Bps};
     p->costs =
         (struct duet_costs){.submit_s = 1e-6, .push_s = 2e-7, .pop_s = 2e-7, .steal_s = 5e-7};
 }
@@ -187,9 +186,9 @@ static void set_gpus(struct assembling *s)
     p->kinds = link;
     p->kind_count = 1;
     g_strlcpy(link->name, "pcie", sizeof(link->name));
-    for (unsigned i = 0; i < s->a->group_count; i++)
+    for (unsigned i = 1; i < p->arch_count; i++)
         link->to_device.bandwidth_Bps =
-            fmax(link->to_device.bandwidth_Bps, pcie_Bps(s, s->gpus[i]));
+            fmax(link->to_device.bandwidth_Bps, pcie_Bps(s, s->devices[i]));
     link->to_device.latency_s = latency;
     link->to_host = link->to_device;
     p->switch_count = s->a->switches > 0 ? s->a->switches : p->gpu_count;
@@ -201,15 +200,17 @@ static void set_gpus(struct assembling *s)
                                            .to_device_Bps = link->to_device.bandwidth_Bps,
                                            .to_host_Bps = link->to_device.bandwidth_Bps};
     p->gpus = g_new0(struct duet__platform_gpu, p->gpu_count);
-    for (unsigned i = 0; i < s->a->group_count; i++)
-        for (unsigned k = 0; k < s->a->gpus[i].count; k++, device++) {
-            struct duet__platform_gpu *gpu = &p->gpus[device];
+    for (unsigned i = 1; i < p->arch_count; i++)
+        for (unsigned k = 0; k < s->a->gpus[i - 1].count; k++, device++) {
+            const struct duet__platform_figure copy = {pcie_Bps(s, s->devices[i]), latency};
 
-            gpu->arch = 1 + i;
-            gpu->memory_bytes = s->gpus[i]->memory_bytes;
-            gpu->position = (unsigned)((uint64_t)device * p->switch_count / p->gpu_count);
-            gpu->to_device = (struct duet__platform_figure){pcie_Bps(s, s->gpus[i]), latency};
-            gpu->to_host = gpu->to_device;
+            p->gpus[device] =
+                (struct duet__platform_gpu){.arch = i,
+                                            .position = (unsigned)((uint64_t)device *
+                                                                   p->switch_count / p->gpu_count),
+                                            .memory_bytes = s->devices[i]->memory_bytes,
+                                            .to_device = copy,
+                                            .to_host = copy};
         }
 }
 
@@ -231,7 +232,7 @@ static void set_peers(struct duet__platform *p, bool own_link,
 /* Direct copies between GPUs, which have to be of one kind. */
 static int connect(struct assembling *s)
 {
-    const struct duet__device *gpu = s->a->group_count > 0 ? s->gpus[0] : NULL;
+    const struct duet__device *gpu = s->devices[1]; /* NULL: there is none */
     const char *option = s->a->fabric == DUET_FABRIC_DIRECT ? "nvlink" : "nvswitch";
     double pcie = s->p->kinds != NULL ? s->p->kinds[0].to_device.bandwidth_Bps : 0, each, one;
     unsigned others = MAX(s->p->gpu_count, 2) - 1, links;
@@ -249,14 +250,15 @@ static int connect(struct assembling *s)
                          option, s->a->group_count);
     if (gpu->links == 0)
         return duet_fail(s->message, DUET_EINVAL, "%s has no links for --%s", gpu->name, option);
-    if (s->a->fabric == DUET_FABRIC_SWITCHED && gpu->no_switch)
+    if (s->a->fabric == DUET_FABRIC_SWITCHED && gpu->one_each)
         return duet_fail(s->message, DUET_EINVAL, "there are no switches for %s of %s: --nvlink",
                          gpu->fabric, gpu->name);
     links = s->a->fabric == DUET_FABRIC_DIRECT ? gpu->links / others : gpu->links;
+    links = gpu->one_each ? MIN(links, 1) : links;
     if (links == 0)
         return duet_fail(s->message, DUET_EINVAL,
                          "%s has %u links, too few for each of %u others%s", gpu->name, gpu->links,
-                         others, gpu->no_switch ? "" : ": --nvswitch");
+                         others, gpu->one_each ? "" : ": --nvswitch");
     one = gpu->link_Bps * s->c->rules.fabric_share;
     each = one * links;
     set_peers(s->p, true, (const double[]){each, each, each}, s->c->rules.copy_latency_s);
@@ -274,18 +276,22 @@ static void describe(struct assembling *s)
 
     g_strlcpy(p->name, s->a->name, sizeof(p->name));
     g_string_printf(text, "%u x %u cores of %s", p->socket_count, p->sockets[0].cores,
-                    s->cpu->title);
+                    s->devices[0]->title);
     g_string_printf(origin,
                     "estimated: kernel times from peak rates, memory bandwidth and the shape of "
                     "curves measured on other devices (docs/models.md of duet); costs of the "
-                    "runtime are assumed; %s; %s: %s",
-                    s->c->rules.origin, s->cpu->name, s->cpu->origin);
-    for (unsigned i = 0; i < s->a->group_count; i++) {
-        g_string_append_printf(text, ", %u x %s", s->a->gpus[i].count, s->gpus[i]->title);
-        g_string_append_printf(origin, "; %s: %s", s->gpus[i]->name, s->gpus[i]->origin);
+                    "runtime are assumed; %s",
+                    s->c->rules.origin);
+    for (unsigned i = 0; i < p->arch_count; i++) {
+        if (i > 0)
+            g_string_append_printf(text, ", %u x %s", s->a->gpus[i - 1].count,
+                                   s->devices[i]->title);
+        g_string_append_printf(origin, "; %s: %s", s->devices[i]->name, s->devices[i]->origin);
     }
+    for (size_t i = 0; i < s->a->link_count; i++)
+        g_string_append_printf(origin, "; bandwidth of %s: as asked for", s->a->links[i].name);
     if (s->a->fabric != DUET_FABRIC_NONE)
-        g_string_append_printf(text, ", %s%s", s->gpus[0]->fabric, fabrics[s->a->fabric]);
+        g_string_append_printf(text, ", %s%s", s->devices[1]->fabric, fabrics[s->a->fabric]);
     p->description = g_string_free(g_string_append(text, "; estimated"), FALSE);
     p->origin = g_string_free(origin, FALSE);
 }
@@ -294,9 +300,9 @@ int duet__platform_assemble(const struct duet__catalogue *catalogue,
                             const struct duet__assembly *assembly, struct duet__platform *out,
                             struct duet_message *message)
 {
-    g_autofree const struct duet__device **gpus =
-        g_new0(const struct duet__device *, assembly->group_count + 1);
-    struct assembling s = {catalogue, assembly, out, NULL, gpus, message};
+    g_autofree const struct duet__device **devices =
+        g_new0(const struct duet__device *, assembly->group_count + 2);
+    struct assembling s = {catalogue, assembly, out, devices, message};
     const struct duet__platform_options options = {.cpus = -1,
                                                    .gpus = -1,
                                                    .links = assembly->links,
@@ -320,9 +326,7 @@ int duet__platform_assemble(const struct duet__catalogue *catalogue,
     for (unsigned i = 0; i < out->switch_count && error == DUET_OK; i++) /* they are alike */
         out->kinds[0].to_device.bandwidth_Bps = out->kinds[0].to_host.bandwidth_Bps =
             out->switches[i].to_device_Bps;
-    if (error == DUET_OK)
-        error = add_curves(catalogue, s.cpu, &out->calibration, message);
-    for (unsigned i = 0; i < assembly->group_count && error == DUET_OK; i++)
-        error = add_curves(catalogue, gpus[i], &out->calibration, message);
+    for (unsigned i = 0; i < out->arch_count && error == DUET_OK; i++)
+        error = add_curves(catalogue, devices[i], &out->calibration, message);
     return error;
 }

@@ -27,7 +27,7 @@ static void test_all(void)
         const struct duet__device *gpu = &catalogue.devices[i % catalogue.device_count];
         const struct duet__device *cpu = &catalogue.devices[i / catalogue.device_count];
         const struct duet__gpu_group group = {4, gpu->name};
-        unsigned fabrics = gpu->links == 0 ? 1 : gpu->no_switch ? 2 : 3;
+        unsigned fabrics = gpu->links == 0 ? 1 : gpu->one_each ? 2 : 3;
 
         for (unsigned k = 0; k < fabrics && cpu->cores > 0 && gpu->cores == 0; k++) {
             const struct duet__assembly assembly = {.name = "any",
@@ -92,6 +92,7 @@ static void test_placement(void)
     assembly.group_count = 1;
     p = assemble(&assembly);
     m = build(&p, -1, 7); /* one more than there are */
+    g_assert_nonnull(strstr(p.origin, "; bandwidth of pcie: as asked for"));
     g_assert_cmpfloat_with_epsilon(route_of(&m, "host", "gpu6")->bandwidth_Bps, pcie5 / 2, 1);
     g_assert_cmpfloat_with_epsilon(route_of(&m, "gpu0", "gpu5")->bandwidth_Bps, pcie5 * 0.45, 1);
     duet_machine_fini(&m);
@@ -102,7 +103,7 @@ static void test_placement(void)
  */
 static void test_fabric(void)
 {
-    const struct duet__gpu_group group = {4, "a100"};
+    struct duet__gpu_group group = {4, "a100"};
     const struct duet__link_override faster[] = {{"port", 0, 2}};
     const struct duet__platform_options changed = {.cpus = -1,
                                                    .gpus = -1,
@@ -124,6 +125,12 @@ static void test_fabric(void)
     duet_machine_fini(&m);
     duet__platform_fini(&p);
 
+    group.device = "mi300x"; /* one link each, whatever is left */
+    p = assemble(&assembly);
+    g_assert_cmpfloat_with_epsilon(p.peers[0].up.bandwidth_Bps, 0.95 * 64e9, 1);
+    duet__platform_fini(&p);
+
+    group.device = "a100";
     assembly.fabric = DUET_FABRIC_SWITCHED;
     p = assemble(&assembly);
     m = build_with(&p, &changed);

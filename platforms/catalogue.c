@@ -39,7 +39,7 @@ static const struct duet__field device_fields[] = {
     {TEXT(duet__device, fabric), .when = DUET__OPTIONAL},
     {COUNT(links, 1024)},
     {RATE(link_Bps), .when = DUET__OPTIONAL},
-    {"no_switch", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet__device, no_switch)},
+    {"one_each", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet__device, one_each)},
     {TEXT(duet__device, origin)},
     {NULL},
 };

@@ -23,7 +23,7 @@ struct duet__device {
     char *fabric;                       /* what links it directly to other GPUs, "NVLink 3" */
     unsigned links;                     /* of these, link_Bps in either direction each */
     double link_Bps;
-    bool no_switch; /* there are no switches for its links */
+    bool one_each; /* one of them to each other GPU, none to switches */
 };
 
 /* What a kernel takes: see platforms/fit_catalogue.py, which has fitted or assumed it. */

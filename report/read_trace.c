@@ -481,6 +481,7 @@ void duet__trace_fini(struct duet__trace *trace)
     g_free(trace->world);
     g_free(trace->workload);
     g_free(trace->settings);
+    g_free(trace->estimated);
     g_free(trace->policy);
     *trace = (struct duet__trace){0};
 }

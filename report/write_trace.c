@@ -113,6 +113,7 @@ const struct duet__field duet__trace_fields[] = {
     {TEXT(settings)},
     {"n", DUET__INTEGER, DUET__OPTIONAL, AT(n), .most = (double)INT64_MAX},
     {"tile", DUET__INTEGER, DUET__OPTIONAL, AT(tile), .most = (double)INT64_MAX},
+    {TEXT(estimated)},
     {TEXT(policy)},
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},

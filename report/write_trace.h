@@ -21,6 +21,7 @@ struct duet__trace {
     char *workload;       /* or program, */
     char *settings;       /* its parameters */
     uint64_t n, tile;     /* and sizes; 0: not known */
+    char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
 };
 
