@@ -10,6 +10,7 @@ packages="
     libsimgrid-dev
     libhwloc-dev libopenblas-dev liblapacke-dev
     ocl-icd-opencl-dev opencl-headers libclblast-dev pocl-opencl-icd
+    libomp-dev clang
     node-d3-axis node-d3-scale node-d3-selection
     clang-format clang-tidy universal-ctags python3 chromium chromium-driver nodejs
 "

@@ -156,15 +156,11 @@ static void print_options(void)
     static const struct {
         unsigned where;
         const char *name;
-    } places[] = {{DUET__IN_SIMULATE, "simulate"},
-                  {DUET__IN_RUN, "run"},
-                  {DUET__IN_VALIDATE, "validate"},
-                  {DUET__IN_CALIBRATE, "calibrate"},
-                  {DUET__IN_COMPARE, "compare"},
-                  {DUET__IN_INFO, "info"},
-                  {DUET__IN_LIST, "list"},
-                  {DUET__IN_PLATFORM, "platform"},
-                  {DUET__IN_ENVIRONMENT, "environment"}};
+    } places[] = {{DUET__IN_SIMULATE, "simulate"}, {DUET__IN_RUN, "run"},
+                  {DUET__IN_VALIDATE, "validate"}, {DUET__IN_CALIBRATE, "calibrate"},
+                  {DUET__IN_COMPARE, "compare"},   {DUET__IN_INFO, "info"},
+                  {DUET__IN_LIST, "list"},         {DUET__IN_PLATFORM, "platform"},
+                  {DUET__IN_RECORD, "record"},     {DUET__IN_ENVIRONMENT, "environment"}};
     const struct duet__option *setting;
 
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Libraries of others. Required ones end in an error that says how to get them; DUET_SIMGRID,
-# DUET_CUDA and DUET_OPENCL decide about the rest.
+# DUET_CUDA, DUET_OPENCL and DUET_OPENMP decide about the rest.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -13,7 +13,7 @@ if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND)
     "./setup.sh installs them")
 endif()
 
-foreach(option DUET_SIMGRID DUET_CUDA DUET_OPENCL)
+foreach(option DUET_SIMGRID DUET_CUDA DUET_OPENCL DUET_OPENMP)
   string(TOUPPER "${${option}}" ${option}) # "on" means what "ON" does
   if(NOT "${${option}}" MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "${option} is \"${${option}}\": it must be AUTO, ON or OFF")
@@ -55,3 +55,4 @@ endif()
 
 include(cuda)
 include(opencl)
+include(openmp)

@@ -18,11 +18,12 @@ static void test_names(void)
 {
     char **names = duet__platform_names();
 
-    g_assert_cmpuint(g_strv_length(names), ==, G_N_ELEMENTS(built_ins));
+    g_assert_cmpuint(g_strv_length(names), ==, G_N_ELEMENTS(built_ins) + 1);
+    g_assert_true(g_strv_contains((const char *const *)names, "cores")); /* no machine there is */
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
         struct duet__platform *p = load(built_ins[i]);
 
-        g_assert_cmpstr(names[i], ==, built_ins[i]);
+        g_assert_true(g_strv_contains((const char *const *)names, built_ins[i]));
         g_assert_cmpstr(p->name, ==, built_ins[i]);
         g_assert_cmpstr(p->description, !=, "");
         duet__platform_free(p);
@@ -135,7 +136,7 @@ static void test_not_found(void)
     struct duet_message message = {""};
 
     g_assert_cmpint(duet__platform_load("idgraph", &p, &message), ==, DUET_ENOTFOUND);
-    assert_contains(message.text, "attila, idgraf, mirage, sirocco");
+    assert_contains(message.text, "attila, cores, idgraf, mirage, sirocco");
     g_assert_null(p);
     g_assert_cmpint(duet__platform_load("", &p, &message), ==, DUET_ENOTFOUND);
     assert_contains(message.text, "the name of the platform is empty (known: attila");

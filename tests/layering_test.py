@@ -17,13 +17,13 @@ import repository
 C_PURE = """float.h inttypes.h limits.h math.h stdalign.h stdarg.h stdatomic.h stdbool.h stddef.h
     stdint.h stdio.h stdlib.h stdnoreturn.h string.h""".split()
 C_REST = "assert.h complex.h ctype.h errno.h fenv.h locale.h setjmp.h signal.h time.h".split()
-POSIX = """dirent.h dlfcn.h fcntl.h getopt.h glob.h libgen.h poll.h sched.h strings.h sys/mman.h
-    sys/resource.h sys/stat.h sys/time.h sys/types.h sys/wait.h unistd.h""".split()
+POSIX = """dirent.h dlfcn.h fcntl.h getopt.h glob.h libgen.h poll.h sched.h spawn.h strings.h
+    sys/mman.h sys/resource.h sys/stat.h sys/time.h sys/types.h sys/wait.h unistd.h""".split()
 GROUPS = {
     "c-pure": C_PURE,
     "c": C_PURE + C_REST,
     "posix": POSIX,
-    "linux": ["sys/prctl.h"],
+    "linux": ["sys/prctl.h", "execinfo.h", "link.h"],
     "x86": ["cpuid.h", "x86intrin.h"],
     "threads": ["pthread.h", "threads.h", "semaphore.h"],
     "context": ["ucontext.h"],
@@ -34,6 +34,7 @@ GROUPS = {
     "hwloc": ["hwloc.h", "hwloc/*"],
     "blas": ["cblas.h", "lapacke.h"],
     "starpu": ["starpu.h"],
+    "ompt": ["omp-tools.h"],
     "cublas": ["cublas_v2.h", "cublasXt.h", "cusolverDn.h"],
     "opencl": ["CL/cl.h"],
     "clblast": ["clblast_c.h"],
@@ -72,6 +73,7 @@ RULES = [
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " report/write_trace.h report/atomic_file.h platforms/model/*.h runs/recording.h"
               " runs/run.h validate/bounds.h ."),
+    ("openmp/*", "c posix linux ompt ."),
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
                " core/engine.h validate/bounds.h ."),
@@ -84,7 +86,7 @@ RULES = [
                     " runs/*.h workloads/*.h world/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
               " workloads/*.h graphs/graph.h validate/*.h report/*.h report/page/page.h runs/*.h"
-              " world/*.h calibrate/*.h"
+              " world/*.h world/modules/path.h calibrate/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),
@@ -115,7 +117,7 @@ FEATURE_TEST = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b\s*(.*)$")
 INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
 CLOCK_READING = re.compile(r"\b(__rdtsc|__builtin_ia32_rdtsc|__builtin_readcyclecounter)\b")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|g_getenv|g_environ_getenv|environ)\b")
-ENVIRONMENT_READERS = {"cli", "world", "tests"}
+ENVIRONMENT_READERS = {"cli", "world", "tests", "openmp"}
 OURS = {str(path) for path in repository.files()}
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 

@@ -21,6 +21,7 @@ PAGES = {
     "info": {"run", "platforms"},
     "list": {"simulate"},
     "platform": {"platforms"},
+    "record": {"openmp"},
 }
 # Of other programs.
 OTHERS = {"--install", "--prefix", "--cflags", "--libs", "--variable", "--help", "--version"}

@@ -21,6 +21,7 @@ enum {
     COMPARE = DUET__IN_COMPARE,
     IN_LIST = DUET__IN_LIST,
     PLATFORM = DUET__IN_PLATFORM,
+    RECORD = DUET__IN_RECORD,
 };
 
 /* How a value is read. */
@@ -198,6 +199,12 @@ static const struct duet__option settings[] = {
     {SIMULATE, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Runs at a time; default: one a core of this machine", "J"},
     {ALL | VALIDATE | CALIBRATE, "quiet", 'q', FLAG, OWN(quiet), 0, 0, "No progress bar", NULL},
+    {RECORD, "out", 'o', TEXT, OWN(out), 0, 0, "Write the graph here; default: PROGRAM.json",
+     "F.json"},
+    {RECORD, "threads", 0, COUNT, OWN(threads), 1, 100000,
+     "Threads of the program; default: OMP_NUM_THREADS, or all cores", "N"},
+    {RECORD, "bytes", 0, COUNT, OWN(bytes), 1, UINT32_MAX,
+     "Size of what each depend clause names; default: not known", "N"},
     {CALIBRATE, "out", 'o', TEXT, OWN(out), 0, 0, "Write the description here; default: NAME.json",
      "F.json"},
     {CALIBRATE, "replace", 0, FLAG, OWN(replace), 0, 0, "Replace the file if it is there", NULL},

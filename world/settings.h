@@ -25,6 +25,7 @@ enum {
     DUET__IN_COMPARE = 64,
     DUET__IN_LIST = 128,
     DUET__IN_PLATFORM = 256,
+    DUET__IN_RECORD = 512,
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -43,7 +44,7 @@ struct duet__values {
     char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
     const char *sockets;                                  /* "2x32:NAME" */
     struct duet__numbers sizes, tiles, cpu_counts, gpu_counts;
-    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches;
+    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes;
     double until, fail_over; /* parts of 1 */
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;

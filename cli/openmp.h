@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs of OpenMP programs with duet's recorder in them, a tool that LLVM's OpenMP runtime opens. */
+#ifndef DUET_CLI_OPENMP_H
+#define DUET_CLI_OPENMP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct duet__openmp {
+    char **program;     /* and its arguments, NULL-ended */
+    const char *out;    /* the file that the recorder writes */
+    uint64_t threads;   /* 0: as the environment has it */
+    uint64_t bytes;     /* of what a depend clause names; 0: not known */
+    bool only_makespan; /* no task is recorded, nor delayed by that */
+    bool quiet;         /* without its standard output */
+};
+
+/*
+ * Runs the program until it ends, and complains where it cannot be run, or where it has written no
+ * graph without saying why. Exit status: the program's own, or DUET__FAILED, DUET__MISUSED.
+ */
+int duet__openmp_run(const struct duet__openmp *run);
+
+#endif

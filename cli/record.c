@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet record`: runs an OpenMP program, whose tasks become a graph. */
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/openmp.h"
+#include "world/modules/path.h"
+
+static char **make_environment(const struct duet__openmp *run, const char *recorder)
+{
+    char **list = g_get_environ();
+    const char *before = g_environ_getenv(list, "LD_PRELOAD");
+    g_autofree char *preloaded =
+        g_strconcat("libomp.so.5", before && *before ? ":" : NULL, before, NULL);
+    g_autofree char *path = g_canonicalize_filename(run->out, NULL);
+    g_autofree char *threads = g_strdup_printf("%" G_GUINT64_FORMAT, run->threads);
+    g_autofree char *bytes = g_strdup_printf("%" G_GUINT64_FORMAT, run->bytes);
+
+    /* of programs compiled by gcc, too, whose runtime has no tools; those of clang have it anyway
+     */
+    list = g_environ_setenv(list, "LD_PRELOAD", preloaded, true);
+    list = g_environ_setenv(list, "OMP_TOOL", "enabled", true);
+    list = g_environ_setenv(list, "OMP_TOOL_LIBRARIES", recorder, true);
+    list = g_environ_setenv(list, "DUET_OMPT", path, true);
+    list = g_environ_setenv(list, "DUET_OMPT_BYTES", bytes, true);
+    list = g_environ_setenv(list, "DUET_OMPT_ONLY", run->only_makespan ? "makespan" : "", true);
+    if (run->threads)
+        list = g_environ_setenv(list, "OMP_NUM_THREADS", threads, true);
+    return list;
+}
+
+int duet__openmp_run(const struct duet__openmp *run)
+{
+    g_autofree char *recorder = duet__module_path("openmp");
+    g_auto(GStrv) environment = NULL;
+    g_autoptr(GError) error = NULL;
+    GSpawnFlags flags = G_SPAWN_SEARCH_PATH | G_SPAWN_CHILD_INHERITS_STDIN;
+    GStatBuf before = {0}, after = {0};
+    int status;
+
+    if (!recorder)
+        return duet__complain(DUET__MISUSED, "this duet was built without its recorder of OpenMP "
+                                             "programs, which needs libomp-dev");
+    environment = make_environment(run, recorder);
+    if (run->quiet)
+        flags |= G_SPAWN_STDOUT_TO_DEV_NULL;
+    if (g_stat(run->out, &before) != 0)
+        before.st_ino = 0;
+    if (!g_spawn_sync(NULL, run->program, environment, flags, NULL, NULL, NULL, NULL, &status,
+                      &error))
+        return duet__complain(DUET__MISUSED, "%s", error->message);
+    if (WIFSIGNALED(status))
+        return duet__complain(DUET__SIGNALLED + WTERMSIG(status), "%s was ended by signal %d",
+                              run->program[0], WTERMSIG(status));
+    if (WEXITSTATUS(status))
+        return WEXITSTATUS(status);
+    if (g_stat(run->out, &after) != 0 || after.st_ino == before.st_ino)
+        return duet__complain(DUET__FAILED,
+                              "%s has left no graph; if nothing above says why, it has run no "
+                              "parallel region, or not with LLVM's or gcc's shared library",
+                              run->program[0]);
+    return DUET__DONE;
+}
+
+static int work(struct duet__job *job, int argc, char **argv)
+{
+    char **program = argv + 1 + (argc > 1 && strcmp(argv[1], "--") == 0);
+    g_autofree char *base = g_path_get_basename(program[0] ? program[0] : "");
+    g_autofree char *name = g_strconcat(base, ".json", NULL);
+    const struct duet__openmp run = {.program = program,
+                                     .out = job->values.out ? job->values.out : name,
+                                     .threads = job->values.threads,
+                                     .bytes = job->values.bytes};
+
+    if (!program[0])
+        return duet__complain(DUET__MISUSED, "which program? duet record -- ./program");
+    return duet__openmp_run(&run);
+}
+
+const struct duet__command duet__record_command = {
+    .name = "record",
+    .description = "runs an OpenMP program, whose tasks become a graph",
+    .where = DUET__IN_RECORD,
+    .arguments = "-- PROGRAM [ARGUMENT...]",
+    .summary = "Runs a program with OpenMP's tasks, as it is, and writes them as a task graph: the "
+               "tasks,\n"
+               "what comes before what, and how long each took. Exit status: the program's.",
+    .notes = "Programs of clang and of gcc are run with LLVM's OpenMP runtime.\n\n"
+             "Example:\n"
+             "  duet record --threads 1 --out graph.json -- ./program\n"
+             "  duet simulate graph.json --platform idgraf --cpus 12 --gpus 0 --policy ws",
+    .work = work,
+};

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# The recorder of OpenMP programs: a tool in OpenMP's sense, libduet-openmp.so, that LLVM's OpenMP
+# runtime opens inside the program. It needs the header omp-tools.h only, which comes with that
+# runtime, in a folder of clang's whose other headers are clang's own: it gets a folder for itself.
+# A sanitized one could not be opened by programs that are not.
+
+set(DUET_HAVE_OPENMP OFF)
+set(DUET_OPENMP_STATUS "off")
+if(NOT DUET_OPENMP STREQUAL OFF)
+  file(GLOB clang /usr/lib/llvm-*/lib/clang/*/include /usr/lib/clang/*/include)
+  find_file(OMP_TOOLS_HEADER omp-tools.h HINTS ${clang})
+  mark_as_advanced(OMP_TOOLS_HEADER)
+  if(OMP_TOOLS_HEADER AND NOT DUET_SANITIZE)
+    set(DUET_HAVE_OPENMP ON)
+    set(DUET_OPENMP_STATUS "found")
+  elseif(DUET_OPENMP STREQUAL ON)
+    message(FATAL_ERROR "DUET_OPENMP=ON, but there is no omp-tools.h (libomp-dev has it), or "
+      "sanitizers are asked for")
+  elseif(DUET_SANITIZE)
+    set(DUET_OPENMP_STATUS "not with sanitizers")
+  else()
+    set(DUET_OPENMP_STATUS "not found")
+  endif()
+endif()
+
+# duet_recorder(FOLDER): the recorder, beside the modules, which it is none of.
+function(duet_recorder folder)
+  if(NOT DUET_HAVE_OPENMP)
+    return()
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.c)
+  list(FILTER sources EXCLUDE REGEX "/testing_[^/]*$")
+  configure_file(${OMP_TOOLS_HEADER} ${PROJECT_BINARY_DIR}/omp-tools/omp-tools.h COPYONLY)
+  add_library(duet_openmp MODULE ${sources})
+  target_include_directories(duet_openmp PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(duet_openmp SYSTEM PRIVATE ${PROJECT_BINARY_DIR}/omp-tools)
+  # dladdr and the program's name are no part of POSIX
+  target_compile_definitions(duet_openmp PRIVATE _GNU_SOURCE)
+  target_link_libraries(duet_openmp PRIVATE duet_flags ${CMAKE_DL_LIBS})
+  set_target_properties(duet_openmp PROPERTIES
+    OUTPUT_NAME duet-openmp C_VISIBILITY_PRESET hidden
+    LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
+  add_dependencies(duet_command duet_openmp)
+  install(TARGETS duet_openmp
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/duet COMPONENT command)
+endfunction()

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From a recording to a graph, by running through the tasks as one thread would that runs each
+ * where it is created: every piece then stands behind all that it comes after, and what depend
+ * clauses mean follows from this order. No recursion, since tasks nest deeper than stacks are.
+ *
+ * Of tasks that nobody has waited for yet, two stacks hold the last pieces: children of the tasks
+ * that are open now, and what is deeper below these. A taskwait takes the children of its task, a
+ * taskgroup and a barrier take both kinds. What a task leaves is deeper to its creator, and lies on
+ * top of the stack already, so that each entry moves once.
+ */
+#include "openmp/recording.h"
+
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = UINT32_MAX };
+
+/* An address in a depend clause means something among the tasks of one creator only. */
+struct data {
+    const struct duet__omp_task *creator;
+    const void *address;
+    uint32_t index;
+};
+
+struct walk {
+    struct duet__omp_graph *graph;
+    const void *runtime;                /* where its code is loaded */
+    struct duet__list children, deeper; /* uint32_t */
+    struct data *data;                  /* hash table, half empty at least */
+    size_t data_room;                   /* a power of 2 */
+    jmp_buf no_memory;
+};
+
+static void *add(struct walk *walk, struct duet__list *list, size_t size)
+{
+    if (list->count == list->room) {
+        size_t room = list->room ? 2 * list->room : 64;
+        void *items = list->count < NONE / 2 ? realloc(list->items, room * size) : NULL;
+
+        if (!items)
+            longjmp(walk->no_memory, 1);
+        list->items = items;
+        list->room = room;
+    }
+    return (char *)list->items + list->count++ * size;
+}
+
+static void add_index(struct walk *walk, struct duet__list *list, uint32_t index)
+{
+    *(uint32_t *)add(walk, list, sizeof index) = index;
+}
+
+static struct duet__piece *piece_at(const struct walk *walk, uint32_t index)
+{
+    return (struct duet__piece *)walk->graph->pieces.items + index;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels and data                                                                             */
+
+static bool in_runtime(const struct walk *walk, const void *code)
+{
+    Dl_info info;
+
+    return dladdr(code, &info) && info.dli_fbase == walk->runtime;
+}
+
+/* The kernel of a place, which is added if it is new; pieces of one place come together. */
+static uint32_t kernel_of(struct walk *walk, const char *kind, const void *code)
+{
+    struct duet__list *kernels = &walk->graph->kernels;
+    const struct duet__place *places = kernels->items;
+
+    for (size_t i = kernels->count; i-- > 0;)
+        if (places[i].code == code && places[i].kind == kind)
+            return (uint32_t)i;
+    *(struct duet__place *)add(walk, kernels, sizeof *places) = (struct duet__place){code, kind};
+    return (uint32_t)kernels->count - 1;
+}
+
+/* Tasks that the runtime creates for the program, for a taskloop, have the place of that. */
+static void find_code(struct walk *walk, struct duet__omp_task *task)
+{
+    const struct duet__list *kernels = &walk->graph->kernels;
+    const struct duet__place *places = kernels->items;
+
+    for (size_t i = kernels->count; i-- > 0;)
+        if (places[i].code == task->code)
+            return;
+    if (in_runtime(walk, task->code))
+        task->code = task->created_under ? task->created_under : task->parent->code;
+}
+
+static struct data *find_data(struct data *table, size_t room, const struct duet__omp_task *creator,
+                              const void *address)
+{
+    uint64_t hash = ((uintptr_t)creator * 31 + (uintptr_t)address) * UINT64_C(0x9e3779b97f4a7c15);
+    size_t at = (size_t)(hash >> 20) & (room - 1);
+
+    while (table[at].creator && (table[at].creator != creator || table[at].address != address))
+        at = (at + 1) & (room - 1);
+    return &table[at];
+}
+
+static uint32_t data_of(struct walk *walk, const struct duet__omp_task *creator,
+                        const void *address)
+{
+    uint32_t *count = &walk->graph->data_count;
+    struct data *found;
+
+    if (2 * (size_t)*count >= walk->data_room) {
+        size_t room = walk->data_room ? 2 * walk->data_room : 256;
+        struct data *table = calloc(room, sizeof *table);
+
+        if (!table)
+            longjmp(walk->no_memory, 1);
+        for (size_t i = 0; i < walk->data_room; i++)
+            if (walk->data[i].creator)
+                *find_data(table, room, walk->data[i].creator, walk->data[i].address) =
+                    walk->data[i];
+        free(walk->data);
+        walk->data = table;
+        walk->data_room = room;
+    }
+    found = find_data(walk->data, walk->data_room, creator, address);
+    if (!found->creator)
+        *found = (struct data){.creator = creator, .address = address, .index = (*count)++};
+    return found->index;
+}
+
+/* What the newest piece accesses by the clauses of `task`. */
+static void add_accesses(struct walk *walk, const struct duet__omp_task *task)
+{
+    struct duet__list *accesses = &walk->graph->accesses;
+    size_t first = piece_at(walk, (uint32_t)walk->graph->pieces.count - 1)->accesses;
+
+    for (uint32_t i = 0; i < task->dependence_count; i++) {
+        const ompt_dependence_t *one = &task->dependences[i];
+        bool exclusive = one->dependence_type == ompt_dependence_type_mutexinoutset ||
+                         one->dependence_type == ompt_dependence_type_inoutset;
+        bool waits = task->flags & ompt_task_taskwait; /* and excludes nobody then */
+        const char *mode = one->dependence_type == ompt_dependence_type_in    ? "r"
+                           : one->dependence_type == ompt_dependence_type_out ? "w"
+                           : exclusive && !waits                              ? "commute"
+                                                                              : "rw";
+        struct duet__piece_access *access, *known = accesses->items;
+        uint32_t data;
+        size_t k = first;
+
+        if (!one->variable.ptr)
+            continue;
+        data = data_of(walk, task->parent, one->variable.ptr);
+        while (k < accesses->count && known[k].data != data)
+            k++;
+        if (k < accesses->count) {
+            known[k].mode = known[k].mode == mode ? mode : "rw";
+            continue;
+        }
+        access = add(walk, accesses, sizeof *access);
+        *access = (struct duet__piece_access){.data = data, .mode = mode};
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Pieces                                                                                       */
+
+static uint32_t add_piece(struct walk *walk, const char *kind, const void *code)
+{
+    struct duet__omp_graph *graph = walk->graph;
+    uint32_t kernel = kernel_of(walk, kind, code);
+    struct duet__piece *piece = add(walk, &graph->pieces, sizeof *piece);
+
+    *piece = (struct duet__piece){.kernel = kernel,
+                                  .after = graph->after.count,
+                                  .accesses = graph->accesses.count};
+    return (uint32_t)graph->pieces.count - 1;
+}
+
+/* The newest piece comes after this one. */
+static void add_after(struct walk *walk, uint32_t piece)
+{
+    if (piece != NONE)
+        add_index(walk, &walk->graph->after, piece);
+}
+
+/* And after what is in the list beyond `count`, which then has been waited for. */
+static void add_after_list(struct walk *walk, struct duet__list *list, size_t count)
+{
+    for (size_t i = count; i < list->count; i++)
+        add_after(walk, ((const uint32_t *)list->items)[i]);
+    list->count = count;
+}
+
+/* A task goes on with a new piece. Each has the accesses of all, since what comes after the task
+   comes after its last one. */
+static void go_on(struct walk *walk, struct duet__omp_task *task, uint32_t after)
+{
+    uint32_t last = task->piece;
+
+    task->piece = add_piece(walk,
+                            task->parent   ? ""
+                            : task->region ? "parallel:"
+                                           : "serial",
+                            task->code);
+    if (last != NONE)
+        piece_at(walk, last)->is_task = false;
+    else
+        piece_at(walk, task->piece)->is_task = task->parent != NULL;
+    add_after(walk, after);
+    add_accesses(walk, task);
+}
+
+static void begin(struct walk *walk, struct duet__omp_task *task, uint32_t after)
+{
+    task->children = walk->children.count;
+    task->deeper = walk->deeper.count;
+    task->piece = NONE;
+    if (task->parent)
+        find_code(walk, task);
+    go_on(walk, task, after);
+}
+
+/* All that has not been waited for since the stacks had these heights. */
+static void join(struct walk *walk, struct duet__omp_task *task, size_t children, size_t deeper)
+{
+    if (children == walk->children.count && deeper == walk->deeper.count)
+        return;
+    go_on(walk, task, task->piece);
+    add_after_list(walk, &walk->children, children);
+    add_after_list(walk, &walk->deeper, deeper);
+}
+
+static void add_time(const struct walk *walk, const struct duet__omp_task *task, uint64_t ns)
+{
+    if (task->piece != NONE)
+        piece_at(walk, task->piece)->seconds += 1e-9 * (double)ns;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Parallel regions                                                                             */
+
+/* Implicit tasks in the order of their numbers. */
+static struct duet__omp_task *sort_team(struct duet__omp_task *team)
+{
+    struct duet__omp_task *sorted = NULL, *next;
+
+    for (; team; team = next) {
+        struct duet__omp_task **at = &sorted;
+
+        next = team->sibling;
+        while (*at && (*at)->index < team->index)
+            at = &(*at)->sibling;
+        team->sibling = *at;
+        *at = team;
+    }
+    return sorted;
+}
+
+static struct duet__omp_task *begin_region(struct walk *walk, struct duet__omp_region *region)
+{
+    region->children = walk->children.count;
+    region->deeper = walk->deeper.count;
+    region->start = region->creator->piece;
+    atomic_store(&region->team, sort_team(atomic_load(&region->team)));
+    for (struct duet__omp_task *task = region->team; task; task = task->sibling) {
+        task->piece = NONE;
+        task->waits = false; /* from here on: at a barrier */
+    }
+    if (!region->team)
+        return region->creator;
+    begin(walk, region->team, region->start);
+    return region->team;
+}
+
+/* The newest piece comes after all that the region has done. */
+static void join_team(struct walk *walk, struct duet__omp_region *region)
+{
+    for (struct duet__omp_task *task = region->team; task; task = task->sibling)
+        add_after(walk, task->piece);
+    add_after_list(walk, &walk->children, region->children);
+    add_after_list(walk, &walk->deeper, region->deeper);
+}
+
+/* One implicit task is at a barrier, or at its end: the next one's turn, up to there. */
+static struct duet__omp_task *next_of_team(struct walk *walk, struct duet__omp_task *task)
+{
+    struct duet__omp_region *region = task->region;
+    struct duet__omp_task *next = task->sibling, *creator = region->creator;
+
+    if (!next) {
+        for (next = region->team; next && !next->waits; next = next->sibling)
+            ;
+        if (!next) {
+            if (creator->parent || creator->region || creator->first) {
+                go_on(walk, creator, NONE);
+                join_team(walk, region);
+            }
+            return creator;
+        }
+        region->start = add_piece(walk, "barrier", NULL);
+        join_team(walk, region);
+    } else if (next->piece != NONE && !next->waits) {
+        return next_of_team(walk, next);
+    }
+    next->waits = false;
+    begin(walk, next, region->start);
+    return next;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The walk                                                                                     */
+
+static struct duet__omp_task *leave(struct walk *walk, struct duet__omp_task *task)
+{
+    struct duet__omp_task *parent = task->parent;
+
+    add_time(walk, task, task->own_ns);
+    if (task->region)
+        return next_of_team(walk, task);
+    if (!parent)
+        return NULL;
+    for (size_t i = task->children; i < walk->children.count; i++)
+        add_index(walk, &walk->deeper, ((const uint32_t *)walk->children.items)[i]);
+    walk->children.count = task->children;
+    if (!task->undeferred)
+        add_index(walk, &walk->children, task->piece);
+    go_on(walk, parent, task->undeferred ? task->piece : parent->piece);
+    return parent;
+}
+
+/* Takes a step of a task; the task whose turn is next. */
+static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *task,
+                                   struct duet__step *step)
+{
+    switch (step->kind) {
+    case DUET__STEP_CREATE:
+        begin(walk, step->task, task->piece);
+        return step->task;
+    case DUET__STEP_DEPEND:
+        go_on(walk, task, task->piece);
+        add_accesses(walk, step->task);
+        break;
+    case DUET__STEP_WAIT:
+        join(walk, task, task->children, walk->deeper.count);
+        for (struct duet__step *group = task->group; group; group = group->next)
+            group->children = task->children; /* what it had before it is gone */
+        break;
+    case DUET__STEP_GROUP:
+        step->children = walk->children.count;
+        step->deeper = walk->deeper.count;
+        step->next = task->group;
+        task->group = step;
+        break;
+    case DUET__STEP_UNGROUP:
+        step = task->group;
+        task->group = step->next;
+        join(walk, task, step->children, step->deeper);
+        break;
+    case DUET__STEP_BARRIER:
+        if (!task->region || (!task->first && !task->own_ns))
+            break; /* the region's end is one for all of it */
+        if (!task->region->team->sibling) {
+            join(walk, task, task->region->children, task->region->deeper);
+            break;
+        }
+        task->waits = true;
+        return next_of_team(walk, task);
+    case DUET__STEP_REGION:
+        return begin_region(walk, step->region);
+    }
+    return task;
+}
+
+/* What comes before the first parallel region and after the last is not part of the graph. */
+static void trim(struct duet__omp_task *initial)
+{
+    struct duet__step *last = NULL;
+
+    while (initial->first && initial->first->kind != DUET__STEP_REGION)
+        initial->first = initial->first->next;
+    for (struct duet__step *step = initial->first; step; step = step->next)
+        if (step->kind == DUET__STEP_REGION)
+            last = step;
+    if (last)
+        last->next = NULL;
+}
+
+bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of)
+{
+    struct walk walk = {.graph = graph};
+    struct duet__omp_task *volatile task = of->initial; /* as longjmp wants it */
+    Dl_info info;
+
+    if (setjmp(walk.no_memory) == 0) {
+        if (dladdr(of->runtime_code, &info))
+            walk.runtime = info.dli_fbase;
+        trim(task);
+        task->piece = NONE;
+        while (task) {
+            struct duet__step *step = task->first;
+
+            if (step) {
+                task->first = step->next;
+                add_time(&walk, task, step->before_ns);
+                task = take(&walk, task, step);
+            } else {
+                task = leave(&walk, task);
+            }
+        }
+        *(struct duet__piece *)add(&walk, &graph->pieces, sizeof(struct duet__piece)) =
+            (struct duet__piece){.after = graph->after.count, .accesses = graph->accesses.count};
+    }
+    free(walk.children.items);
+    free(walk.deeper.items);
+    free(walk.data);
+    return !task;
+}
+
+void duet__omp_graph_fini(struct duet__omp_graph *graph)
+{
+    free(graph->pieces.items);
+    free(graph->after.items);
+    free(graph->accesses.items);
+    free(graph->kernels.items);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A tool of OpenMP (OMPT, OpenMP 5.1 section 4) that records the tasks of the program that loads it
+ * and writes them as a graph when the program ends.
+ */
+#include "openmp/recording.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BLOCK_BYTES = 1 << 18 };
+
+/* What no graph says, and a program may use: told in one line at the end. */
+enum unsupported { TARGET = 1, DETACH = 2, CANCEL = 4, ALL_MEMORY = 8, INOUTSET = 16, ROOT = 32 };
+
+static struct duet__omp_recording recording;
+static ompt_get_task_info_t get_task_info;
+static const char *output; /* file, NULL: PROGRAM.PID.json */
+static pid_t process;
+static uint64_t clock_ns; /* what reading the clock adds to what is between two readings */
+static atomic_uint unsupported;
+static atomic_bool out_of_memory;
+static atomic_int regions; /* that have begun and not ended */
+
+static _Thread_local struct {
+    char *at;
+    size_t left;
+} block;
+
+/* Of the thread's block, zeroed, never freed: what was recorded lives as long as the process. */
+static void *get(size_t bytes)
+{
+    void *got = NULL;
+
+    bytes = (bytes + 15) & ~(size_t)15;
+    if (bytes > block.left) {
+        size_t size = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
+
+        block.at = calloc(1, size);
+        block.left = block.at ? size : 0;
+    }
+    if (bytes > block.left) {
+        atomic_store(&out_of_memory, true);
+        return NULL;
+    }
+    got = block.at;
+    block.at += bytes;
+    block.left -= bytes;
+    return got;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static struct duet__omp_task *task_of(const ompt_data_t *data)
+{
+    return data ? data->ptr : NULL;
+}
+
+static void stop(struct duet__omp_task *task, uint64_t now)
+{
+    if (task && task->since_ns) {
+        uint64_t ns = now - task->since_ns;
+
+        task->own_ns += ns > clock_ns ? ns - clock_ns : 0;
+        task->since_ns = 0;
+    }
+}
+
+/* Reads the clock last: what the recording itself takes is nobody's time. */
+static void go_on(struct duet__omp_task *task)
+{
+    if (task && !task->waits)
+        task->since_ns = now_ns();
+}
+
+static struct duet__step *add_step(struct duet__omp_task *task, enum duet__step_kind kind)
+{
+    struct duet__step *step = get(sizeof *step);
+
+    if (!step)
+        return NULL;
+    step->kind = kind;
+    step->before_ns = task->own_ns;
+    task->own_ns = 0;
+    if (task->last)
+        task->last->next = step;
+    else
+        task->first = step;
+    task->last = step;
+    return step;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What the runtime calls                                                                       */
+
+static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, ompt_data_t *region,
+                              unsigned requested, int flags, const void *code)
+{
+    uint64_t now = now_ns();
+    struct duet__omp_task *task = task_of(creator);
+    struct duet__omp_region *made;
+    struct duet__step *step;
+
+    if (atomic_fetch_add(&regions, 1) == 0 && !recording.begin_ns)
+        recording.begin_ns = now;
+    if (flags & ompt_parallel_league)
+        atomic_fetch_or(&unsupported, TARGET);
+    if (!task || recording.only_makespan)
+        return;
+    stop(task, now);
+    made = get(sizeof *made);
+    step = add_step(task, DUET__STEP_REGION);
+    if (!made || !step)
+        return;
+    *made = (struct duet__omp_region){.code = code, .creator = task};
+    step->region = made;
+    region->ptr = made;
+}
+
+static void on_parallel_end(ompt_data_t *region, ompt_data_t *creator, int flags, const void *code)
+{
+    if (atomic_fetch_sub(&regions, 1) == 1)
+        recording.end_ns = now_ns();
+    go_on(task_of(creator));
+}
+
+static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *region, ompt_data_t *data,
+                             unsigned team, unsigned index, int flags)
+{
+    struct duet__omp_region *of = region ? region->ptr : NULL;
+    struct duet__omp_task *task;
+
+    if (endpoint == ompt_scope_end) {
+        stop(task_of(data), now_ns());
+        return;
+    }
+    task = get(sizeof *task);
+    data->ptr = task;
+    if (!task)
+        return;
+    task->flags = flags;
+    if (flags & ompt_task_initial) {
+        if (!recording.initial)
+            recording.initial = task;
+        else
+            atomic_fetch_or(&unsupported, ROOT);
+    } else if (of) {
+        task->code = of->code;
+        task->region = of;
+        task->index = index;
+        if (index == 0 && team > recording.threads)
+            recording.threads = team;
+        task->sibling = atomic_load(&of->team);
+        while (!atomic_compare_exchange_weak(&of->team, &task->sibling, task))
+            ;
+    }
+    go_on(task);
+}
+
+static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt_data_t *data,
+                           int flags, int has_dependences, const void *code)
+{
+    uint64_t now = now_ns();
+    struct duet__omp_task *parent = task_of(creator), *task;
+    struct duet__step *step;
+
+    if (flags & ompt_task_target)
+        atomic_fetch_or(&unsupported, TARGET);
+    if (!parent || !(flags & (ompt_task_explicit | ompt_task_taskwait)))
+        return;
+    stop(parent, now);
+    task = get(sizeof *task);
+    step = add_step(parent, flags & ompt_task_taskwait ? DUET__STEP_DEPEND : DUET__STEP_CREATE);
+    if (!task || !step)
+        return;
+    task->parent = parent;
+    task->flags = flags;
+    task->code = code;
+    task->created_under = parent->hint;
+    task->undeferred = (flags & ompt_task_undeferred) && (parent->flags & ompt_task_final);
+    step->task = task;
+    data->ptr = task;
+    if (flags & ompt_task_taskwait) {
+        parent->hint = code;
+        parent->waits = true;
+    }
+    go_on(parent);
+}
+
+static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependences, int count)
+{
+    uint64_t now = now_ns();
+    struct duet__omp_task *task = task_of(data);
+    ompt_dependence_t *kept;
+
+    if (!task || count <= 0)
+        return;
+    stop(task->parent, now);
+    kept = get((size_t)count * sizeof *kept);
+    for (int i = 0; kept && i < count; i++) {
+        kept[i] = dependences[i];
+        if ((int)kept[i].dependence_type == ompt_dependence_type_inoutset)
+            atomic_fetch_or(&unsupported, INOUTSET);
+        if (!kept[i].variable.ptr || (int)kept[i].dependence_type > ompt_dependence_type_inoutset)
+            atomic_fetch_or(&unsupported, ALL_MEMORY);
+    }
+    if (kept) {
+        task->dependences = kept;
+        task->dependence_count = (uint32_t)count;
+    }
+    go_on(task->parent);
+}
+
+/*
+ * A team of one thread runs all tasks at once, and calls them all undeferred. Those that the text
+ * says so of (an if clause that is false) are run by their creator's own code, from the frame in
+ * which this has called the runtime; others are run by the runtime, from a frame of its own.
+ */
+static bool runs_inside(void)
+{
+    ompt_frame_t *own = NULL, *creator = NULL;
+    ompt_data_t *data;
+    int flags;
+
+    return get_task_info(0, &flags, &data, &own, NULL, NULL) == 2 &&
+           get_task_info(1, &flags, &data, &creator, NULL, NULL) == 2 && own && creator &&
+           own->exit_frame.ptr && own->exit_frame.ptr == creator->enter_frame.ptr;
+}
+
+static void on_task_schedule(ompt_data_t *prior, ompt_task_status_t status, ompt_data_t *next)
+{
+    uint64_t now = now_ns();
+    struct duet__omp_task *task = task_of(prior);
+
+    if (status == ompt_taskwait_complete) {
+        if (task && task->parent) {
+            task->parent->waits = false;
+            go_on(task->parent);
+        }
+        return;
+    }
+    if (status == ompt_task_detach || status == ompt_task_early_fulfill ||
+        status == ompt_task_late_fulfill)
+        atomic_fetch_or(&unsupported, DETACH);
+    if (status == ompt_task_early_fulfill || status == ompt_task_late_fulfill)
+        return;
+    if (status == ompt_task_cancel)
+        atomic_fetch_or(&unsupported, CANCEL);
+    stop(task, now);
+    if (status == ompt_task_complete && task && (task->flags & ompt_task_undeferred) &&
+        runs_inside())
+        task->undeferred = true;
+    go_on(task_of(next));
+}
+
+static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint,
+                           ompt_data_t *region, ompt_data_t *data, const void *code)
+{
+    uint64_t now = now_ns();
+    struct duet__omp_task *task = task_of(data);
+    bool begins = endpoint == ompt_scope_begin;
+
+    /* a team's last barrier ends for its threads when they are needed again */
+    if (!task || kind == ompt_sync_region_reduction || (!begins && !region))
+        return;
+    stop(task, now);
+    if (kind == ompt_sync_region_taskgroup) {
+        add_step(task, begins ? DUET__STEP_GROUP : DUET__STEP_UNGROUP);
+    } else {
+        if (begins)
+            add_step(task,
+                     kind == ompt_sync_region_taskwait ? DUET__STEP_WAIT : DUET__STEP_BARRIER);
+        task->waits = begins;
+    }
+    go_on(task);
+}
+
+/* The wait at the end of a taskgroup. */
+static void on_sync_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint,
+                         ompt_data_t *region, ompt_data_t *data, const void *code)
+{
+    struct duet__omp_task *task = task_of(data);
+
+    if (!task || kind != ompt_sync_region_taskgroup)
+        return;
+    stop(task, now_ns());
+    task->waits = endpoint == ompt_scope_begin;
+    go_on(task);
+}
+
+/* Tasks of a taskloop are created by the runtime: this is where the program says so. */
+static void on_work(ompt_work_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *region,
+                    ompt_data_t *data, uint64_t iterations, const void *code)
+{
+    uint64_t now = now_ns();
+    struct duet__omp_task *task = task_of(data);
+    void *frames[16];
+    Dl_info runtime, at;
+    int count;
+
+    if (!task || kind != ompt_work_taskloop || endpoint != ompt_scope_begin)
+        return;
+    stop(task, now);
+    task->hint = code; /* which LLVM's runtime takes for its own caller, and is inside it */
+    count = backtrace(frames, sizeof frames / sizeof frames[0]);
+    if (dladdr(recording.runtime_code, &runtime) && dladdr(code, &at) &&
+        at.dli_fbase == runtime.dli_fbase)
+        for (int i = 1; i < count && at.dli_fbase == runtime.dli_fbase; i++) {
+            task->hint = frames[i];
+            if (!dladdr(frames[i], &at))
+                break;
+        }
+    go_on(task);
+}
+
+static void on_cancel(ompt_data_t *data, int flags, const void *code)
+{
+    atomic_fetch_or(&unsupported, CANCEL);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Begin and end                                                                                */
+
+static void complain(const char *text, const char *of)
+{
+    fprintf(stderr, "duet: OpenMP tasks: %s%s\n", text, of);
+}
+
+static uint64_t measure_clock(void)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (int i = 0; i < 1000; i++) {
+        uint64_t before = now_ns(), ns = now_ns() - before;
+
+        least = ns < least ? ns : least;
+    }
+    return least;
+}
+
+static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
+{
+    ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
+    const char *only = getenv("DUET_OMPT_ONLY"), *bytes = getenv("DUET_OMPT_BYTES");
+    static const struct {
+        ompt_callbacks_t event;
+        ompt_callback_t call;
+        bool needed;
+    } calls[] = {
+        {ompt_callback_parallel_begin, (ompt_callback_t)on_parallel_begin, true},
+        {ompt_callback_parallel_end, (ompt_callback_t)on_parallel_end, true},
+        {ompt_callback_implicit_task, (ompt_callback_t)on_implicit_task, true},
+        {ompt_callback_task_create, (ompt_callback_t)on_task_create, true},
+        {ompt_callback_task_schedule, (ompt_callback_t)on_task_schedule, true},
+        {ompt_callback_dependences, (ompt_callback_t)on_dependences, true},
+        {ompt_callback_sync_region, (ompt_callback_t)on_sync_region, true},
+        {ompt_callback_sync_region_wait, (ompt_callback_t)on_sync_wait, true},
+        {ompt_callback_work, (ompt_callback_t)on_work, false},
+        {ompt_callback_cancel, (ompt_callback_t)on_cancel, false},
+    };
+    size_t count = sizeof calls / sizeof calls[0];
+    char *end;
+
+    process = getpid();
+    clock_ns = measure_clock();
+    output = getenv("DUET_OMPT");
+    get_task_info = (ompt_get_task_info_t)lookup("ompt_get_task_info");
+    recording.runtime_code = (const void *)lookup;
+    if (only && *only && strcmp(only, "makespan") != 0) {
+        complain("DUET_OMPT_ONLY can be makespan, and is ", only);
+        return 0;
+    }
+    recording.only_makespan = only && *only;
+    if (bytes && *bytes) {
+        errno = 0;
+        recording.bytes = strtoull(bytes, &end, 10);
+        if (*end || errno || bytes[0] < '0' || bytes[0] > '9') {
+            complain("DUET_OMPT_BYTES takes a number of bytes, not ", bytes);
+            return 0;
+        }
+    }
+    if (recording.only_makespan)
+        count = 2;
+    for (size_t i = 0; i < count; i++) {
+        ompt_set_result_t result = set(calls[i].event, calls[i].call);
+
+        if (calls[i].needed && result != ompt_set_always) {
+            complain("not all of them are told by ", recording.runtime);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static void tell_unsupported(void)
+{
+    static const char *const names[] = {"target and teams",
+                                        "detach (an event is nothing to wait for)",
+                                        "cancel (what ran is recorded)",
+                                        "dependences on all memory (none is recorded)",
+                                        "inoutset (recorded as mutexinoutset)",
+                                        "parallel regions of further threads"};
+    unsigned found = atomic_load(&unsupported);
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (found & 1U << i)
+            complain("not recorded as the program means it: ", names[i]);
+}
+
+static void on_end(ompt_data_t *data)
+{
+    const char *problem;
+    char path[512];
+
+    if (getpid() != process) /* a child that never ran a parallel region of its own */
+        return;
+    if (output && *output)
+        snprintf(path, sizeof path, "%s", output);
+    else
+        snprintf(path, sizeof path, "%s.%ld.json", program_invocation_short_name, (long)process);
+    tell_unsupported();
+    if (atomic_load(&out_of_memory))
+        problem = "there is not enough memory for them";
+    else if (!recording.begin_ns)
+        problem = "the program has no parallel region";
+    else if (atomic_load(&regions))
+        problem = "the program ended in a parallel region";
+    else
+        problem = duet__omp_write(&recording, path);
+    if (problem)
+        fprintf(stderr, "duet: %s is not written: %s\n", path, problem);
+}
+
+/* OpenMP's runtime looks for it in the libraries that OMP_TOOL_LIBRARIES names. */
+__attribute__((visibility("default"))) ompt_start_tool_result_t *ompt_start_tool(
+    unsigned version, const char *runtime);
+
+ompt_start_tool_result_t *ompt_start_tool(unsigned version, const char *runtime)
+{
+    static ompt_start_tool_result_t result = {.initialize = on_begin, .finalize = on_end};
+
+    recording.runtime = runtime;
+    return &result;
+}

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded graph of an OpenMP program is the one that its text means.
+
+Each program is said again here, by the functions of Text, which follow OpenMP's rules pair by pair:
+what comes before what, by creation, depend clauses, taskwait, taskgroup and barriers. Compared are
+all such pairs among the pieces of explicit tasks and what creates these, with one and with two
+threads, of each compiler there is. Which thread takes a `single`, and whether a compiler leaves out
+a barrier at the end of a region, changes nothing of that.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import repository
+
+DUET = os.environ["DUET"]
+ROOT = repository.ROOT
+EXAMPLE = ROOT / "examples" / "openmp" / "tasks.c"
+CONSTRUCTS = ROOT / "openmp" / "testing_constructs.c"
+COMPILERS = [name for name in ("gcc", "clang") if shutil.which(name)]
+
+
+class Task:
+    def __init__(self, kernel):
+        self.kernel = kernel
+        self.at = None  # its last piece so far
+        self.deps = {}
+        self.children = []
+        self.waited = False
+
+
+class Text:
+    """Pieces in the order of one thread that runs each task where it is created."""
+
+    def __init__(self):
+        self.kernels, self.after, self.explicit = [], [], []
+        self.exclusive = set()
+        self.current = Task("serial")
+        self.tasks = []
+
+    def piece(self, task, after):
+        self.kernels.append(task.kernel)
+        self.explicit.append(not task.kernel.startswith(("serial", "parallel", "barrier")))
+        self.after.append({one for one in after if one is not None})
+        task.at = len(self.kernels) - 1
+
+    def conflicts(self, deps):
+        """Earlier siblings that depend clauses order before one with `deps`."""
+        for sibling in self.current.children:
+            for address, kind in deps.items():
+                other = sibling.deps.get(address)
+                if other and not (other == kind and kind in ("in", "mutex")):
+                    yield sibling
+
+    def task(self, kernel, body=None, undeferred=False, **deps):
+        me, child = self.current, Task(kernel)
+        deps = {address: kind for kind, names in deps.items() for address in names}
+        self.piece(child, {me.at} | {one.at for one in self.conflicts(deps)})
+        for sibling in me.children:
+            if any(kind == "mutex" == sibling.deps.get(address) for address, kind in deps.items()):
+                self.exclusive.add((sibling.at, child.at))
+        child.deps, child.waited = deps, undeferred
+        me.children.append(child)
+        self.tasks.append(child)
+        if body:
+            self.current = child
+            body()
+            self.current = me
+        self.piece(me, {me.at, child.at} if undeferred else {me.at})
+
+    def wait(self, tasks):
+        tasks = [task for task in tasks if not task.waited]
+        if tasks:
+            self.piece(self.current, {self.current.at} | {task.at for task in tasks})
+        for task in tasks:
+            task.waited = True
+
+    def taskwait(self, **deps):
+        if deps:
+            deps = {address: kind for kind, names in deps.items() for address in names}
+            self.piece(self.current,
+                       {self.current.at} | {one.at for one in self.conflicts(deps)})
+        else:
+            self.wait(self.current.children)
+
+    @contextlib.contextmanager
+    def taskgroup(self):
+        first = len(self.tasks)
+        yield
+        self.wait(self.tasks[first:])
+
+    def parallel(self, *team):
+        """A team: for each thread what it does between barriers."""
+        me, first = self.current, len(self.tasks)
+        threads = [Task("parallel") for _ in team]
+        start = me.at
+        for phase in range(len(team[0])):
+            if phase:
+                barrier = Task("barrier")
+                self.piece(barrier, {one.at for one in threads + self.tasks[first:]})
+                start = barrier.at
+            for thread, phases in zip(threads, team):
+                self.current = thread
+                self.piece(thread, {start})
+                phases[phase]()
+        self.piece(me, {one.at for one in threads + self.tasks[first:]})
+        for task in self.tasks[first:]:
+            task.waited = True
+        self.current = me
+
+
+def before(after):
+    """For each piece the set of all that come before it, as bits."""
+    sets = []
+    for own in after:
+        bits = 0
+        for one in own:
+            bits |= sets[one] | 1 << one
+        sets.append(bits)
+    return sets
+
+
+def essence(kernels, after, explicit, exclusive):
+    """(kernel, pieces before) of explicit pieces and what comes before these, renumbered."""
+    sets, kept = before(after), 0
+    for piece, is_explicit in enumerate(explicit):
+        if is_explicit:
+            kept |= sets[piece] | 1 << piece
+    for piece, kernel in enumerate(kernels):
+        if kernel == "barrier":
+            kept &= ~(1 << piece)
+    numbers = [piece for piece in range(len(kernels)) if kept >> piece & 1]
+    new = {piece: number for number, piece in enumerate(numbers)}
+    relation = [{new[one] for one in numbers if sets[piece] >> one & 1} for piece in numbers]
+    pairs = {(new[a], new[b]) for a, b in exclusive}
+    return [kernels[piece] for piece in numbers], relation, pairs
+
+
+def read_graph(path):
+    """Kernels, direct predecessors, explicit ones, and pairs that exclude each other, of a file."""
+    graph = json.loads(path.read_text(encoding="utf-8"))
+    assert graph["format"] == "duet-graph" and graph["schema"] == 1, graph
+    names, tasks = graph["kernels"], graph["tasks"]
+    assert len(set(names)) == len(names), names
+    kernels, after, explicit, exclusive, data = [], [], [], set(), {}
+    for number, task in enumerate(tasks):
+        own = set(task.get("after", ()))
+        assert all(one < number for one in own), task
+        for one, mode in task.get("accesses", ()):
+            epochs = data.setdefault(one, [("", [])])
+            kind = mode if mode in ("r", "commute") else number
+            if epochs[-1][0] != kind:
+                epochs.append((kind, []))
+            own |= set(epochs[-2][1])
+            if mode == "commute":
+                exclusive |= {(other, number) for other in epochs[-1][1]}
+            epochs[-1][1].append(number)
+        name = names[task["kernel"]]
+        name = name.partition(":")[0] if name.startswith("parallel:") else name
+        kernels.append(name)
+        explicit.append(name not in ("parallel", "barrier", "serial"))
+        if explicit[-1]:
+            assert name.startswith(("tasks.c:", "testing_constructs.c:")), name
+        after.append(own)
+    seconds = [task["seconds"][0] for task in tasks]
+    assert min(seconds) >= 0 and graph["makespan_s"] > 0
+    return essence(kernels, after, explicit, exclusive), sum(seconds), graph
+
+
+def compare(what, text, recorded):
+    kernels, relation, exclusive = recorded
+    expected = essence(text.kernels, text.after, text.explicit, text.exclusive)
+    meaning = {}
+    assert len(kernels) == len(expected[0]), f"{what}: {len(kernels)}, not {len(expected[0])}"
+    for number, (name, label) in enumerate(zip(kernels, expected[0])):
+        assert meaning.setdefault(name, label) == label, f"{what}: piece {number} is {name}"
+        assert relation[number] == expected[1][number], \
+            f"{what}: before {label} {number}: {relation[number] ^ expected[1][number]}"
+    assert exclusive == expected[2], f"{what}: {exclusive} exclude each other"
+
+
+# The programs of tasks.c ------------------------------------------------------------------------
+
+def cholesky(text, n, _):
+    for k in range(n):
+        text.task("potrf", inout=[(k, k)])
+        for i in range(k + 1, n):
+            text.task("trsm", **{"in": [(k, k)]}, inout=[(i, k)])
+        for i in range(k + 1, n):
+            for j in range(k + 1, i + 1):
+                text.task("gemm", **{"in": [(i, k), (j, k)]}, inout=[(i, j)])
+
+
+def sparse_lu(text, n, _):
+    there = {(i, j) for i in range(n) for j in range(n) if i == j or (i + 2 * j) % 3 == 0}
+    for k in range(n):
+        text.task("lu", inout=[(k, k)])
+        for j in range(k + 1, n):
+            if (k, j) in there:
+                text.task("forward", **{"in": [(k, k)]}, inout=[(k, j)])
+        for i in range(k + 1, n):
+            if (i, k) in there:
+                text.task("divide", **{"in": [(k, k)]}, inout=[(i, k)])
+        for i in range(k + 1, n):
+            for j in range(k + 1, n):
+                if (i, k) in there and (k, j) in there:
+                    there.add((i, j))
+                    text.task("update", **{"in": [(i, k), (k, j)]}, inout=[(i, j)])
+
+
+def jacobi(text, n, _):
+    for s in range(n):
+        own, to = s % 2, 1 - s % 2
+        for i in range(n):
+            text.task("sweep", **{"in": [(own, k) for k in (i - 1, i, i + 1)]}, out=[(to, i)])
+
+
+def strassen(text, n, least):
+    if n > least:
+        for _ in range(7):
+            text.task("product", lambda: strassen(text, n // 2, least))
+        text.taskwait()
+
+
+def sort(text, n, least):
+    if n > least:
+        text.task("first", lambda: sort(text, n // 2, least))
+        text.task("second", lambda: sort(text, n - n // 2, least), undeferred=n <= 4 * least)
+        text.taskwait()
+
+
+def queens(text, n, deep, row=0, taken=()):
+    if row < min(n, deep):
+        with text.taskgroup():
+            for c in range(n):
+                if all(c != d and abs(c - d) != row - r for r, d in enumerate(taken)):
+                    text.task("below", lambda c=c: queens(text, n, deep, row + 1, (*taken, c)))
+
+
+def constructs(text):
+    def depend():
+        text.task("a", out="x")
+        text.task("b", **{"in": "x"}, out="y")
+        text.task("c", **{"in": "x"})
+        text.task("d", mutex="x")
+        text.task("e", mutex="x")
+        text.task("f", lambda: (text.task("g", out="x"), text.task("h", **{"in": "x"})), inout="y")
+        text.taskwait(**{"in": "x"})
+        text.task("i", **{"in": "xy"})
+        text.taskwait()
+
+    def at_once():
+        text.task("j")
+        text.task("k", lambda: text.task("l"), undeferred=True)
+        text.task("m", out="z")
+        text.taskwait(**{"in": "z"})
+        text.task("n", undeferred=True)
+        text.task("o", lambda: text.task("p", undeferred=True))
+        text.task("q")
+        text.taskwait()
+
+    def groups():
+        text.task("r")
+        with text.taskgroup():
+            text.task("s", lambda: text.task("t"))
+            with text.taskgroup():
+                text.task("u")
+            text.taskwait()
+            text.task("v")
+        text.task("w")
+        with text.taskgroup():
+            for _ in range(3):
+                text.task("loop")
+        text.task("1", lambda: (text.parallel([lambda: text.task("2")]), text.task("3")))
+
+    phases = [lambda: text.task("first"), lambda: text.task("then")]
+    text.parallel(phases, phases)
+    text.parallel([lambda: (depend(), at_once(), groups())])
+
+
+PROGRAMS = [("cholesky", cholesky, 4, 4), ("sparse-lu", sparse_lu, 5, 4), ("jacobi", jacobi, 4, 2),
+            ("strassen", strassen, 16, 4), ("sort", sort, 100, 10), ("queens", queens, 6, 3)]
+
+
+def build(compiler, source, folder):
+    program = folder / f"{source.stem}-{compiler}"
+    # clang 14 knows of `taskwait depend` when it is asked for OpenMP 5
+    extra = ["-fopenmp-version=50"] if compiler == "clang" else []
+    subprocess.run([compiler, "-g", "-O1", "-fopenmp", *extra, source, "-o", program, "-lm"],
+                   check=True)
+    return program
+
+
+def record(threads, out, *words):
+    return subprocess.run([DUET, "record", "--threads", str(threads), "--out", out, "--", *words],
+                          cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def check(compiler, folder):
+    example, small = build(compiler, EXAMPLE, folder), build(compiler, CONSTRUCTS, folder)
+    out = folder / "graph.json"
+    runs = [(name, [example, name, str(n), str(least)], lambda text, f=f, n=n, least=least:
+             text.parallel([lambda: f(text, n, least)])) for name, f, n, least in PROGRAMS]
+    for threads in (1, 2):
+        for name, words, say in [*runs, ("constructs", [small], constructs)]:
+            done = record(threads, out, *words)
+            assert done.returncode == 0 and not done.stderr, (words, done)
+            text = Text()
+            say(text)
+            recorded, seconds, graph = read_graph(out)
+            compare(f"{compiler}, {threads} threads: {name}", text, recorded)
+            if threads == 1 and name != "constructs":
+                assert seconds <= graph["makespan_s"], (name, seconds, graph["makespan_s"])
+            out.unlink()
+    # a program that does not end as it should leaves nothing
+    done = record(1, out, small, "kill")
+    assert done.returncode == 128 + 9 and not out.exists(), done
+    done = record(1, out, small, "exit")
+    assert done.returncode == 1 and "ended in a parallel region" in done.stderr, done
+    done = record(1, folder / "none" / "graph.json", small)
+    assert done.returncode == 1 and "No such file" in done.stderr, done
+    done = record(1, out, pathlib.Path("/bin/true"))
+    assert done.returncode == 1 and "has left no graph" in done.stderr, done
+    done = record(1, out, folder / "none")
+    assert done.returncode == 2 and "No such file" in done.stderr, done
+    assert sorted(folder.iterdir()) == sorted([example, small]), list(folder.iterdir())
+
+
+if not COMPILERS:
+    repository.skip("neither gcc nor clang")
+for one in COMPILERS:
+    with tempfile.TemporaryDirectory() as place:
+        check(one, pathlib.Path(place))
+print(f"{len(PROGRAMS) + 1} programs, compiled by {' and '.join(COMPILERS)}, are their graphs")
+sys.exit(0)

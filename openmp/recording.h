@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What an OpenMP program did, as it is recorded: each task with the steps of its own text, in
+ * order, and its own seconds between them. A task is run by one thread at a time, and the OpenMP
+ * runtime orders these, so a task's steps need no lock; memory comes from blocks of the thread's
+ * own.
+ */
+#ifndef DUET_OPENMP_RECORDING_H
+#define DUET_OPENMP_RECORDING_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <omp-tools.h>
+
+enum duet__step_kind {
+    DUET__STEP_CREATE,  /* of a task */
+    DUET__STEP_DEPEND,  /* waits for what a task with the same clauses would wait for */
+    DUET__STEP_WAIT,    /* taskwait */
+    DUET__STEP_GROUP,   /* a taskgroup begins */
+    DUET__STEP_UNGROUP, /* and ends, with all tasks that were created in it */
+    DUET__STEP_BARRIER,
+    DUET__STEP_REGION, /* parallel */
+};
+
+struct duet__step {
+    struct duet__step *next;
+    uint64_t before_ns; /* the task's own time since the step before */
+    enum duet__step_kind kind;
+    union {
+        struct duet__omp_task *task;     /* CREATE, DEPEND */
+        struct duet__omp_region *region; /* REGION */
+        struct {
+            size_t children, deeper; /* GROUP: as those of a task below */
+        };
+    };
+};
+
+struct duet__omp_task {
+    struct duet__omp_task *parent; /* that created it; NULL: implicit, or the initial one */
+    const void *code;              /* where its construct is */
+    const void *hint;              /* its latest construct that the runtime calls itself for */
+    const void *created_under;     /* the parent's hint then */
+    const ompt_dependence_t *dependences;
+    struct duet__step *first, *last;
+    uint64_t since_ns; /* it runs since then; 0: it does not */
+    uint64_t own_ns;   /* its own time since its last step */
+    uint32_t dependence_count;
+    int flags;
+    bool waits;      /* in a taskwait or barrier: what its thread does is not its own time */
+    bool undeferred; /* its creator goes on when it has ended */
+    /* when the graph is made of it */
+    uint32_t piece;           /* that its steps belong to now */
+    struct duet__step *group; /* innermost taskgroup; `next` is the one around it */
+    size_t children, deeper;  /* where its own begin, of tasks that nobody has waited for yet */
+    struct duet__omp_region *region; /* implicit: of that */
+    struct duet__omp_task *sibling;  /* implicit: another one of the region */
+    unsigned index;                  /* implicit: its number among them */
+};
+
+struct duet__omp_region {
+    const void *code;
+    _Atomic(struct duet__omp_task *) team; /* implicit tasks, by `sibling` */
+    struct duet__omp_task *creator;
+    /* when the graph is made of it */
+    uint32_t start;          /* the piece that its tasks go on after */
+    size_t children, deeper; /* as those of a task */
+};
+
+struct duet__omp_recording {
+    struct duet__omp_task *initial;
+    uint64_t begin_ns, end_ns; /* of the first parallel region, and of the last */
+    unsigned threads;          /* of the largest team */
+    bool only_makespan;        /* no task was recorded */
+    uint64_t bytes;            /* what each depend clause names has so many; 0: not known */
+    const char *runtime;       /* its name for itself */
+    const void *runtime_code;  /* an address inside it */
+};
+
+/*
+ * Writes the graph that `recording` is, in duet's format, to the file `path`, whole or not at all.
+ * Returns NULL, or says what went wrong (static text).
+ */
+const char *duet__omp_write(const struct duet__omp_recording *recording, const char *path);
+
+/* ------------------------------------------------------------------------------------------- */
+/* The graph made of it                                                                         */
+
+/* Grows as items are put behind it. */
+struct duet__list {
+    void *items;
+    size_t count, room;
+};
+
+/* A part of a task, which nothing that other tasks do can fall into. */
+struct duet__piece {
+    double seconds;
+    size_t after, accesses; /* where its own begin; they end where the next one's begin */
+    uint32_t kernel;
+    bool is_task; /* the whole of an explicit task */
+};
+
+struct duet__piece_access {
+    uint32_t data;
+    const char *mode; /* as in the file */
+};
+
+/* What a kernel is: the code of a construct, or of a parallel region outside its tasks. */
+struct duet__place {
+    const void *code; /* NULL: none */
+    const char *kind; /* "", "parallel:"; "serial" and "barrier" have no code */
+};
+
+struct duet__omp_graph {
+    struct duet__list pieces, after, accesses; /* struct duet__piece, uint32_t, _access */
+    struct duet__list kernels;                 /* struct duet__place */
+    uint32_t data_count;
+};
+
+/* Makes `graph`, which is zeroed. The recording is used up. False: there is no memory. */
+bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of);
+
+void duet__omp_graph_fini(struct duet__omp_graph *graph);
+
+/*
+ * Names of `count` places: "file.c:12" where the program's debugging information tells, else
+ * "module+0x1234", the same in every run, and the kind before it. For free(), as each of them; NULL
+ * without memory.
+ */
+char **duet__omp_names(const struct duet__place *places, size_t count);
+
+#endif
