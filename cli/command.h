@@ -47,6 +47,7 @@ extern const struct duet__command duet__info_command;
 extern const struct duet__command duet__list_command;
 extern const struct duet__command duet__platform_command;
 extern const struct duet__command duet__record_command;
+extern const struct duet__command duet__export_command;
 
 /* Prints "duet: ..." as one line on standard error and returns `status`. */
 int duet__complain(int status, const char *format, ...) G_GNUC_PRINTF(2, 3);

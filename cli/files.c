@@ -270,6 +270,8 @@ int duet__files_distinct(const struct duet__job *job, struct duet_message *messa
 
     if (platform)
         error = claim_platform(files, job->platform_option, platform, message);
+    if (job->graph_path && !error)
+        error = claim(files, g_strdup("the task graph"), job->graph_path, false, message);
     if (job->values.cases && !error)
         error = claim(files, g_strdup("--cases"), job->values.cases, false, message);
     for (size_t i = 0; i < job->request.policy_count && !error; i++) {

@@ -121,3 +121,45 @@ for name in ("./nope.json", "nope.stg", "/", "fish"):
     result = subprocess.run([DUET, "simulate", name, "--platform", "idgraf"], capture_output=True,
                             text=True, check=False)
     assert result.returncode == 2 and name in result.stderr, result
+
+# What is in a file; and the same in other formats, as often as one likes.
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+RANDOM = ROOT / "examples" / "graphs" / "rand0000.stg"
+
+
+def duet(*words):
+    result = subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False)
+    assert result.returncode == 0 and not result.stderr, result
+    return result.stdout
+
+
+told = duet("list", RANDOM)
+# 262 s is the sum of the times in the file; 11 more tasks than 9 levels would need side by side
+assert told.splitlines()[0] == "rand0000: 50 tasks, 96 edges", told
+assert "longest chain 9 tasks" in told and "critical path 55 s, all tasks 262 s" in told, told
+last = RANDOM
+for name in ("dot", "wfformat", "json", "stg", "json"):
+    path = FOLDER / f"rand0000.{name}"
+    duet("export", last, "--format", name, "--out", path)
+    assert duet("export", last, "--format", name) == path.read_text()
+    assert duet("list", path) == told, (name, duet("list", path))
+    last = path
+# of the makespan on four processors no policy is below the bounds, and the runtime takes nothing
+spans = {run["policy"]: run["makespan_s"]["median"] for run in json.loads(duet(
+    "simulate", RANDOM, "--platform", "idgraf", "--cpus", 4, "--gpus", 0, "--no-costs",
+    "--policy", "ws,heft,cp", "--json"))["runs"]}
+assert all(66 <= span <= 80 and span == round(span) for span in spans.values()), spans
+
+for words, message in [(["export"], "which workload?"),
+                       (["export", "cholesky"], "cholesky is no file of a task graph"),
+                       (["export", RANDOM, "--format", "fish"], "known are json, dot, wfformat"),
+                       (["export", RANDOM, RANDOM], "is one too many"),
+                       (["export", RANDOM, "--out", RANDOM], "are one file"),
+                       (["export", FOLDER / "untimed.json", "--format", "stg"],
+                        "no time is known of task 0, and stg has no task without one"),
+                       (["list", "./nope.stg"], "./nope.stg: cannot open"),
+                       (["simulate", last, "-p", "idgraf", "--trace", last], "are one file")]:
+    (FOLDER / "untimed.json").write_text(json.dumps(graph([{"kernel": 0}])))
+    result = subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False)
+    assert result.returncode == 2 and message in result.stderr, (result, message)
+    assert result.stderr.count("\n") == 1, result

@@ -119,6 +119,11 @@ int duet__job_check_run(struct duet__job *job, struct duet_message *message)
     return duet__exclude(job, "json", "csv", message);
 }
 
+bool duet__is_file(const char *name)
+{
+    return strpbrk(name, "./") || g_file_test(name, G_FILE_TEST_EXISTS);
+}
+
 /* Reads a task graph from a file, which has a size of its own. */
 static int read_graph(struct duet__job *job, const char *path, struct duet_message *message)
 {
@@ -133,6 +138,7 @@ static int read_graph(struct duet__job *job, const char *path, struct duet_messa
     error = duet__graph_read(path, &job->graph, message);
     if (error)
         return error;
+    job->graph_path = path;
     job->graph_workload = duet__graph_workload(job->graph);
     job->request.problem.graph = job->graph;
     job->request.problem.speeds = job->values.speeds;
@@ -146,8 +152,8 @@ int duet__job_find_workload(struct duet__job *job, const char *name,
     g_autoptr(GString) known = g_string_new(NULL);
 
     *out = name ? duet__workload_find(name) : NULL;
-    if (!*out && name && job->command->where & (DUET__IN_SIMULATE | DUET__IN_RUN) &&
-        (strpbrk(name, "./") || g_file_test(name, G_FILE_TEST_EXISTS))) {
+    if (!*out && name && duet__is_file(name) &&
+        job->command->where & (DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_EXPORT)) {
         *out = &job->graph_workload;
         return read_graph(job, name, message);
     }

@@ -24,6 +24,7 @@ struct duet__job {
     struct duet__values values; /* of the options; defaults can be set before these are read */
     GPtrArray *given;           /* names of the options that were given */
     struct duet__request request;
+    const char *graph_path;    /* of a file, as it was given; NULL: none */
     struct duet__graph *graph; /* of a file, owned; NULL: the workload is one of duet's own */
     struct duet__workload graph_workload; /* that submits it */
     struct duet__platform *platform;      /* that is simulated or emulated at its pace, owned */
@@ -61,8 +62,8 @@ DUET_MUST_CHECK int duet__exclude(const struct duet__job *job, const char *first
 /* Options of the runs. */
 DUET_MUST_CHECK int duet__job_check_run(struct duet__job *job, struct duet_message *message);
 /*
- * A workload by its name; NULL: it is missing. Of simulate and run, a name with a '/' or a '.' in
- * it, or of a file that is there, is a file of a task graph, which is read.
+ * A workload by its name; NULL: it is missing. Of simulate, run and export, the name of a file is a
+ * task graph, which is read.
  */
 DUET_MUST_CHECK int duet__job_find_workload(struct duet__job *job, const char *name,
                                             const struct duet__workload **out,
@@ -72,6 +73,12 @@ DUET_MUST_CHECK int duet__job_find_policies(struct duet__job *job, struct duet_m
 DUET_MUST_CHECK int duet__job_check_emulation(struct duet__job *job, struct duet_message *message);
 /* Options of the machine; the platform is known. */
 DUET_MUST_CHECK int duet__job_check_machine(struct duet__job *job, struct duet_message *message);
+
+/* Whether a name is that of a file: it has a '/' or a '.', or the file is there. */
+bool duet__is_file(const char *name);
+
+/* Prints what is in a task graph. Exit status. */
+int duet__print_graph(const char *path);
 
 /* Exit status after reading failed: complains. */
 int duet__job_refuse(int error, const struct duet_message *message);

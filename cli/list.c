@@ -156,11 +156,17 @@ static void print_options(void)
     static const struct {
         unsigned where;
         const char *name;
-    } places[] = {{DUET__IN_SIMULATE, "simulate"}, {DUET__IN_RUN, "run"},
-                  {DUET__IN_VALIDATE, "validate"}, {DUET__IN_CALIBRATE, "calibrate"},
-                  {DUET__IN_COMPARE, "compare"},   {DUET__IN_INFO, "info"},
-                  {DUET__IN_LIST, "list"},         {DUET__IN_PLATFORM, "platform"},
-                  {DUET__IN_RECORD, "record"},     {DUET__IN_ENVIRONMENT, "environment"}};
+    } places[] = {{DUET__IN_SIMULATE, "simulate"},
+                  {DUET__IN_RUN, "run"},
+                  {DUET__IN_VALIDATE, "validate"},
+                  {DUET__IN_CALIBRATE, "calibrate"},
+                  {DUET__IN_COMPARE, "compare"},
+                  {DUET__IN_INFO, "info"},
+                  {DUET__IN_LIST, "list"},
+                  {DUET__IN_PLATFORM, "platform"},
+                  {DUET__IN_RECORD, "record"},
+                  {DUET__IN_EXPORT, "export"},
+                  {DUET__IN_ENVIRONMENT, "environment"}};
     const struct duet__option *setting;
 
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
@@ -197,6 +203,8 @@ static int work(struct duet__job *job, int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : NULL;
     int status = -1;
 
+    if (argc == 2 && duet__is_file(name))
+        return duet__print_graph(name);
     if (argc > 2)
         return duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
     for (const struct topic *topic = topics;
@@ -214,7 +222,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     if (status < 0)
         return duet__complain(DUET__MISUSED,
                               "cannot list '%s', but: policies, models, workloads, platforms, "
-                              "kernels, options, devices",
+                              "kernels, options, devices, or the file of a task graph",
                               name);
     return status == DUET__DONE ? duet__finish_output() : status;
 }
@@ -223,7 +231,9 @@ const struct duet__command duet__list_command = {
     .name = "list",
     .description = "policies, models, workloads, platforms, kernels, devices, options",
     .where = DUET__IN_LIST,
-    .arguments = "[policies|models|workloads|platforms|kernels|devices|options]",
-    .summary = "Lists what there is; without an argument all but kernels, devices and options.",
+    .arguments = "[policies|models|workloads|platforms|kernels|devices|options|FILE]",
+    .summary =
+        "Lists what there is; without an argument all but kernels, devices and options. With "
+        "a file,\nwhat is in this task graph.",
     .work = work,
 };

@@ -9,7 +9,8 @@
 static const struct duet__command *const commands[] = {
     &duet__simulate_command, &duet__run_command,     &duet__calibrate_command,
     &duet__validate_command, &duet__compare_command, &duet__info_command,
-    &duet__list_command,     &duet__record_command,  &duet__platform_command,
+    &duet__list_command,     &duet__export_command,  &duet__record_command,
+    &duet__platform_command,
 };
 
 static int print_help(void)

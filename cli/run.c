@@ -326,7 +326,7 @@ const struct duet__command duet__simulate_command = {
     .name = "simulate",
     .description = "how a task graph would run on a machine, under one or several policies",
     .where = DUET__IN_SIMULATE,
-    .arguments = "WORKLOAD",
+    .arguments = "WORKLOAD|FILE",
     .summary =
         "Simulates a task graph on a machine, under one or several scheduling policies, and prints "
         "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.",
@@ -348,7 +348,7 @@ const struct duet__command duet__run_command = {
     .name = "run",
     .description = "runs a task graph on this machine, or on GPUs that it emulates",
     .where = DUET__IN_RUN,
-    .arguments = "WORKLOAD",
+    .arguments = "WORKLOAD|FILE",
     .summary =
         "Runs a task graph on this machine, under one or several scheduling policies, and prints "
         "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.",

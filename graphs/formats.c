@@ -22,12 +22,26 @@ static bool is_json(const char *text, size_t length, const char *path)
 
 static const struct duet__graph_format formats[] = {
     {"json", "task graphs of duet, which say everything", is_json, duet__graph_read_json,
-     duet__graph_write_json},
+     duet__graph_write_json, false},
+    {"dot", "digraphs of Graphviz", duet__graph_is_dot, duet__graph_read_dot, duet__graph_write_dot,
+     false},
+    {"wfformat", "workflows of WfCommons", duet__graph_is_wfformat, duet__graph_read_wfformat,
+     duet__graph_write_wfformat, false},
+    {"stg", "the Standard Task Graph Set's", duet__graph_is_stg, duet__graph_read_stg,
+     duet__graph_write_stg, true},
 };
 
 const struct duet__graph_format *duet__graph_format_at(size_t index)
 {
     return index < G_N_ELEMENTS(formats) ? &formats[index] : NULL;
+}
+
+const struct duet__graph_format *duet__graph_format_find(const char *name)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(formats); i++)
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+    return NULL;
 }
 
 /* "dir/rand0000.stg" is called "rand0000". */

@@ -14,6 +14,24 @@ int duet__graph_read_json(struct duet__graph *graph, const char *text, size_t le
                           const char *path, struct duet_message *message);
 void duet__graph_write_json(FILE *stream, const void *data);
 
+bool duet__graph_is_stg(const char *text, size_t length, const char *path);
+int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t length,
+                         const char *path, struct duet_message *message);
+void duet__graph_write_stg(FILE *stream, const void *data);
+
+bool duet__graph_is_dot(const char *text, size_t length, const char *path);
+int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t length,
+                         const char *path, struct duet_message *message);
+void duet__graph_write_dot(FILE *stream, const void *data);
+
+bool duet__graph_is_wfformat(const char *text, size_t length, const char *path);
+int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_t length,
+                              const char *path, struct duet_message *message);
+void duet__graph_write_wfformat(FILE *stream, const void *data);
+
+/* The architecture that times are of where a format does not say: every machine's has its speed. */
+#define DUET__GRAPH_REFERENCE "reference"
+
 /* "r", "w", "rw", "commute", "reduce", "scratch" for an enum duet_mode; NULL: it is none. */
 const char *duet__graph_mode_name(unsigned mode);
 

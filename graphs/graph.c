@@ -62,6 +62,8 @@ uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name)
 
     while (strlen(end) >= DUET_NAME_MAX)
         end = g_utf8_next_char(end);
+    if (end > valid && strpbrk(end, "./:") && strpbrk(end, "./:")[1])
+        end = strpbrk(end, "./:") + 1;
     if (!*end)
         end = "task";
     if (g_hash_table_lookup_extended(graph->kernel_index, end, NULL, &index))
@@ -149,6 +151,16 @@ const uint32_t *duet__graph_after(const struct duet__graph *graph, size_t task, 
     return &g_array_index(graph->after, uint32_t, first);
 }
 
+double duet__graph_reference(const struct duet__graph *graph, size_t task)
+{
+    const double *seconds = duet__graph_seconds(graph, task);
+
+    for (guint i = 0; i < graph->archs->len; i++)
+        if (!isnan(seconds[i]))
+            return seconds[i];
+    return NAN;
+}
+
 const char *duet__graph_label(const struct duet__graph *graph, size_t task,
                               char buffer[DUET__GRAPH_LABEL_MAX])
 {
@@ -169,6 +181,7 @@ struct search {
     struct duet__graph *graph;
     size_t *first;   /* of a task's predecessors, in `from` */
     uint32_t *from;  /* all predecessors, by the task that comes after them */
+    bool *by_data;   /* alike: by data that is made of the edge */
     size_t *at;      /* by task: which predecessor is next */
     uint8_t *state;  /* by task */
     uint32_t *place; /* by task: where it gets */
@@ -271,12 +284,41 @@ static void enter_edges(const struct search *search)
         for (size_t k = search->first[order[i]]; k < search->first[order[i] + 1]; k++) {
             const uint32_t from = search->place[search->from[k]];
 
-            if (seen[from] != i + 1)
-                g_array_append_val(graph->after, from);
+            if (seen[from] == i + 1 || search->by_data[k])
+                continue;
             seen[from] = i + 1;
+            g_array_append_val(graph->after, from);
         }
     }
     g_free(seen);
+}
+
+/* Makes data of edges that have bytes, which is all that tasks access. */
+static void enter_data(const struct search *search, const GArray *edges)
+{
+    struct duet__graph *graph = search->graph;
+    size_t *at = g_new0(size_t, graph->tasks->len + 2);
+    const struct duet__graph_edge *edge = (const struct duet__graph_edge *)(void *)edges->data;
+    struct duet__graph_access *accesses;
+
+    for (guint i = 0; i < edges->len; i++) {
+        at[search->place[edge[i].from] + 1] += edge[i].bytes > 0;
+        at[search->place[edge[i].to] + 1] += edge[i].bytes > 0;
+    }
+    for (guint i = 0; i < graph->tasks->len; i++)
+        at[i + 1] += at[i];
+    for (guint i = 0; i < graph->tasks->len && at[graph->tasks->len]; i++)
+        g_array_index(graph->tasks, struct duet__graph_task, i).accesses = at[i];
+    g_array_set_size(graph->accesses, MAX(graph->accesses->len, (guint)at[graph->tasks->len]));
+    accesses = (struct duet__graph_access *)(void *)graph->accesses->data;
+    for (guint i = 0; i < edges->len; i++)
+        if (edge[i].bytes) {
+            const uint32_t data = duet__graph_add_data(graph, edge[i].bytes, NULL, false);
+
+            accesses[at[search->place[edge[i].from]]++] = (struct duet__graph_access){data, DUET_W};
+            accesses[at[search->place[edge[i].to]]++] = (struct duet__graph_access){data, DUET_R};
+        }
+    g_free(at);
 }
 
 /* Sorts edges by the task that they lead to, those of one as they stand: a counting sort. */
@@ -287,12 +329,17 @@ static void sort_edges(struct search *search, const GArray *edges)
 
     search->first = g_new0(size_t, count + 2);
     search->from = g_new(uint32_t, edges->len + 1);
+    search->by_data = g_new(bool, edges->len + 1);
     for (guint i = 0; i < edges->len; i++)
         search->first[edge[i].to + 2]++;
     for (guint i = 0; i < count; i++)
         search->first[i + 2] += search->first[i + 1];
-    for (guint i = 0; i < edges->len; i++)
-        search->from[search->first[edge[i].to + 1]++] = edge[i].from;
+    for (guint i = 0; i < edges->len; i++) {
+        const size_t at = search->first[edge[i].to + 1]++;
+
+        search->from[at] = edge[i].from;
+        search->by_data[at] = edge[i].bytes > 0;
+    }
     search->at = g_memdup2(search->first, (count + 1) * sizeof *search->first);
 }
 
@@ -321,8 +368,11 @@ int duet__graph_order(struct duet__graph *graph, const GArray *edges, const char
         permute(graph, (const uint32_t *)(void *)search.order->data);
     if (!error)
         enter_edges(&search);
+    if (!error)
+        enter_data(&search, edges);
     g_free(search.first);
     g_free(search.from);
+    g_free(search.by_data);
     g_free(search.at);
     g_free(search.state);
     g_free(search.place);

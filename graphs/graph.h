@@ -66,9 +66,10 @@ struct duet__graph {
     double makespan_s;        /* measured, of a recording; 0: none */
 };
 
-/* An edge between tasks in any order, for duet__graph_order. */
+/* One task comes after another. */
 struct duet__graph_edge {
     uint32_t from, to;
+    uint64_t bytes; /* that one makes for the other; 0: none are known */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -82,8 +83,9 @@ void duet__graph_fini(struct duet__graph *graph); /* safe on a zeroed one, and t
 const char *duet__graph_text(struct duet__graph *graph, const char *text);
 
 /*
- * The kernel of this name, added if it is new. Of what is too long for a name its end is taken;
- * those beyond DUET__GRAPH_KERNELS_MAX are one together.
+ * The kernel of this name, added if it is new. Of what is too long for a name its end is taken,
+ * from behind a '.', '/' or ':' on if there is one; those beyond DUET__GRAPH_KERNELS_MAX are one
+ * together.
  */
 uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name);
 
@@ -106,9 +108,10 @@ uint32_t duet__graph_add_data(struct duet__graph *graph, uint64_t bytes, const c
                               bool initial);
 
 /*
- * Takes `edges` (struct duet__graph_edge, in any order, some maybe twice) as the
- * explicit edges, and puts the tasks into an order in which they can be submitted: the present one
- * where that is possible. DUET_EPARSE if they form a cycle, with a message that names tasks of it.
+ * Takes `edges` (struct duet__graph_edge, in any order, some maybe twice) as what tasks come after,
+ * beside their accesses, and puts the tasks into an order in which they can be submitted: the
+ * present one where that is possible. Edges with bytes become data of their own; then tasks have no
+ * other accesses. DUET_EPARSE if edges form a cycle, with a message that names tasks of it.
  */
 DUET_MUST_CHECK int duet__graph_order(struct duet__graph *graph, const GArray *edges,
                                       const char *path, struct duet_message *message);
@@ -153,6 +156,22 @@ enum { DUET__GRAPH_LABEL_MAX = 80 };
 const char *duet__graph_label(const struct duet__graph *graph, size_t task,
                               char buffer[DUET__GRAPH_LABEL_MAX]);
 
+/* The first of its seconds that is known; NaN: none is. */
+double duet__graph_reference(const struct duet__graph *graph, size_t task);
+
+/*
+ * walk.c: what tasks come after, for explicit edges and for data, task after task, as a run would
+ * find it.
+ */
+struct duet__graph_walk;
+struct duet__graph_walk *duet__graph_walk_new(const struct duet__graph *graph);
+void duet__graph_walk_free(struct duet__graph_walk *walk);
+/*
+ * The tasks that the next task comes after, each once, with the bytes that it reads of what they
+ * wrote. *count: how many. They hold until the next call. Once for each task.
+ */
+const struct duet__graph_edge *duet__graph_walk_next(struct duet__graph_walk *walk, size_t *count);
+
 /* ------------------------------------------------------------------------------------------- */
 /* Using                                                                                        */
 
@@ -179,10 +198,14 @@ struct duet__graph_format {
                 struct duet_message *message);
     /* Writes a struct duet__graph; NULL: it can only be read. Errors stay with the stream. */
     void (*write)(FILE *stream, const void *graph);
+    bool needs_times; /* it cannot say that a task's time is not known */
 };
 
 /* The index-th format, NULL beyond the last. */
 const struct duet__graph_format *duet__graph_format_at(size_t index);
+
+/* The format of this name, or NULL. */
+const struct duet__graph_format *duet__graph_format_find(const char *name);
 
 /*
  * Reads a file in whichever format it is. *out is the caller's, for duet__graph_free. DUET_EIO,

@@ -17,6 +17,8 @@ static void test_kernels(void)
                                                 "123456789012345678901234567890"),
                      ==, 2);
     g_assert_cmpstr(duet__graph_kernel_name(&graph, 2), ==, "123456789012345678901234567890");
+    g_assert_cmpuint(duet__graph_kernel(&graph, "FIRST_PART.SECOND_PART.THIRD.PART"), ==, 3);
+    g_assert_cmpstr(duet__graph_kernel_name(&graph, 3), ==, "SECOND_PART.THIRD.PART");
     for (int i = 0; i < 2 * DUET__GRAPH_KERNELS_MAX; i++) {
         g_snprintf(name, sizeof name, "k%d", i);
         (void)duet__graph_kernel(&graph, name);
@@ -50,7 +52,7 @@ static int ordered(struct duet__graph *graph, unsigned count, const struct duet_
 static void test_order(void)
 {
     /* a and c come after d; c is there before it, and b has nothing to do with them */
-    static const struct duet__graph_edge edges[] = {{3, 0}, {3, 2}, {3, 0}, {0, 2}};
+    static const struct duet__graph_edge edges[] = {{3, 0, 0}, {3, 2, 0}, {3, 0, 0}, {0, 2, 0}};
     static const char *const names[] = {"d", "a", "b", "c"};
     struct duet__graph graph;
     size_t count;
@@ -77,9 +79,10 @@ static void test_order(void)
 
 static void test_cycles(void)
 {
-    static const struct duet__graph_edge self[] = {{0, 1}, {1, 1}},
-                                         three[] = {{0, 1}, {1, 2}, {2, 3}, {3, 1}},
-                                         six[] = {{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 0}};
+    static const struct duet__graph_edge self[] = {{0, 1, 0}, {1, 1, 0}},
+                                         three[] = {{0, 1, 0}, {1, 2, 0}, {2, 3, 0}, {3, 1, 0}},
+                                         six[] = {{0, 1, 0}, {1, 2, 0}, {2, 3, 0},
+                                                  {3, 4, 0}, {4, 5, 0}, {5, 0, 0}};
     struct duet__graph graph;
     struct duet_message message;
 
@@ -115,7 +118,7 @@ static void test_random_orders(void)
         for (size_t i = 0; i < G_N_ELEMENTS(edges); i++) {
             const uint32_t to = 1 + g_rand_int(random) % (COUNT - 1);
 
-            edges[i] = (struct duet__graph_edge){rank[g_rand_int(random) % to], rank[to]};
+            edges[i] = (struct duet__graph_edge){rank[g_rand_int(random) % to], rank[to], 0};
         }
         g_assert_cmpint(ordered(&graph, COUNT, edges, G_N_ELEMENTS(edges), NULL), ==, 0);
         for (uint32_t i = 0; i < COUNT; i++)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our own format: all of a graph comes back, and what is wrong is said with its place. */
+#include <malloc.h>
+
 #include "graphs/testing.h"
 
 static int parse(const char *text, struct duet__graph *graph, struct duet_message *message)
@@ -33,6 +35,37 @@ static void test_round_trip(void)
         duet__graph_fini(&graph);
         duet__graph_fini(&back);
     }
+}
+
+/* A long graph is kept in less than 400 bytes a task, as all that was allocated says. */
+static void test_memory(void)
+{
+    enum { TASKS = 100000, MOST_BYTES = 400 };
+    g_autoptr(GString) text =
+        g_string_new("{\"format\": \"duet-graph\", \"schema\": 1, \"kernels\": "
+                     "[\"k\"], \"architectures\": [\"cpu\"], \"data\": [");
+    struct duet__graph graph;
+    struct duet_message message;
+    struct mallinfo2 before, after;
+
+    for (int i = 0; i < TASKS; i++)
+        g_string_append_printf(text, "%s{\"bytes\": %d}", i ? "," : "", i);
+    g_string_append(text, "], \"tasks\": [");
+    for (int i = 0; i < TASKS; i++)
+        g_string_append_printf(text,
+                               "%s{\"kernel\": 0, \"accesses\": [[%d, \"rw\"], [%d, \"r\"]], "
+                               "\"after\": [%s], \"seconds\": [1], \"name\": \"task %d\"}",
+                               i ? "," : "", i, i / 2, i ? "0" : "", i);
+    g_string_append(text, "]}");
+    before = mallinfo2();
+    g_assert_cmpint(parse(text->str, &graph, &message), ==, 0);
+    after = mallinfo2();
+    if (!before.uordblks) /* another allocator, which counts nothing */
+        g_test_skip("nothing is counted");
+    g_assert_cmpuint(after.uordblks + after.hblkhd, <=,
+                     before.uordblks + before.hblkhd + (size_t)TASKS * MOST_BYTES);
+    g_assert_cmpuint(graph.tasks->len, ==, TASKS);
+    duet__graph_fini(&graph);
 }
 
 #define HEAD "{\"format\": \"duet-graph\", \"schema\": 1,\n"
@@ -83,6 +116,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/json/round-trip", test_round_trip);
+    g_test_add_func("/json/memory", test_memory);
     g_test_add_func("/json/messages", test_messages);
     return g_test_run();
 }

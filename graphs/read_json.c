@@ -263,7 +263,7 @@ int duet__graph_read_json(struct duet__graph *graph, const char *text, size_t le
                           const char *path, struct duet_message *message)
 {
     struct loader loader = {.graph = graph};
-    int error = duet__json_each(text, length, path, read_value, &loader, message);
+    int error = duet__json_each(text, length, path, NULL, read_value, &loader, message);
 
     if (!error && (!loader.ours || !loader.schema))
         error = duet_fail(message, DUET_EPARSE,

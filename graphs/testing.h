@@ -3,6 +3,7 @@
 #ifndef DUET_GRAPHS_TESTING_H
 #define DUET_GRAPHS_TESTING_H
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

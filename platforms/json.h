@@ -94,12 +94,14 @@ typedef int duet__json_each_fn(const struct duet__json *at, const char *key, voi
 /*
  * Reads a long document (a trace has millions of values) with only one value at a time in memory:
  * one object, length bytes and a final zero. `each` is called for each of its members in turn, with
- * its key, or, where the member is an array, for each element. Messages about a value begin with
+ * its key, or, where the member is an array, for each element. Members whose place is in `inside`
+ * (NULL-ended, "workflow" before "workflow.execution"; NULL: none) are objects of which the same
+ * holds, with their place as a key. Messages about a value begin with
  * the line of its first character ("trace.json:17: args.node: ..."). DUET_EPARSE, or what `each`
  * returned.
  */
 DUET_MUST_CHECK int duet__json_each(const char *text, size_t length, const char *path,
-                                    duet__json_each_fn *each, void *data,
+                                    const char *const *inside, duet__json_each_fn *each, void *data,
                                     struct duet_message *message);
 
 /*

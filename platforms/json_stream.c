@@ -10,10 +10,13 @@
 struct reader {
     const char *path, *at, *end;
     struct duet_message *message;
-    unsigned line; /* of `at` */
+    unsigned line;             /* of `at` */
+    const char *const *inside; /* places of objects that are passed through; NULL: none */
     duet__json_each_fn *each;
     void *data;
 };
+
+static int read_members(struct reader *reader, const char *place);
 
 static int fail(struct reader *reader, const char *format, ...) DUET_PRINTF(2, 3);
 static int fail(struct reader *reader, const char *format, ...)
@@ -111,11 +114,13 @@ static int read_value(struct reader *reader, const char *key)
     return error;
 }
 
-/* The value of a member, or the elements of it. */
+/* The value of a member, or the elements or members of it. */
 static int read_member(struct reader *reader, const char *key)
 {
     int error = DUET_OK;
 
+    if (reader->inside && g_strv_contains(reader->inside, key))
+        return read_members(reader, key);
     if (!take(reader, '['))
         return read_value(reader, key);
     if (take(reader, ']'))
@@ -126,7 +131,8 @@ static int read_member(struct reader *reader, const char *key)
     return error != DUET_OK || take(reader, ']') ? error : expected(reader, "',' or ']'");
 }
 
-static int read_members(struct reader *reader)
+/* The members of the object at `place`, "" for the root. */
+static int read_members(struct reader *reader, const char *place)
 {
     g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     const char *key = NULL;
@@ -138,17 +144,22 @@ static int read_members(struct reader *reader)
         return DUET_OK;
     do {
         error = read_key(reader, keys, &key);
-        if (error == DUET_OK)
+        if (error == DUET_OK && *place) {
+            g_autofree char *whole = g_strdup_printf("%s.%s", place, key);
+
+            error = read_member(reader, whole);
+        } else if (error == DUET_OK) {
             error = read_member(reader, key);
+        }
     } while (error == DUET_OK && take(reader, ','));
     return error != DUET_OK || take(reader, '}') ? error : expected(reader, "',' or '}'");
 }
 
-int duet__json_each(const char *text, size_t length, const char *path, duet__json_each_fn *each,
-                    void *data, struct duet_message *message)
+int duet__json_each(const char *text, size_t length, const char *path, const char *const *inside,
+                    duet__json_each_fn *each, void *data, struct duet_message *message)
 {
-    struct reader reader = {path, text, text + length, message, 1, each, data};
-    int error = read_members(&reader);
+    struct reader reader = {path, text, text + length, message, 1, inside, each, data};
+    int error = read_members(&reader, "");
 
     (void)take(&reader, ' ');
     if (error == DUET_OK && reader.at != reader.end)

@@ -99,7 +99,7 @@ static int add_value(const struct duet__json *at, const char *key, void *sum)
 
 static int sum_stream(const char *text, double *sum, struct duet_message *message)
 {
-    return duet__json_each(text, strlen(text), "t.json", add_value, sum, message);
+    return duet__json_each(text, strlen(text), "t.json", NULL, add_value, sum, message);
 }
 
 static void test_stream(void)

@@ -454,7 +454,7 @@ int duet__read_trace(const char *text, size_t length, const char *path, struct d
     int error;
 
     *out = (struct duet__trace){.world = NULL};
-    error = duet__json_each(text, length, path, read_value, &loader, message);
+    error = duet__json_each(text, length, path, NULL, read_value, &loader, message);
     if (!error && !loader.ours)
         error = refuse(&(struct duet__json){.path = path, .message = message});
     if (!error && !loader.kernels.list->len)

@@ -19,7 +19,8 @@ PAGES = {
     "validate": {"validate"},
     "compare": {"compare"},
     "info": {"run", "platforms"},
-    "list": {"simulate"},
+    "list": {"simulate", "graphs"},
+    "export": {"graphs"},
     "platform": {"platforms"},
     "record": {"openmp"},
 }

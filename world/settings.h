@@ -26,6 +26,7 @@ enum {
     DUET__IN_LIST = 128,
     DUET__IN_PLATFORM = 256,
     DUET__IN_RECORD = 512,
+    DUET__IN_EXPORT = 1024,
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -39,7 +40,7 @@ struct duet__numbers {
 struct duet__values {
     struct duet_config config; /* first, so that a configuration can be set like this */
     GPtrArray *kept;           /* what lists point to, for g_free; of the command */
-    const char *platform, *cases, *precision, *name;
+    const char *platform, *cases, *precision, *name, *format;
     const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
     char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
     const char *sockets;                                  /* "2x32:NAME" */
