@@ -103,11 +103,20 @@ static void prefetch_access(struct duet_view *view, const struct access *access,
     duet__arrived(view, hint, 1);
 }
 
+/* Is it a block of an expansion, or part of one? These are gone once the children have ended. */
+static bool is_block(const struct duet_handle *handle)
+{
+    while (handle->of && !handle->of->expansion)
+        handle = handle->of->whole;
+    return handle->of != NULL;
+}
+
 void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, unsigned node)
 {
     for (unsigned i = 0; node != DUET_HOST && i < task->access_count; i++) {
         uint8_t mode = task->accesses[i].mode;
-        if ((mode == DUET_R || mode == DUET_RW) && !duet_view_valid(view, node, task, i))
+        if ((mode == DUET_R || mode == DUET_RW) && !duet_view_valid(view, node, task, i) &&
+            !is_block(task->accesses[i].handle))
             prefetch_access(view, &task->accesses[i], node);
     }
 }

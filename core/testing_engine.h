@@ -464,12 +464,16 @@ static inline void engine_make_thread(struct engine *engine, unsigned w)
     (void)pthread_cond_init(&thread->condition, NULL);
 }
 
-/* Some routes are slower than others, so that copies come from anywhere. */
+/*
+ * Some routes are slower than others, some from the host far slower, so that copies come from
+ * anywhere, also from where the data is not yet.
+ */
 static inline void engine_draw_routes(struct duet_machine *machine, uint64_t seed)
 {
     uint64_t rng = duet_random_stream(seed, 997);
     for (unsigned i = 0; i < machine->node_count * machine->node_count; i++)
-        machine->routes[i].latency_s *= 1 + duet_random_below(&rng, 3);
+        machine->routes[i].latency_s *=
+            1 + (i < machine->node_count ? 20 : 1) * duet_random_below(&rng, 3);
 }
 
 /* Each of the policy's parameters is what it is at first, the least or the most it may be. */

@@ -383,7 +383,8 @@ void duet_task_set_note(struct duet_task *task, double note);
 /*
  * Begins to bring what a task reads to a memory node, as far as there is room that nothing valid
  * has. Of a task that is the policy's, in `push` before it is on a list, or taken from one. Where
- * the task goes then is open: what it does not need there is dropped.
+ * the task goes then is open: what it does not need there is dropped. Nothing is done for blocks of
+ * an expansion, which are gone when its tasks have ended.
  */
 void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, unsigned node);
 
