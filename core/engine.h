@@ -341,6 +341,12 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message);
 int duet__may_wait(struct duet_runtime *core, const char *function);
 
 /*
+ * true from when a thread of the application begins to let in what was held, after which it calls
+ * ops.wait, until it has waited.
+ */
+bool duet__about_to_wait(const struct duet_runtime *core);
+
+/*
  * Records an error of the run, to be returned by duet_wait, and ends the run; the first one stays.
  * Any thread.
  */

@@ -176,6 +176,16 @@ static void let_in(struct duet_runtime *core)
     spin_unlock(&held->lock);
 }
 
+bool duet__about_to_wait(const struct duet_runtime *core)
+{
+    if (!core->held)
+        return false;
+    spin_lock(&core->held->lock);
+    bool waiting = core->held->waiting > 0;
+    spin_unlock(&core->held->lock);
+    return waiting;
+}
+
 int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg)
 {
     if (!core->held)

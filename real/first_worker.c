@@ -185,7 +185,8 @@ static enum look look(struct real *real, uint64_t *submissions)
         return LOOK_NOTHING;
     if (first->stopping)
         return LOOK_TAKE;
-    return atomic_load(&first->waiting) || *submissions != before ? LOOK_LATER : LOOK_TAKE;
+    const bool awaited = atomic_load(&first->waiting) || duet__about_to_wait(real->core);
+    return awaited || *submissions != before ? LOOK_LATER : LOOK_TAKE;
 }
 
 /* Sleeps until there may be something to run. */

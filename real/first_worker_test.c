@@ -2,6 +2,8 @@
 /* Who runs the first CPU worker: threads of the application that wait, and the spare thread. */
 #include <stdlib.h>
 
+#include <duet/policy.h>
+
 #include "real/testing.h"
 
 enum { THREADS = 4, ROUNDS = 40 };
@@ -31,6 +33,44 @@ static void test_waiting_thread_runs(void)
         testing_must(core, duet_wait(core));
         here += pthread_equal(thread, pthread_self()) != 0;
     }
+    duet__core_free(core);
+}
+
+/* Holds up whoever submits what is ready. */
+static void slow_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                      int by, double now)
+{
+    for (size_t i = 0; i < count; i++)
+        duet_push_tail(view, duet_view_shared(view), batch[i]);
+    if (by == DUET_SUBMITTER)
+        testing_sleep(5e-3);
+}
+
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return duet_pop_head(view, duet_view_shared(view), worker);
+}
+
+/* What was held runs on the thread that lets it in, however long that takes. */
+static void test_held(void)
+{
+    const struct duet_policy slow = {.name = "slow",
+                                     .description = "slow to push",
+                                     .source = "a test",
+                                     .order = DUET_DEQUE,
+                                     .push = slow_push,
+                                     .pop = pop};
+    struct testing t = {.cpus = 1, .hold = true, .own_policy = &slow};
+    struct duet_runtime *core = testing_open(&t);
+    struct duet_codelet *codelet = testing_codelet(core, "where_am_i", where_am_i, NULL);
+    pthread_t threads[10] = {0};
+    for (unsigned i = 0; i < G_N_ELEMENTS(threads); i++) {
+        pthread_t *to = &threads[i];
+        testing_submit(core, codelet, NULL, 0, &to, sizeof to);
+    }
+    testing_must(core, duet_wait(core));
+    for (unsigned i = 0; i < G_N_ELEMENTS(threads); i++)
+        g_assert_true(pthread_equal(threads[i], pthread_self()));
     duet__core_free(core);
 }
 
@@ -356,6 +396,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/first_worker/waiting_thread_runs", test_waiting_thread_runs);
+    g_test_add_func("/first_worker/held", test_held);
     g_test_add_func("/first_worker/several_threads", test_several_threads);
     g_test_add_func("/first_worker/window", test_window);
     g_test_add_func("/first_worker/left_over", test_left_over);

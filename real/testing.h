@@ -29,7 +29,7 @@ struct testing {
     double watchdog_s;                    /* 0: never */
     size_t window;
     uint64_t gpu_memory_bytes;
-    bool no_peer, record;
+    bool no_peer, record, hold;
     bool real; /* without emulated GPUs, as on a machine that has none */
     const char *lose;
     uint64_t pin_bytes;
@@ -78,6 +78,7 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
         .model = duet_model_at(0),
         .window = t->window,
         .record = t->record,
+        .hold = t->hold,
         .ops = duet__real_ops(),
     };
     *error = duet__real_new(&config.engine, &machine, &options, &t->message);
