@@ -36,8 +36,9 @@ struct duet__calibrate_request {
        NULL: then there are two, in turn */
     const struct duet__request *runs;
     GArray *subjects; /* struct duet__subject: these alone; NULL: what the following stand for */
-    GPtrArray *workloads;              /* const struct duet__workload * */
-    bool chosen;                       /* they were named; else those that can run are measured */
+    GPtrArray *workloads; /* const struct duet__workload * */
+    GPtrArray *traces;    /* const char *, borrowed: files whose runs are all that is looked at */
+    bool chosen;          /* they were named; else those that can run are measured */
     struct duet__numbers sizes, tiles; /* borrowed; empty: by default */
     const char *precisions;            /* "d", "s", "sd": a constant */
     double budget_s;
@@ -193,6 +194,18 @@ DUET_MUST_CHECK int duet__setup_measure(struct duet__calibrating *c, struct duet
 
 /* Frees the data that turns have kept for others. */
 void duet__kept_data_free(struct duet__calibrating *c);
+
+/* ------------------------------------------------------------------------------------------- */
+/* traces.c                                                                                      */
+
+/*
+ * Adds the runs that are in the traces of the request, as if they had been measured, each under the
+ * name of its workload or program. `runs` are the request's, and keep what is needed of them.
+ * DUET_EIO, DUET_EPARSE; DUET_EINVAL where one is of a simulation, or of architectures that this
+ * machine has not; with a message.
+ */
+DUET_MUST_CHECK int duet__calibrating_read(struct duet__calibrating *c, struct duet__request *runs,
+                                           struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
 /* machine.c                                                                                     */

@@ -147,9 +147,12 @@ static void take_turn(struct duet__calibrating *c, double round_s)
     guint first = c->runs->len;
     if (!setup->failed && affordable(c, setup)) {
         duet__setup_size(c, setup, longest_share * round_s / c->groups);
-        begin(c, "%s, n %llu, tile %llu, %c, %s", setup->workload->name,
-              (unsigned long long)problem->n, (unsigned long long)problem->tile, problem->precision,
-              duet__setup_workers(setup));
+        if (setup->workload->program)
+            begin(c, "%s, %s", setup->workload->name, duet__setup_workers(setup));
+        else
+            begin(c, "%s, n %llu, tile %llu, %c, %s", setup->workload->name,
+                  (unsigned long long)problem->n, (unsigned long long)problem->tile,
+                  problem->precision, duet__setup_workers(setup));
         int error = duet__setup_measure(c, setup, round_s / c->setups->len / 2);
         setup->failed = error != 0;
         note(c, error);
@@ -271,6 +274,7 @@ void duet__calibrating_all(struct duet__calibrating *c)
 void duet__calibrate_request_fini(struct duet__calibrate_request *request)
 {
     g_clear_pointer(&request->workloads, g_ptr_array_unref);
+    g_clear_pointer(&request->traces, g_ptr_array_unref);
     g_clear_pointer(&request->subjects, g_array_unref);
     g_clear_pointer(&request->name, g_free);
 }

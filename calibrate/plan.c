@@ -96,9 +96,10 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
     double cache = shared_bytes(c), memory = (double)c->info.survey.memory_bytes / 4;
     double rate = 0; /* flops a second of the first runs of its group; 0: there are none yet */
     struct duet__problem problem = setup->problem;
-    uint64_t least = least_tiles(setup);
-    if (setup->problem.n)
+    uint64_t least;
+    if (setup->problem.n || setup->workload->program)
         return;
+    least = least_tiles(setup);
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *other = duet__setup_at(c, i);
         if (other->group != setup->group)
@@ -180,7 +181,7 @@ static int add_subject(struct duet__calibrating *c, const struct duet__subject *
         setup.problem.n = sizes->count ? sizes->items[i] : least;
         error = setup.workload->check(&setup.problem, &why);
         setup.warmup_n = MIN(setup.problem.n, least);
-        if (!error && sizes->count)
+        if (!error && (sizes->count || setup.workload->program))
             add_setups(c, setup, subject->devices);
         else if (!error)
             add_usual(c, setup, subject->devices);

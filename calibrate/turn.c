@@ -39,11 +39,12 @@ static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
 {
     struct duet__problem *problem = &session->problem;
     double start_s;
-    int error;
+    int error = 0;
     *problem = setup->problem;
     problem->n = setup->warmup_n;
     problem->data = c->kept[0].problem.data;
-    error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
+    if (!setup->workload->program) /* each of whose runs begins anew */
+        error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
     problem->n = setup->problem.n;
     problem->data = c->kept[problem->n != setup->warmup_n].problem.data;
     start_s = duet__clock_s();
@@ -120,13 +121,14 @@ int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, 
                                     .policy = policy_of(c),
                                     .monitor = c->monitor,
                                     .quiet = was_opened(c, setup)};
+    const bool computes = !c->request->paced && setup->workload->generate; /* in this process */
     size_t at = setup->problem.n != setup->warmup_n; /* else one serves for both */
     double start_s = duet__clock_s();
     int error = 0;
     make_request(c, setup, &request);
-    if (!c->request->paced)
+    if (computes)
         error = keep_data(&c->kept[0], setup, setup->warmup_n, &c->now.message);
-    if (!error && !c->request->paced)
+    if (!error && computes)
         error = keep_data(&c->kept[at], setup, setup->problem.n, &c->now.message);
     if (!error)
         error = run_all(c, setup, &session, slice_s);

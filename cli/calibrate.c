@@ -75,7 +75,7 @@ static int measure(const struct duet__calibrate_options *options, struct duet__c
     return finish(options, c) || status ? DUET__FAILED : DUET__DONE;
 }
 
-static int calibrate(const struct duet__calibrate_options *options)
+static int calibrate(struct duet__calibrate_options *options)
 {
     struct duet__calibrating c = {.request = &options->request};
     struct duet_message message = {""};
@@ -86,6 +86,8 @@ static int calibrate(const struct duet__calibrate_options *options)
     error = duet__calibrating_look(&c, &message);
     if (!error)
         error = duet__plan_make(&c, &message);
+    if (!error)
+        error = duet__calibrating_read(&c, &options->job.request, &message);
     status = error ? duet__job_refuse(error, &message) : measure(options, &c);
     duet__calibrating_fini(&c);
     return status;

@@ -51,13 +51,34 @@ static int add_workload(struct duet__calibrate_options *options, const char *nam
     return 0;
 }
 
+/* The program behind "--", as it is. */
+static int take_program(struct duet__calibrate_options *options, const char *named,
+                        struct duet_message *message)
+{
+    struct duet__request *runs = &options->job.request;
+    int error = duet__job_take_program(&options->job, named, runs, message);
+    const struct duet__subject subject = {runs->workload, 0, runs->problem.precision, false};
+
+    options->request.subjects = g_array_new(FALSE, FALSE, sizeof subject);
+    g_array_append_val(options->request.subjects, subject);
+    return error;
+}
+
 static int read_workloads(struct duet__calibrate_options *options, int argc, char *const *argv,
                           struct duet_message *message)
 {
     struct duet__calibrate_request *request = &options->request;
     int error = 0;
 
+    if (options->job.program)
+        return take_program(options, argc > 1 ? argv[1] : NULL, message);
+    if (options->job.values.from && argc < 2)
+        return duet_fail(message, DUET_EINVAL, "--from: which traces? --from F.json...");
     request->chosen = argc > 1;
+    for (int i = 1; i < argc && options->job.values.from; i++)
+        g_ptr_array_add(request->traces, argv[i]);
+    if (options->job.values.from)
+        return 0;
     for (int i = 1; i < argc && !error; i++)
         error = add_workload(options, argv[i], message);
     for (size_t i = 0; i < G_N_ELEMENTS(usual) && !request->chosen; i++) {
@@ -127,6 +148,9 @@ static int read_own(struct duet__calibrate_options *options, struct duet_message
     error = read_precisions(request, values->precision, message);
     if (!error)
         error = duet__exclude(&options->job, "replace", "merge", message);
+    if (!error && values->from && options->job.program)
+        error = duet_fail(message, DUET_EINVAL,
+                          "--from reads traces that are there: there is no program to be run");
     return error ? error
                  : duet__calibrate_names(values->name, &options->out, &request->name, message);
 }
@@ -174,6 +198,7 @@ int duet__calibrate_options_parse(struct duet__calibrate_options *options, int a
     duet__job_init(job, &duet__calibrate_command, argc, argv);
     options->request.runs = &job->request;
     options->request.workloads = g_ptr_array_new();
+    options->request.traces = g_ptr_array_new();
     job->values.budget_s = 60;
     status = duet__job_parse(job, &argc, &argv);
     error = status < 0 ? read_all(options, argc, argv, &message) : 0;
@@ -191,7 +216,7 @@ const struct duet__command duet__calibrate_command = {
     .name = "calibrate",
     .description = "measures this machine, so that it can be simulated",
     .where = DUET__IN_CALIBRATE,
-    .arguments = "[WORKLOAD...]",
+    .arguments = "[WORKLOAD... | --from F.json... | -- PROGRAM ARGUMENT...]",
     .summary =
         "Measures this machine and writes its description and kernel times, with which duet "
         "simulate\n"

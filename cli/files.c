@@ -11,7 +11,7 @@
 #include "report/gantt.h"
 #include "report/atomic_file.h"
 #include "report/page/page.h"
-#include "report/write_trace.h"
+#include "runs/trace.h"
 #include "world/open.h"
 
 /* What a file is made from. */
@@ -30,7 +30,7 @@ static void write_trace(FILE *stream, const void *data)
         .world = (char *)(uintptr_t)duet__report_world(source->report),
         .workload = (char *)(uintptr_t)request->workload->name,
         .policy = (char *)(uintptr_t)source->series->policy,
-        .settings = settings,
+        .settings = *settings ? settings : NULL,
         .n = request->problem.n,
         .tile = request->problem.tile,
         .estimated = request->estimated,

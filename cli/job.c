@@ -10,6 +10,7 @@
 #include <duet/policy.h>
 
 #include "cli/command.h"
+#include "runs/program.h"
 #include "world/units.h"
 
 /* The command line as one can paste it into a shell. */
@@ -171,6 +172,25 @@ int duet__job_find_workload(struct duet__job *job, const char *name,
                          known->str);
     return duet_fail(message, DUET_EINVAL, "which workload? duet %s WORKLOAD, one of: %s",
                      job->command->name, known->str);
+}
+
+int duet__job_take_program(const struct duet__job *job, const char *named,
+                           struct duet__request *request, struct duet_message *message)
+{
+    static const char *const of_workloads[] = {"n",      "tile",  "precision", "param",
+                                               "verify", "cases", "speed"};
+
+    if (named)
+        return duet_fail(message, DUET_EINVAL,
+                         "a workload, %s, or a program behind --, but not both", named);
+    for (size_t i = 0; i < G_N_ELEMENTS(of_workloads); i++)
+        if (duet__given(job, of_workloads[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "--%s is for workloads of duet: a program has its own arguments",
+                             of_workloads[i]);
+    if (!duet__given(job, "warmup")) /* each run begins anew */
+        request->warmups = 0;
+    return duet__program_take(request, job->program, message);
 }
 
 int duet__job_find_policies(struct duet__job *job, struct duet_message *message)

@@ -23,6 +23,7 @@ struct duet__job {
     char *line;                 /* the command line, quoted for a shell */
     struct duet__values values; /* of the options; defaults can be set before these are read */
     GPtrArray *given;           /* names of the options that were given */
+    char **program;             /* what stands behind "--", borrowed; NULL: nothing does */
     struct duet__request request;
     const char *graph_path;    /* of a file, as it was given; NULL: none */
     struct duet__graph *graph; /* of a file, owned; NULL: the workload is one of duet's own */
@@ -68,6 +69,13 @@ DUET_MUST_CHECK int duet__job_check_run(struct duet__job *job, struct duet_messa
 DUET_MUST_CHECK int duet__job_find_workload(struct duet__job *job, const char *name,
                                             const struct duet__workload **out,
                                             struct duet_message *message);
+/*
+ * Makes the program behind "--" the workload of a request, and refuses the options that are of
+ * workloads only, or that choose one: `named` is the first workload that is named, or NULL.
+ */
+DUET_MUST_CHECK int duet__job_take_program(const struct duet__job *job, const char *named,
+                                           struct duet__request *request,
+                                           struct duet_message *message);
 DUET_MUST_CHECK int duet__job_find_policies(struct duet__job *job, struct duet_message *message);
 /* The emulation, and what means something only of an emulated platform or only of GPUs. */
 DUET_MUST_CHECK int duet__job_check_emulation(struct duet__job *job, struct duet_message *message);

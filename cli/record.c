@@ -67,7 +67,7 @@ int duet__openmp_run(const struct duet__openmp *run)
 
 static int work(struct duet__job *job, int argc, char **argv)
 {
-    char **program = argv + 1 + (argc > 1 && strcmp(argv[1], "--") == 0);
+    char **program = job->program ? job->program : argv + 1;
     g_autofree char *base = g_path_get_basename(program[0] ? program[0] : "");
     g_autofree char *name = g_strconcat(base, ".json", NULL);
     const struct duet__openmp run = {.program = program,

@@ -43,10 +43,14 @@ static int read_workload(struct duet__job *job, int argc, char *const *argv,
     struct duet__request *request = &job->request;
     int error;
 
-    if (argc > 2)
+    if (job->program)
+        error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, request, message);
+    else if (argc > 2)
         return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
                          argv[2]);
-    error = duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &request->workload, message);
+    else
+        error =
+            duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &request->workload, message);
     if (!error) /* of the kernel times of a platform */
         request->config.context = request->workload->name;
     return error;
@@ -55,7 +59,8 @@ static int read_workload(struct duet__job *job, int argc, char *const *argv,
 /* Whether the workload can be computed and verified as is wanted, where its runs are made. */
 static int check_workload(const struct duet__request *request, struct duet_message *message)
 {
-    if (!duet__request_platform(request) && !request->workload->generate)
+    if (!duet__request_platform(request) && !request->workload->generate &&
+        !request->workload->program)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s: duet simulate %s, or an emulated "
                          "platform (--emulate)",
@@ -326,7 +331,7 @@ const struct duet__command duet__simulate_command = {
     .name = "simulate",
     .description = "how a task graph would run on a machine, under one or several policies",
     .where = DUET__IN_SIMULATE,
-    .arguments = "WORKLOAD|FILE",
+    .arguments = "WORKLOAD | FILE | -- PROGRAM ARGUMENT...",
     .summary =
         "Simulates a task graph on a machine, under one or several scheduling policies, and prints "
         "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.",
@@ -348,7 +353,7 @@ const struct duet__command duet__run_command = {
     .name = "run",
     .description = "runs a task graph on this machine, or on GPUs that it emulates",
     .where = DUET__IN_RUN,
-    .arguments = "WORKLOAD|FILE",
+    .arguments = "WORKLOAD | FILE | -- PROGRAM ARGUMENT...",
     .summary =
         "Runs a task graph on this machine, under one or several scheduling policies, and prints "
         "one line\na policy: makespan, rate, bytes moved, cache hits, idle time, lower bounds.",

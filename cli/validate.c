@@ -65,13 +65,16 @@ static int check_combinations(const struct duet__job *job, struct duet_message *
     return duet__exclude(job, "json", "csv", message);
 }
 
-static int read_settings(struct validate *validate, struct duet_message *message)
+static int read_settings(struct validate *validate, int argc, char *const *argv,
+                         struct duet_message *message)
 {
     struct duet__experiment *experiment = &validate->experiment;
     struct duet__request *request = &validate->job->request;
     const struct duet__values *values = &validate->job->values;
     int error = duet__job_check_emulation(validate->job, message);
 
+    if (!error && validate->job->program)
+        error = duet__job_take_program(validate->job, argc > 1 ? argv[1] : NULL, request, message);
     if (!error)
         error = duet__request_set_params(request, values->params, message);
     if (!error && values->precision)
@@ -112,8 +115,9 @@ static int make_specs(struct validate *validate, int argc, char *const *argv,
         struct duet__spec *spec = duet__spec_new(&validate->experiment.base);
 
         g_ptr_array_add(validate->experiment.specs, spec);
-        error = duet__job_find_workload(validate->job, i < argc ? argv[i] : NULL,
-                                        &spec->request.workload, message);
+        if (!validate->job->program)
+            error = duet__job_find_workload(validate->job, i < argc ? argv[i] : NULL,
+                                            &spec->request.workload, message);
         for (int k = 1; k < i && !error; k++)
             if (strcmp(argv[i], argv[k]) == 0)
                 error = duet_fail(message, DUET_EINVAL, "%s is named twice", argv[i]);
@@ -217,7 +221,7 @@ static int read_platform(struct validate *validate, struct duet_message *message
 static int read_all(struct validate *validate, int argc, char *const *argv,
                     struct duet_message *message)
 {
-    int error = read_settings(validate, message);
+    int error = read_settings(validate, argc, argv, message);
 
     if (!error && validate->job->values.cases)
         error = read_specs(validate, argc, argv, message);
@@ -427,7 +431,7 @@ const struct duet__command duet__validate_command = {
     .name = "validate",
     .description = "simulates and runs the same, says how far apart, and why",
     .where = DUET__IN_VALIDATE,
-    .arguments = "[WORKLOAD...]",
+    .arguments = "[WORKLOAD... | -- PROGRAM ARGUMENT...]",
     .summary = "Runs task graphs on this machine, simulates the same, and says how far the two are "
                "apart, and why.",
     .notes = notes,

@@ -59,11 +59,7 @@ DUET_MUST_CHECK int duet__read_calibration(struct duet__platform *platform, cons
                                            size_t length, const char *path,
                                            struct duet_message *message);
 
-/*
- * write_json.c: the text of a platform's file, and that of kernel times alone; free with free.
- * What cannot be written (a number that is not finite, an index of nothing) is null.
- */
-char *duet__format_platform(const struct duet__platform *platform);
+/* write_json.c: the text of a file of kernel times alone, as duet__platform_text. */
 char *duet__format_times(const struct duet__calibration *calibration);
 
 /* options.c: what options make of the bandwidth of a link of the kind `name`. */

@@ -213,6 +213,12 @@ DUET_MUST_CHECK int duet__platform_write(struct duet__platform *platform, const 
                                          enum duet__write how, struct duet_message *message);
 
 /*
+ * The text of such a file; free with free. What cannot be written (a number that is not finite, an
+ * index of nothing) is null. NULL: the machine was read from XML, and is not described like this.
+ */
+char *duet__platform_text(const struct duet__platform *platform);
+
+/*
  * The checks that duet__platform_write makes of `path` and of what is there already, before minutes
  * of measuring: the same errors, and DUET_EIO where its folder is missing or cannot be written.
  */

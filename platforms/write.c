@@ -174,7 +174,7 @@ static int format(const struct duet__platform *p, const char *path, char **text,
     struct duet_message why = {""};
     int error;
 
-    *text = duet__format_platform(p);
+    *text = duet__platform_text(p);
     error = duet__platform_parse(*text, strlen(*text), path, false, &again, message);
     if (error == DUET_OK) {
         error = duet__platform_build(again, &whole, &machine, &why);

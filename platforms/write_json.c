@@ -84,11 +84,13 @@ static void leave_out(struct duet__platform *p)
     }
 }
 
-char *duet__format_platform(const struct duet__platform *platform)
+char *duet__platform_text(const struct duet__platform *platform)
 {
     struct duet__platform p = *platform;
     char *text;
 
+    if (duet__is_fixed(platform))
+        return NULL;
     p.switches = g_memdup2(p.switches, p.switch_count * sizeof(*p.switches));
     p.gpus = g_memdup2(p.gpus, p.gpu_count * sizeof(*p.gpus));
     leave_out(&p);

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reading back what duet has written: traces (write_trace.h), and the JSON of reports and
- * validations.
- */
+/* Reading back what duet has written: traces, and the JSON of reports and validations. */
 #ifndef DUET_REPORT_READ_H
 #define DUET_REPORT_READ_H
 
@@ -13,7 +10,7 @@
 #include <duet/error.h>
 
 #include "platforms/json.h"
-#include "report/write_trace.h"
+#include "runs/trace.h"
 #include "validate/validation.h"
 
 /* Runs of one problem under one policy. */
@@ -48,18 +45,6 @@ DUET_MUST_CHECK int duet__read_runs(const char *path, struct duet__file_runs *ou
 /* The same from a text of length bytes and a final zero; `path` is for messages. */
 DUET_MUST_CHECK int duet__read_text(const char *text, size_t length, const char *path,
                                     struct duet__file_runs *out, struct duet_message *message);
-
-/*
- * Reads the text of a trace, also of one that says nothing but the machine and the events. Dates
- * count from the first submission that it shows, the makespan is from there to the end of the last
- * kernel that did not fail; both to the nanosecond, as they are written. Copies have no worker; of
- * the machine, names, workers and memories are known. The caller owns *out (duet__trace_fini),
- * which is empty after an error. DUET_EPARSE as above.
- */
-DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
-                                     struct duet__trace *out, struct duet_message *message);
-
-void duet__trace_fini(struct duet__trace *trace); /* safe on a zeroed one, and twice */
 
 /* Frees it. Safe on a zeroed one, and twice. */
 void duet__read_fini(struct duet__file_runs *file);

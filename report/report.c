@@ -98,7 +98,7 @@ char *duet__report_problem(const struct duet__report *report)
     uint64_t tasks = report->series_count ? report->series[0].runs[0].stats.tasks : 0;
 
     g_autofree char *size =
-        problem->graph
+        problem->graph || report->request->workload->program
             ? g_strdup("")
             : g_strdup_printf(", n %" PRIu64 ", tile %" PRIu64 ", %s precision", problem->n,
                               problem->tile, problem->precision == 's' ? "single" : "double");

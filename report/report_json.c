@@ -9,7 +9,7 @@
 
 #include "platforms/json.h"
 #include "report/metrics.h"
-#include "report/write_trace.h"
+#include "runs/trace.h"
 
 /* Which problem it is; of CSV without its parameters. */
 static void put_problem(struct duet__json_writer *writer, const struct duet__report *report,

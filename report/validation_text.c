@@ -73,7 +73,9 @@ static void add_row(struct duet__table *table, const struct duet__case *the, dou
     duet__table_say(table, the->workload);
     duet__table_say(table, the->settings);
     duet__table_say(table, the->platform);
-    duet__table_say(table, the->precision == 's' ? "single" : "double");
+    duet__table_say(table, the->precision == 's'   ? "single"
+                           : the->precision == 'd' ? "double"
+                                                   : "-");
     add_count(table, the->n);
     add_count(table, the->tile);
     duet__table_say(table, the->policy);

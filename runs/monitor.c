@@ -195,7 +195,8 @@ void duet__monitor_leave(struct duet__monitor *monitor)
 
 void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtime *runtime)
 {
-    atomic_store(&monitor->before, duet_tasks_done(runtime));
+    if (runtime)
+        atomic_store(&monitor->before, duet_tasks_done(runtime));
     atomic_fetch_add(&monitor->finished_runs, 1);
 }
 

@@ -67,7 +67,7 @@ void duet__monitor_stop(struct duet__monitor *monitor);
 void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime);
 void duet__monitor_leave(struct duet__monitor *monitor);
 
-/* A run in that runtime is finished. */
+/* A run in that runtime is finished; NULL: in a process of its own. */
 void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtime *runtime);
 
 /* The number of the signal that came; 0: none. */

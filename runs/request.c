@@ -90,7 +90,11 @@ const char *duet__request_priorities(const struct duet__request *request)
 char *duet__request_settings(const struct duet__request *request)
 {
     const struct duet__problem *problem = &request->problem;
-    GString *text = g_string_new(NULL);
+    GString *text;
+
+    if (request->workload && request->workload->program)
+        return g_strjoinv(" ", request->workload->program + 1);
+    text = g_string_new(NULL);
 
     for (size_t i = 0; i < problem->setting_count; i++)
         g_string_append_printf(text, "%s%s=%s", i ? ", " : "", problem->settings[i].name,

@@ -75,7 +75,8 @@ DUET_MUST_CHECK int duet__request_set_priorities(struct duet__request *request, 
 /* Their name, "workload" if nothing was said; lives as long as the request. */
 const char *duet__request_priorities(const struct duet__request *request);
 
-/* "variant=left, width=8": the parameters; "" if none. Free with g_free. */
+/* "variant=left, width=8": the parameters, of a program its arguments; "" if none. Free with
+   g_free. */
 char *duet__request_settings(const struct duet__request *request);
 
 /*

@@ -2,6 +2,7 @@
 /* Runs of one policy, one after another in one runtime. */
 #include "runs/session.h"
 
+#include "runs/program.h"
 #include "validate/bounds.h"
 #include "world/clock.h"
 #include "world/open.h"
@@ -22,11 +23,8 @@ static int explain(const struct duet__session *session, int error, struct duet_m
 }
 
 /* The machine of the request is that of its first runtime. */
-static int adopt_machine(struct duet__session *session)
+static int adopt_machine(struct duet__request *request, const struct duet_machine *machine)
 {
-    const struct duet_machine *machine = duet_runtime_machine(session->runtime);
-    struct duet__request *request = session->request;
-
     if (request->platform_name)
         return 0;
     request->platform_name = g_strdup(machine->name);
@@ -39,6 +37,8 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     struct duet_config config = request->config;
     int error;
 
+    if (request->workload->program)
+        return 0;
     config.quiet |= session->quiet;
     config.policy = session->policy;
     config.seed = request->seed;
@@ -51,7 +51,9 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     session->spent = false;
     if (session->monitor)
         duet__monitor_watch(session->monitor, session->runtime);
-    session->error = explain(session, adopt_machine(session), message);
+    session->error =
+        explain(session, adopt_machine(session->request, duet_runtime_machine(session->runtime)),
+                message);
     error = session->error;
     if (error)
         duet__session_close(session);
@@ -170,17 +172,58 @@ static int run_once(struct duet__session *session, struct duet__run *run,
                : 0;
 }
 
+/* Whether a program has run on the workers that it was told to. */
+static int check_machine(const struct duet_machine *asked, const struct duet_machine *had,
+                         struct duet_message *message)
+{
+    bool same = asked->worker_count == had->worker_count && asked->node_count == had->node_count &&
+                asked->arch_count == had->arch_count;
+
+    for (unsigned w = 0; w < had->worker_count && same; w++)
+        same = asked->workers[w].arch == had->workers[w].arch &&
+               asked->workers[w].node == had->workers[w].node;
+    return same ? 0
+                : duet_fail(message, DUET_ETASK,
+                            "the program has not run on the machine that it was told (%s, %u "
+                            "workers), but on %s, %u workers: its configuration has to come from "
+                            "the environment",
+                            asked->name, asked->worker_count, had->name, had->worker_count);
+}
+
+/* A run of a program, in a process of its own. */
+static int run_program(struct duet__session *session, struct duet__run *run,
+                       enum duet__recorded record, struct duet_message *message)
+{
+    struct duet__request *request = session->request;
+    struct duet__run own = {0};
+    int error = duet__program_run(request, session->policy, session->monitor, &own, message);
+
+    if (!error)
+        error = adopt_machine(request, own.recording.machine);
+    if (!error)
+        error = check_machine(&request->machine, own.recording.machine, message);
+    if (error || !run || record == DUET_RECORDS_NONE)
+        duet__recording_fini(&own.recording);
+    if (!error && run)
+        *run = own;
+    return error;
+}
+
 int duet__session_run(struct duet__session *session, struct duet__run *run,
                       enum duet__recorded record, struct duet_message *message)
 {
+    const bool program = session->request->workload->program != NULL;
     int error = 0;
 
     if (session->spent)
         duet__session_close(session);
     if (!session->runtime)
         error = duet__session_open(session, message);
+    if (!error && given_up(session))
+        error = DUET_ECANCELED;
     if (!error)
-        error = given_up(session) ? DUET_ECANCELED : run_once(session, run, record, message);
+        error = program ? run_program(session, run, record, message)
+                        : run_once(session, run, record, message);
     session->error = error;
     if (error && run)
         duet__run_fini(run);
@@ -219,7 +262,7 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
     struct duet__problem problem = request->problem;
     int error = 0;
 
-    if (!duet__request_paced(request))
+    if (!duet__request_paced(request) && request->workload->generate)
         error = request->workload->generate(request->workload, &request->problem, &problem.data,
                                             message);
     for (size_t i = 0; i < request->policy_count && !error && !duet__monitor_signal(monitor); i++) {

@@ -71,7 +71,7 @@ static void leave(FILE *stream, const struct result *result)
 
 /* Tells the parent how far the run is, from a thread beside it, until the process ends. */
 struct watcher {
-    const struct duet_runtime *runtime;
+    const struct duet_runtime *runtime; /* NULL: a program's */
     _Atomic uint64_t *done;
     pid_t parent;
 };
@@ -82,8 +82,9 @@ static void *watch(void *argument)
 
     /* nobody reads what comes out any more once the parent has died */
     while (getppid() == watcher->parent) {
-        atomic_store_explicit(watcher->done, duet_tasks_done(watcher->runtime),
-                              memory_order_relaxed);
+        if (watcher->runtime)
+            atomic_store_explicit(watcher->done, duet_tasks_done(watcher->runtime),
+                                  memory_order_relaxed);
         g_usleep(50 * G_TIME_SPAN_MILLISECOND);
     }
     _exit(EXIT_FAILURE);
@@ -104,6 +105,8 @@ static void child_main(const struct pool *pool, const struct child *child, pid_t
     struct result result = {0};
     struct watcher watcher = {.done = &pool->counters[child->index], .parent = parent};
 
+    if (request.workload->program) /* whoever ends this process ends that, too */
+        (void)setpgid(0, 0);
     /* what libraries print must not get among the results */
     dup2(STDERR_FILENO, STDOUT_FILENO);
     request.seed += rep;
@@ -193,6 +196,7 @@ static void end_child(struct pool *pool, struct child *child)
     if (!child->pid)
         return;
     kill(child->pid, SIGKILL);
+    kill(-child->pid, SIGKILL); /* what it has started */
     waitpid(child->pid, NULL, 0);
     fclose(child->stream);
     *child = (struct child){0};
@@ -286,6 +290,7 @@ static void finish(struct pool *pool, struct child *child, int status)
             read_result(stream, &request->machine,
                         &pool->series[index / request->reps].runs[index % request->reps], &message);
     fclose(stream);
+    atomic_store(&pool->counters[index], duet__request_tasks(request));
     pool->made[index] = !error;
     if (error)
         fail(pool, index, error, &message);

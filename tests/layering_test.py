@@ -71,12 +71,12 @@ RULES = [
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
-              " report/write_trace.h report/atomic_file.h platforms/model/*.h runs/recording.h"
-              " runs/run.h validate/bounds.h ."),
+              " platforms/json.h report/atomic_file.h platforms/model/*.h runs/recording.h"
+              " runs/trace.h validate/bounds.h ."),
     ("openmp/*", "c posix linux ompt ."),
     ("runs/recording", "c-pure glib duet/* ."),
-    ("runs/*", "c posix glib duet/* platforms/platform.h workloads/workload.h world/*.h"
-               " core/engine.h validate/bounds.h ."),
+    ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
+               " workloads/workload.h world/*.h core/engine.h validate/bounds.h ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                    " workloads/*.h runs/*.h calibrate/*.h world/*.h ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),

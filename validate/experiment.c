@@ -113,7 +113,7 @@ static int make_real(const struct duet__experiment *experiment, struct duet__req
         (uint64_t)element(at, DUET_LIST_TILE,
                           (int64_t)(computes ? workload->real_tile : workload->default_tile));
     problem->seed = real->seed;
-    if (!paced && !workload->generate)
+    if (!paced && !workload->generate && !workload->program)
         return duet_fail(message, DUET_EINVAL,
                          "%s has no kernels that compute%s, so that it can only be measured on an "
                          "emulated platform (--emulate)",

@@ -132,12 +132,14 @@ static void draw(const struct round *round, const struct duet__trial *trial)
     const struct duet__request *real = &trial->real;
     double part = (double)(trial - experiment->trials) / (double)experiment->trial_count;
     double done = backward(round) ? 1 - part : part;
-    char what[96];
+    char sizes[48] = "", what[96];
 
-    (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s, n %llu, tile %llu, %s",
-                     round->number + 1, experiment->rounds, real->workload->name,
-                     (unsigned long long)real->problem.n, (unsigned long long)real->problem.tile,
-                     real->policies[0]);
+    if (!real->workload->program)
+        (void)g_snprintf(sizes, sizeof sizes, ", n %llu, tile %llu",
+                         (unsigned long long)real->problem.n,
+                         (unsigned long long)real->problem.tile);
+    (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s%s, %s", round->number + 1,
+                     experiment->rounds, real->workload->name, sizes, real->policies[0]);
     duet__progress_say(round->progress, (done + (double)round->number) / (double)experiment->rounds,
                        what);
 }
@@ -203,7 +205,7 @@ static size_t measure_group(const struct round *round, size_t first)
     for (; end < experiment->trial_count && trials[end].group == trials[first].group; end++)
         if (!real && !trials[end].failure)
             real = &trials[end].real;
-    if (real && !duet__request_paced(&experiment->base))
+    if (real && real->workload->generate && !duet__request_paced(&experiment->base))
         error = real->workload->generate(real->workload, &real->problem, &data, &message);
     for (size_t i = first; i < end && !duet__monitor_signal(round->monitor); i++) {
         struct duet__trial *trial = &trials[backward(round) ? first + end - 1 - i : i];

@@ -79,6 +79,12 @@ struct duet__workload {
     void (*fini)(void *state);
 
     /*
+     * A program that makes its task graph itself, and its arguments, NULL-ended: each run is a
+     * process of it (runs/program.h), and what makes runs in this one is NULL. NULL: there is none.
+     */
+    char **program;
+
+    /*
      * Real runs; all NULL in a workload that can only be simulated. One after another: generate,
      * then for each run fill, build, duet_wait, retrieve, fini, and verify if wished; then discard,
      * after duet_close: build page-locks the data until then. Codelets stay with the runtime, too:

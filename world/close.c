@@ -12,8 +12,8 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
-#include "report/write_trace.h"
 #include "report/atomic_file.h"
+#include "runs/trace.h"
 #include "validate/bounds.h"
 
 struct kept {

@@ -18,18 +18,39 @@ void duet_config_init(struct duet_config *config)
     *config = (struct duet_config){.cpus = -1, .gpus = -1};
 }
 
+/* "DUET_GPU_MEMORY"; free with g_free. */
+static char *variable_of(const struct duet__option *setting)
+{
+    g_autofree char *upper = g_ascii_strup(setting->name, -1);
+    return g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
+}
+
 int duet_config_environment(struct duet_config *config, struct duet_message *message)
 {
     const struct duet__option *setting;
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
-        g_autofree char *upper = g_ascii_strup(setting->name, -1);
-        g_autofree char *name = g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
+        g_autofree char *name = variable_of(setting);
         const char *text = setting->where & DUET__IN_ENVIRONMENT ? getenv(name) : NULL;
         int error = text ? duet__option_set(setting, config, name, text, message) : DUET_OK;
         if (error)
             return error;
     }
     return DUET_OK;
+}
+
+char **duet__config_environment(const struct duet_config *config, char **environment)
+{
+    const struct duet__option *setting;
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
+        g_autofree char *name = variable_of(setting);
+        g_autofree char *text =
+            setting->where & DUET__IN_ENVIRONMENT ? duet__option_text(setting, config) : NULL;
+        if (text)
+            environment = g_environ_setenv(environment, name, text, TRUE);
+        else if (setting->where & DUET__IN_ENVIRONMENT)
+            environment = g_environ_unsetenv(environment, name);
+    }
+    return environment;
 }
 
 /* The setting with the longest common beginning, of some letters at least; NULL: none is like it.

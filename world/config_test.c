@@ -127,6 +127,41 @@ static void set(struct duet_config *config, const char *name, const char *value)
     clear_environment();
 }
 
+/* What a configuration says is handed on whole, and nothing else is. */
+static void test_handed_on(void)
+{
+    static const char *const texts[][2] = {
+        {"DUET_SIMULATE", "idgraf"},     {"DUET_CPUS", "0"},         {"DUET_GPU_MEMORY", "33.3%"},
+        {"DUET_GPU_WINDOW", "3"},        {"DUET_PIN", "none"},       {"DUET_SCALE", "0.1"},
+        {"DUET_WATCHDOG", "never"},      {"DUET_NOISE", "1"},        {"DUET_SEED", "123456789012"},
+        {"DUET_WITHOUT", "caches"},      {"DUET_POLICY", "cp:b=3"},  {"DUET_MODEL_ERROR", "0.25"},
+        {"DUET_COSTS", "submit=1us"},    {"DUET_WINDOW", "4294967"}, {"DUET_CONTEXT", "app"},
+        {"DUET_PRIORITIES", "workload"}, {"DUET_JITTER", "1"},       {"DUET_PERTURBATION", "0.5"},
+    };
+    struct duet_config config;
+    char **environment = g_environ_setenv(NULL, "DUET_TRACE", "old.json", TRUE);
+    environment = g_environ_setenv(environment, "HOME", "/home", TRUE);
+    duet_config_init(&config);
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        set(&config, texts[i][0], texts[i][1]);
+    /* texts of the environment are gone */
+    config.simulate = "idgraf", config.without = "caches", config.policy = "cp:b=3";
+    config.costs = "submit=1us", config.context = "app", config.priorities = "workload";
+    environment = duet__config_environment(&config, environment);
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_assert_cmpstr(g_environ_getenv(environment, texts[i][0]), ==, texts[i][1]);
+    g_assert_cmpstr(g_environ_getenv(environment, "HOME"), ==, "/home");
+    g_assert_cmpuint(g_strv_length(environment), ==, G_N_ELEMENTS(texts) + 1);
+    set(&config, "DUET_GPU_MEMORY", "6GiB");
+    set(&config, "DUET_PIN", "1MiB");
+    config.scale = 0;
+    environment = duet__config_environment(&config, environment);
+    g_assert_cmpstr(g_environ_getenv(environment, "DUET_GPU_MEMORY"), ==, "6442450944");
+    g_assert_cmpstr(g_environ_getenv(environment, "DUET_PIN"), ==, "1048576");
+    g_assert_null(g_environ_getenv(environment, "DUET_SCALE"));
+    g_strfreev(environment);
+}
+
 /* How GPUs are used. What is set later takes back what was set otherwise before. */
 static void test_gpu_environment(void)
 {
@@ -428,6 +463,7 @@ int main(int argc, char **argv)
     g_test_add_func("/config/defaults", test_defaults);
     g_test_add_func("/config/environment", test_environment);
     g_test_add_func("/config/real_environment", test_real_environment);
+    g_test_add_func("/config/handed_on", test_handed_on);
     g_test_add_func("/config/gpu_environment", test_gpu_environment);
     g_test_add_func("/config/bad_environment", test_bad_environment);
     g_test_add_func("/config/arguments", test_arguments);

@@ -5,8 +5,10 @@
  */
 #include "world/settings.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "platforms/json.h"
 #include "platforms/model/effects.h"
 #include "world/units.h"
 
@@ -128,6 +130,8 @@ static const struct duet__option settings[] = {
     {ALL | VALIDATE | ENVIRONMENT, "priorities", 0, TEXT, AT(priorities), 0, 0,
      "Priorities of tasks: none, workload (default), or bottom-level, which holds them",
      "none|workload|bottom-level"},
+    {ENVIRONMENT, "jitter", 0, FLAG, AT(jitter), 0, 0,
+     "Draw the latencies of simulated threads, a tenth more or less", NULL},
     {SIMULATE | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
      "Draw kernel times from the measured distribution", NULL},
     {ALL | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,
@@ -159,9 +163,9 @@ static const struct duet__option settings[] = {
      "Submitted, unfinished tasks at most; default: 65536", "W"},
     {ALL, "model", 0, TEXT, AT(model), 0, 0, "Performance model; default: history", "M|help"},
     {ENVIRONMENT, "model", 0, TEXT, AT(model), 0, 0, "Performance model; default: history", "M"},
-    {ALL, "model-error", 0, REAL, AT(model_error), 0, 1,
+    {ALL | ENVIRONMENT, "model-error", 0, REAL, AT(model_error), 0, 1,
      "Relative error put into what policies believe, 0 to below 1", "E"},
-    {ALL, "perturbation", 0, REAL, AT(perturbation), 0, 1,
+    {ALL | ENVIRONMENT, "perturbation", 0, REAL, AT(perturbation), 0, 1,
      "The same as a factor of each prediction's logarithm, 0 to below 1", "H"},
     {ALL | ENVIRONMENT, "learn", 0, FLAG, AT(learn), 0, 0,
      "Performance models know nothing at first", NULL},
@@ -208,6 +212,8 @@ static const struct duet__option settings[] = {
      "Threads of the program; default: OMP_NUM_THREADS, or all cores", "N"},
     {RECORD, "bytes", 0, COUNT, OWN(bytes), 1, UINT32_MAX,
      "Size of what each depend clause names; default: not known", "N"},
+    {CALIBRATE, "from", 0, FLAG, OWN(from), 0, 0,
+     "Read traces that are there, F.json..., and run nothing", NULL},
     {CALIBRATE, "out", 'o', TEXT, OWN(out), 0, 0, "Write the description here; default: NAME.json",
      "F.json"},
     {CALIBRATE, "replace", 0, FLAG, OWN(replace), 0, 0, "Replace the file if it is there", NULL},
@@ -373,4 +379,44 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     if (!error)
         *(const char **)field = text;
     return error;
+}
+
+static char *count_text(const struct duet__option *setting, const void *field, const void *initial)
+{
+    if (!memcmp(field, initial, setting->bytes))
+        return NULL;
+    return g_strdup_printf("%" PRIu64, setting->bytes == sizeof(unsigned)
+                                           ? *(const unsigned *)field
+                                           : *(const uint64_t *)field);
+}
+
+char *duet__option_text(const struct duet__option *setting, const struct duet_config *config)
+{
+    struct duet_config usual;
+    char digits[DUET__DIGITS_MAX];
+    duet_config_init(&usual);
+    const void *field = (const char *)config + setting->offset;
+    const void *initial = (const char *)&usual + setting->offset;
+    switch (setting->kind) {
+    case FLAG:
+        return *(const bool *)field ? g_strdup("1") : NULL;
+    case COUNT:
+        return count_text(setting, field, initial);
+    case PIN:
+        return config->no_pin ? g_strdup("none") : count_text(setting, field, initial);
+    case MEMORY:
+        return config->gpu_memory_share > 0
+                   ? g_strdup_printf("%s%%", duet__digits(100 * config->gpu_memory_share, digits))
+                   : count_text(setting, field, initial);
+    case REAL:
+    case SCALE:
+    case WATCHDOG: {
+        double value = *(const double *)field;
+        return value < 0   ? g_strdup("never")
+               : value > 0 ? g_strdup(duet__digits(value, digits))
+                           : NULL;
+    }
+    default:
+        return g_strdup(*(const char *const *)field);
+    }
 }

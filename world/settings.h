@@ -50,7 +50,7 @@ struct duet__values {
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
-    bool replace, merge, no_costs, no_copies, nvlink, nvswitch;
+    bool from, replace, merge, no_costs, no_copies, nvlink, nvswitch;
 };
 
 struct duet__option {
@@ -75,5 +75,17 @@ const struct duet__option *duet__option_at(size_t index);
 DUET_MUST_CHECK int duet__option_set(const struct duet__option *setting, void *values,
                                      const char *label, const char *text,
                                      struct duet_message *message);
+
+/*
+ * The text by which duet__option_set gives a field of a configuration the value it has; NULL: that
+ * is the default. Of settings of the environment. Free with g_free.
+ */
+char *duet__option_text(const struct duet__option *setting, const struct duet_config *config);
+
+/*
+ * An environment (as g_get_environ gives it; is taken over) from which duet_config_environment
+ * reads this configuration, as far as there are variables. Free with g_strfreev.
+ */
+char **duet__config_environment(const struct duet_config *config, char **environment);
 
 #endif

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Traces are read back as they were written, and whatever else is read is refused with a line. */
-#include "report/read.h"
+#include "runs/trace.h"
 
 #include <math.h>
 
 #include "validate/account.h"
-#include "report/write_trace.h"
 #include "validate/testing_account.h"
 #include "report/testing_mutate.h"
 

@@ -5,16 +5,18 @@
  * kernels, one for copies coming in and one for copies going out (more where records of one thread
  * overlap).
  */
-#ifndef DUET_PERFETTO_H
-#define DUET_PERFETTO_H
+#ifndef DUET_RUNS_TRACE_H
+#define DUET_RUNS_TRACE_H
 
 #include <stdio.h>
 
 #include "platforms/fields.h"
 #include "runs/run.h"
 
+enum { DUET__TRACE_MOST_MIB = 512 }; /* that is read */
+
 /* A recorded run, and what a trace says of it beside its records. Read ones are owned, by
-   duet__trace_fini (read.h). */
+   duet__trace_fini. */
 struct duet__trace {
     struct duet__run run; /* with its seed, counters, bounds and recording */
     char *world;          /* "simulated", "real", "emulated"; NULL here and below: not known */
@@ -36,5 +38,22 @@ void duet__trace_write(FILE *stream, const struct duet__trace *trace);
 extern const struct duet__field duet__trace_fields[];
 /* Those of what a policy has chosen, a struct duet_choice. */
 extern const struct duet__field duet__choice_fields[];
+
+/*
+ * Reads the text of a trace, also of one that says nothing but the machine and the events. Dates
+ * count from the first submission that it shows, the makespan is from there to the end of the last
+ * kernel that did not fail; both to the nanosecond, as they are written. Copies have no worker; of
+ * the machine, names, workers and memories are known. The caller owns *out (duet__trace_fini),
+ * which is empty after an error. DUET_EPARSE, with a
+ * line that names file and place.
+ */
+DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
+                                     struct duet__trace *out, struct duet_message *message);
+
+/* The same of a file, or what a pipe gives; DUET_EIO as well. */
+DUET_MUST_CHECK int duet__trace_load(const char *path, struct duet__trace *out,
+                                     struct duet_message *message);
+
+void duet__trace_fini(struct duet__trace *trace); /* safe on a zeroed one, and twice */
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Export to the JSON trace event format of Perfetto and Chrome. */
-#include "report/write_trace.h"
+#include "runs/trace.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading back a trace: value after value, from its machine and its events to a recording. */
-#include "report/read.h"
+#include "runs/trace.h"
 
 #include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <glib.h>
 
 #include "platforms/fields.h"
 
@@ -473,6 +475,16 @@ int duet__read_trace(const char *text, size_t length, const char *path, struct d
     g_array_free(loader.accesses, TRUE);
     g_array_free(loader.marks, TRUE);
     return error;
+}
+
+int duet__trace_load(const char *path, struct duet__trace *out, struct duet_message *message)
+{
+    g_autofree char *text = NULL;
+    size_t length;
+    int error = duet__read_all(path, DUET__TRACE_MOST_MIB, &text, &length, message);
+
+    *out = (struct duet__trace){.world = NULL};
+    return error ? error : duet__read_trace(text, length, path, out, message);
 }
 
 void duet__trace_fini(struct duet__trace *trace)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The trace export is valid JSON, says what happened, and no thread does two things at once. */
-#include "report/write_trace.h"
+#include "runs/trace.h"
 
 #include <jansson.h>
 

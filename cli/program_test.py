@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program that uses libduet, behind --, is what a workload is to the command."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+from testing import attends, children_of, until
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() / "examples"
+QR = [EXAMPLES / "tiled_qr", "256", "64"]
+SIMULATE = ["simulate", "--platform", "idgraf"]
+
+# (arguments before --, the program, what the message says, exit status)
+BAD = [
+    (SIMULATE, [], "which program?", 2),
+    (SIMULATE, ["./nonesuch"], "cannot run ./nonesuch: there is no such program", 2),
+    (SIMULATE, ["./text"], "cannot run ./text: it is no program", 2),
+    ([*SIMULATE, "cholesky"], ["true"], "a workload, cholesky, or a program", 2),
+    ([*SIMULATE, "--n", "64"], ["true"], "--n is for workloads", 2),
+    (["run", "--verify"], ["true"], "--verify is for workloads", 2),
+    (["validate", "--cases", "c.json"], ["true"], "--cases is for workloads", 2),
+    (["calibrate", "--from"], ["true"], "--from reads traces that are there", 2),
+    (SIMULATE, ["true"], "has left no trace: it has to use libduet", 1),
+    (SIMULATE, ["sh", "-c", "echo one >&2; echo two >&2; exit 3"], "ended with status 3: two", 1),
+    (SIMULATE, ["sh", "-c", "kill -SEGV $$"], "killed by signal 11", 1),
+    (SIMULATE, [QR[0], "100", "64"], "status 2: ", 1),
+    (SIMULATE, [*QR, "--duet-cpus=2"], "has not run on the machine that it was told", 1),
+    (SIMULATE, ["sh", "-c", f"{QR[0]} 256 64; {QR[0]} 256 64"], "several runtimes", 1),
+    ([*SIMULATE, "--policy", "random,fish"], QR, "unknown policy 'fish'", 2),
+    (["run"], ["true"], "has left no trace", 1),
+    (["run", "--cpus", "1"], ["sh", "-c", "kill -KILL $$"], "killed by signal 9", 1),
+    (["calibrate", "--budget", "0.2s", "--out", "bad.json"], ["false"], "ended with status 1", 1),
+]
+
+
+def environment(**own):
+    inherited = {name: value for name, value in os.environ.items()
+                 if not re.match(r"DUET_[A-Z]", name)}
+    return {**inherited, **own}
+
+
+def duet(*arguments):
+    """What it prints, of a call that ends well. What programs inherit is not what they are told."""
+    result = subprocess.run([DUET, *map(str, arguments)], capture_output=True, text=True,
+                            check=False, env=environment(DUET_POLICY="eager", DUET_CPUS="1"))
+    assert result.returncode == 0, (arguments, result.stdout, result.stderr)
+    return result.stdout
+
+
+def check_bad():
+    pathlib.Path("text").write_text("", encoding="ascii")
+    for before, program, says, status in BAD:
+        result = subprocess.run([DUET, *before, "--", *map(str, program)], text=True, check=False,
+                                capture_output=True, env=environment())
+        lines = [line for line in result.stderr.splitlines() if "other processes" not in line]
+        assert result.returncode == status and not result.stdout, (before, program, result)
+        assert len(lines) == 1 and says in lines[0], (before, program, result)
+    assert not pathlib.Path("bad.json").exists()
+
+
+def direct(**settings):
+    """The makespan of a simulation that the program is told by hand."""
+    subprocess.run(QR, check=True, stdout=subprocess.PIPE,
+                   env=environment(DUET_SIMULATE="idgraf", DUET_TRACE="direct.json", **settings))
+    text = pathlib.Path("direct.json").read_text(encoding="utf-8")
+    return json.loads(text)["otherData"]["stats"]["makespan_s"]
+
+
+def check_simulate():
+    """The same digits as without the command, whatever runs at the same time."""
+    options = [*SIMULATE, "--json", "--policy", "ws,heft", "--reps", "3", "--seed", "5",
+               "--noise", "--gpu-memory", "1MB", "--link", "pcie=2x"]
+    text = duet(*options, "--jobs", "3", "--trace", "t.json", "--html", "t.html", "--", *QR)
+    for series in json.loads(text)["runs"]:
+        assert series["workload"] == "tiled_qr" and series["settings"] == "256 64", series
+        assert series["tasks"] == 30 and series["gpus"] == 8, series
+        wanted = [direct(DUET_POLICY=series["policy"], DUET_SEED=str(5 + run), DUET_NOISE="1",
+                         DUET_GPU_MEMORY="1000000", DUET_LINKS="pcie=2x") for run in range(3)]
+        assert series["makespan_s"]["values"] == wanted, (series, wanted)
+        assert series["bounds_s"]["area"] > 0 and series["idle_share"] > 0
+    again = duet(*options, "--jobs", "1", "--", *QR)
+    assert json.loads(again)["runs"] == json.loads(text)["runs"]
+    traced = json.loads(pathlib.Path("t-heft.json").read_text(encoding="utf-8"))
+    assert sum(event.get("cat") == "kernel" for event in traced["traceEvents"]) == 30
+    assert traced["otherData"]["policy"] == "heft" and traced["otherData"]["seed"] == "5"
+    assert "tiled_qr" in pathlib.Path("t.html").read_text(encoding="utf-8")
+    table = duet(*SIMULATE, "--", *QR)
+    assert "tiled_qr, 30 tasks, 256 64\n" in table, table
+
+
+def check_run():
+    text = duet("run", "--json", "--reps", "2", "--policy", "ws,eager", "--cpus", "2", "--", *QR)
+    for series in json.loads(text)["runs"]:
+        assert series["world"] == "real" and series["tasks"] == 30, series
+        assert series["warmups"] == 0 and len(series["makespan_s"]["values"]) == 2, series
+
+
+def kernels(name):
+    """(kernel, workload) of a platform's file."""
+    platform = json.loads(pathlib.Path(name).read_text(encoding="utf-8"))
+    return {(curve["kernel"], curve["context"]) for curve in platform["curves"]}
+
+
+def check_calibrate():
+    text = duet("calibrate", "--json", "--reps", "3", "--budget", "0.2s", "--no-costs", "--cpus",
+                "2", "--out", "mine.json", "--", *QR)
+    runs = json.loads(text)["runs"]
+    assert [(run["workload"], run["workers"]) for run in runs] == \
+        [("tiled_qr", "alone"), ("tiled_qr", "busy")], runs
+    wanted = {(name, "tiled_qr") for name in ("dgeqrt", "dtpqrt", "dgemqrt", "dtpmqrt")}
+    assert kernels("mine.json") == wanted, kernels("mine.json")
+    simulated = json.loads(duet("simulate", "--platform", "./mine.json", "--json", "--", *QR))
+    assert simulated["runs"][0]["makespan_s"]["median"] > 0
+    names = []
+    for cpus in "12":
+        for run in range(2):
+            names.append(f"trace-{cpus}-{run}.json")
+            subprocess.run(QR, check=True, stdout=subprocess.PIPE,
+                           env=environment(DUET_TRACE=names[-1], DUET_CPUS=cpus))
+    text = duet("calibrate", "--json", "--from", "--budget", "0.2s", "--no-costs", "--out",
+                "from.json", *names)
+    result = json.loads(text)
+    assert [(run["workers"], run["runs"], run["tasks"]) for run in result["runs"]] == \
+        [("alone", 2, 60), ("busy", 2, 60)], result
+    assert kernels("from.json") == wanted
+    assert sum(kernel["samples"] + kernel["rejected"] for kernel in result["kernels"]) == 120
+    direct()
+    elsewhere = pathlib.Path(names[0]).read_text(encoding="utf-8").replace('"cpu"', '"vax"')
+    pathlib.Path("elsewhere.json").write_text(elsewhere, encoding="utf-8")
+    for name, says in (("direct.json", "is of a simulation"), ("mine.json", "no trace of duet's"),
+                       ("elsewhere.json", "whose vax this machine has not"),
+                       ("nonesuch.json", "cannot open")):
+        result = subprocess.run([DUET, "calibrate", "--from", name, "--out", "no.json"], text=True,
+                                capture_output=True, check=False, env=environment())
+        assert result.returncode == 2 and says in result.stderr, result
+    assert not pathlib.Path("no.json").exists()
+
+
+def check_validate():
+    """At a platform's pace, and on this machine from what is measured along with it."""
+    paced = ["--emulate", "idgraf", "--scale", "0.1", "--cpus", "1", "--gpus", "1"]
+    here = ["--calibrate", "--calibrate-time", "0.2s", "--cpus", "1,2", "--gpus", "0"]
+    for options, cases in (paced, 2), (here, 4):
+        text = duet("validate", "--json", "--policy", "ws,heft", "--rounds", "1", "--reps", "1",
+                    "--sim-reps", "2", *options, "--", *QR)
+        found = json.loads(text)["cases"]
+        assert len(found) == cases, text
+        for case in found:
+            assert case["workload"] == "tiled_qr" and not case["failure"], case
+            assert case["predicted"]["median_s"] > 0 and case["measured"]["median_s"] > 0, case
+            assert case["explanation"]["parts"], case
+
+
+def check_ends(*options):
+    """An interrupt ends the program, and what that has started."""
+    marker = pathlib.Path("begun")
+    marker.unlink(missing_ok=True)
+    process = subprocess.Popen(
+        [DUET, *options, "--", "sh", "-c", "sleep 1000 & echo $$ $! > begun.new; "
+         "mv begun.new begun; wait"], env=environment(), stderr=subprocess.PIPE)
+    until(marker.exists)
+    assert children_of(process)
+    until(lambda: attends(process, signal.SIGTERM))
+    process.send_signal(signal.SIGTERM)
+    message = process.communicate()[1]
+    assert process.returncode == 128 + signal.SIGTERM and b"interrupted" in message, message
+    for number in marker.read_text(encoding="ascii").split():
+        until(lambda number=number: not is_alive(number))
+
+
+def is_alive(number):
+    try:
+        text = pathlib.Path(f"/proc/{number}/stat").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def main():
+    if not QR[0].exists():
+        print("skipped: no example programs")
+        sys.exit(77)
+    probe = subprocess.run([DUET, *SIMULATE, "gemm", "--n", "960"], capture_output=True, text=True,
+                           check=False)
+    if "without SimGrid" in probe.stderr:
+        print("skipped: built without SimGrid")
+        sys.exit(77)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        check_bad()
+        check_simulate()
+        check_run()
+        check_calibrate()
+        check_validate()
+        check_ends(*SIMULATE, "--reps", "4", "--jobs", "2")
+        check_ends("run")
+
+
+main()
