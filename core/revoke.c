@@ -49,21 +49,20 @@ static bool fetches(const struct duet_task *task)
 }
 
 /*
- * Would the task write in the thief's memory what is still being copied from there? Then it waits
- * for that, and the policy is asked again.
+ * Is something that the task writes still being copied? What it left behind would be of no use, or
+ * half written: it waits for that, and the policy is asked then.
  */
-static bool in_the_way(const struct duet_task *task, unsigned node, unsigned thief_node)
+static bool writes_coming(const struct duet_task *task, unsigned node)
 {
     bool any = false;
     for (unsigned i = 0; i < task->access_count && fetches(task) && !any; i++) {
         const struct access *access = &task->accesses[i];
-        struct duet_handle *handle = access->handle;
         if (!(access->mode & DUET_W))
             continue;
-        spin_lock(&handle->lock);
-        any = handle->replicas[node]->copying &&
-              (bit_test(handle->valid, thief_node) || bit_test(handle->coming, thief_node));
-        spin_unlock(&handle->lock);
+        spin_lock(&access->handle->lock);
+        const struct replica *replica = access->handle->replicas[node];
+        any = replica->copying || replica->leaving;
+        spin_unlock(&access->handle->lock);
     }
     return any;
 }
@@ -96,13 +95,13 @@ static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
 {
     struct duet_runtime *core = view->core;
     struct duet_task *task = worker->slots[slot];
-    if (task->state == TASK_RUNNING || task->modes || task->parent || hopeless(core, task))
+    if (task->state == TASK_RUNNING || task->modes || task->parent || hopeless(core, task) ||
+        writes_coming(task, worker->node))
         return false;
     double begin_s = fmax(free_s(worker, slot, view->now), arrival_s(task, worker->node));
     int thief = policy_of(core)->revoke(core->policy_state, view, task, worker->index,
                                         fmax(begin_s, view->now), view->now);
-    if (thief < 0 || in_the_way(task, worker->node, core->workers[thief].node) ||
-        !take_back(view, worker, task))
+    if (thief < 0 || !take_back(view, worker, task))
         return false;
     count_own(&worker->revocations, 1);
     duet_push_tail(view, &core->workers[thief].list, task);

@@ -177,8 +177,7 @@ struct duet_policy {
      * a device's kernel may be given behind another that still runs, and when somebody becomes idle
      * while its task waits for data or room. Copies on their way go on, and what they bring is
      * valid there. Never of tasks with accesses that commute, reduce or are scratch, and of
-     * children of others; a task that writes data which is on its way from the idle worker's memory
-     * stays until that is there.
+     * children of others; nor of a task while data that it writes is on its way.
      */
     int (*revoke)(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
                   double begin_s, double now);

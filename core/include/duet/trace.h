@@ -117,7 +117,8 @@ struct duet_stats {
     uint64_t copies_to_device, copies_to_host, copies_between;
     uint64_t evictions;       /* replicas that made room for others */
     uint64_t write_backs;     /* of these, how many had to be copied to the host first */
-    uint64_t reads_on_device; /* R and RW accesses of tasks that ran on devices */
+    uint64_t reads_on_device; /* R and RW accesses of tasks that ran on devices, or were taken back
+                                 there when their data had been asked for */
     uint64_t read_hits;       /* of these, valid on the device, or on their way there, already */
     uint64_t merged;          /* of read_hits: on their way (transfer merging) */
     uint64_t pushes, pops, steals, steal_attempts;
