@@ -125,10 +125,40 @@ bool duet__is_file(const char *name)
     return strpbrk(name, "./") || g_file_test(name, G_FILE_TEST_EXISTS);
 }
 
+int duet__find_starpu(struct duet__job *job, struct duet__graph_models *models,
+                      struct duet_message *message)
+{
+    const char *const homes[] = {g_getenv("STARPU_HOME"), g_getenv("XDG_CACHE_HOME"),
+                                 g_get_home_dir()};
+    const char *directory = g_getenv("STARPU_PERF_MODEL_DIR"), *host = g_getenv("STARPU_HOSTNAME");
+    char *own = duet__request_keep(&job->request, g_strdup(job->values.starpu_models));
+    char *colon = own ? strrchr(own, ':') : NULL;
+    size_t home = 0;
+
+    if (colon)
+        *colon++ = 0;
+    if (own && !g_file_test(own, G_FILE_TEST_IS_DIR))
+        return duet_fail(message, DUET_EINVAL,
+                         "--starpu-models takes DIR[:HOST], and '%.300s' is no directory", own);
+    host = colon ? colon : host ? host : g_get_host_name();
+    while (!homes[home])
+        home++;
+    models->needed = own;
+    models->directory =
+        own ? own
+            : duet__request_keep(&job->request, directory ? g_strdup(directory)
+                                                          : g_build_filename(homes[home], ".starpu",
+                                                                             "sampling", NULL));
+    models->host = duet__request_keep(&job->request,
+                                      colon ? g_strdup(host) : g_strndup(host, strcspn(host, ".")));
+    return 0;
+}
+
 /* Reads a task graph from a file, which has a size of its own. */
 static int read_graph(struct duet__job *job, const char *path, struct duet_message *message)
 {
     static const char *const options[] = {"n", "tile", "precision", "param"};
+    struct duet__graph_models models;
     int error;
 
     for (size_t i = 0; i < G_N_ELEMENTS(options); i++)
@@ -136,7 +166,8 @@ static int read_graph(struct duet__job *job, const char *path, struct duet_messa
             return duet_fail(message, DUET_EINVAL,
                              "--%s is for duet's own workloads, not for a task graph from a file",
                              options[i]);
-    error = duet__graph_read(path, &job->graph, message);
+    error = duet__find_starpu(job, &models, message);
+    error = error ? error : duet__graph_read(path, &models, &job->graph, message);
     if (error)
         return error;
     job->graph_path = path;

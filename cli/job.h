@@ -88,6 +88,13 @@ bool duet__is_file(const char *name);
 /* Prints what is in a task graph. Exit status. */
 int duet__print_graph(const char *path);
 
+/*
+ * Where StarPU's performance models are: what the option says, else where StarPU itself looks for
+ * them. The texts live as long as the job.
+ */
+DUET_MUST_CHECK int duet__find_starpu(struct duet__job *job, struct duet__graph_models *models,
+                                      struct duet_message *message);
+
 /* Exit status after reading failed: complains. */
 int duet__job_refuse(int error, const struct duet_message *message);
 

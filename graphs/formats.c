@@ -27,6 +27,8 @@ static const struct duet__graph_format formats[] = {
      false},
     {"wfformat", "workflows of WfCommons", duet__graph_is_wfformat, duet__graph_read_wfformat,
      duet__graph_write_wfformat, false},
+    {"starpu", "records of StarPU (tasks.rec)", duet__graph_is_starpu, duet__graph_read_starpu,
+     NULL, false},
     {"stg", "the Standard Task Graph Set's", duet__graph_is_stg, duet__graph_read_stg,
      duet__graph_write_stg, true},
 };
@@ -81,7 +83,8 @@ static int read_text(const char *text, size_t length, const char *path, struct d
     return error;
 }
 
-int duet__graph_read(const char *path, struct duet__graph **out, struct duet_message *message)
+int duet__graph_read(const char *path, const struct duet__graph_models *models,
+                     struct duet__graph **out, struct duet_message *message)
 {
     enum { MOST_MIB = 8192 };
     g_autofree char *text = NULL;
@@ -93,6 +96,8 @@ int duet__graph_read(const char *path, struct duet__graph **out, struct duet_mes
         return error;
     *out = g_new(struct duet__graph, 1);
     duet__graph_init(*out);
+    if (models)
+        (*out)->models = *models;
     error = read_text(text, length, path, *out, message);
     if (error) {
         duet__graph_free(*out);

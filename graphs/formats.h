@@ -14,6 +14,10 @@ int duet__graph_read_json(struct duet__graph *graph, const char *text, size_t le
                           const char *path, struct duet_message *message);
 void duet__graph_write_json(FILE *stream, const void *data);
 
+bool duet__graph_is_starpu(const char *text, size_t length, const char *path);
+int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t length,
+                            const char *path, struct duet_message *message);
+
 bool duet__graph_is_stg(const char *text, size_t length, const char *path);
 int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t length,
                          const char *path, struct duet_message *message);

@@ -49,6 +49,12 @@ struct duet__graph_task {
     uint32_t where; /* index of a restriction; 0: anywhere */
 };
 
+/* Where StarPU's performance models are: DIRECTORY/codelets/45/NAME.HOST. */
+struct duet__graph_models {
+    const char *directory, *host; /* NULL: nowhere */
+    bool needed; /* a task without one is an error, though the record has measured it */
+};
+
 /* duet__graph_init before anything else; duet__graph_fini frees it, half-built or not. */
 struct duet__graph {
     char *name;         /* for people and tables; of g_malloc */
@@ -61,9 +67,10 @@ struct duet__graph {
     GArray *accesses; /* struct duet__graph_access */
     GArray *after;    /* uint32_t: earlier tasks */
     GArray *data;     /* struct duet__graph_data */
-    GStringChunk *texts;      /* names of tasks and data */
-    GHashTable *kernel_index; /* name -> index */
-    double makespan_s;        /* measured, of a recording; 0: none */
+    GStringChunk *texts;              /* names of tasks and data */
+    GHashTable *kernel_index;         /* name -> index */
+    double makespan_s;                /* measured, of a recording; 0: none */
+    struct duet__graph_models models; /* what readers may look into beside the file */
 };
 
 /* One task comes after another. */
@@ -208,11 +215,11 @@ const struct duet__graph_format *duet__graph_format_at(size_t index);
 const struct duet__graph_format *duet__graph_format_find(const char *name);
 
 /*
- * Reads a file in whichever format it is. *out is the caller's, for duet__graph_free. DUET_EIO,
- * DUET_EPARSE; *out is then NULL.
+ * Reads a file in whichever format it is. `models` may be NULL. *out is the caller's, for
+ * duet__graph_free. DUET_EIO, DUET_EPARSE; *out is then NULL.
  */
-DUET_MUST_CHECK int duet__graph_read(const char *path, struct duet__graph **out,
-                                     struct duet_message *message);
+DUET_MUST_CHECK int duet__graph_read(const char *path, const struct duet__graph_models *models,
+                                     struct duet__graph **out, struct duet_message *message);
 
 void duet__graph_free(struct duet__graph *graph); /* NULL is fine */
 

@@ -138,6 +138,8 @@ static const struct duet__option settings[] = {
      "Allow kernel sizes beyond the measured ones", NULL},
     {SIMULATE | ENVIRONMENT, "no-costs", 0, FLAG, AT(no_costs), 0, 0,
      "The runtime's own operations take no time", NULL},
+    {ALL, "starpu-models", 0, TEXT, OWN(starpu_models), 0, 0,
+     "StarPU's performance models, for its records; default: as StarPU finds them", "DIR[:HOST]"},
     {SIMULATE | ENVIRONMENT, "costs", 0, TEXT, AT(costs), 0, 0,
      "Times of the runtime's own operations, \"submit=1us,steal=2us\"", "LIST"},
     {ALL | INFO | PLATFORM, "link", 0, LIST, OWN(links), 0, 0,
