@@ -92,13 +92,15 @@ static void print(const struct duet__graph *graph, const struct shape *shape)
             print_sum(duet__graph_kernel_name(graph, k), &shape->kernels[k]);
 }
 
-int duet__print_graph(const char *path)
+int duet__print_graph(struct duet__job *job, const char *path)
 {
     struct duet_message message = {""};
     struct duet__graph *graph;
     struct shape shape = {0};
-    int error = duet__graph_read(path, &graph, &message);
+    struct duet__graph_models models;
+    int error = duet__find_starpu(job, &models, &message);
 
+    error = error ? error : duet__graph_read(path, &models, &graph, &message);
     if (error)
         return duet__job_refuse(error, &message);
     shape.kernels = g_new0(struct sum, graph->kernels->len);

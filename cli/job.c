@@ -128,12 +128,10 @@ bool duet__is_file(const char *name)
 int duet__find_starpu(struct duet__job *job, struct duet__graph_models *models,
                       struct duet_message *message)
 {
-    const char *const homes[] = {g_getenv("STARPU_HOME"), g_getenv("XDG_CACHE_HOME"),
-                                 g_get_home_dir()};
+    const char *home = g_getenv("STARPU_HOME"), *cache = g_getenv("XDG_CACHE_HOME");
     const char *directory = g_getenv("STARPU_PERF_MODEL_DIR"), *host = g_getenv("STARPU_HOSTNAME");
     char *own = duet__request_keep(&job->request, g_strdup(job->values.starpu_models));
     char *colon = own ? strrchr(own, ':') : NULL;
-    size_t home = 0;
 
     if (colon)
         *colon++ = 0;
@@ -141,14 +139,13 @@ int duet__find_starpu(struct duet__job *job, struct duet__graph_models *models,
         return duet_fail(message, DUET_EINVAL,
                          "--starpu-models takes DIR[:HOST], and '%.300s' is no directory", own);
     host = colon ? colon : host ? host : g_get_host_name();
-    while (!homes[home])
-        home++;
+    home = home ? home : cache ? cache : g_get_home_dir();
     models->needed = own;
     models->directory =
         own ? own
-            : duet__request_keep(&job->request, directory ? g_strdup(directory)
-                                                          : g_build_filename(homes[home], ".starpu",
-                                                                             "sampling", NULL));
+            : duet__request_keep(&job->request,
+                                 directory ? g_strdup(directory)
+                                           : g_build_filename(home, ".starpu", "sampling", NULL));
     models->host = duet__request_keep(&job->request,
                                       colon ? g_strdup(host) : g_strndup(host, strcspn(host, ".")));
     return 0;

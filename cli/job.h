@@ -86,7 +86,7 @@ DUET_MUST_CHECK int duet__job_check_machine(struct duet__job *job, struct duet_m
 bool duet__is_file(const char *name);
 
 /* Prints what is in a task graph. Exit status. */
-int duet__print_graph(const char *path);
+int duet__print_graph(struct duet__job *job, const char *path);
 
 /*
  * Where StarPU's performance models are: what the option says, else where StarPU itself looks for

@@ -204,7 +204,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     int status = -1;
 
     if (argc == 2 && duet__is_file(name))
-        return duet__print_graph(name);
+        return duet__print_graph(job, name);
     if (argc > 2)
         return duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
     for (const struct topic *topic = topics;

@@ -115,17 +115,25 @@ static int read_links(struct wanted *wanted, char **texts, struct duet_message *
     return error;
 }
 
+static int check_out(const struct duet__job *job, struct duet_message *message)
+{
+    const struct duet__values *values = &job->values;
+
+    if (!values->out)
+        return duet_fail(message, DUET_EINVAL, "where to? --out FILE.json");
+    if (!values->replace && g_file_test(values->out, G_FILE_TEST_EXISTS))
+        return duet_fail(message, DUET_EINVAL, "%s is there already: --replace writes over it",
+                         values->out);
+    return 0;
+}
+
 static int read_wanted(struct wanted *wanted, const struct duet__job *job,
                        struct duet_message *message)
 {
     const struct duet__values *values = &job->values;
     int error = duet__exclude(job, "nvlink", "nvswitch", message);
 
-    if (!error && !values->out)
-        error = duet_fail(message, DUET_EINVAL, "where to? --out FILE.json");
-    if (!error && !values->replace && g_file_test(values->out, G_FILE_TEST_EXISTS))
-        error = duet_fail(message, DUET_EINVAL, "%s is there already: --replace writes over it",
-                          values->out);
+    error = error ? error : check_out(job, message);
     wanted->out = g_strdup(values->out);
     error =
         error ? error : duet__calibrate_names(values->name, &wanted->out, &wanted->name, message);
@@ -179,15 +187,48 @@ static int new (const struct duet__job *job, int argc, char *const *argv)
                  : duet__finish_output();
 }
 
+/* What StarPU has measured of its machine, as a file of ours. */
+static int import(struct duet__job *job, int argc, char *const *argv)
+{
+    static const char *const of_new[] = {"cpus",     "gpus",          "link", "nvlink",
+                                         "nvswitch", "pcie-switches", NULL};
+    struct duet__platform platform = {.name = ""};
+    struct duet__graph_models from;
+    struct duet_message message = {""};
+    g_autofree char *out = g_strdup(job->values.out), *name = NULL;
+    int error = argc > 2 ? duet_fail(&message, DUET_EINVAL,
+                                     "duet platform import takes options only, not '%s'", argv[2])
+                         : duet__find_starpu(job, &from, &message);
+
+    for (const char *const *option = of_new; *option && !error; option++)
+        if (duet__given(job, *option))
+            error = duet_fail(&message, DUET_EINVAL, "duet platform import has no option --%s",
+                              *option);
+    error = error ? error : check_out(job, &message);
+    error = error ? error : duet__calibrate_names(job->values.name, &out, &name, &message);
+    if (!error)
+        error = duet__platform_read_starpu(from.directory, from.host, name, &platform, &message);
+    error = error == DUET_EIO ? DUET_EPARSE : error; /* what cannot be read is bad input */
+    if (!error)
+        error = duet__platform_write(&platform, out, DUET_WRITE_REPLACE, &message);
+    if (!error)
+        printf("%s: %s\n", out, platform.description);
+    duet__platform_fini(&platform);
+    return error ? duet__complain(duet__status_of(error), "%s", message.text)
+                 : duet__finish_output();
+}
+
 static int work(struct duet__job *job, int argc, char **argv)
 {
     int status = DUET__DONE, ended;
 
     if (argc > 1 && strcmp(argv[1], "new") == 0)
         return new (job, argc, argv);
+    if (argc > 1 && strcmp(argv[1], "import") == 0)
+        return import(job, argc, argv);
     if (argc < 2 || strcmp(argv[1], "check") != 0)
         return duet__complain(DUET__MISUSED, "what about a platform? duet platform check PLATFORM, "
-                                             "or duet platform new --out F.json");
+                                             "or duet platform new|import --out F.json");
     if (job->given->len > 0)
         return duet__complain(DUET__MISUSED, "duet platform check has no option --%s",
                               (const char *)job->given->pdata[0]);
@@ -204,17 +245,21 @@ static int work(struct duet__job *job, int argc, char **argv)
 
 const struct duet__command duet__platform_command = {
     .name = "platform",
-    .description = "checks the figures of a platform, or makes one of known devices",
+    .description =
+        "checks the figures of a platform, or makes one of known devices or StarPU's figures",
     .where = DUET__IN_PLATFORM,
-    .arguments = "check PLATFORM...|new",
+    .arguments = "check PLATFORM...|new|import",
     .summary =
         "check warns of what can be read and is hardly meant: latencies and costs of seconds, "
         "kernels\nfaster than the machine, times far off the neighbouring sizes, kernels that lack "
         "times on one of\nthe machine's architectures (a misspelt name).\n\n"
         "new writes a machine made of devices of public data sheets (duet list devices), with "
-        "estimated\nkernel times.",
+        "estimated\nkernel times.\n\n"
+        "import writes the machine that StarPU has measured (files HOST.* of its folder of bus "
+        "figures),\nwithout kernel times.",
     .notes = "A platform is a name (duet list platforms) or a file. Exit status of check: 1 if "
-             "something is suspicious.\nThe options are those of new.\n\n"
+             "something is suspicious.\nOptions but --starpu-models, which is for import, are "
+             "those of new; import has --name, --out, --replace.\n\n"
              "Examples:\n"
              "  duet platform check ./mine.json\n"
              "  duet platform new --cpus 2x32 --gpus 4:a100 --nvlink --out mine.json\n"

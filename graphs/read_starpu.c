@@ -120,7 +120,7 @@ static gint by_order(gconstpointer a, gconstpointer b)
     return x->line < y->line ? -1 : x->line > y->line;
 }
 
-static int read_after(struct duet__starpu *r, struct duet__starpu_record *record)
+static void read_after(struct duet__starpu *r, struct duet__starpu_record *record)
 {
     g_auto(GStrv) jobs =
         g_strsplit(record->fields[DEPENDS] ? record->fields[DEPENDS] : "", " ", -1);
@@ -134,7 +134,6 @@ static int read_after(struct duet__starpu *r, struct duet__starpu_record *record
             g_array_append_val(r->after, before);
     }
     record->after_count = r->after->len - record->after;
-    return 0;
 }
 
 /* Whether it computes nothing: StarPU's own, and tasks without a codelet. */
@@ -148,18 +147,18 @@ static void take_out(const struct duet__starpu *r)
 {
     enum { MOST_PASSES = 100 };
     const guint count = r->records->len;
-    g_autofree bool *followed = g_new(bool, count + 1);
+    bool *followed = g_new0(bool, count + 1);
     bool changed = true;
 
     for (int pass = 0; changed && pass < MOST_PASSES; pass++) {
         changed = false;
         memset(followed, 0, count * sizeof *followed);
-        for (guint i = 0; i < count; i++)
-            for (size_t k = 0; k < duet__starpu_record_at(r, i)->after_count &&
-                               !duet__starpu_record_at(r, i)->gone;
-                 k++)
-                followed[g_array_index(r->after, uint32_t,
-                                       duet__starpu_record_at(r, i)->after + k)] = true;
+        for (guint i = 0; i < count; i++) {
+            const struct duet__starpu_record *record = duet__starpu_record_at(r, i);
+
+            for (size_t k = 0; k < record->after_count && !record->gone; k++)
+                followed[g_array_index(r->after, uint32_t, record->after + k)] = true;
+        }
         for (guint i = 0; i < count; i++) {
             struct duet__starpu_record *record = duet__starpu_record_at(r, i);
             bool follows = false;
@@ -174,6 +173,7 @@ static void take_out(const struct duet__starpu *r)
             changed |= record->gone;
         }
     }
+    g_free(followed);
 }
 
 static int read_records(struct duet__starpu *r)
@@ -197,10 +197,10 @@ static int read_records(struct duet__starpu *r)
                                      "it is of another MPI rank than the ones before: ", own);
         rank = own ? own : rank;
     }
-    for (guint i = 0; i < r->records->len && !error; i++)
-        error = read_after(r, duet__starpu_record_at(r, i));
+    for (guint i = 0; i < r->records->len; i++)
+        read_after(r, duet__starpu_record_at(r, i));
     take_out(r);
-    return error;
+    return 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -220,27 +220,26 @@ static void free_model(void *data)
 static int find_model(struct duet__starpu *r, char *name, struct duet__starpu_model **out)
 {
     enum { MOST_MIB = 64 };
-    static const char *const versions[] = {"44", "45"};
     const struct duet__graph *graph = r->graph;
     g_autofree char *file = g_strconcat(name, ".", graph->models.host, NULL), *text = NULL;
     struct duet__starpu_model *model = g_hash_table_lookup(r->models, name);
+    g_autofree char *older = NULL;
     size_t length;
     int error;
 
     *out = model;
     if (model || !graph->models.directory)
         return 0;
+    older = g_build_filename(graph->models.directory, "codelets", "44", file, NULL);
     *out = model = g_new0(struct duet__starpu_model, 1);
     g_hash_table_insert(r->models, name, model);
-    for (size_t i = 0; i < G_N_ELEMENTS(versions); i++) {
+    model->path = g_build_filename(graph->models.directory, "codelets", "45", file, NULL);
+    if (!g_file_test(model->path, G_FILE_TEST_EXISTS)) {
+        if (!g_file_test(older, G_FILE_TEST_EXISTS))
+            return 0;
         g_free(model->path);
-        model->path =
-            g_build_filename(graph->models.directory, "codelets", versions[i], file, NULL);
-        if (g_file_test(model->path, G_FILE_TEST_EXISTS))
-            break;
+        model->path = g_steal_pointer(&older);
     }
-    if (!g_file_test(model->path, G_FILE_TEST_EXISTS))
-        return 0;
     model->times = g_array_new(FALSE, FALSE, sizeof(struct duet__starpu_time));
     error = duet__read_all(model->path, MOST_MIB, &text, &length, r->message);
     error = error ? error : duet__starpu_times_parse(text, model->path, model->times, r->message);
@@ -346,7 +345,7 @@ static int set_seconds(struct duet__starpu *r, const struct duet__starpu_record 
 static int add_tasks(struct duet__starpu *r)
 {
     struct duet__graph *graph = r->graph;
-    g_autofree uint32_t *places = g_new0(uint32_t, r->records->len + 1);
+    uint32_t *places = g_new0(uint32_t, r->records->len + 1);
     g_autoptr(GArray) edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge));
     double begin_ms = INFINITY, end_ms = -INFINITY;
     uint32_t count = 0;
@@ -380,6 +379,7 @@ static int add_tasks(struct duet__starpu *r)
     }
     if (!error)
         error = duet__graph_order(graph, edges, r->path, r->message);
+    g_free(places);
     graph->makespan_s = end_ms > begin_ms ? 1e-3 * (end_ms - begin_ms) : 0;
     return error;
 }

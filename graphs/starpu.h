@@ -69,6 +69,8 @@ struct duet__starpu {
     GHashTable *classes; /* text -> struct duet__starpu_class */
     GHashTable *models;  /* name -> struct duet__starpu_model */
     bool measured[2];    /* there are times of CPUs, of devices */
+    uint32_t *seen,
+        *implied; /* by task: for whom it was looked at last, whom data puts behind it */
 };
 
 static inline struct duet__starpu_record *duet__starpu_record_at(const struct duet__starpu *r,

@@ -47,7 +47,7 @@ int duet__starpu_add_accesses(struct duet__starpu *r, const struct duet__starpu_
         const uint64_t bytes = g_ascii_strtoull(texts[2][i], NULL, 10);
         char *key = g_strconcat(texts[0][i], " ", texts[2][i], NULL);
         guint data = GPOINTER_TO_UINT(g_hash_table_lookup(r->data, key));
-        enum duet_mode mode;
+        enum duet_mode mode = DUET_R;
 
         if (!*texts[0][i] || strspn(texts[0][i], "0123456789abcdefABCDEFx") < strlen(texts[0][i]))
             error = duet__starpu_fail(r, record, "Handles: no address: ", texts[0][i]);
@@ -83,8 +83,7 @@ struct history {
 };
 
 /* Whether explicit edges lead from one of `earlier` to the task. */
-static bool comes_after(const struct duet__graph *graph, uint32_t task, const GArray *earlier,
-                        uint32_t *seen)
+static bool comes_after(const struct duet__starpu *r, uint32_t task, const GArray *earlier)
 {
     g_autoptr(GArray) stack = g_array_new(FALSE, FALSE, sizeof task);
     uint32_t first = UINT32_MAX;
@@ -95,16 +94,16 @@ static bool comes_after(const struct duet__graph *graph, uint32_t task, const GA
     while (stack->len) {
         const uint32_t at = g_array_index(stack, uint32_t, stack->len - 1);
         size_t count;
-        const uint32_t *after = duet__graph_after(graph, at, &count);
+        const uint32_t *after = duet__graph_after(r->graph, at, &count);
 
         g_array_set_size(stack, stack->len - 1);
         for (size_t i = 0; i < count; i++) {
             for (guint k = 0; k < earlier->len; k++)
                 if (after[i] == g_array_index(earlier, uint32_t, k))
                     return true;
-            if (after[i] > first && seen[after[i]] != task + 1)
+            if (after[i] > first && r->seen[after[i]] != task + 1)
                 g_array_append_val(stack, after[i]);
-            seen[after[i]] = task + 1;
+            r->seen[after[i]] = task + 1;
         }
     }
     return false;
@@ -116,19 +115,21 @@ static bool comes_after(const struct duet__graph *graph, uint32_t task, const GA
  */
 static int settle_access(struct duet__starpu *r, struct history *h, uint32_t task,
                          const struct duet__starpu_record *record,
-                         struct duet__graph_access *access, uint32_t *seen)
+                         struct duet__graph_access *access)
 {
     const uint32_t mode = access->mode;
     const bool shared = mode != DUET_W && mode != DUET_RW && mode == h->mode;
     const bool exact = (mode | h->mode | DUET_RW) == DUET_RW; /* no sums, no taking turns */
     GArray *earlier = shared ? h->before : h->now;
 
-    if (h->now->len && g_array_index(h->now, uint32_t, h->now->len - 1) == task) {
+    if (!h->now->len) /* the first one */
+        g_array_index(r->graph->data, struct duet__graph_data, h->data).initial = mode != DUET_W;
+    else if (g_array_index(h->now, uint32_t, h->now->len - 1) == task) {
         h->mode = mode == h->mode ? mode : DUET_RW;
         access->data = h->data;
         return 0;
     }
-    if (earlier->len && !comes_after(r->graph, task, earlier, seen)) {
+    if (earlier->len && !comes_after(r, task, earlier)) {
         if (h->end_ms <= record->submitted_ms) {
             const struct duet__graph_data *old = duet__graph_datum(r->graph, h->data);
 
@@ -136,7 +137,7 @@ static int settle_access(struct duet__starpu *r, struct history *h, uint32_t tas
             h->end_ms = 0;
             g_array_set_size(h->now, 0);
             g_array_set_size(h->before, 0);
-        } else if (r->after->len && exact && h->end_ms > record->submitted_ms) {
+        } else if (exact && h->end_ms > record->submitted_ms) {
             return duet__starpu_fail(
                 r, record,
                 "it follows others by data, but not by DependsOn: StarPU does "
@@ -146,7 +147,7 @@ static int settle_access(struct duet__starpu *r, struct history *h, uint32_t tas
     }
     access->data = h->data;
     for (guint i = 0; i < earlier->len; i++)
-        seen[g_array_index(earlier, uint32_t, i)] = UINT32_MAX - task;
+        r->implied[g_array_index(earlier, uint32_t, i)] = task + 1;
     if (!shared) {
         GArray *last = h->before;
 
@@ -165,12 +166,16 @@ int duet__starpu_settle(struct duet__starpu *r)
 {
     struct duet__graph *graph = r->graph;
     const guint data = graph->data->len, tasks = graph->tasks->len;
-    g_autofree struct history *histories = g_new0(struct history, data + 1);
-    g_autofree uint32_t *seen = g_new0(uint32_t, tasks + 1);
-    g_autofree size_t *starts = g_new(size_t, tasks + 1);
+    struct history *histories = g_new0(struct history, data + 1);
+    size_t *starts = g_new(size_t, tasks + 1);
     GArray *left = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     int error = 0;
 
+    r->seen = g_new0(uint32_t, tasks + 1);
+    r->implied = g_new0(uint32_t, tasks + 1);
+    for (guint i = 0; i < data; i++)
+        histories[i] = (struct history){i, DUET_RW, g_array_new(FALSE, FALSE, sizeof(uint32_t)),
+                                        g_array_new(FALSE, FALSE, sizeof(uint32_t)), 0};
     for (uint32_t i = 0; i < tasks && !error; i++) {
         struct duet__graph_task *task = &g_array_index(graph->tasks, struct duet__graph_task, i);
         const struct duet__starpu_record *record = duet__starpu_record_at(r, task->where);
@@ -180,33 +185,26 @@ int duet__starpu_settle(struct duet__starpu *r)
         const uint32_t *after = duet__graph_after(graph, i, &edges);
 
         (void)duet__graph_accesses(graph, i, &accesses);
-
         for (size_t k = 0; k < accesses && !error; k++) {
-            struct history *h = &histories[access[k].data];
-
-            if (access[k].mode == DUET_SCRATCH)
-                continue;
-            if (!h->now) {
-                *h = (struct history){access[k].data, access[k].mode,
-                                      g_array_new(FALSE, FALSE, sizeof(uint32_t)),
-                                      g_array_new(FALSE, FALSE, sizeof(uint32_t)), 0};
-                g_array_index(graph->data, struct duet__graph_data, h->data).initial =
-                    h->mode != DUET_W;
-            }
-            error = settle_access(r, h, i, record, &access[k], seen);
+            if (access[k].mode != DUET_SCRATCH && access[k].data < data)
+                error = settle_access(r, &histories[access[k].data], i, record, &access[k]);
         }
         starts[i] = left->len;
         for (size_t k = 0; k < edges; k++)
-            if (seen[after[k]] != UINT32_MAX - i)
+            if (r->implied[after[k]] != i + 1)
                 g_array_append_val(left, after[k]);
     }
     for (uint32_t i = 0; i < tasks && !error; i++)
         g_array_index(graph->tasks, struct duet__graph_task, i).after = starts[i];
     g_array_unref(error ? left : graph->after);
     graph->after = error ? graph->after : left;
+    g_free(starts);
+    g_free(r->seen);
+    g_free(r->implied);
     for (guint i = 0; i < data; i++) {
-        g_clear_pointer(&histories[i].now, g_array_unref);
-        g_clear_pointer(&histories[i].before, g_array_unref);
+        g_array_unref(histories[i].now);
+        g_array_unref(histories[i].before);
     }
+    g_free(histories);
     return error;
 }

@@ -83,7 +83,7 @@ static void add(GArray *times, struct duet__starpu_time time, bool first)
 
 static int read_table(struct cursor *c, GArray *times, const char *device, bool first)
 {
-    unsigned entries;
+    unsigned entries = 0;
     int error = count(c, 1 << 24, "a number of entries", &entries);
 
     error = error ? error : next(c, 8, "nine numbers of a regression");
@@ -95,12 +95,14 @@ static int read_table(struct cursor *c, GArray *times, const char *device, bool 
         unsigned mean;
 
         error = next(c, ENTRY, "footprint, size, flops, mean, deviation, sums, samples");
+        if (error)
+            return error;
         mean = c->count > ENTRY ? 3 : 2; /* the flops may be missing */
         time = (struct duet__starpu_time){.footprint = c->footprint,
                                           .mean_s = 1e-6 * c->numbers[mean],
                                           .samples = c->numbers[mean + 4]};
         g_strlcpy(time.device, device, sizeof time.device);
-        if (!error && *device && time.mean_s > 0 && time.mean_s < 1e9 && time.samples >= 1)
+        if (*device && time.mean_s > 0 && time.mean_s < 1e9 && time.samples >= 1)
             add(times, time, first);
     }
     return error;
@@ -110,7 +112,7 @@ static int read_table(struct cursor *c, GArray *times, const char *device, bool 
 static int read_combination(struct cursor *c, GArray *times)
 {
     static const char *const kinds[] = {"cpu", "cuda", "opencl"}; /* by StarPU's numbers */
-    unsigned devices, kind = 0, number = 0, cores = 0, implementations = 0;
+    unsigned devices = 0, kind = 0, number = 0, cores = 0, implementations = 0;
     char device[16] = "";
     int error = count(c, 1024, "a number of devices", &devices);
 

@@ -140,6 +140,14 @@ DUET_MUST_CHECK int duet__platform_load(const char *name, struct duet__platform 
 
 void duet__platform_free(struct duet__platform *platform); /* NULL is fine */
 
+/*
+ * read_starpu.c: the machine `name` that StarPU has measured, from DIRECTORY/bus/HOST.*: without
+ * kernel times. DUET_EIO, DUET_EPARSE with a message. To be freed with duet__platform_fini, always.
+ */
+DUET_MUST_CHECK int duet__platform_read_starpu(const char *directory, const char *host,
+                                               const char *name, struct duet__platform *out,
+                                               struct duet_message *message);
+
 /* Frees what it holds, for who has filled one. Safe on a zeroed one, and twice. */
 void duet__platform_fini(struct duet__platform *platform);
 
