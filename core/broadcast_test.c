@@ -211,6 +211,39 @@ static void test_lost_source(void)
     }
 }
 
+/*
+ * What a policy has had prefetched for a task that begins elsewhere is not brought anew, as nobody
+ * reads it: where that would come from, the task writes by now.
+ */
+static void test_lost_unwanted(void)
+{
+    struct testing t;
+    start(&t, 4);
+    struct duet_handle *a = testing_handle(&t, BYTES);
+    on(&t, 2, a, DUET_W);
+    g_assert_cmpuint(testing_work(&t, 2, NULL), ==, 1);
+    on(&t, CPU, a, DUET_R);
+    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    (void)testing_submit(&t, t.cpu, a, DUET_RW, NULL, 0, 0);
+    struct duet_view view = testing_view(&t, CPU);
+    struct duet_task *task = duet_pop_head(&view, duet_view_shared(&view), CPU);
+    for (unsigned w = 1; w <= DEVICES; w++)
+        duet_view_prefetch(&view, task, w);
+    duet_push_tail(&view, duet_view_shared(&view), task);
+    duet__view_flush(&view);
+    struct duet__engine_command run = expect_run(&t, CPU);
+    struct duet__engine_command copy = expect_copy(&t, 1, a, 2, 1);
+    struct duet__engine_command other = expect_copy(&t, 3, a, 2, 3);
+    expect_idle(&t, 4); /* chained */
+    lose(&t, 2);
+    testing_done(&t, &copy, 1e-4, DUET_ELOST);
+    testing_done(&t, &other, 1e-4, DUET_ELOST);
+    for (unsigned w = 1; w <= DEVICES; w++)
+        expect_idle(&t, w);
+    testing_done(&t, &run, 1e-4, DUET_OK);
+    end(&t, DUET_OK, "");
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -221,5 +254,6 @@ int main(int argc, char **argv)
     g_test_add_func("/broadcast/lost_between", test_lost_between);
     g_test_add_func("/broadcast/lost_chained", test_lost_chained);
     g_test_add_func("/broadcast/lost_source", test_lost_source);
+    g_test_add_func("/broadcast/lost_unwanted", test_lost_unwanted);
     return g_test_run();
 }

@@ -101,10 +101,13 @@ static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
     double begin_s = fmax(free_s(worker, slot, view->now), arrival_s(task, worker->node));
     int thief = policy_of(core)->revoke(core->policy_state, view, task, worker->index,
                                         fmax(begin_s, view->now), view->now);
-    if (thief < 0 || !take_back(view, worker, task))
+    if (thief < 0)
+        return false;
+    struct duet_list *list = duet_view_list(view, (unsigned)thief); /* or the run has failed */
+    if (hopeless(core, task) || !take_back(view, worker, task))
         return false;
     count_own(&worker->revocations, 1);
-    duet_push_tail(view, &core->workers[thief].list, task);
+    duet_push_tail(view, list, task);
     return true;
 }
 

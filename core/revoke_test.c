@@ -175,6 +175,22 @@ static void test_never(void)
     lost_end(&t, DUET_OK, "");
 }
 
+/* A policy that names a worker that there is not fails the run, and the task stays. */
+static void test_nobody(void)
+{
+    struct testing t;
+    start(&t, &two, 3);
+    struct duet_handle *a = testing_handle(&t, BLOCK);
+    (void)testing_submit(&t, t.gpu, a, DUET_R, NULL, 0, 0);
+    struct duet__engine_command copy = expect_copy(&t, GPU, a, 0, 1);
+    expect_idle(&t, GPU2);
+    expect_idle(&t, GPU);
+    g_assert_cmpuint(revocations(&t), ==, 0);
+    done(&t, copy);
+    expect_idle(&t, GPU);
+    lost_end(&t, DUET_EINVAL, "policy eager asks for the list of worker 3 of 3");
+}
+
 /* The thief, or the victim with the copy under way, is lost. */
 static void test_lost(void)
 {
@@ -236,6 +252,7 @@ int main(int argc, char **argv)
     g_test_add_func("/revoke/writes", test_writes);
     g_test_add_func("/revoke/taken", test_taken);
     g_test_add_func("/revoke/never", test_never);
+    g_test_add_func("/revoke/nobody", test_nobody);
     g_test_add_func("/revoke/lost", test_lost);
     g_test_add_func("/revoke/policies", test_policies);
     return g_test_run();

@@ -330,7 +330,10 @@ static void all_arrived(struct duet_view *view, struct access *waiters)
     }
 }
 
-/* true if somebody waits to read what comes into the replica. Handle lock held. */
+/*
+ * true if somebody waits to read what comes into the replica, or into one that is chained on it.
+ * Handle lock held.
+ */
 static bool wanted(const struct replica *into)
 {
     for (struct access *waiter = into->waiters; waiter; waiter = waiter->next) {
@@ -339,7 +342,10 @@ static bool wanted(const struct replica *into)
         if ((waiter->mode & DUET_R) && !ahead)
             return true;
     }
-    return into->chained != NULL;
+    for (const struct replica *at = into->chained; at; at = at->chain_next)
+        if (wanted(at))
+            return true;
+    return false;
 }
 
 /*
