@@ -64,7 +64,9 @@ static void turn(struct duet_view *view, struct duet_handle *whole, struct parts
 {
     /* what a cut leaves out is as valid as the whole was, which is in the host's memory, too */
     bool rest = (mode_from & DUET_R) && from && from->bytes < whole->bytes;
-    unsigned count = view_size(from) + view_size(to), others = rest && to;
+    /* and what the next one leaves out is the whole's again: as valid as this one is */
+    bool left = (mode_from & DUET_R) && from && to && to->bytes < whole->bytes;
+    unsigned count = view_size(from) + view_size(to), others = (rest && to) || left;
     struct duet_task *task = duet__acquisition_new(view->core, count + others);
     if (!task) {
         duet__fail_run(view->core, DUET_ENOMEM,
@@ -77,7 +79,7 @@ static void turn(struct duet_view *view, struct duet_handle *whole, struct parts
     use_view(view, task, view_size(from), whole, to, rest && !to ? DUET_RW : mode_to);
     if (others) {
         task->accesses[count].handle = whole;
-        task->accesses[count].mode = DUET_R;
+        task->accesses[count].mode = (uint8_t)((rest ? DUET_R : 0) | (left ? DUET_W : 0));
     }
     (void)duet__sort_accesses(task->accesses, count + others);
     duet__link_turn(view, task);

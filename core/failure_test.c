@@ -246,6 +246,24 @@ static void test_parts(void)
     end(&t);
 }
 
+/* What a cut leaves out stays invalid where another cut was written in vain before. */
+static void test_left_out(void)
+{
+    struct testing t;
+    start(&t, 0, true);
+    struct duet_handle *whole = data(&t), *all[2], *some;
+    const struct duet_part half = {.rows = whole->rows / 2, .cols = whole->cols};
+    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, all), ==, DUET_OK);
+    g_assert_cmpint(duet_cut(t.core, whole, &half, 1, &some), ==, DUET_OK);
+    task(&t, all[1], DUET_RW, NULL, 0); /* fails */
+    task(&t, some, DUET_W, NULL, 0);
+    fail(&t, CPU);
+    g_assert_cmpuint(go(&t, NULL), ==, 1);
+    g_assert_true(duet_valid(t.core, some));
+    g_assert_cmpint(duet_unregister(t.core, whole), ==, DUET_EDATA);
+    end(&t);
+}
+
 /* Tasks without data fail and are none of the others' business. */
 static void test_no_data(void)
 {
@@ -270,6 +288,7 @@ int main(int argc, char **argv)
     g_test_add_func("/failure/lost", test_lost);
     g_test_add_func("/failure/copy", test_copy);
     g_test_add_func("/failure/parts", test_parts);
+    g_test_add_func("/failure/left_out", test_left_out);
     g_test_add_func("/failure/no_data", test_no_data);
     return g_test_run();
 }
