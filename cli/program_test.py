@@ -143,6 +143,23 @@ def check_calibrate():
     assert not pathlib.Path("no.json").exists()
 
 
+def check_history():
+    """Eight processes at once leave eight traces, and what is made of them has no order."""
+    programs = [subprocess.Popen(QR, stdout=subprocess.DEVNULL,
+                                 env=environment(DUET_TRACE="history-%u.json"))
+                for _ in range(8)]
+    assert not any(program.wait() for program in programs)
+    names = [str(path) for path in pathlib.Path(".").glob("history-*.json")]
+    assert len(names) == 8, names
+    results = [json.loads(duet("calibrate", "--json", "--from", "--budget", "0.2s", "--no-costs",
+                               "--replace", "--out", "history.json", *order))["kernels"]
+               for order in (sorted(names), sorted(names, reverse=True))]
+    assert sum(kernel["samples"] + kernel["rejected"] for kernel in results[0]) == 240
+    for first, second in zip(*results):
+        assert (first["kernel"], first["samples"]) == (second["kernel"], second["samples"])
+        assert abs(first["mean_s"] / second["mean_s"] - 1) < 1e-9, (first, second)
+
+
 def check_validate():
     """At a platform's pace, and on this machine from what is measured along with it."""
     paced = ["--emulate", "idgraf", "--scale", "0.1", "--cpus", "1", "--gpus", "1"]
@@ -198,6 +215,7 @@ def main():
         check_simulate()
         check_run()
         check_calibrate()
+        check_history()
         check_validate()
         check_ends(*SIMULATE, "--reps", "4", "--jobs", "2")
         check_ends("run")

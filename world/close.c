@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <glib.h>
 
@@ -45,6 +46,16 @@ char *duet__place(const struct duet_config *config, const char *machine)
                            config->scale > 0 ? config->scale : 1);
 }
 
+/* The file of a trace: "%u" in its name becomes what no other run has, so that each leaves one. */
+static char *trace_name(const char *name)
+{
+    const char *at = name ? strstr(name, "%u") : NULL;
+    if (!at)
+        return g_strdup(name);
+    return g_strdup_printf("%.*s%" G_GINT64_FORMAT "-%ld%s", (int)(at - name), name,
+                           g_get_real_time(), (long)getpid(), at + 2);
+}
+
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
                     struct duet__times *times)
 {
@@ -54,7 +65,7 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
     kept->world = g_strdup(config->simulate ? "simulated" : config->emulate ? "emulated" : "real");
     kept->workload = g_strdup(config->context ? config->context : program_invocation_short_name);
     kept->seed = config->seed;
-    kept->trace = g_strdup(config->trace);
+    kept->trace = trace_name(config->trace);
     kept->policy = g_strdup(config->policy ? config->policy : "ws");
     kept->report = config->report;
     duet__core_keep(runtime, kept, kept_free);

@@ -126,7 +126,8 @@ struct duet_config {
                              NULL: any */
     bool record;          /* keep trace records (duet_trace_events) */
     bool record_accesses; /* the same, and of which data (duet_trace_accesses) */
-    const char *trace;    /* file for a Perfetto trace, written by duet_close; NULL: none */
+    const char *trace;    /* file for a Perfetto trace, written by duet_close; "%u" in it becomes
+                             what no other run has; NULL: none */
     bool report;          /* duet_close prints a summary on standard error */
     bool quiet;           /* nothing but errors and what was asked for on standard error: no remark
                              on workers that share cores, GPUs that are left out, or devices. For
