@@ -21,4 +21,12 @@ struct duet__openmp {
  */
 int duet__openmp_run(const struct duet__openmp *run);
 
+struct duet__job;
+
+/*
+ * `duet validate --openmp`: records job->program and runs it without that, in rounds, simulates
+ * what was recorded, and prints both makespans by number of threads. Exit status.
+ */
+int duet__openmp_validate(struct duet__job *job);
+
 #endif

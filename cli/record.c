@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet record`: runs an OpenMP program, whose tasks become a graph. */
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -32,13 +33,20 @@ static char **make_environment(const struct duet__openmp *run, const char *recor
     return list;
 }
 
+static void ignore(int number)
+{
+}
+
 int duet__openmp_run(const struct duet__openmp *run)
 {
     g_autofree char *recorder = duet__module_path("openmp");
     g_auto(GStrv) environment = NULL;
     g_autoptr(GError) error = NULL;
     GSpawnFlags flags = G_SPAWN_SEARCH_PATH | G_SPAWN_CHILD_INHERITS_STDIN;
+    const struct sigaction interrupted = {.sa_handler = ignore};
+    struct sigaction usual;
     GStatBuf before = {0}, after = {0};
+    bool ran;
     int status;
 
     if (!recorder)
@@ -49,8 +57,12 @@ int duet__openmp_run(const struct duet__openmp *run)
         flags |= G_SPAWN_STDOUT_TO_DEV_NULL;
     if (g_stat(run->out, &before) != 0)
         before.st_ino = 0;
-    if (!g_spawn_sync(NULL, run->program, environment, flags, NULL, NULL, NULL, NULL, &status,
-                      &error))
+    /* Ctrl-C is the program's, which does not inherit that */
+    sigaction(SIGINT, &interrupted, &usual);
+    ran = g_spawn_sync(NULL, run->program, environment, flags, NULL, NULL, NULL, NULL, &status,
+                       &error);
+    sigaction(SIGINT, &usual, NULL);
+    if (!ran)
         return duet__complain(DUET__MISUSED, "%s", error->message);
     if (WIFSIGNALED(status))
         return duet__complain(DUET__SIGNALLED + WTERMSIG(status), "%s was ended by signal %d",

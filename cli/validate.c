@@ -5,6 +5,7 @@
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/openmp.h"
 #include "cli/validation.h"
 #include "validate/experiment.h"
 #include "world/clock.h"
@@ -398,6 +399,8 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error, status;
 
+    if (job->values.openmp)
+        return duet__openmp_validate(job);
     duet__experiment_init(&validate.experiment);
     error = read_all(&validate, argc, argv, &message);
     status = error ? duet__job_refuse(error, &message) : validate_all(&validate);
@@ -420,6 +423,10 @@ static const char notes[] =
     "--calibrate measures the kernels of the cases in the same minutes as the cases, in other\n"
     "runs, so that a machine whose speed drifts is predicted as it was. The simulations are made\n"
     "last then.\n"
+    "\n"
+    "--openmp -- PROGRAM records an OpenMP program with one thread, simulates that on --cpus "
+    "equal\n"
+    "cores (1,2 without it), and runs the program with as many threads, --rounds times each.\n"
     "\n"
     "Examples:\n"
     "  duet validate cholesky --calibrate --n 2048,4096 --tile 256 --policy ws,heft\n"

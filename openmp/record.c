@@ -159,8 +159,6 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *region
         task->code = of->code;
         task->region = of;
         task->index = index;
-        if (index == 0 && team > recording.threads)
-            recording.threads = team;
         task->sibling = atomic_load(&of->team);
         while (!atomic_compare_exchange_weak(&of->team, &task->sibling, task))
             ;

@@ -297,9 +297,12 @@ def build(compiler, source, folder):
     return program
 
 
+def duet(*words):
+    return subprocess.run([DUET, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
 def record(threads, out, *words):
-    return subprocess.run([DUET, "record", "--threads", str(threads), "--out", out, "--", *words],
-                          cwd=ROOT, capture_output=True, text=True, check=False)
+    return duet("record", "--threads", str(threads), "--out", out, "--", *words)
 
 
 def check(compiler, folder):
@@ -318,6 +321,14 @@ def check(compiler, folder):
             if threads == 1 and name != "constructs":
                 assert seconds <= graph["makespan_s"], (name, seconds, graph["makespan_s"])
             out.unlink()
+    done = duet("validate", "--openmp", "--rounds", "2", "--", example, "queens", "6", "3")
+    rows = [line.split() for line in done.stdout.splitlines()[4:]]
+    assert done.returncode == 0 and [row[0] for row in rows] == ["1", "2"], done
+    assert all(float(row[1]) > 0 and float(row[2]) > 0 for row in rows), done
+    for words, says in [((), "which program"), (("--csv", "--", example), "exclude each other"),
+                        (("--policy", "ws,heft", "--", example), "one policy")]:
+        done = duet("validate", "--openmp", *words)
+        assert done.returncode == 2 and says in done.stderr and not done.stdout, done
     # a program that does not end as it should leaves nothing
     done = record(1, out, small, "kill")
     assert done.returncode == 128 + 9 and not out.exists(), done

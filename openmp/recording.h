@@ -73,7 +73,6 @@ struct duet__omp_region {
 struct duet__omp_recording {
     struct duet__omp_task *initial;
     uint64_t begin_ns, end_ns; /* of the first parallel region, and of the last */
-    unsigned threads;          /* of the largest team */
     bool only_makespan;        /* no task was recorded */
     uint64_t bytes;            /* what each depend clause names has so many; 0: not known */
     const char *runtime;       /* its name for itself */

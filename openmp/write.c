@@ -44,6 +44,7 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
 {
     size_t kernels = graph->kernels.count, count = graph->pieces.count;
     char **names = kernels ? duet__omp_names(graph->kernels.items, kernels) : NULL;
+    double seconds = 1e-9 * (double)(of->end_ns - of->begin_ns);
     bool made = names || !kernels;
 
     if (made) {
@@ -51,9 +52,10 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
         write_text(file, program_invocation_short_name);
         fputs(", \"origin\": ", file);
         write_text(file, of->runtime);
-        fprintf(file, ",\n\"makespan_s\": %.9f, \"architectures\": [\"cpu\"],\n",
-                1e-9 * (double)(of->end_ns - of->begin_ns));
+        fprintf(file, ",\n\"makespan_s\": %.9f, \"architectures\": [\"cpu\"],\n", seconds);
         fputs("\"kernels\": [", file);
+        if (of->only_makespan)
+            fputs("\"program\"", file);
         for (size_t i = 0; i < kernels; i++) {
             if (i)
                 fputs(", ", file);
@@ -65,6 +67,8 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
         fputs("],\n\"tasks\": [", file);
         for (size_t i = 0; i + 1 < count; i++) /* the last one ends lists */
             write_piece(file, graph, i);
+        if (of->only_makespan)
+            fprintf(file, "{\"kernel\": 0, \"seconds\": [%.9f]}", seconds);
         fputs("]}\n", file);
     }
     for (size_t i = 0; names && i < kernels; i++)

@@ -77,6 +77,8 @@ static const struct duet__option settings[] = {
     {VALIDATE, "n", 'n', COUNTS, OWN(sizes), 1, UINT32_MAX, "Sizes of the problem", "LIST"},
     {VALIDATE, "tile", 't', COUNTS, OWN(tiles), 1, UINT32_MAX, "Edges of a tile, in elements",
      "LIST"},
+    {VALIDATE, "openmp", 0, FLAG, OWN(openmp), 0, 0,
+     "A program with OpenMP's tasks, behind --, in place of workloads", NULL},
     {VALIDATE, "cpus", 0, COUNTS, OWN(cpu_counts), 0, 1000000,
      "Computing cores; default: all that feed no GPU", "LIST"},
     {VALIDATE, "gpus", 0, COUNTS, OWN(gpu_counts), 0, 1000000, "GPUs; default: all", "LIST"},

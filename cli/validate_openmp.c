@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet validate --openmp`: how far simulations of a recorded OpenMP program are from its runs. */
+#include <glib/gstdio.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/openmp.h"
+#include "runs/simulated.h"
+#include "validate/stats.h"
+
+/* What is known of one number of threads: a value a round. */
+struct point {
+    uint64_t threads;
+    double *predicted_s, *measured_s;
+};
+
+struct trial {
+    struct duet__job *job;
+    char **program;
+    char *file; /* that runs leave a graph in */
+    struct point *points;
+    size_t count, rounds, round; /* rounds that are wanted; those that are finished */
+    size_t tasks;
+};
+
+/* Runs the program and reads what it left. Exit status; *graph is the caller's. */
+static int measure(const struct trial *trial, uint64_t threads, bool only_makespan,
+                   struct duet__graph **graph)
+{
+    const struct duet__openmp run = {.program = trial->program,
+                                     .out = trial->file,
+                                     .threads = threads,
+                                     .only_makespan = only_makespan,
+                                     .quiet = true};
+    struct duet_message message = {""};
+    int status = duet__openmp_run(&run);
+
+    if (status == DUET__DONE && duet__graph_read(trial->file, NULL, graph, &message))
+        status = duet__complain(DUET__FAILED, "%s", message.text);
+    return status;
+}
+
+/* The makespan of a graph on so many cores. Exit status. */
+static int simulate(const struct trial *trial, const struct duet__graph *graph, uint64_t threads,
+                    double *makespan_s)
+{
+    const struct duet__workload workload = duet__graph_workload(graph);
+    struct duet__request request;
+    struct duet__progress progress = {0};
+    struct duet__series series = {0};
+    struct duet_message message = {""};
+    int number = 0, error, status = DUET__DONE;
+
+    duet__request_copy(&request, &trial->job->request);
+    request.workload = &workload;
+    request.problem.graph = graph;
+    request.platform = trial->job->platform;
+    request.config.simulate = trial->job->platform->name;
+    request.config.cpus = (int)threads;
+    request.config.gpus = 0;
+    request.config.no_costs = threads == 1; /* what a task costs there, its recording has */
+    request.config.strict = false;
+    request.reps = request.jobs = 1;
+    error = duet__request_build(&request, &message);
+    if (!error)
+        error = duet__simulate(&request, &progress, &series, &number, &message);
+    if (number)
+        status = DUET__SIGNALLED + number;
+    else if (error || !series.count)
+        status = duet__complain(DUET__FAILED, "the simulation failed: %s",
+                                error ? message.text : series.message.text);
+    else
+        *makespan_s = series.runs[0].stats.makespan_s;
+    duet__series_fini(&series);
+    duet__request_fini(&request);
+    return status;
+}
+
+/* One recording, and the runs without it right behind, when the machine is as fast. */
+static int make_round(struct trial *trial)
+{
+    struct duet__graph *recorded = NULL;
+    int status = measure(trial, 1, false, &recorded);
+
+    for (size_t i = 0; i < trial->count && status == DUET__DONE; i++) {
+        struct point *point = &trial->points[i];
+        struct duet__graph *run = NULL;
+
+        status = measure(trial, point->threads, true, &run);
+        if (status == DUET__DONE)
+            point->measured_s[trial->round] = run->makespan_s;
+        if (status == DUET__DONE)
+            status = simulate(trial, recorded, point->threads, &point->predicted_s[trial->round]);
+        duet__graph_free(run);
+    }
+    if (status == DUET__DONE) {
+        trial->tasks = duet__graph_count(recorded);
+        trial->round++;
+    }
+    duet__graph_free(recorded);
+    return status;
+}
+
+/* Prints the table. Exit status, by --fail-over. */
+static int report(const struct trial *trial)
+{
+    double worst = 0, limit = trial->job->values.fail_over;
+    int status;
+
+    printf("%s: %zu tasks and parts of tasks, %zu rounds, simulated on %s under %s\n\n",
+           trial->program[0], trial->tasks, trial->round, trial->job->platform->name,
+           trial->job->request.policies[0]);
+    printf("threads    predicted  measured     error      95%% of error\n"
+           "                   s         s         %%                  %%\n");
+    for (size_t i = 0; i < trial->count; i++) {
+        const struct point *point = &trial->points[i];
+        struct duet__summary predicted = duet__summarise(point->predicted_s, trial->round);
+        struct duet__summary measured = duet__summarise(point->measured_s, trial->round);
+        double error = predicted.median / measured.median - 1, low, high;
+
+        duet__ratio_interval(&predicted, &measured, &low, &high);
+        printf("%7" PRIu64 " %12.5g %9.5g %+9.1f   %+7.1f to %+.1f\n", point->threads,
+               predicted.median, measured.median, 100 * error, 100 * (low - 1), 100 * (high - 1));
+        worst = fmax(worst, fabs(error));
+    }
+    status = duet__finish_output();
+    if (status == DUET__DONE && duet__given(trial->job, "fail-over") && worst > limit)
+        status = duet__complain(DUET__FAILED, "an error is above %g %%: %.1f %%", limit * 100,
+                                worst * 100);
+    return status;
+}
+
+static int prepare(struct trial *trial, struct duet_message *message)
+{
+    static const char *const others[] = {"cases", "calibrate", "emulate", "json", "csv",    "html",
+                                         "n",     "tile",      "gpus",    "reps", "devices"};
+    const struct duet__values *values = &trial->job->values;
+    static const uint64_t usual[] = {1, 2};
+    int error;
+
+    if (!trial->program || !trial->program[0])
+        return duet_fail(message, DUET_EINVAL,
+                         "which program? duet validate --openmp -- ./program");
+    for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
+        if (duet__given(trial->job, others[i]))
+            return duet_fail(message, DUET_EINVAL, "--openmp and --%s exclude each other",
+                             others[i]);
+    trial->rounds = (size_t)(values->rounds ? values->rounds : 10);
+    trial->count = values->cpu_counts.count ? values->cpu_counts.count : G_N_ELEMENTS(usual);
+    trial->points = g_new0(struct point, trial->count);
+    for (size_t i = 0; i < trial->count; i++) {
+        struct point *point = &trial->points[i];
+
+        point->threads = values->cpu_counts.count ? values->cpu_counts.items[i] : usual[i];
+        point->predicted_s = g_new0(double, trial->rounds);
+        point->measured_s = g_new0(double, trial->rounds);
+        if (!point->threads)
+            return duet_fail(message, DUET_EINVAL, "--cpus: a program has a thread at least");
+    }
+    error = duet__job_find_policies(trial->job, message);
+    if (!error && trial->job->request.policy_count > 1)
+        error = duet_fail(message, DUET_EINVAL, "--openmp takes one policy");
+    return error ? error
+                 : duet__platform_load(values->platform ? values->platform : "cores",
+                                       &trial->job->platform, message);
+}
+
+int duet__openmp_validate(struct duet__job *job)
+{
+    struct trial trial = {.job = job, .program = job->program};
+    struct duet_message message = {""};
+    g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
+    int error = folder ? prepare(&trial, &message)
+                       : duet_fail(&message, DUET_EIO, "there is no folder for temporary files");
+    int status = error ? duet__job_refuse(error, &message) : DUET__DONE;
+
+    if (folder)
+        trial.file = g_build_filename(folder, "graph.json", NULL);
+    while (status == DUET__DONE && trial.round < trial.rounds)
+        status = make_round(&trial);
+    if (trial.round)
+        status = status == DUET__DONE ? report(&trial) : (report(&trial), status);
+    if (folder) {
+        g_unlink(trial.file);
+        g_rmdir(folder);
+    }
+    for (size_t i = 0; trial.points && i < trial.count; i++) {
+        g_free(trial.points[i].predicted_s);
+        g_free(trial.points[i].measured_s);
+    }
+    g_free(trial.points);
+    g_free(trial.file);
+    return status;
+}
