@@ -370,9 +370,10 @@ struct freed {
 struct worker {
     /* hardly ever written, looked at by anybody */
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
-    _Atomic(bool) lost;  /* its device is gone; set by its thread */
-    _Atomic(bool) fed;   /* it found a task when it last looked for one; likewise */
-    _Atomic(bool) waits; /* some task of its slots has not begun; likewise, see revoke.c */
+    _Atomic(bool) lost;    /* its device is gone; set by its thread */
+    _Atomic(bool) fed;     /* it found a task when it last looked for one; likewise */
+    _Atomic(bool) revokes; /* the policy may give away what it has taken */
+    _Atomic(bool) waits;   /* some task of its slots has not begun; likewise, see revoke.c */
     struct duet_task **slots;
     unsigned *victims;
     /* this worker's thread */

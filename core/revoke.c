@@ -33,7 +33,8 @@ static double free_s(const struct worker *worker, unsigned slot, double now)
     double end = now;
     if (slot && slots[0]->state == TASK_RUNNING) {
         end = atomic_load_explicit(&worker->last_end_s, memory_order_relaxed);
-        if (slot == 1 || slots[1]->state != TASK_RUNNING) /* it was the last that was given */
+        /* it was the last that was given, before now */
+        if ((slot == 1 || slots[1]->state != TASK_RUNNING) && worker->nested.now < now)
             end = fmax(end, worker->nested.now);
     }
     for (unsigned i = 0; i < slot; i++)
@@ -112,22 +113,36 @@ static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
 }
 
 /*
- * Gives one of the worker's tasks to an idle worker, the newest that the policy gives. `next`: what
- * it is to begin now, or NULL.
+ * Gives one of the worker's tasks to an idle worker, the newest that the policy gives. What
+ * the worker is to do, which it has not been told yet, is then chosen anew.
  */
-bool duet__revoke(struct duet_view *view, struct worker *worker, const struct duet_task *next)
+RARE void duet__revoke(struct duet_view *view, struct worker *worker,
+                       struct duet__engine_command *command)
 {
-    bool waits = false;
+    struct duet_task *next = command->kind == DUET_RUN ? command->task : NULL;
+    bool waits = false, given = false;
+    if ((!next && command->kind != DUET_IDLE) || (next && next->state != TASK_RUNNING) ||
+        atomic_load_explicit(&worker->lost, memory_order_relaxed))
+        return;
     for (unsigned i = 0; i < worker->taken; i++)
-        waits = waits || (worker->slots[i]->state != TASK_RUNNING && worker->slots[i] != next);
+        waits = waits || worker->slots[i]->state != TASK_RUNNING;
     /* said first: whoever becomes idle from now on sees it, or is seen */
     if (waits != atomic_load_explicit(&worker->waits, memory_order_relaxed))
         atomic_store(&worker->waits, waits);
-    bool given = false;
-    if (duet__hungry(view->core))
-        for (unsigned i = worker->taken; i-- > 0 && !given;)
-            given = offer(view, worker, i);
-    return given;
+    if (!duet__hungry(view->core))
+        return;
+    if (next)
+        next->state = TASK_FETCHING;
+    for (unsigned i = worker->taken; i-- > 0 && !given;)
+        given = offer(view, worker, i);
+    if (next && given)
+        worker->nested.running = NULL;
+    if (given) {
+        duet__view_flush(view);
+        duet__next(view->core, worker->index, view->now, command, view->ops);
+    } else if (next) {
+        next->state = TASK_RUNNING;
+    }
 }
 
 /* A worker has become idle: those with tasks that wait ask the policy. */

@@ -171,8 +171,10 @@ int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *poli
     core->parameters_of = policy;
     memcpy(core->parameters, parameters, duet__parameter_count(policy) * sizeof *parameters);
     duet__list_order(&core->shared, policy->order);
-    for (unsigned w = 0; w < workers; w++)
+    for (unsigned w = 0; w < workers; w++) {
         duet__list_order(&core->workers[w].list, policy->order);
+        atomic_store(&core->workers[w].revokes, policy->revoke != NULL);
+    }
     struct duet__ops ops = {0};
     struct duet_view view;
     view_begin(&view, core, 0, DUET_SUBMITTER, &ops);

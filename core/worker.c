@@ -85,7 +85,7 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
         view->surely = true;
         task = look(view, worker);
         view->surely = false;
-        if (!task && !before && policy_of(core)->revoke)
+        if (!task && !before && atomic_load_explicit(&worker->revokes, memory_order_relaxed))
             duet__call_waiting(view);
         if (task && !set_hungry(core, worker->index, false))
             duet__call_another(view);
@@ -309,8 +309,6 @@ static void choose(struct duet_view *view, struct worker *worker,
                 return;
         }
         struct duet_task *task = worker->taken ? startable(view, worker, &stalled) : NULL;
-        if (worker->taken && policy_of(view->core)->revoke && duet__revoke(view, worker, task))
-            continue;
         if (task && task->klass->codelet->expand) {
             if (give_body(view, worker, task, command))
                 return;
@@ -361,6 +359,8 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
         command->kind = DUET_EXIT;
     if (!self->taken)
         duet__look_idle(&view, self);
+    else if (atomic_load_explicit(&self->revokes, memory_order_relaxed))
+        duet__revoke(&view, self, command);
     duet__view_flush(&view);
     if (self->body && command->kind == DUET_IDLE) {
         /* what was ended in this call may have been its last child */
