@@ -129,7 +129,10 @@ RARE void duet__revoke(struct duet_view *view, struct worker *worker,
     /* said first: whoever becomes idle from now on sees it, or is seen */
     if (waits != atomic_load_explicit(&worker->waits, memory_order_relaxed))
         atomic_store(&worker->waits, waits);
-    if (!duet__hungry(view->core))
+    bool idle = false;
+    for (unsigned w = 0; w < view->core->machine.worker_count && !idle; w++)
+        idle = w != worker->index && duet_view_idle(view, w);
+    if (!idle)
         return;
     if (next)
         next->state = TASK_FETCHING;

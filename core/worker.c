@@ -490,7 +490,7 @@ bool duet__finished(const struct duet_runtime *core)
 bool duet__hungry(const struct duet_runtime *core)
 {
     for (unsigned i = 0; i < core->worker_words; i++)
-        if (atomic_load(&core->hungry[i]))
+        if (atomic_load_explicit(&core->hungry[i], memory_order_relaxed))
             return true;
     return false;
 }
