@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet export`: a task graph as a file, in a format that others read. */
+/* `duet export`: a task graph, from a file or of a workload, in a format that others read. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "graphs/graph.h"
 #include "platforms/platform.h"
 #include "report/atomic_file.h"
+#include "runs/simulated.h"
 
 static int find_format(const struct duet__job *job, const struct duet__graph_format **out,
                        struct duet_message *message)
@@ -24,6 +25,100 @@ static int find_format(const struct duet__job *job, const struct duet__graph_for
                                    duet__graph_format_at(i)->name);
     return duet_fail(message, DUET_EINVAL, "--format %s: known are %s", name, known->str);
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* Of a workload                                                                                */
+
+/* What the machine's calibration knows of a task, on every architecture. */
+static void set_times(const struct duet__job *job, struct duet__graph *graph)
+{
+    for (size_t i = 0; i < duet__graph_count(graph); i++) {
+        const struct duet__graph_task *task = duet__graph_task(graph, i);
+
+        for (guint a = 0; a < graph->archs->len; a++) {
+            const struct duet__curve *curve =
+                duet__calibration_find(&job->platform->calibration,
+                                       duet__graph_kernel_name(graph, task->kernel),
+                                       graph->archs->pdata[a]);
+            struct duet__point point;
+
+            if (curve && !duet__curve_point(curve, task->work, false, &point))
+                duet__graph_seconds(graph, i)[a] = point.mean_s;
+        }
+    }
+}
+
+/* Makes one simulated run of the workload, and a graph of what it leaves. */
+static int take_run(struct duet__job *job, struct duet_message *message)
+{
+    struct duet__request *request = &job->request;
+    struct duet__series series = {0};
+    struct duet__progress progress = {0};
+    struct duet__graph *graph = g_new(struct duet__graph, 1);
+    int number = 0, error;
+
+    duet__graph_init(graph);
+    job->graph = graph;
+    request->records = DUET_RECORDS_ACCESSES;
+    error = duet__simulate(request, &progress, &series, &number, message);
+    if (!error && number)
+        error = duet_fail(message, DUET_ECANCELED, "interrupted");
+    if (!error && series.error)
+        error = duet_fail(message, series.error, "%s", series.message.text);
+    if (!error)
+        error = duet__graph_take(graph, &series.runs[0].recording, message);
+    if (!error && duet__graph_count(graph) != duet__request_tasks(request))
+        error = duet_fail(message, DUET_EINVAL,
+                          "%s has tasks that make others, which a task graph cannot say",
+                          request->workload->name);
+    graph->name = g_strdup(request->workload->name);
+    graph->origin = g_strdup(job->line);
+    if (!error)
+        set_times(job, graph);
+    duet__series_fini(&series);
+    return error;
+}
+
+/* The problem that the options say, on the machine that they say. */
+static int build(struct duet__job *job, const struct duet__workload *workload,
+                 struct duet_message *message)
+{
+    const struct duet__values *values = &job->values;
+    struct duet__request *request = &job->request;
+    struct duet__problem *problem = &request->problem;
+    int error = 0;
+
+    if (!values->platform || !*values->platform)
+        return duet_fail(message, DUET_EINVAL,
+                         "which machine's times? --platform NAME (duet list platforms shows them)");
+    request->workload = workload;
+    request->config.simulate = values->platform;
+    request->config.context = workload->name;
+    request->reps = 1;
+    problem->n = values->n ? values->n : workload->default_n;
+    problem->tile = values->tile ? values->tile : workload->default_tile;
+    problem->seed = request->seed;
+    if (values->precision)
+        error = duet__precision_read(values->precision, &problem->precision, message);
+    if (!error)
+        error = duet__request_set_params(request, values->params, message);
+    if (!error)
+        error = workload->check(problem, message);
+    if (!error)
+        error = duet__policies_read("eager", &request->policies, message);
+    request->policy_count = 1;
+    if (!error)
+        error = duet__platform_load(values->platform, &job->platform, message);
+    if (error)
+        return error;
+    duet__calibration_select(&job->platform->calibration, workload->name);
+    request->platform = job->platform;
+    error = duet__request_build(request, message);
+    return error ? error : take_run(job, message);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The command                                                                                  */
 
 /* Every task has a time, if the format wants one. */
 static int check_times(const struct duet__graph *graph, const struct duet__graph_format *format,
@@ -42,7 +137,7 @@ static int check_times(const struct duet__graph *graph, const struct duet__graph
 static int work(struct duet__job *job, int argc, char **argv)
 {
     const struct duet__graph_format *format = NULL;
-    const struct duet__workload *workload;
+    const struct duet__workload *workload = NULL;
     struct duet_message message = {""};
     int error = find_format(job, &format, &message);
 
@@ -53,10 +148,11 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &workload, &message);
     if (!error)
         error = duet__files_distinct(job, &message);
-    if (!error)
-        error = job->graph
-                    ? check_times(job->graph, format, &message)
-                    : duet_fail(&message, DUET_EINVAL, "%s is no file of a task graph", argv[1]);
+    if (!error && workload != &job->graph_workload)
+        error = build(job, workload, &message);
+    if (error)
+        return duet__job_refuse(error, &message);
+    error = check_times(job->graph, format, &message);
     if (error)
         return duet__job_refuse(error, &message);
     if (!job->values.out) {
@@ -71,7 +167,9 @@ const struct duet__command duet__export_command = {
     .name = "export",
     .description = "a task graph in a format that other programs read",
     .where = DUET__IN_EXPORT,
-    .arguments = "FILE",
-    .summary = "Writes a task graph from a file in one of the formats that duet knows.",
+    .arguments = "WORKLOAD|FILE",
+    .summary =
+        "Writes the task graph of a workload, or one from a file, in one of the formats that "
+        "duet knows.\nA workload is simulated once, with the times of a platform.",
     .work = work,
 };

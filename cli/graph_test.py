@@ -150,8 +150,26 @@ spans = {run["policy"]: run["makespan_s"]["median"] for run in json.loads(duet(
     "--policy", "ws,heft,cp", "--json"))["runs"]}
 assert all(66 <= span <= 80 and span == round(span) for span in spans.values()), spans
 
+# A workload as a file is the workload, to the last digit, where its data is not cut.
+for workload, exact in (("cholesky --n 7680", True), ("lu --n 4800", True), ("qr --n 3840", False)):
+    duet("export", *workload.split(), "-p", "idgraf", "--out", FOLDER / "w.json")
+    spans = [[run["makespan_s"]["median"] for run in json.loads(duet(
+        "simulate", *words, "-p", "idgraf", "--policy", "heft,ws,dmdas", "--json"))["runs"]]
+             for words in (workload.split(), [FOLDER / "w.json"])]
+    assert spans[0] == spans[1] or not exact, (workload, spans)
+    assert all(abs(a / b - 1) < .2 for a, b in zip(*spans)), (workload, spans)
+assert duet("export", "layered", "--n", 40, "-p", "idgraf", "--format", "stg").split()[0] == "40"
+restricted = json.loads(duet("export", "layered", "--n", 40, "-p", "idgraf", "--param",
+                             "cpu_only=100"))
+assert {task["where"] for task in restricted["tasks"]} == {"cpu"}, restricted
+
 for words, message in [(["export"], "which workload?"),
-                       (["export", "cholesky"], "cholesky is no file of a task graph"),
+                       (["export", "cholesky"], "which machine's times? --platform NAME"),
+                       (["export", "fish", "-p", "idgraf"], "unknown workload 'fish'"),
+                       (["export", "jacobi2d", "-p", "idgraf"], "no time is known for kernel"),
+                       (["export", "fibonacci", "--n", 20, "-p", "idgraf"], "wait for others"),
+                       (["export", *"cholesky --n 3840 --param block=480 -p idgraf".split()],
+                        "tasks that make others, which a task graph cannot say"),
                        (["export", RANDOM, "--format", "fish"], "known are json, dot, wfformat"),
                        (["export", RANDOM, RANDOM], "is one too many"),
                        (["export", RANDOM, "--out", RANDOM], "are one file"),

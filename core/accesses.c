@@ -45,11 +45,15 @@ void duet__trace_accesses(struct worker *worker, const struct duet_task *task)
     }
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct access *access = &task->accesses[i];
+        const struct parts *of = access->handle->of;
+        bool cut = of && !of->expansion;
         worker->touched[worker->touched_count++] =
             (struct duet_trace_access){.task = task->id,
                                        .index = i,
                                        .handle = access->handle->id,
                                        .bytes = access->handle->bytes,
+                                       .whole = cut ? of->whole->id : 0,
+                                       .cut = cut ? of->handles[0]->id : 0,
                                        .reads = duet_task_reads(task, i),
                                        .writes = duet_task_writes(task, i)};
     }

@@ -46,6 +46,35 @@ static void test_order(void)
     testing_fini(&t);
 }
 
+/* Parts say what they are of; and events which architectures could have run them. */
+static void test_parts(void)
+{
+    struct testing t;
+    struct duet_trace_access *accesses;
+    struct duet_event *events;
+    struct duet_handle *parts[2];
+    size_t count;
+    testing_init(&t, &two, "eager", 0);
+    struct duet_handle *whole = testing_handle(&t, 64);
+    (void)testing_submit(&t, t.cpu, whole, DUET_RW, NULL, 0, 0);
+    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, parts), ==, DUET_OK);
+    (void)testing_submit(&t, t.cpu, parts[0], DUET_R, parts[1], DUET_RW, 0);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_trace_accesses(t.core, &accesses, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, 3);
+    g_assert_true(accesses[0].whole == 0 && accesses[0].cut == 0);
+    g_assert_cmpuint(accesses[1].whole, ==, accesses[0].handle);
+    g_assert_cmpuint(accesses[2].whole, ==, accesses[0].handle);
+    g_assert_cmpuint(accesses[1].cut, ==, accesses[1].handle);
+    g_assert_cmpuint(accesses[2].cut, ==, accesses[1].handle);
+    free(accesses);
+    g_assert_cmpint(duet_trace_events(t.core, &events, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, ==, 2);
+    g_assert_cmpuint(events[0].where, ==, 1);
+    free(events);
+    testing_fini(&t);
+}
+
 /* What is registered is known; blocks of expansions would be counted twice. */
 static void test_registered(void)
 {
@@ -63,6 +92,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/accesses/order", test_order);
+    g_test_add_func("/accesses/parts", test_parts);
     g_test_add_func("/accesses/registered", test_registered);
     return g_test_run();
 }

@@ -41,6 +41,16 @@ static inline void count_task(struct worker *worker, const struct duet_task *tas
     own->timed_s += report->before_s + (report->end_s - report->start_s);
 }
 
+/* The architectures that a task may run on. */
+static uint64_t archs_of(const struct duet_runtime *core, const struct duet_task *task)
+{
+    uint64_t kinds = core->masks[task->mask].kinds, archs = 0;
+    for (unsigned k = 0; k < core->kind_count; k++)
+        if (kinds >> k & 1)
+            archs |= UINT64_C(1) << core->kinds[k].arch;
+    return archs;
+}
+
 static void record(struct duet_runtime *core, struct worker *worker, const struct duet_task *task,
                    const struct duet__report *report, bool failed, bool paused)
 {
@@ -60,6 +70,8 @@ static void record(struct duet_runtime *core, struct worker *worker, const struc
                                      .paused = paused,
                                      .name = extra ? extra->name : 0,
                                      .iteration = extra ? extra->iteration : 0,
+                                     .priority = task->priority,
+                                     .where = archs_of(core, task),
                                      .bytes =
                                          duet__access_bytes(task->accesses, task->access_count),
                                      .work = task->work};

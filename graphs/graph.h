@@ -20,6 +20,7 @@
 #include <duet/duet.h>
 #include <duet/machine.h>
 
+#include "runs/recording.h"
 #include "workloads/workload.h"
 
 enum {
@@ -190,6 +191,16 @@ const struct duet__graph_edge *duet__graph_walk_next(struct duet__graph_walk *wa
  * architecture (problem->speeds).
  */
 struct duet__workload duet__graph_workload(const struct duet__graph *graph);
+
+/*
+ * recording.c: makes an initialised graph of a run whose accesses were recorded: tasks in the order
+ * of their submission, with what they took where they ran. Parts of data are data of their own. An
+ * access that reads and writes does so, be it in turn with others; explicit edges are not recorded.
+ * DUET_EINVAL, with a message: some tasks waited for others, or accesses are missing.
+ */
+DUET_MUST_CHECK int duet__graph_take(struct duet__graph *graph,
+                                     const struct duet__recording *recording,
+                                     struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */

@@ -93,10 +93,11 @@ static void test_all(void)
     static const char *names[] = {"block", "solve", "converged"};
     struct duet_trace_mark marks[] = {{.name = 2, .phase = true, .start_s = 0.5, .end_s = 3},
                                       {.name = 3, .start_s = 2, .end_s = 2}};
-    struct duet_trace_access accesses[] = {{1, 0, 7, 800, true, false},
-                                           {1, 1, 9, 16, true, true},
-                                           {2, 0, 9, 16, false, true},
-                                           {2, 0, 9, 16, false, true}}; /* of a task run twice */
+    struct duet_trace_access accesses[] = {{1, 0, 7, 800, 0, 0, true, false},
+                                           {1, 1, 9, 16, 0, 0, true, true},
+                                           {2, 0, 9, 16, 0, 0, false, true},
+                                           {2, 0, 9, 16, 0, 0, false,
+                                            true}}; /* of a task run twice */
     struct testing_recording testing;
     struct duet__trace trace = {.world = (char *)(uintptr_t) "real", .n = 640, .tile = 64}, file;
     struct duet_stats *stats = &trace.run.stats;
@@ -340,7 +341,8 @@ static void test_fuzz(void)
 {
     GRand *random = g_rand_new_with_seed(20261121);
     gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
-    struct duet_trace_access accesses[] = {{1, 0, 7, 800, true, false}, {1, 1, 9, 16, true, true}};
+    struct duet_trace_access accesses[] = {{1, 0, 7, 800, 0, 0, true, false},
+                                           {1, 1, 9, 16, true, true}};
     struct duet__trace trace = {.policy = (char *)(uintptr_t) "ws"};
     struct sample sample;
     size_t length = 0;

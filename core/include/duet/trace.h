@@ -49,6 +49,8 @@ struct duet_event {
     double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
     uint32_t name;   /* TASK: number of what the application calls it (duet_trace_name); 0: none */
     uint32_t iteration; /* TASK: as the application says; 0: none */
+    int32_t priority;   /* TASK */
+    uint64_t where;     /* TASK: the architectures that could run it, as bits */
 };
 
 /*
@@ -82,6 +84,8 @@ struct duet_trace_access {
     unsigned index;  /* of the access in its task */
     uint64_t handle; /* number of the handle, from 1 in order of registration */
     uint64_t bytes;  /* of the handle's data */
+    uint64_t whole;  /* number of the handle that it is a part of (duet/parts.h); 0: of none */
+    uint64_t cut;    /* parts of one have the same number here, and have nothing in common */
     bool reads, writes;
 };
 
