@@ -132,8 +132,8 @@ static void test_operands(void)
     struct duet_trace_access accesses[MANY + 2] = {{.task = 1, .handle = 1, .bytes = 1000}};
     struct duet_event events[] = {task(2, 0, 0, 1), task(1, 0, 1, 2), task(3, 0, 2, 3)};
     for (unsigned i = 0; i < MANY; i++)
-        accesses[1 + i] = (struct duet_trace_access){2, i, 1 + i, 1000, true, false};
-    accesses[MANY + 1] = (struct duet_trace_access){3, 0, 1, 1000, true, false};
+        accesses[1 + i] = (struct duet_trace_access){2, i, 1 + i, 1000, 0, 0, true, false};
+    accesses[MANY + 1] = (struct duet_trace_access){3, 0, 1, 1000, 0, 0, true, false};
     machine_init(&machine);
     g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), accesses, MANY + 2, 0,
                            &executions),
