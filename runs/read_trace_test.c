@@ -342,7 +342,7 @@ static void test_fuzz(void)
     GRand *random = g_rand_new_with_seed(20261121);
     gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
     struct duet_trace_access accesses[] = {{1, 0, 7, 800, 0, 0, true, false},
-                                           {1, 1, 9, 16, true, true}};
+                                           {1, 1, 9, 16, 0, 0, true, true}};
     struct duet__trace trace = {.policy = (char *)(uintptr_t) "ws"};
     struct sample sample;
     size_t length = 0;
