@@ -39,6 +39,9 @@ static int add_workload(struct duet__calibrate_options *options, const char *nam
     const struct duet__workload *workload;
     int error = duet__job_find_workload(&options->job, name, &workload, message);
 
+    if (error == DUET_ENOTFOUND && duet__is_file(name))
+        return duet_fail(message, error, "%.300s is no workload: traces are read with --from",
+                         name);
     if (error)
         return error;
     if (g_ptr_array_find(options->request.workloads, workload, NULL))
@@ -64,6 +67,27 @@ static int take_program(struct duet__calibrate_options *options, const char *nam
     return error;
 }
 
+/* The traces of --from. */
+static int take_traces(struct duet__calibrate_options *options, int argc, char *const *argv,
+                       struct duet_message *message)
+{
+    static const char *const of_runs[] = {"n", "tile", "precision", "reps", "policy", "seed"};
+    GPtrArray *traces = options->request.traces;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(of_runs); i++)
+        if (duet__given(&options->job, of_runs[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "--from runs nothing: --%s is for what is run, and traces are taken "
+                             "as they are",
+                             of_runs[i]);
+    for (int i = 1; i < argc; i++) {
+        if (g_ptr_array_find_with_equal_func(traces, argv[i], g_str_equal, NULL))
+            return duet_fail(message, DUET_EINVAL, "'%.300s' is named twice", argv[i]);
+        g_ptr_array_add(traces, argv[i]);
+    }
+    return 0;
+}
+
 static int read_workloads(struct duet__calibrate_options *options, int argc, char *const *argv,
                           struct duet_message *message)
 {
@@ -75,10 +99,8 @@ static int read_workloads(struct duet__calibrate_options *options, int argc, cha
     if (options->job.values.from && argc < 2)
         return duet_fail(message, DUET_EINVAL, "--from: which traces? --from F.json...");
     request->chosen = argc > 1;
-    for (int i = 1; i < argc && options->job.values.from; i++)
-        g_ptr_array_add(request->traces, argv[i]);
     if (options->job.values.from)
-        return 0;
+        return take_traces(options, argc, argv, message);
     for (int i = 1; i < argc && !error; i++)
         error = add_workload(options, argv[i], message);
     for (size_t i = 0; i < G_N_ELEMENTS(usual) && !request->chosen; i++) {

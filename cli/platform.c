@@ -124,7 +124,7 @@ static int check_out(const struct duet__job *job, struct duet_message *message)
     if (!values->replace && g_file_test(values->out, G_FILE_TEST_EXISTS))
         return duet_fail(message, DUET_EINVAL, "%s is there already: --replace writes over it",
                          values->out);
-    return 0;
+    return duet__platform_may_write(values->out, DUET_WRITE_REPLACE, message) ? DUET_EINVAL : 0;
 }
 
 static int read_wanted(struct wanted *wanted, const struct duet__job *job,
@@ -177,6 +177,8 @@ static int new (const struct duet__job *job, int argc, char *const *argv)
     if (argc > 2)
         error = duet_fail(&message, DUET_EINVAL, "duet platform new takes options only, not '%s'",
                           argv[2]);
+    else if (duet__given(job, "starpu-models"))
+        error = duet_fail(&message, DUET_EINVAL, "duet platform new has no option --starpu-models");
     error = error ? error : read_wanted(&wanted, job, &message);
     error = error ? error : make(&wanted, job->values.out, &message);
     g_array_unref(wanted.links);

@@ -111,6 +111,7 @@ BAD_MACHINES = [
     ("--cpus 2x4 --gpus 2:a100 --nvlink --nvswitch", "exclude each other"),
     ("--cpus 2x4 --gpus 2:a100 --link qpi=2x", "no link is named qpi (known: pcie, "),
     ("--cpus 2x4 --gpus 2:a100 --link pcie", "--link takes NAME=BANDWIDTH"),
+    ("--cpus 2x4 --starpu-models .", "duet platform new has no option --starpu-models"),
     ("--cpus 2x4 mine", "takes options only, not 'mine'"),
     ("--cpus 2x4 --name a/b", "cannot be the name of a machine"),
 ]
@@ -151,6 +152,8 @@ def test_new():
             result = duet("platform", "new", *words.split(), "--out", path)
             assert result.returncode == 2 and fragment in result.stderr, (words, result)
             assert result.stderr.count("\n") == 1 and not os.path.exists(path), (words, result)
+        lost = duet("platform", "new", "--cpus", "1x2", "--out", os.path.join(folder, "no/x.json"))
+        assert lost.returncode == 2 and "there is no folder" in lost.stderr, lost
         for words in ["platform new --cpus 1x2", "platform check --gpus 1:a100 idgraf"]:
             assert duet(*words.split()).returncode == 2, words
 

@@ -17,16 +17,21 @@ EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() /
 QR = [EXAMPLES / "tiled_qr", "256", "64"]
 SIMULATE = ["simulate", "--platform", "idgraf"]
 
-# (arguments before --, the program, what the message says, exit status)
+# (arguments before --, the program or None, what the message says, exit status)
 BAD = [
     (SIMULATE, [], "which program?", 2),
     (SIMULATE, ["./nonesuch"], "cannot run ./nonesuch: there is no such program", 2),
     (SIMULATE, ["./text"], "cannot run ./text: it is no program", 2),
+    (SIMULATE, ["text"], "cannot run text: it is no program", 2),
+    (SIMULATE, ["here"], "it is not in the search path (PATH): -- ./here is the one here", 2),
     ([*SIMULATE, "cholesky"], ["true"], "a workload, cholesky, or a program", 2),
     ([*SIMULATE, "--n", "64"], ["true"], "--n is for workloads", 2),
     (["run", "--verify"], ["true"], "--verify is for workloads", 2),
     (["validate", "--cases", "c.json"], ["true"], "--cases is for workloads", 2),
     (["calibrate", "--from"], ["true"], "--from reads traces that are there", 2),
+    (["calibrate", "--tile", "64", "--from", "t.json"], None, "--from runs nothing: --tile is", 2),
+    (["calibrate", "--from", "t.json", "t.json"], None, "'t.json' is named twice", 2),
+    (["calibrate", "t.json"], None, "t.json is no workload: traces are read with --from", 2),
     (SIMULATE, ["true"], "has left no trace: it has to use libduet", 1),
     (SIMULATE, ["sh", "-c", "echo one >&2; echo two >&2; exit 3"], "ended with status 3: two", 1),
     (SIMULATE, ["sh", "-c", "kill -SEGV $$"], "killed by signal 11", 1),
@@ -56,8 +61,10 @@ def duet(*arguments):
 
 def check_bad():
     pathlib.Path("text").write_text("", encoding="ascii")
+    pathlib.Path("here").touch(0o755)
     for before, program, says, status in BAD:
-        result = subprocess.run([DUET, *before, "--", *map(str, program)], text=True, check=False,
+        behind = [] if program is None else ["--", *map(str, program)]
+        result = subprocess.run([DUET, *before, *behind], text=True, check=False,
                                 capture_output=True, env=environment())
         lines = [line for line in result.stderr.splitlines() if "other processes" not in line]
         assert result.returncode == status and not result.stdout, (before, program, result)

@@ -61,17 +61,28 @@ char *duet__program_name(const char *path)
     return name;
 }
 
+static bool is_program(const char *path)
+{
+    return g_file_test(path, G_FILE_TEST_IS_EXECUTABLE) && !g_file_test(path, G_FILE_TEST_IS_DIR);
+}
+
 int duet__program_take(struct duet__request *request, char *const *argv,
                        struct duet_message *message)
 {
     static const char *const no_kernels[] = {NULL};
     g_autofree char *path = *argv ? g_find_program_in_path(*argv) : NULL;
+    g_autofree char *here = *argv ? g_build_filename(".", *argv, NULL) : NULL;
     const size_t count = g_strv_length((char **)(uintptr_t)argv);
     struct duet__workload *workload;
     char **own;
 
     if (!*argv || !**argv)
         return duet_fail(message, DUET_EINVAL, "which program? -- PROGRAM ARGUMENTS...");
+    if (!path && !strchr(*argv, G_DIR_SEPARATOR) && is_program(here))
+        return duet_fail(
+            message, DUET_ENOTFOUND,
+            "cannot run %s: it is not in the search path (PATH): -- %s is the one here", *argv,
+            here);
     if (!path)
         return duet_fail(message, DUET_ENOTFOUND, "cannot run %s: %s", *argv,
                          g_file_test(*argv, G_FILE_TEST_EXISTS)
