@@ -84,6 +84,12 @@ urgent = [{"kernel": 0, "seconds": [1, 1]},
 close(makespan(graph(urgent), "--policy", "eager", cpus=2, gpus=0), 5)
 close(makespan(graph(urgent), "--policy", "no-prio", cpus=2, gpus=0), 7)
 
+# More edges than a task of libduet may have; names of what the replay itself submits are no others'.
+wide = [*({"kernel": 0, "seconds": [1e-6, None]} for _ in range(65537)),
+        {"kernel": 1, "seconds": [3, None], "after": list(range(65537))}]
+close(makespan(graph(wide, kernels=["join", "b"]), "--policy", "eager", gpus=0, cpus=1), 3.065537)
+close(makespan(graph(sums, kernels=["reduction init"], data=[{"bytes": 8}]), gpus=0), 2)
+
 # Bytes: data goes where it is needed; what a task makes comes from nowhere.
 made = [{"kernel": 0, "accesses": [[0, "r"], [1, "w"]], "seconds": [9, 1], "where": "cuda"},
         {"kernel": 0, "accesses": [[1, "r"]], "seconds": [1, 9], "where": "cpu"}]
@@ -105,6 +111,7 @@ for contents, options, message in [
         (graph([]), [], "g.json: there is no task in this graph"),
         (graph([{"kernel": 0, "name": "lost"}]), [], "task 'lost': no time is known for kernel a"),
         (graph([{"kernel": 0}]), [], "g: task 0: no time is known for kernel a"),
+        (graph([{"kernel": 0}]), [], "(in the file of a task graph: its tasks a time)"),
         (graph(lonely), ["--gpus", "0"], "restriction"),
         (graph([{**lonely[0], "where": "m2070"}]), [], "on 'm2070' only, which this machine"),
         (one, ["--speed", "gpu"], "--speed takes [KERNEL@]ARCH=X"),

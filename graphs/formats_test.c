@@ -119,6 +119,18 @@ static void test_walk(void)
     duet__graph_fini(&graph);
 }
 
+/* Names are one line, whatever the file has in them, and stay apart. */
+static void test_names(void)
+{
+    struct duet__graph graph;
+
+    parse(duet__graph_format_find("dot"), "digraph \"x\ny\" { a [kernel=\"k\033l\"] }", &graph);
+    g_assert_cmpstr(graph.name, ==, "x?y");
+    g_assert_cmpstr(duet__graph_kernel_name(&graph, duet__graph_task(&graph, 0)->kernel), ==,
+                    "k?l");
+    duet__graph_fini(&graph);
+}
+
 /* What a text of a format reads as: "a", its seconds, what it comes after, and so on. */
 static void test_examples(void)
 {
@@ -207,6 +219,8 @@ static void test_messages(void)
         {"dot", "digraph { a -> b", "f:1: expected '}', not 'the end of the text'"},
         {"dot", "digraph { a -> b } c", "f:1: expected one graph and nothing behind it"},
         {"dot", "digraph { a -> b -> a }", "f: a cycle"},
+        {"json", "{\"format\": \"duet-graph\", \"kernels\": [\"a\\nb\"]}",
+         "f:1: a name has no control characters"},
         {"wfformat", "{\"workflow\": []}", "f:1: expected an object"},
         {"wfformat", "{\"workflow\": {\"tasks\": [{}]}}", "f:1: name: missing"},
         {"wfformat", "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"parents\": [\"b\"]}]}}",
@@ -242,6 +256,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/formats/round-trips", test_round_trips);
     g_test_add_func("/formats/walk", test_walk);
+    g_test_add_func("/formats/names", test_names);
     g_test_add_func("/formats/examples", test_examples);
     g_test_add_func("/formats/messages", test_messages);
     return g_test_run();

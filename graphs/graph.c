@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "platforms/json.h"
+
 void duet__graph_init(struct duet__graph *graph)
 {
     *graph = (struct duet__graph){
@@ -56,7 +58,7 @@ const char *duet__graph_text(struct duet__graph *graph, const char *text)
 
 uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name)
 {
-    g_autofree char *valid = g_utf8_make_valid(name, -1);
+    g_autofree char *valid = duet__json_clean(g_utf8_make_valid(name, -1));
     const char *end = valid;
     gpointer index;
 

@@ -432,9 +432,9 @@ static int read_file(struct reader *reader)
     if (!error)
         error = expect(reader, is_keyword(reader, "digraph"), "'digraph'");
     if (!error && is_identifier(reader)) {
-        reader->graph->name = *reader->word->str
-                                  ? g_strdup(duet__graph_text(reader->graph, reader->word->str))
-                                  : NULL;
+        if (*reader->word->str)
+            reader->graph->name =
+                duet__json_clean(g_strdup(duet__graph_text(reader->graph, reader->word->str)));
         error = next(reader);
     }
     if (!error)

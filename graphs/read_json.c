@@ -36,6 +36,9 @@ static int read_name(const struct duet__json *at, GPtrArray *names, guint most)
         return error;
     if (!*name || strlen(name) >= DUET_NAME_MAX)
         return duet__json_fail(at, DUET_EPARSE, "a name has 1 to %d bytes", DUET_NAME_MAX - 1);
+    for (const char *c = name; *c; c++)
+        if (g_ascii_iscntrl(*c))
+            return duet__json_fail(at, DUET_EPARSE, "a name has no control characters");
     if (names->len == most)
         return duet__json_fail(at, DUET_EPARSE, "more than %u names", most);
     if (g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
@@ -123,11 +126,11 @@ static int read_access(struct duet__graph *graph, const struct duet__json *at)
 /* What a task uses, and what it comes after; the task is the last of the graph. */
 static int read_links(struct duet__graph *graph, const struct duet__json *at)
 {
-    enum { MOST_LINKS = 65535 }; /* of a task: duet_submit */
+    enum { MOST_ACCESSES = 65535 }; /* of a task: duet_submit */
     const struct duet__json accesses = duet__json_member(at, "accesses"),
                             after = duet__json_member(at, "after");
     unsigned count = 0;
-    int error = OPTIONAL(accesses, duet__json_array(&accesses, 0, MOST_LINKS, &count));
+    int error = OPTIONAL(accesses, duet__json_array(&accesses, 0, MOST_ACCESSES, &count));
 
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json access = duet__json_element(&accesses, i);
@@ -136,7 +139,7 @@ static int read_links(struct duet__graph *graph, const struct duet__json *at)
     }
     count = 0;
     if (!error)
-        error = OPTIONAL(after, duet__json_array(&after, 0, MOST_LINKS, &count));
+        error = OPTIONAL(after, duet__json_array(&after, 0, MOST, &count));
     for (unsigned i = 0; i < count && !error; i++) {
         const struct duet__json edge = duet__json_element(&after, i);
         unsigned task = 0;

@@ -33,7 +33,7 @@ static inline void testing_graph(struct duet__graph *graph, unsigned count, guin
         task->name = duet__graph_text(graph, i % 4 ? "a task" : NULL);
         g_assert_true(duet__graph_where(graph, i % 5 ? "" : "cpu,c2050", &task->where));
         if (i % 7)
-            duet__graph_seconds(graph, i)[i % 2] = g_rand_double(random);
+            duet__graph_seconds(graph, i)[i % 2] = i % 5 ? g_rand_double(random) : 0;
         for (int k = g_rand_int_range(random, 0, 4); k > 0 && graph->data->len; k--)
             duet__graph_add_access(graph, g_rand_int(random) % graph->data->len,
                                    modes[g_rand_int(random) % G_N_ELEMENTS(modes)]);

@@ -114,7 +114,7 @@ static double kernel_flops(const void *args)
     return duet__graph_task(a->state->graph, a->task)->work;
 }
 
-/* Kernels of reductions have no arguments. */
+/* Kernels of reductions and joins have no arguments. */
 static double instant(const void *args, const char *arch)
 {
     (void)args;
@@ -175,6 +175,7 @@ struct build {
     struct state *state;
     struct duet_codelet **codelets;      /* by kernel */
     struct duet_codelet *init, *combine; /* of reductions; NULL: there were none yet */
+    struct duet_codelet *join;           /* of nothing but edges; NULL: likewise */
     uint64_t *wheres;
     struct duet_handle **handles; /* by data; NULL: not made yet, or given up */
     uint32_t *uses;               /* by data: accesses to come */
@@ -261,13 +262,23 @@ static int prepare(struct build *b, struct duet_message *message)
     return error;
 }
 
+/* What computes nothing, if it is not made yet, under a name that no kernel of the graph has. */
+static int make_instant(struct build *b, const char *name, struct duet_codelet **out)
+{
+    g_autoptr(GString) own = g_string_new(name);
+
+    while (g_hash_table_contains(b->graph->kernel_index, own->str))
+        g_string_append_c(own, '\'');
+    return *out ? 0 : make_codelet(b, own->str, instant, NULL, out);
+}
+
 /* Contributions to a sum are made and added in no time; their copies take theirs. */
 static int make_reduction(struct build *b, struct duet_handle *handle)
 {
-    int error = b->init ? 0 : make_codelet(b, "reduction init", instant, NULL, &b->init);
+    int error = make_instant(b, "reduction init", &b->init);
 
-    if (!error && !b->combine)
-        error = make_codelet(b, "reduction combine", instant, NULL, &b->combine);
+    if (!error)
+        error = make_instant(b, "reduction combine", &b->combine);
     return error ? error : duet_reduction(b->runtime, handle, b->init, b->combine);
 }
 
@@ -314,6 +325,34 @@ static int let_go(struct build *b, size_t task)
     return error;
 }
 
+/*
+ * Of more tasks than one may come after, the first ones are joined by a task that computes nothing,
+ * until there are few enough. *joins: how many of the last ones are such tasks.
+ */
+static int join(struct build *b, int priority, guint *joins)
+{
+    enum { MOST = 65535 };
+    int error = 0;
+
+    for (*joins = 0; b->after->len > MOST && !error; ++*joins) {
+        struct duet_ref *all = NULL;
+        const struct duet_task_extra extra = {
+            .ref = &all,
+            .after = (struct duet_ref *const *)(void *)b->after->data,
+            .after_count = MOST,
+        };
+
+        error = make_instant(b, "join", &b->join);
+        if (!error)
+            error = duet_submit(b->runtime, &(struct duet_task_desc){.codelet = b->join,
+                                                                     .priority = priority,
+                                                                     .extra = &extra});
+        g_array_remove_range(b->after, 0, MOST);
+        g_array_append_val(b->after, all);
+    }
+    return error;
+}
+
 static int submit(struct build *b, size_t index, struct duet_message *message)
 {
     const struct duet__graph_task *task = duet__graph_task(b->graph, index);
@@ -322,6 +361,7 @@ static int submit(struct build *b, size_t index, struct duet_message *message)
     const struct duet__graph_access *accesses = duet__graph_accesses(b->graph, index, &count);
     const uint32_t *after = duet__graph_after(b->graph, index, &after_count);
     char label[DUET__GRAPH_LABEL_MAX];
+    guint joins = 0;
     int error = 0;
 
     g_array_set_size(b->accesses, 0);
@@ -335,10 +375,12 @@ static int submit(struct build *b, size_t index, struct duet_message *message)
     }
     for (size_t i = 0; i < after_count; i++)
         g_array_append_val(b->after, b->refs[after[i]]);
+    if (!error)
+        error = join(b, task->priority, &joins);
     const struct duet_task_extra extra = {
         .ref = b->followers[index] ? &b->refs[index] : NULL,
         .after = (struct duet_ref *const *)(void *)b->after->data,
-        .after_count = after_count,
+        .after_count = b->after->len,
         .name = task->name,
     };
     const struct duet_task_desc desc = {
@@ -353,6 +395,8 @@ static int submit(struct build *b, size_t index, struct duet_message *message)
     };
     if (!error)
         error = duet_submit(b->runtime, &desc);
+    for (; joins; joins--)
+        duet_ref_free(g_array_index(b->after, struct duet_ref *, b->after->len - joins));
     if (error)
         return duet_fail(message, error, "%s: %s: %s", b->graph->name,
                          duet__graph_label(b->graph, index, label), duet_last_message(b->runtime));

@@ -24,7 +24,7 @@ static void write_number(FILE *stream, const char *key, double value)
 {
     char digits[DUET__DIGITS_MAX];
 
-    if (value < 0 || value > 0)
+    if (!isnan(value))
         fprintf(stream, "%s\"%s\"", key,
                 duet__digits(value, digits)); /* bare ones have no exponent */
 }
@@ -44,8 +44,9 @@ void duet__graph_write_dot(FILE *stream, const void *data)
         fprintf(stream, "t%zu", i);
         write_text(stream, " [kernel=", duet__graph_kernel_name(graph, task->kernel));
         write_number(stream, ", cost=", duet__graph_reference(graph, i));
-        write_number(stream, ", work=", task->work);
-        write_number(stream, ", priority=", task->priority);
+        write_number(stream, ", work=", task->work > 0 ? task->work : NAN);
+        if (task->priority)
+            write_number(stream, ", priority=", task->priority);
         write_text(stream, ", where=", task->where ? graph->wheres->pdata[task->where] : NULL);
         write_text(stream, ", label=", task->name);
         fputs("];\n", stream);

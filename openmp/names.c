@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 512, ASKED = 512 /* at a time */ };
+enum { NAME_BYTES = 512, MOST = 31 /* of a kernel's name */, ASKED = 512 /* at a time */ };
 
 static const char *base_name(const char *path)
 {
@@ -117,6 +117,19 @@ static void ask(const struct duet__place *places, char **names, bool *done, size
     read_lines(arguments, places, names, asked, found);
 }
 
+/* Of a name that is too long for a kernel of a graph the kind and the end are kept, without a part
+   of a character of UTF-8. */
+static void shorten(const struct duet__place *place, char *name, size_t most)
+{
+    size_t kind = strlen(place->kind), length = strlen(name), from = kind;
+
+    if (length > most)
+        from += length - most;
+    while (from > kind && ((unsigned char)name[from] & 0xc0) == 0x80)
+        from++;
+    memmove(name + kind, name + from, length - from + 1);
+}
+
 /* Several constructs of one line, which some compilers make of several lines, are numbered. */
 static void number(const struct duet__place *places, char **names, size_t count, size_t *ranks)
 {
@@ -124,9 +137,13 @@ static void number(const struct duet__place *places, char **names, size_t count,
         for (size_t k = 0; k < count; k++)
             ranks[i] += places[k].code < places[i].code && strcmp(names[k], names[i]) == 0;
     for (size_t i = 0; i < count; i++)
-        if (ranks[i])
-            snprintf(names[i] + strlen(names[i]), NAME_BYTES - strlen(names[i]), ".%zu",
-                     ranks[i] + 1);
+        if (ranks[i]) {
+            char suffix[24];
+            int length = snprintf(suffix, sizeof suffix, ".%zu", ranks[i] + 1);
+
+            shorten(&places[i], names[i], MOST - (size_t)length);
+            memcpy(names[i] + strlen(names[i]), suffix, (size_t)length + 1);
+        }
 }
 
 char **duet__omp_names(const struct duet__place *places, size_t count)
@@ -142,6 +159,8 @@ char **duet__omp_names(const struct duet__place *places, size_t count)
             if (!done[i])
                 ask(places, names, done, i, count);
     }
+    for (size_t i = 0; i < count && named == count; i++)
+        shorten(&places[i], names[i], MOST);
     if (named == count && ranks)
         number(places, names, count, ranks);
     free(done);

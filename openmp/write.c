@@ -21,6 +21,14 @@ static void write_text(FILE *file, const char *text)
     putc('"', file);
 }
 
+/* Whatever the program's locale is, whose decimal point may be a comma. */
+static void write_seconds(FILE *file, double seconds)
+{
+    unsigned long long ns = (unsigned long long)(seconds > 0 ? 1e9 * seconds + 0.5 : 0);
+
+    fprintf(file, "%llu.%09llu", ns / 1000000000, ns % 1000000000);
+}
+
 static void write_piece(FILE *file, const struct duet__omp_graph *graph, size_t index)
 {
     const struct duet__piece *piece = (const struct duet__piece *)graph->pieces.items + index;
@@ -35,8 +43,9 @@ static void write_piece(FILE *file, const struct duet__omp_graph *graph, size_t 
     for (size_t i = piece->after; i < piece[1].after; i++)
         fprintf(file, "%s%u%s", i == piece->after ? ", \"after\": [" : ", ", (unsigned)after[i],
                 i + 1 == piece[1].after ? "]" : "");
-    fprintf(file, ", \"seconds\": [%.9f]", piece->seconds);
-    fputs(piece->is_task ? "}" : ", \"where\": \"cpu\"}", file);
+    fputs(", \"seconds\": [", file);
+    write_seconds(file, piece->seconds);
+    fputs(piece->is_task ? "]}" : "], \"where\": \"cpu\"}", file);
 }
 
 static bool write_graph(FILE *file, const struct duet__omp_recording *of,
@@ -52,8 +61,9 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
         write_text(file, program_invocation_short_name);
         fputs(", \"origin\": ", file);
         write_text(file, of->runtime);
-        fprintf(file, ",\n\"makespan_s\": %.9f, \"architectures\": [\"cpu\"],\n", seconds);
-        fputs("\"kernels\": [", file);
+        fputs(",\n\"makespan_s\": ", file);
+        write_seconds(file, seconds);
+        fputs(", \"architectures\": [\"cpu\"],\n\"kernels\": [", file);
         if (of->only_makespan)
             fputs("\"program\"", file);
         for (size_t i = 0; i < kernels; i++) {
@@ -67,8 +77,11 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
         fputs("],\n\"tasks\": [", file);
         for (size_t i = 0; i + 1 < count; i++) /* the last one ends lists */
             write_piece(file, graph, i);
-        if (of->only_makespan)
-            fprintf(file, "{\"kernel\": 0, \"seconds\": [%.9f]}", seconds);
+        if (of->only_makespan) {
+            fputs("{\"kernel\": 0, \"seconds\": [", file);
+            write_seconds(file, seconds);
+            fputs("]}", file);
+        }
         fputs("]}\n", file);
     }
     for (size_t i = 0; names && i < kernels; i++)
