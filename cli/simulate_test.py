@@ -448,9 +448,11 @@ def test_choice():
     """auto runs as the policy that it says, which takes as long as foretold."""
     options = ["--policy", "auto,static,cp,dmda,dmdas"]
     auto, *others = json.loads(good("--json", *options))["runs"]
-    best = min(others, key=lambda run: run["makespan_s"]["median"])
     choice = auto["choice"]
-    assert choice["policy"] == best["policy"] and choice["tasks"] == auto["tasks"], choice
+    # dmda and dmdas may take the same
+    best = next(run for run in others if run["policy"] == choice["policy"])
+    shortest = min(run["makespan_s"]["median"] for run in others)
+    assert best["makespan_s"]["median"] == shortest and choice["tasks"] == auto["tasks"], choice
     assert auto["makespan_s"]["values"] == best["makespan_s"]["values"]
     assert abs(choice["predicted_s"] / best["makespan_s"]["median"] - 1) < 0.01, choice
     assert choice["runner_up_s"] >= choice["predicted_s"] and "choice" not in best
