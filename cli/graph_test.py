@@ -84,10 +84,11 @@ urgent = [{"kernel": 0, "seconds": [1, 1]},
 close(makespan(graph(urgent), "--policy", "eager", cpus=2, gpus=0), 5)
 close(makespan(graph(urgent), "--policy", "no-prio", cpus=2, gpus=0), 7)
 
-# More edges than a task of libduet may have; names of what the replay itself submits are no others'.
+# More edges than a task of libduet may have; kernels are called as what the replay itself submits.
 wide = [*({"kernel": 0, "seconds": [1e-6, None]} for _ in range(65537)),
         {"kernel": 1, "seconds": [3, None], "after": list(range(65537))}]
-close(makespan(graph(wide, kernels=["join", "b"]), "--policy", "eager", gpus=0, cpus=1), 3.065537)
+wide = graph(wide, kernels=["join", "b"])
+close(makespan(wide, "--policy", "eager", gpus=0, cpus=1), 3.065537)
 close(makespan(graph(sums, kernels=["reduction init"], data=[{"bytes": 8}]), gpus=0), 2)
 
 # Bytes: data goes where it is needed; what a task makes comes from nowhere.
