@@ -99,9 +99,8 @@ struct assembling {
     struct duet_message *message;
 };
 
-/* The device of this name, a CPU or a GPU; without a name, the first. */
-static int find(const struct assembling *s, const char *name, bool cpu,
-                const struct duet__device **out)
+/* The device of this name, a CPU or a GPU; without a name, the first. NULL after a message. */
+static const struct duet__device *find(const struct assembling *s, const char *name, bool cpu)
 {
     g_autoptr(GString) known = g_string_new(NULL);
 
@@ -110,39 +109,44 @@ static int find(const struct assembling *s, const char *name, bool cpu,
 
         if ((device->cores > 0) != cpu)
             continue;
-        if (name == NULL || strcmp(device->name, name) == 0) {
-            *out = device;
-            return DUET_OK;
-        }
+        if (name == NULL || strcmp(device->name, name) == 0)
+            return device;
         g_string_append_printf(known, "%s%s", known->len > 0 ? ", " : "", device->name);
     }
-    return duet_fail(s->message, DUET_ENOTFOUND,
-                     "no %s is named '%.60s', known are: %s (duet list devices)",
-                     cpu ? "CPU" : "GPU", name != NULL ? name : "", known->str);
+    (void)duet_fail(s->message, DUET_ENOTFOUND,
+                    "no %s is named '%.60s', known are: %s (duet list devices)",
+                    cpu ? "CPU" : "GPU", name != NULL ? name : "", known->str);
+    return NULL;
 }
 
 /* The devices that are meant, and whether they can be together. */
 static int find_devices(struct assembling *s)
 {
     const struct duet__assembly *a = s->a;
-    int error = find(s, a->cpu, true, &s->devices[0]);
+    const struct duet__device *cpu = find(s, a->cpu, true);
 
-    if (error == DUET_OK && a->cores > s->devices[0]->cores)
-        error = duet_fail(s->message, DUET_EINVAL, "%s has %u cores, not %u", s->devices[0]->name,
-                          s->devices[0]->cores, a->cores);
-    for (unsigned i = 1; i <= a->group_count && error == DUET_OK; i++) {
-        error = find(s, a->gpus[i - 1].device, false, &s->devices[i]);
-        for (unsigned k = 1; k < i && error == DUET_OK; k++)
-            if (s->devices[i] == s->devices[k])
-                error =
-                    duet_fail(s->message, DUET_EINVAL, "%s is given twice", s->devices[i]->name);
+    if (cpu == NULL)
+        return DUET_ENOTFOUND;
+    if (a->cores > cpu->cores)
+        return duet_fail(s->message, DUET_EINVAL, "%s has %u cores, not %u", cpu->name, cpu->cores,
+                         a->cores);
+    s->devices[0] = cpu;
+    for (unsigned i = 1; i <= a->group_count; i++) {
+        const struct duet__device *gpu = find(s, a->gpus[i - 1].device, false);
+
+        if (gpu == NULL)
+            return DUET_ENOTFOUND;
+        for (unsigned k = 1; k < i; k++)
+            if (gpu == s->devices[k])
+                return duet_fail(s->message, DUET_EINVAL, "%s is given twice", gpu->name);
+        s->devices[i] = gpu;
         s->p->gpu_count += a->gpus[i - 1].count;
     }
-    if (error == DUET_OK && a->switches > s->p->gpu_count)
-        error = duet_fail(s->message, DUET_EINVAL,
-                          "%u PCI Express switches for %u GPUs: some would have none", a->switches,
-                          s->p->gpu_count);
-    return error;
+    if (a->switches > s->p->gpu_count)
+        return duet_fail(s->message, DUET_EINVAL,
+                         "%u PCI Express switches for %u GPUs: some would have none", a->switches,
+                         s->p->gpu_count);
+    return DUET_OK;
 }
 
 /* Bytes a second that a copy gets over 16 lanes: specifications 1.0 to 6.0 of PCI-SIG. */
@@ -296,30 +300,26 @@ static void describe(struct assembling *s)
     p->origin = g_string_free(origin, FALSE);
 }
 
-int duet__platform_assemble(const struct duet__catalogue *catalogue,
-                            const struct duet__assembly *assembly, struct duet__platform *out,
-                            struct duet_message *message)
+static int assemble(struct assembling *s)
 {
-    g_autofree const struct duet__device **devices =
-        g_new0(const struct duet__device *, assembly->group_count + 2);
-    struct assembling s = {catalogue, assembly, out, devices, message};
+    const struct duet__assembly *assembly = s->a;
+    struct duet__platform *out = s->p;
     const struct duet__platform_options options = {.cpus = -1,
                                                    .gpus = -1,
                                                    .links = assembly->links,
                                                    .link_count = assembly->link_count};
     int error;
 
-    memset(out, 0, sizeof(*out));
-    error = find_devices(&s);
+    error = find_devices(s);
     if (error != DUET_OK)
         return error;
-    set_processors(&s);
+    set_processors(s);
     if (out->gpu_count > 0)
-        set_gpus(&s);
-    error = connect(&s);
+        set_gpus(s);
+    error = connect(s);
     if (error == DUET_OK) {
-        describe(&s);
-        error = duet__check_options(out, &options, message);
+        describe(s);
+        error = duet__check_options(out, &options, s->message);
     }
     if (error == DUET_OK)
         duet__change_links(out, &options);
@@ -327,6 +327,22 @@ int duet__platform_assemble(const struct duet__catalogue *catalogue,
         out->kinds[0].to_device.bandwidth_Bps = out->kinds[0].to_host.bandwidth_Bps =
             out->switches[i].to_device_Bps;
     for (unsigned i = 0; i < out->arch_count && error == DUET_OK; i++)
-        error = add_curves(catalogue, devices[i], &out->calibration, message);
+        error = add_curves(s->c, s->devices[i], &out->calibration, s->message);
+    return error;
+}
+
+int duet__platform_assemble(const struct duet__catalogue *catalogue,
+                            const struct duet__assembly *assembly, struct duet__platform *out,
+                            struct duet_message *message)
+{
+    GPtrArray *devices = g_ptr_array_new();
+    int error;
+
+    memset(out, 0, sizeof(*out));
+    g_ptr_array_set_size(devices, (int)assembly->group_count + 2);
+    struct assembling s = {catalogue, assembly, out, (const struct duet__device **)devices->pdata,
+                           message};
+    error = assemble(&s);
+    g_ptr_array_unref(devices);
     return error;
 }
