@@ -106,7 +106,12 @@ assert '"a"' in (FOLDER / "t-heft.json").read_text()
 emulated = run(graph([{"kernel": 0, "seconds": [.01, .01]}]), "--reps", "1", command="run")
 assert emulated.returncode == 0 and "emulated idgraf" in emulated.stdout, emulated
 
+# Two short lists of nodes are many edges, for which memory may lack; a mark of UTF-8 is none.
+crowd = "{" + " ".join(map(str, range(10001))) + "}"
+close(makespan("\ufeff" + json.dumps(one), gpus=0), 3)
+
 for contents, options, message in [
+        (f"digraph {{ {crowd} -> {crowd} }}", [], "g.json:1: more than 100000000 edges"),
         ("", [], "g.json: a task graph in none of the formats that duet reads"),
         ("\0", [], "g.json: this is no text"),
         (graph([]), [], "g.json: there is no task in this graph"),

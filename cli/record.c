@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet record`: runs an OpenMP program, whose tasks become a graph. */
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "cli/job.h"
@@ -86,9 +88,17 @@ static int work(struct duet__job *job, int argc, char **argv)
                                      .out = job->values.out ? job->values.out : name,
                                      .threads = job->values.threads,
                                      .bytes = job->values.bytes};
+    g_autofree char *folder = g_path_get_dirname(run.out);
+    int refused;
 
     if (!program[0])
         return duet__complain(DUET__MISUSED, "which program? duet record -- ./program");
+    /* before it has run for hours */
+    refused = g_file_test(run.out, G_FILE_TEST_IS_DIR) ? EISDIR
+              : g_access(folder, W_OK) != 0            ? errno
+                                                       : 0;
+    if (refused)
+        return duet__complain(DUET__MISUSED, "cannot write %s: %s", run.out, g_strerror(refused));
     return duet__openmp_run(&run);
 }
 

@@ -60,7 +60,8 @@ static int read_text(const char *text, size_t length, const char *path, struct d
                      struct duet_message *message)
 {
     const struct duet__graph_format *format = formats;
-    const char *begin = text + strspn(text, " \t\r\n");
+    const size_t mark = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+    const char *begin = text + mark + strspn(text + mark, " \t\r\n");
     g_autofree char *own_name = NULL;
     int error;
 
@@ -75,7 +76,8 @@ static int read_text(const char *text, size_t length, const char *path, struct d
                          "%.300s: a task graph in none of the formats that duet reads "
                          "(docs/graphs.md)",
                          path);
-    error = format->read(graph, text, length, path, message);
+    /* some editors mark texts as UTF-8 */
+    error = format->read(graph, text + mark, length - mark, path, message);
     if (!error && !graph->tasks->len)
         error = duet_fail(message, DUET_EPARSE, "%.300s: there is no task in this graph", path);
     if (!graph->name)

@@ -13,7 +13,7 @@
 #include "graphs/formats.h"
 #include "platforms/json.h"
 
-enum { DEPTH_MAX = 100, NODES_MAX = 100000000, EDGES_MAX = 1000000000 };
+enum { DEPTH_MAX = 100, NODES_MAX = 100000000, EDGES_MAX = 100000000 };
 
 /* Values of attributes, of a statement or as defaults. */
 struct values {

@@ -348,8 +348,10 @@ def check(compiler, folder):
     assert done.returncode == 128 + 9 and not out.exists(), done
     done = record(1, out, small, "exit")
     assert done.returncode == 1 and "ended in a parallel region" in done.stderr, done
-    done = record(1, folder / "none" / "graph.json", small)
-    assert done.returncode == 1 and "No such file" in done.stderr, done
+    # where no graph can be written nothing is run
+    for place, says in ((folder / "none" / "graph.json", "No such file"), (folder, "directory")):
+        done = record(1, place, small, "kill")
+        assert done.returncode == 2 and says in done.stderr, done
     done = record(1, out, pathlib.Path("/bin/true"))
     assert done.returncode == 1 and "has left no graph" in done.stderr, done
     done = record(1, out, folder / "none")
