@@ -199,6 +199,15 @@ def check_ends(*options):
         until(lambda number=number: not is_alive(number))
 
 
+def check_terminal(*options):
+    """What asks at the terminal is not stopped by it: programs are in another session."""
+    script = "read -r a b c d e own rest < /proc/$$/stat; echo session $own >&2; exit 1"
+    result = subprocess.run([DUET, *options, "--", "sh", "-c", script], text=True, check=False,
+                            capture_output=True, env=environment())
+    session = re.search(r"session (\d+)", result.stderr)
+    assert session and int(session[1]) != os.getsid(0), result
+
+
 def is_alive(number):
     try:
         text = pathlib.Path(f"/proc/{number}/stat").read_text(encoding="ascii")
@@ -226,6 +235,8 @@ def main():
         check_validate()
         check_ends(*SIMULATE, "--reps", "4", "--jobs", "2")
         check_ends("run")
+        check_terminal(*SIMULATE)
+        check_terminal("run")
 
 
 main()

@@ -113,7 +113,7 @@ int duet__program_take(struct duet__request *request, char *const *argv,
 /* One run under way. */
 struct process {
     GPid pid;
-    bool own_group;
+    bool own_session;
     int trace[2];   /* a pipe: whatever opens a trace by our end of it writes into it */
     FILE *said;     /* on standard error */
     FILE *platform; /* for it to load; NULL: it finds that itself */
@@ -194,7 +194,10 @@ static char **environment_of(const struct process *process, const struct duet__r
     return duet__config_environment(&config, g_get_environ());
 }
 
-/* In the child: it dies with its parent, and has the signals that were held back here. */
+/*
+ * In the child: it dies with its parent, and has the signals that were held back here. In a session
+ * of its own it has no terminal, which would stop it for ever when it asked something there.
+ */
 static void set_up(void *data)
 {
     const struct process *process = data;
@@ -203,8 +206,8 @@ static void set_up(void *data)
     sigemptyset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (process->own_group)
-        (void)setpgid(0, 0);
+    if (process->own_session)
+        (void)setsid();
 }
 
 static int start(struct process *process, const struct duet__request *request, const char *policy,
@@ -322,7 +325,7 @@ int duet__program_run(const struct duet__request *request, const char *policy,
                       struct duet_message *message)
 {
     struct process process = {.trace = {-1, -1},
-                              .own_group = monitor != NULL,
+                              .own_session = monitor != NULL,
                               .text = g_string_new(NULL)};
     double start_s = duet__clock_s();
     struct duet__trace trace = {0};

@@ -106,7 +106,7 @@ static void child_main(const struct pool *pool, const struct child *child, pid_t
     struct watcher watcher = {.done = &pool->counters[child->index], .parent = parent};
 
     if (request.workload->program) /* whoever ends this process ends that, too */
-        (void)setpgid(0, 0);
+        (void)setsid();
     /* what libraries print must not get among the results */
     dup2(STDERR_FILENO, STDOUT_FILENO);
     request.seed += rep;
