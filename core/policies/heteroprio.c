@@ -103,10 +103,16 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     return task;
 }
 
+/* To a worker that is no slower with it: a CPU that ends a device's task earlier, with the data of
+   the next ones then, makes that device wait for them. */
 static int revoke(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
                   double begin_s, double now)
 {
-    return duet_view_sooner(view, task, victim, begin_s - now, duet_view_parameter(view, REVOKE));
+    int thief =
+        duet_view_sooner(view, task, victim, begin_s - now, duet_view_parameter(view, REVOKE));
+    bool slower = thief >= 0 && duet_view_seconds(view, (unsigned)thief, task) >
+                                    duet_view_seconds(view, victim, task);
+    return slower ? -1 : thief;
 }
 
 static const struct duet_policy_parameter parameters[] = {
