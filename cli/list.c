@@ -203,8 +203,6 @@ static int work(struct duet__job *job, int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : NULL;
     int status = -1;
 
-    if (argc == 2 && duet__is_file(name))
-        return duet__print_graph(job, name);
     if (argc > 2)
         return duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
     for (const struct topic *topic = topics;
@@ -219,6 +217,8 @@ static int work(struct duet__job *job, int argc, char **argv)
         if (topic->print)
             topic->print();
     }
+    if (status < 0 && duet__is_file(name))
+        return duet__print_graph(job, name);
     if (status < 0)
         return duet__complain(DUET__MISUSED,
                               "cannot list '%s', but: policies, models, workloads, platforms, "

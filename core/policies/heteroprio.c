@@ -103,8 +103,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     return task;
 }
 
-/* To a worker that is no slower with it: a CPU that ends a device's task earlier, with the data of
-   the next ones then, makes that device wait for them. */
+/* To a worker that is no slower with it: data that CPUs take from devices has to come back. */
 static int revoke(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
                   double begin_s, double now)
 {
