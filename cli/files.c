@@ -280,6 +280,14 @@ int duet__files_distinct(const struct duet__job *job, struct duet_message *messa
         if (!duet_policy_find(base))
             error = claim(files, g_strdup_printf("--policy %s", base), base, false, message);
     }
+    for (size_t i = 0; job->program && job->program[i] && !error; i++) {
+        g_autofree char *found = i ? NULL : g_find_program_in_path(job->program[i]);
+        const char *path = found ? found : job->program[i];
+
+        if (g_file_test(path, G_FILE_TEST_IS_REGULAR))
+            error = claim(files, g_strdup(i ? "an argument of the program" : "the program"), path,
+                          false, message);
+    }
     for (size_t i = 0; i < G_N_ELEMENTS(outputs) && !error; i++)
         error = claim_output(files, job, &outputs[i], message);
     if (xml && !error) {

@@ -24,6 +24,8 @@ BAD = [
     (SIMULATE, ["./text"], "cannot run ./text: it is no program", 2),
     (SIMULATE, ["text"], "cannot run text: it is no program", 2),
     (SIMULATE, ["here"], "it is not in the search path (PATH): -- ./here is the one here", 2),
+    ([*SIMULATE, "--trace", "here"], ["./here"], "the program and --trace are one file", 2),
+    ([*SIMULATE, "--html", "text"], ["true", "text"], "of the program and --html are one file", 2),
     ([*SIMULATE, "cholesky"], ["true"], "a workload, cholesky, or a program", 2),
     ([*SIMULATE, "--n", "64"], ["true"], "--n is for workloads", 2),
     (["run", "--verify"], ["true"], "--verify is for workloads", 2),

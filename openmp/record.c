@@ -421,15 +421,15 @@ static void tell_unsupported(void)
 
 static void on_end(ompt_data_t *data)
 {
-    const char *problem;
-    char path[512];
+    const char *problem, *path = output;
+    char own[64];
 
     if (getpid() != process) /* a child that never ran a parallel region of its own */
         return;
-    if (output && *output)
-        snprintf(path, sizeof path, "%s", output);
-    else
-        snprintf(path, sizeof path, "%s.%ld.json", program_invocation_short_name, (long)process);
+    if (!output || !*output) {
+        snprintf(own, sizeof own, "%.40s.%ld.json", program_invocation_short_name, (long)process);
+        path = own;
+    }
     tell_unsupported();
     if (atomic_load(&out_of_memory))
         problem = "there is not enough memory for them";

@@ -3,6 +3,7 @@
 #include "openmp/recording.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -94,10 +95,12 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
 {
     struct duet__omp_graph graph = {0};
     const char *problem = NULL;
-    char temporary[600];
+    char temporary[PATH_MAX];
     FILE *file;
 
-    snprintf(temporary, sizeof temporary, "%s.%ld.part", path, (long)getpid());
+    if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld.part", path, (long)getpid()) >=
+        sizeof temporary)
+        return strerror(ENAMETOOLONG);
     file = fopen(temporary, "w");
     if (!file)
         return strerror(errno);
