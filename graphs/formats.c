@@ -49,7 +49,8 @@ const struct duet__graph_format *duet__graph_format_find(const char *name)
 /* "dir/rand0000.stg" is called "rand0000". */
 static char *name_of(const char *path)
 {
-    char *name = g_path_get_basename(path), *dot = strrchr(name, '.');
+    g_autofree char *name = g_path_get_basename(path);
+    char *dot = strrchr(name, '.');
 
     if (dot && dot > name)
         *dot = 0;

@@ -140,7 +140,7 @@ static int read_member(struct reader *reader, const char *key)
 static int read_members(struct reader *reader, const char *place)
 {
     g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
-    const char *key = NULL;
+    const char *key = "";
     int error = DUET_OK;
 
     if (!take(reader, '{'))
