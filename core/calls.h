@@ -194,7 +194,7 @@ void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct du
 void duet__link_submitted(struct duet_view *view, struct duet_task *task);
 
 /* revoke.c */
-void duet__revoke(struct duet_view *view, struct worker *worker,
+bool duet__revoke(struct duet_view *view, struct worker *worker,
                   struct duet__engine_command *command);
 void duet__call_waiting(struct duet_view *view);
 

@@ -113,17 +113,17 @@ static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
 }
 
 /*
- * Gives one of the worker's tasks to an idle worker, the newest that the policy gives. What
- * the worker is to do, which it has not been told yet, is then chosen anew.
+ * Gives one of the worker's tasks to an idle worker, the newest that the policy gives. true: it
+ * has; what the worker is to do, which it has not been told yet, is to be chosen anew.
  */
-RARE void duet__revoke(struct duet_view *view, struct worker *worker,
+RARE bool duet__revoke(struct duet_view *view, struct worker *worker,
                        struct duet__engine_command *command)
 {
     struct duet_task *next = command->kind == DUET_RUN ? command->task : NULL;
     bool waits = false, given = false;
     if ((!next && command->kind != DUET_IDLE) || (next && next->state != TASK_RUNNING) ||
         atomic_load_explicit(&worker->lost, memory_order_relaxed))
-        return;
+        return false;
     for (unsigned i = 0; i < worker->taken; i++)
         waits = waits || worker->slots[i]->state != TASK_RUNNING;
     /* said first: whoever becomes idle from now on sees it, or is seen */
@@ -133,19 +133,16 @@ RARE void duet__revoke(struct duet_view *view, struct worker *worker,
     for (unsigned w = 0; w < view->core->machine.worker_count && !idle; w++)
         idle = w != worker->index && duet_view_idle(view, w);
     if (!idle)
-        return;
+        return false;
     if (next)
         next->state = TASK_FETCHING;
     for (unsigned i = worker->taken; i-- > 0 && !given;)
         given = offer(view, worker, i);
     if (next && given)
         worker->nested.running = NULL;
-    if (given) {
-        duet__view_flush(view);
-        duet__next(view->core, worker->index, view->now, command, view->ops);
-    } else if (next) {
+    if (next && !given)
         next->state = TASK_RUNNING;
-    }
+    return given;
 }
 
 /* A worker has become idle: those with tasks that wait ask the policy. */

@@ -191,6 +191,26 @@ static void test_nobody(void)
     lost_end(&t, DUET_EINVAL, "policy eager asks for the list of worker 3 of 3");
 }
 
+/* A policy gives everything to a worker that is busy, while one is idle that can run nothing. */
+static void test_many(void)
+{
+    enum { TASKS = 60000, BUSY = 0, VICTIM = 1, IDLE = 2 };
+    static const struct testing_machine mixed = {.cpus = 2, .gpus = 1};
+    struct testing t;
+    start(&t, &mixed, BUSY);
+    (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 0);
+    struct duet__engine_command run = expect_run(&t, BUSY);
+    expect_idle(&t, IDLE);
+    for (unsigned i = 0; i < TASKS; i++)
+        (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 0);
+    expect_idle(&t, VICTIM);
+    g_assert_cmpuint(revocations(&t), ==, TASKS);
+    policy_says.thief = -1;
+    done(&t, run);
+    g_assert_cmpuint(testing_work(&t, BUSY, NULL), ==, TASKS);
+    lost_end(&t, DUET_OK, "");
+}
+
 /* The thief, or the victim with the copy under way, is lost. */
 static void test_lost(void)
 {
@@ -253,6 +273,7 @@ int main(int argc, char **argv)
     g_test_add_func("/revoke/taken", test_taken);
     g_test_add_func("/revoke/never", test_never);
     g_test_add_func("/revoke/nobody", test_nobody);
+    g_test_add_func("/revoke/many", test_many);
     g_test_add_func("/revoke/lost", test_lost);
     g_test_add_func("/revoke/policies", test_policies);
     return g_test_run();

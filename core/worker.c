@@ -342,10 +342,12 @@ static bool may_leave(struct duet_view *view, struct worker *worker)
     return atomic_load(&core->drained) == all && atomic_load(&worker->copies) == 0;
 }
 
-void duet__next(struct duet_runtime *core, unsigned worker, double now,
-                struct duet__engine_command *command, struct duet__ops *ops)
+/* true: it is to be asked again, as a task that it had taken is another worker's now. */
+static bool next(struct duet_runtime *core, unsigned worker, double now,
+                 struct duet__engine_command *command, struct duet__ops *ops)
 {
     struct duet_view view;
+    bool again = false;
     view_begin(&view, core, now, (int)worker, ops);
     struct worker *self = view.self;
     *command = (struct duet__engine_command){.kind = DUET_IDLE, .worker = worker};
@@ -360,13 +362,21 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
     if (!self->taken)
         duet__look_idle(&view, self);
     else if (atomic_load_explicit(&self->revokes, memory_order_relaxed))
-        duet__revoke(&view, self, command);
+        again = duet__revoke(&view, self, command);
     duet__view_flush(&view);
-    if (self->body && command->kind == DUET_IDLE) {
+    if (self->body && command->kind == DUET_IDLE && !again) {
         /* what was ended in this call may have been its last child */
         resume(&view, self, command);
         duet__view_flush(&view);
     }
+    return again;
+}
+
+void duet__next(struct duet_runtime *core, unsigned worker, double now,
+                struct duet__engine_command *command, struct duet__ops *ops)
+{
+    while (next(core, worker, now, command, ops))
+        ;
 }
 
 /* ------------------------------------------------------------------------------------------- */

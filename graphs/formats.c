@@ -46,6 +46,18 @@ const struct duet__graph_format *duet__graph_format_find(const char *name)
     return NULL;
 }
 
+int duet__graph_fail(struct duet_message *message, const char *path, unsigned line,
+                     const char *format, ...)
+{
+    va_list args;
+    g_autofree char *what = NULL;
+
+    va_start(args, format);
+    what = g_strdup_vprintf(format, args);
+    va_end(args);
+    return duet_fail(message, DUET_EPARSE, "%.300s:%u: %s", path, line, duet__json_clean(what));
+}
+
 /* "dir/rand0000.stg" is called "rand0000". */
 static char *name_of(const char *path)
 {

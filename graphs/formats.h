@@ -33,6 +33,10 @@ int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_
                               const char *path, struct duet_message *message);
 void duet__graph_write_wfformat(FILE *stream, const void *data);
 
+/* "path:line: ...": what is wrong there, without control characters. DUET_EPARSE. */
+int duet__graph_fail(struct duet_message *message, const char *path, unsigned line,
+                     const char *format, ...) DUET_PRINTF(4, 5);
+
 /* The architecture that times are of where a format does not say: every machine's has its speed. */
 #define DUET__GRAPH_REFERENCE "reference"
 

@@ -50,18 +50,8 @@ bool duet__graph_is_dot(const char *text, size_t length, const char *path)
            g_ascii_strncasecmp(text, "graph", 5) == 0;
 }
 
-static int fail(const struct reader *reader, const char *format, ...) DUET_PRINTF(2, 3);
-static int fail(const struct reader *reader, const char *format, ...)
-{
-    va_list args;
-    g_autofree char *what = NULL;
-
-    va_start(args, format);
-    what = g_strdup_vprintf(format, args);
-    va_end(args);
-    return duet_fail(reader->message, DUET_EPARSE, "%.300s:%u: %s", reader->path, reader->line,
-                     duet__json_clean(what));
-}
+#define fail(reader, ...)                                                                          \
+    duet__graph_fail((reader)->message, (reader)->path, (reader)->line, __VA_ARGS__)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tokens                                                                                       */

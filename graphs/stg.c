@@ -33,18 +33,8 @@ bool duet__graph_is_stg(const char *text, size_t length, const char *path)
     return g_ascii_isdigit(*text) || *text == '#';
 }
 
-static int fail(const struct reader *reader, const char *format, ...) DUET_PRINTF(2, 3);
-static int fail(const struct reader *reader, const char *format, ...)
-{
-    va_list args;
-    g_autofree char *what = NULL;
-
-    va_start(args, format);
-    what = g_strdup_vprintf(format, args);
-    va_end(args);
-    return duet_fail(reader->message, DUET_EPARSE, "%.300s:%u: %s", reader->path, reader->line,
-                     duet__json_clean(what));
-}
+#define fail(reader, ...)                                                                          \
+    duet__graph_fail((reader)->message, (reader)->path, (reader)->line, __VA_ARGS__)
 
 /* How many words are left on the line. */
 static size_t count_words(const char *at)

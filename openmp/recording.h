@@ -72,11 +72,12 @@ struct duet__omp_region {
 
 struct duet__omp_recording {
     struct duet__omp_task *initial;
-    uint64_t begin_ns, end_ns; /* of the first parallel region, and of the last */
-    bool only_makespan;        /* no task was recorded */
-    uint64_t bytes;            /* what each depend clause names has so many; 0: not known */
-    const char *runtime;       /* its name for itself */
-    const void *runtime_code;  /* an address inside it */
+    /* of the first parallel region, and of the last */
+    _Atomic(uint64_t) begin_ns, end_ns;
+    bool only_makespan;       /* no task was recorded */
+    uint64_t bytes;           /* what each depend clause names has so many; 0: not known */
+    const char *runtime;      /* its name for itself */
+    const void *runtime_code; /* an address inside it */
 };
 
 /*
