@@ -115,6 +115,8 @@ for contents, options, message in [
         ("", [], "g.json: a task graph in none of the formats that duet reads"),
         ("\0", [], "g.json: this is no text"),
         (graph([]), [], "g.json: there is no task in this graph"),
+        (graph([{"kernel": 0, "name": "wide", "accesses": [[0, "r"]] * 65536}], data=[{}]), [],
+         "g.json: task 'wide' accesses 65536 data (files, edges with bytes), and duet's tasks"),
         (graph([{"kernel": 0, "name": "lost"}]), [], "task 'lost': no time is known for kernel a"),
         (graph([{"kernel": 0}]), [], "g: task 0: no time is known for kernel a"),
         (graph([{"kernel": 0}]), [], "(in the file of a task graph: its tasks a time)"),

@@ -69,6 +69,23 @@ static char *name_of(const char *path)
     return g_utf8_make_valid(duet__json_clean(name), -1);
 }
 
+/* That a task accesses more than it can is better said before anything is simulated. */
+static int check_accesses(const struct duet__graph *graph, const char *path,
+                          struct duet_message *message)
+{
+    char label[DUET__GRAPH_LABEL_MAX];
+    size_t count;
+
+    for (size_t i = 0; i < duet__graph_count(graph); i++)
+        if (duet__graph_accesses(graph, i, &count), count > DUET__GRAPH_ACCESSES_MAX)
+            return duet_fail(message, DUET_EPARSE,
+                             "%.300s: %s accesses %zu data (files, edges with bytes), and duet's "
+                             "tasks %d at most",
+                             path, duet__graph_label(graph, i, label), count,
+                             DUET__GRAPH_ACCESSES_MAX);
+    return 0;
+}
+
 static int read_text(const char *text, size_t length, const char *path, struct duet__graph *graph,
                      struct duet_message *message)
 {
@@ -93,6 +110,7 @@ static int read_text(const char *text, size_t length, const char *path, struct d
     error = format->read(graph, text + mark, length - mark, path, message);
     if (!error && !graph->tasks->len)
         error = duet_fail(message, DUET_EPARSE, "%.300s: there is no task in this graph", path);
+    error = error ? error : check_accesses(graph, path, message);
     if (!graph->name)
         graph->name = name_of(path);
     return error;

@@ -119,6 +119,32 @@ static void test_walk(void)
     duet__graph_fini(&graph);
 }
 
+/* Each of many that commute comes after each reader: along as many edges as there are tasks. */
+static void test_turns(void)
+{
+    enum { READERS = 1000 };
+    struct duet__graph graph;
+    struct duet__graph_walk *walk;
+    size_t edges = 0, count;
+
+    duet__graph_init(&graph);
+    duet__graph_add_data(&graph, 8, NULL, true);
+    for (uint32_t i = 0; i < 2 * READERS; i++) {
+        duet__graph_add(&graph, duet__graph_kernel(&graph, "k"));
+        duet__graph_add_access(&graph, 0, i < READERS ? DUET_R : DUET_COMMUTE);
+    }
+    walk = duet__graph_walk_new(&graph);
+    for (uint32_t i = 0; i < 2 * READERS; i++, edges += count) {
+        const struct duet__graph_edge *edge = duet__graph_walk_next(walk, &count);
+
+        g_assert_cmpuint(count, ==, i < READERS ? 0 : i == READERS ? READERS : 1);
+        g_assert_true(i <= READERS || edge->from == i - 1);
+    }
+    g_assert_cmpuint(edges, ==, 2 * READERS - 1);
+    duet__graph_walk_free(walk);
+    duet__graph_fini(&graph);
+}
+
 /* Names are one line, whatever the file has in them, and stay apart. */
 static void test_names(void)
 {
@@ -144,6 +170,7 @@ static void test_examples(void)
         {"stg", "3\n0 0 0\n1 3 1 3 2\n2 0 1 0 0\n3 1 1 0 0\n4 0 2 1 1 2 1\n",
          "3 1\n1 3 after 3: 2000000000\n2 0\n"},
         {"dot", "digraph{a[cost=1];b[time=2]a->b}", "a 1\nb 2 after a\n"},
+        {"dot", "// made by hand\n# 1 \"x\"\n/* digraph */ digraph{a[cost=1]}", "a 1\n"},
         {"dot", "strict Digraph \"g\" {/*x*/node[weight=3] b->{c d}->a[size=2]}",
          "b 3\nc 3 after b: 2\nd 3 after b: 2\na 3 after c: 2 after d: 2\n"},
         {"dot",
@@ -212,6 +239,7 @@ static void test_messages(void)
         {"dot", "digraph { a --\nb }", "f:1: '--' has no direction"},
         {"dot", "digraph {\na [cost=x] }", "f:2: cost 'x' is no number from 0 to 1e+15"},
         {"dot", "digraph { a [cost=-1] }", "f:1: cost '-1' is no number"},
+        {"dot", "digraph { -> a }", "f:1: expected a node, not '->'"},
         {"dot", "digraph { a -> [cost=1] }", "f:1: expected a node, not '['"},
         {"dot", "digraph { a [cost= }", "f:1: expected a value of cost, not '}'"},
         {"dot", "digraph { a [cost=1", "f:1: expected ']', not 'the end of the text'"},
@@ -256,6 +284,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/formats/round-trips", test_round_trips);
     g_test_add_func("/formats/walk", test_walk);
+    g_test_add_func("/formats/turns", test_turns);
     g_test_add_func("/formats/names", test_names);
     g_test_add_func("/formats/examples", test_examples);
     g_test_add_func("/formats/messages", test_messages);

@@ -3,6 +3,8 @@
  * Mutated files of task graphs: whatever the input, a reader gives a graph that holds together or
  * fails with a message. DUET_TEST_LONG=1000000 tries so many of each format.
  */
+#include <sys/resource.h>
+
 #include "graphs/testing.h"
 #include "report/testing_mutate.h"
 
@@ -99,9 +101,21 @@ static void test_mutations(void)
     }
 }
 
+/* Short texts take little memory: sanitizers, which keep what is freed, need most of this. */
+static void test_memory(void)
+{
+    enum { MOST_KIB = 1 << 20 };
+    struct rusage usage;
+
+    g_assert_cmpint(getrusage(RUSAGE_SELF, &usage), ==, 0);
+    g_test_message("at most %ld KiB of memory", usage.ru_maxrss);
+    g_assert_cmpint(usage.ru_maxrss, <=, MOST_KIB);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/fuzz/mutations", test_mutations);
+    g_test_add_func("/fuzz/memory", test_memory);
     return g_test_run();
 }

@@ -167,8 +167,13 @@ const char *duet__graph_label(const struct duet__graph *graph, size_t task,
                               char buffer[DUET__GRAPH_LABEL_MAX])
 {
     const char *name = duet__graph_task(graph, task)->name;
+    const uint32_t job = duet__graph_task(graph, task)->job;
 
-    if (name)
+    if (job)
+        g_snprintf(buffer, DUET__GRAPH_LABEL_MAX, "job %u (%.60s)", job,
+                   name ? name
+                        : duet__graph_kernel_name(graph, duet__graph_task(graph, task)->kernel));
+    else if (name)
         g_snprintf(buffer, DUET__GRAPH_LABEL_MAX, "task '%.60s'", name);
     else
         g_snprintf(buffer, DUET__GRAPH_LABEL_MAX, "task %zu", task);

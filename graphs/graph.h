@@ -25,8 +25,9 @@
 
 enum {
     DUET__GRAPH_KERNELS_MAX = 4096,
-    DUET__GRAPH_ARCHS_MAX = 64,   /* columns of seconds */
-    DUET__GRAPH_WHERES_MAX = 256, /* different restrictions */
+    DUET__GRAPH_ARCHS_MAX = 64,       /* columns of seconds */
+    DUET__GRAPH_WHERES_MAX = 256,     /* different restrictions */
+    DUET__GRAPH_ACCESSES_MAX = 65535, /* of a task: duet_submit */
 };
 
 struct duet__graph_data {
@@ -48,6 +49,7 @@ struct duet__graph_task {
     uint32_t kernel;
     int32_t priority;
     uint32_t where; /* index of a restriction; 0: anywhere */
+    uint32_t job;   /* StarPU's number of it, for messages; 0: none */
 };
 
 /* Where StarPU's performance models are: DIRECTORY/codelets/45/NAME.HOST. */
@@ -159,7 +161,8 @@ const struct duet__graph_access *duet__graph_accesses(const struct duet__graph *
                                                       size_t *count);
 const uint32_t *duet__graph_after(const struct duet__graph *graph, size_t task, size_t *count);
 
-/* What messages call a task: its name, or "task 17" (the first is 0). Returns `buffer`. */
+/* What messages call a task: "job 5 (potrf)", its name, or "task 17" (the first is 0). Returns
+   `buffer`. */
 enum { DUET__GRAPH_LABEL_MAX = 80 };
 const char *duet__graph_label(const struct duet__graph *graph, size_t task,
                               char buffer[DUET__GRAPH_LABEL_MAX]);

@@ -17,15 +17,15 @@ static const char *const field_names[FIELDS] = {
     "Handles",    "Modes",      "Sizes",     "MPIRank",     "Control",
 };
 
-/* "f.rec:12: task 5 (POTRF): ..." */
+/* "f.rec:12: job 5 (POTRF): ..." */
 int duet__starpu_fail(const struct duet__starpu *r, const struct duet__starpu_record *record,
                       const char *what, const char *text)
 {
     const char *job = record->fields[JOB], *name = record->fields[NAME];
 
-    return duet_fail(r->message, DUET_EPARSE, "%.300s:%u: task %.40s%s%.60s%s: %s%.300s", r->path,
-                     record->line, job ? job : "without JobId", name ? " (" : "", name ? name : "",
-                     name ? ")" : "", what, text);
+    return duet_fail(r->message, DUET_EPARSE, "%.300s:%u: %s%.40s%s%.60s%s: %s%.300s", r->path,
+                     record->line, job ? "job " : "a task without JobId", job ? job : "",
+                     name ? " (" : "", name ? name : "", name ? ")" : "", what, text);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -366,6 +366,7 @@ static int add_tasks(struct duet__starpu *r)
         task->priority = (int32_t)record->priority;
         task->name = g_strcmp0(name, kernel) == 0 ? NULL : duet__graph_text(graph, name);
         task->where = i;
+        task->job = (uint32_t)g_ascii_strtoull(record->fields[JOB], NULL, 10);
         for (size_t k = 0; k < record->after_count; k++) {
             const uint32_t from = places[g_array_index(r->after, uint32_t, record->after + k)];
             const struct duet__graph_edge edge = {.from = from, .to = places[i]};

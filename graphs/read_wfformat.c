@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "graphs/formats.h"
-#include "platforms/json.h"
+#include "platforms/fields.h"
 
 enum { MOST = 100000000 }; /* tasks, or files */
 
@@ -24,6 +24,7 @@ struct loader {
     struct duet__graph *graph;
     GHashTable *names; /* of tasks -> index in `named` */
     GArray *named;     /* struct named */
+    uint32_t number;   /* there, of the task at hand */
     GArray *edges;     /* struct duet__graph_edge, of indices in `named` */
     GHashTable *files; /* identifier -> index of the data */
     GArray *writers; /* uint32_t, by data: the task that writes it; NOBODY: none does, or several */
@@ -98,94 +99,95 @@ static uint32_t find_kernel(struct loader *loader, const char *name, bool number
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/* Calls `each` with the texts of an array, which may be missing. */
-static int read_texts(struct loader *loader, const struct duet__json *at, const char *key,
-                      uint32_t task,
-                      void (*each)(struct loader *loader, const char *text, uint32_t task))
+/* What an object says: a task, what it took, a file, a link to one. */
+struct object {
+    const char *id, *link, *program;
+    uint64_t bytes;
+    double seconds, runtime, priority;
+};
+
+/* The command's program, else the category; what is no text is passed over. */
+static int read_program(const struct duet__json *at, void *into, void *root)
 {
-    const struct duet__json array = duet__json_member(at, key);
-    unsigned count = 0;
-    int error = duet__json_present(&array) ? duet__json_array(&array, 0, MOST, &count) : 0;
+    const struct duet__json inner = duet__json_member(at, "program");
+    const struct duet__json *program = strcmp(at->key, "command") == 0 ? &inner : at;
+    struct object *object = into;
 
-    for (unsigned i = 0; i < count && !error; i++) {
-        const struct duet__json element = duet__json_element(&array, i);
-        const char *text = NULL;
-
-        error = duet__json_string(&element, &text);
-        if (!error)
-            each(loader, text, task);
-    }
-    return error;
+    return object->program || !duet__json_is_string(program)
+               ? 0
+               : duet__json_string(program, &object->program);
 }
 
-static void add_parent(struct loader *loader, const char *text, uint32_t task)
+#define MEMBER(member) .offset = offsetof(struct object, member)
+#define BYTES DUET__INTEGER, MEMBER(bytes), .most = (double)DUET__GRAPH_BYTES_MAX
+#define SECONDS(member)                                                                            \
+    DUET__NUMBER, DUET__OPTIONAL, MEMBER(member), .most = DUET__GRAPH_SECONDS_MAX, .unsaid = NAN
+static const struct duet__field id_fields[] = {
+    {"id", DUET__TEXT, MEMBER(id)},
+    DUET__OTHER_KEYS,
+};
+static const struct duet__field name_fields[] = {
+    {"name", DUET__TEXT, MEMBER(id)},
+    DUET__OTHER_KEYS,
+};
+static const struct duet__field file_fields[] = {
+    {"id", DUET__TEXT, MEMBER(id)},
+    {"sizeInBytes", BYTES},
+    DUET__OTHER_KEYS,
+};
+/* {"link": "input", "name": "f", "sizeInBytes": 12}, before 1.5 */
+static const struct duet__field link_fields[] = {
+    {"link", DUET__TEXT, MEMBER(link)},
+    {"name", DUET__TEXT, MEMBER(id)},
+    {"size", BYTES, .when = DUET__OPTIONAL},
+    {"sizeInBytes", BYTES, .when = DUET__OPTIONAL},
+    DUET__OTHER_KEYS,
+};
+static const struct duet__field execution_fields[] = {
+    {"runtimeInSeconds", SECONDS(seconds)},
+    {"runtime", SECONDS(runtime)},
+    {"priority", DUET__NUMBER, DUET__OPTIONAL, MEMBER(priority), .least = INT32_MIN,
+     .most = INT32_MAX},
+    {"command", DUET__CUSTOM, DUET__OPTIONAL, .read = read_program},
+    {"category", DUET__CUSTOM, DUET__OPTIONAL, .read = read_program},
+    DUET__OTHER_KEYS,
+};
+
+static void add_file(struct loader *loader, const char *name, bool output)
 {
-    const struct duet__graph_edge edge = {find_task(loader, text), task, 0};
-
-    g_array_append_val(loader->edges, edge);
-}
-
-static void add_child(struct loader *loader, const char *text, uint32_t task)
-{
-    const struct duet__graph_edge edge = {task, find_task(loader, text), 0};
-
-    g_array_append_val(loader->edges, edge);
-}
-
-static void add_input(struct loader *loader, const char *text, uint32_t task)
-{
-    (void)task;
-    duet__graph_add_access(loader->graph, find_file(loader, text), DUET_R);
-}
-
-static void add_output(struct loader *loader, const char *text, uint32_t task)
-{
-    const uint32_t data = find_file(loader, text);
+    const uint32_t data = find_file(loader, name);
     bool *initial = &g_array_index(loader->graph->data, struct duet__graph_data, data).initial;
 
-    g_array_index(loader->writers, uint32_t, data) = *initial ? task : NOBODY;
+    duet__graph_add_access(loader->graph, data, output ? DUET_W : DUET_R);
+    if (!output)
+        return;
+    g_array_index(loader->writers, uint32_t, data) =
+        *initial ? loader->graph->tasks->len - 1 : NOBODY;
     *initial = false;
-    duet__graph_add_access(loader->graph, data, DUET_W);
 }
 
-/* {"link": "input", "name": "f", "sizeInBytes": 12}, before 1.5 */
-static int read_link(struct loader *loader, const struct duet__json *at, uint32_t task)
+/* An element of one of a task's arrays, which is called by that key. */
+static int read_element(const struct duet__json *at, const char *key, void *data)
 {
-    const struct duet__json link_at = duet__json_member(at, "link"),
-                            name_at = duet__json_member(at, "name");
-    struct duet__json size_at = duet__json_member(at, "sizeInBytes");
-    const char *link = NULL, *name = NULL;
-    uint64_t bytes = 0;
-    int error = duet__json_keys(at, NULL);
+    struct loader *loader = data;
+    struct duet__graph_edge edge = {loader->number, loader->number, 0};
+    struct object object = {0};
+    const bool link = strcmp(key, "files") == 0, parent = strcmp(key, "parents") == 0;
+    int error =
+        link ? duet__fields_read(at, link_fields, &object) : duet__json_string(at, &object.id);
 
-    if (!duet__json_present(&size_at))
-        size_at = duet__json_member(at, "size");
-    if (!error)
-        error = duet__json_string(&link_at, &link);
-    if (!error)
-        error = duet__json_string(&name_at, &name);
-    if (!error && duet__json_present(&size_at))
-        error = duet__json_integer(&size_at, 0, DUET__GRAPH_BYTES_MAX, &bytes);
     if (error)
         return error;
-    (strcmp(link, "output") == 0 ? add_output : add_input)(loader, name, task);
-    if (bytes)
-        set_bytes(loader, name, bytes);
-    return 0;
-}
-
-static int read_links(struct loader *loader, const struct duet__json *at, uint32_t task)
-{
-    const struct duet__json array = duet__json_member(at, "files");
-    unsigned count = 0;
-    int error = duet__json_present(&array) ? duet__json_array(&array, 0, MOST, &count) : 0;
-
-    for (unsigned i = 0; i < count && !error; i++) {
-        const struct duet__json element = duet__json_element(&array, i);
-
-        error = read_link(loader, &element, task);
+    if (parent || strcmp(key, "children") == 0) {
+        *(parent ? &edge.from : &edge.to) = find_task(loader, object.id);
+        g_array_append_val(loader->edges, edge);
+        return 0;
     }
-    return error;
+    add_file(loader, object.id,
+             strcmp(link ? object.link : key, link ? "output" : "outputFiles") == 0);
+    if (object.bytes)
+        set_bytes(loader, object.id, object.bytes);
+    return 0;
 }
 
 /* What a task took, and which program it is. */
@@ -193,64 +195,46 @@ static int read_execution(struct loader *loader, const struct duet__json *at, ui
 {
     struct duet__graph_task *task =
         &g_array_index(loader->graph->tasks, struct duet__graph_task, index);
-    struct duet__json seconds = duet__json_member(at, "runtimeInSeconds");
-    const struct duet__json command = duet__json_member(at, "command"),
-                            priority = duet__json_member(at, "priority"),
-                            category = duet__json_member(at, "category");
-    struct duet__json program = duet__json_member(&command, "program");
-    const char *name = NULL;
-    double value = 0;
-    int error = 0;
+    struct object object = {0};
+    int error = duet__fields_read(at, execution_fields, &object);
 
-    if (!duet__json_present(&seconds))
-        seconds = duet__json_member(at, "runtime");
-    if (duet__json_present(&seconds))
-        error = duet__json_number(&seconds, 0, DUET__GRAPH_SECONDS_MAX,
-                                  duet__graph_seconds(loader->graph, index));
-    if (!error && duet__json_present(&priority))
-        error = duet__json_number(&priority, INT32_MIN, INT32_MAX, &value);
-    task->priority = (int32_t)value;
-    if (!duet__json_is_string(&program))
-        program = category;
-    if (error || !duet__json_is_string(&program))
+    if (error)
         return error;
-    error = duet__json_string(&program, &name);
+    *duet__graph_seconds(loader->graph, index) =
+        isnan(object.seconds) ? object.runtime : object.seconds;
+    task->priority = (int32_t)object.priority;
     /* what is no word is a script */
-    if (!error && *name && strlen(name) < 256 && !strpbrk(name, " \t\r\n"))
-        task->kernel = find_kernel(loader, name, false);
-    return error;
+    if (object.program && *object.program && strlen(object.program) < 256 &&
+        !strpbrk(object.program, " \t\r\n"))
+        task->kernel = find_kernel(loader, object.program, false);
+    return 0;
 }
 
-/* A task, called by that key. */
+/* A task; `old`: called by its name, with all that is said of it. */
 static int read_task(struct loader *loader, const struct duet__json *at, bool old)
 {
-    const struct duet__json name_at = duet__json_member(at, old ? "name" : "id");
+    static const char *const keys[] = {"parents", "children", "inputFiles", "outputFiles", "files"};
+    const uint32_t index = loader->graph->tasks->len;
+    struct object object = {0};
     struct named *named;
-    const char *name = NULL;
-    uint32_t number, index = loader->graph->tasks->len;
-    int error = duet__json_keys(at, NULL);
+    int error = duet__fields_read(at, old ? name_fields : id_fields, &object);
 
-    if (!error)
-        error = duet__json_string(&name_at, &name);
     if (error)
         return error;
     if (index == MOST)
         return duet__json_fail(at, DUET_EPARSE, "more than %d tasks", MOST);
-    number = find_task(loader, name);
-    named = &g_array_index(loader->named, struct named, number);
+    loader->number = find_task(loader, object.id);
+    named = &g_array_index(loader->named, struct named, loader->number);
     if (named->task != NOBODY)
-        return duet__json_fail(at, DUET_EPARSE, "there are two tasks '%.60s'", name);
+        return duet__json_fail(at, DUET_EPARSE, "there are two tasks '%.60s'", object.id);
     named->task = index;
     duet__graph_add(loader->graph, NOBODY)->name = *named->id ? named->id : NULL;
-    error = read_texts(loader, at, "parents", number, add_parent);
-    if (!error)
-        error = read_texts(loader, at, "children", number, add_child);
-    if (!error)
-        error = read_texts(loader, at, "inputFiles", index, add_input);
-    if (!error)
-        error = read_texts(loader, at, "outputFiles", index, add_output);
-    if (!error && old)
-        error = read_links(loader, at, index);
+    for (size_t i = 0; i < G_N_ELEMENTS(keys) - !old && !error; i++) {
+        const struct duet__json list = duet__json_member(at, keys[i]);
+
+        if (duet__json_present(&list))
+            error = duet__json_elements(&list, read_element, loader);
+    }
     return error || !old ? error : read_execution(loader, at, index);
 }
 
@@ -259,37 +243,27 @@ static int read_task(struct loader *loader, const struct duet__json *at, bool ol
 
 static int read_file(struct loader *loader, const struct duet__json *at)
 {
-    const struct duet__json id_at = duet__json_member(at, "id"),
-                            size_at = duet__json_member(at, "sizeInBytes");
-    const char *id = NULL;
-    uint64_t bytes = 0;
-    int error = duet__json_keys(at, NULL);
+    struct object object = {0};
+    int error = duet__fields_read(at, file_fields, &object);
 
     if (!error)
-        error = duet__json_string(&id_at, &id);
-    if (!error)
-        error = duet__json_integer(&size_at, 0, DUET__GRAPH_BYTES_MAX, &bytes);
-    if (!error)
-        set_bytes(loader, id, bytes);
+        set_bytes(loader, object.id, object.bytes);
     return error;
 }
 
 static int read_executed(struct loader *loader, const struct duet__json *at)
 {
-    const struct duet__json id_at = duet__json_member(at, "id");
-    const char *id = NULL;
+    struct object object = {0};
     uint32_t task;
-    int error = duet__json_keys(at, NULL);
+    int error = duet__fields_read(at, id_fields, &object);
 
-    if (!error)
-        error = duet__json_string(&id_at, &id);
     if (error)
         return error;
-    task = find_task(loader, id);
+    task = find_task(loader, object.id);
     task = g_array_index(loader->named, struct named, task).task;
     if (task == NOBODY)
         return duet__json_fail(at, DUET_EPARSE, "there is no task '%.60s' in the specification",
-                               id);
+                               object.id);
     return read_execution(loader, at, task);
 }
 

@@ -69,8 +69,6 @@ struct duet__starpu {
     GHashTable *classes; /* text -> struct duet__starpu_class */
     GHashTable *models;  /* name -> struct duet__starpu_model */
     bool measured[2];    /* there are times of CPUs, of devices */
-    uint32_t *seen,
-        *implied; /* by task: for whom it was looked at last, whom data puts behind it */
 };
 
 static inline struct duet__starpu_record *duet__starpu_record_at(const struct duet__starpu *r,
@@ -95,8 +93,8 @@ int duet__starpu_settle(struct duet__starpu *r);
 /* starpu_times.c */
 
 /*
- * The histories of a file, by footprint: what an execution took on a device, "cpu", "cuda1" or
- * "opencl0", of the fastest implementation. Regressions are not read.
+ * The histories of a file, in the order of their footprints: what an execution took on a device,
+ * "cpu", "cuda1" or "opencl0", by one of its implementations. Regressions are not read.
  */
 struct duet__starpu_time {
     char device[16];
@@ -112,8 +110,8 @@ DUET_MUST_CHECK int duet__starpu_times_parse(const char *text, const char *path,
                                              struct duet_message *message);
 
 /*
- * Seconds of a task with this footprint on a device, or on those of a kind ("cuda") on average.
- * NaN: not known.
+ * Seconds of a task with this footprint on a device, or on those of a kind ("cuda") on average, of
+ * the fastest implementation. NaN: not known.
  */
 double duet__starpu_seconds(const GArray *times, const char *device, uint32_t footprint);
 

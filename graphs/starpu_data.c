@@ -72,139 +72,189 @@ int duet__starpu_add_accesses(struct duet__starpu *r, const struct duet__starpu_
 /* Order                                                                                        */
 
 /*
- * Who has used an address: those who share their mode with the last one, and those of the mode
- * before. The next one comes after one of the two.
+ * Who has used an address: tasks from `now` on, which share their mode, and those from `before` on,
+ * of the mode before. The next one comes after one of the two groups.
  */
 struct history {
     uint32_t data; /* that is there now */
     uint32_t mode;
-    GArray *now, *before; /* uint32_t: tasks */
-    double end_ms;        /* when all have ended; NaN: not known */
+    uint32_t before, now, last; /* tasks; NOBODY: nobody has used it */
+    double end_ms;              /* when all have ended; NaN: not known */
+    /* the task that asks now shares the mode; comes after those from `from` to `to` - 1; edges say
+       so, too */
+    uint32_t asks, from, to;
+    bool shares, found;
+};
+#define NOBODY UINT32_MAX
+
+struct settling {
+    struct duet__starpu *r;
+    struct history *histories;
+    GArray *owners;   /* uint32_t, by data: its history */
+    GArray *left;     /* uint32_t: explicit edges that say more than data does */
+    GArray *queue;    /* uint32_t: tasks whose edges are looked at */
+    uint32_t *seen;   /* by task: for whom it was put there last, and 1 */
+    uint32_t first;   /* from where on tasks may have used what the task at hand uses */
+    unsigned missing; /* data of it whose last users are not found */
+    bool all;         /* and that are not farther away */
+    int error;
 };
 
-/* Whether explicit edges lead from one of `earlier` to the task. */
-static bool comes_after(const struct duet__starpu *r, uint32_t task, const GArray *earlier)
+/* The task at hand, which accesses data, comes after its last users. */
+static void ask(struct settling *s, const struct duet__graph_access *access, uint32_t task)
 {
-    g_autoptr(GArray) stack = g_array_new(FALSE, FALSE, sizeof task);
-    uint32_t first = UINT32_MAX;
+    struct history *h = &s->histories[access->data];
 
-    for (guint i = 0; i < earlier->len; i++)
-        first = MIN(first, g_array_index(earlier, uint32_t, i));
-    g_array_append_val(stack, task);
-    while (stack->len) {
-        const uint32_t at = g_array_index(stack, uint32_t, stack->len - 1);
+    if (access->mode == DUET_SCRATCH || h->now == NOBODY || h->asks == task)
+        return;
+    h->asks = task;
+    h->shares = access->mode != DUET_W && access->mode != DUET_RW && access->mode == h->mode;
+    h->from = h->shares ? h->before : h->now;
+    h->to = h->shares ? h->now : task;
+    h->found = h->from == h->to;
+    s->missing += !h->found;
+    s->first = h->found ? s->first : MIN(s->first, h->from);
+}
+
+/*
+ * Looks whether `earlier` has used what the task uses: then, or if it is of the same group, the
+ * task comes after those before it. Whether data says that the one comes after the other.
+ */
+static bool find(struct settling *s, uint32_t earlier, uint32_t task)
+{
+    size_t count;
+    const struct duet__graph_access *access = duet__graph_accesses(s->r->graph, earlier, &count);
+    bool implied = false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct history *h = &s->histories[g_array_index(s->owners, uint32_t, access[i].data)];
+
+        if (h->asks != task || h->data != access[i].data || earlier < h->from ||
+            access[i].mode == DUET_SCRATCH)
+            continue;
+        implied |= earlier < h->to;
+        s->missing -= !h->found;
+        h->found = true;
+    }
+    return implied;
+}
+
+/*
+ * Looks along explicit edges for the last users of what the task uses. What is far away is not
+ * looked for, as that takes time by the square of tasks.
+ */
+static void search(struct settling *s, uint32_t task)
+{
+    enum { MOST = 1000 };
+    size_t looks = 0;
+
+    s->all = false;
+    g_array_set_size(s->queue, 0);
+    g_array_append_val(s->queue, task);
+    for (guint i = 0; i < s->queue->len && (!i || s->missing); i++) {
+        const uint32_t at = g_array_index(s->queue, uint32_t, i);
         size_t count;
-        const uint32_t *after = duet__graph_after(r->graph, at, &count);
+        const uint32_t *after = duet__graph_after(s->r->graph, at, &count);
 
-        g_array_set_size(stack, stack->len - 1);
-        for (size_t i = 0; i < count; i++) {
-            for (guint k = 0; k < earlier->len; k++)
-                if (after[i] == g_array_index(earlier, uint32_t, k))
-                    return true;
-            if (after[i] > first && r->seen[after[i]] != task + 1)
-                g_array_append_val(stack, after[i]);
-            r->seen[after[i]] = task + 1;
+        for (size_t k = 0; k < count && (!i || s->missing); k++) {
+            const bool implied = find(s, after[k], task);
+
+            if (!i && !implied)
+                g_array_append_val(s->left, after[k]);
+            if (i && ++looks == MOST)
+                return;
+            if (after[k] > s->first && s->seen[after[k]] != task + 1)
+                g_array_append_val(s->queue, after[k]);
+            s->seen[after[k]] = task + 1;
         }
     }
-    return false;
+    s->all = true;
 }
 
 /*
  * The next task accesses data. Whoever comes after nobody that used the address before, and was
  * submitted when all of them had ended, accesses other data, which has been put there since.
  */
-static int settle_access(struct duet__starpu *r, struct history *h, uint32_t task,
-                         const struct duet__starpu_record *record,
-                         struct duet__graph_access *access)
+static void settle_access(struct settling *s, uint32_t task, struct duet__graph_access *access)
 {
-    const uint32_t mode = access->mode;
-    const bool shared = mode != DUET_W && mode != DUET_RW && mode == h->mode;
+    struct duet__graph *graph = s->r->graph;
+    const struct duet__starpu_record *record =
+        duet__starpu_record_at(s->r, duet__graph_task(graph, task)->where);
+    struct history *h = &s->histories[access->data];
+    const uint32_t owner = access->data, mode = access->mode;
     const bool exact = (mode | h->mode | DUET_RW) == DUET_RW; /* no sums, no taking turns */
-    GArray *earlier = shared ? h->before : h->now;
 
-    if (!h->now->len) /* the first one */
-        g_array_index(r->graph->data, struct duet__graph_data, h->data).initial = mode != DUET_W;
-    else if (g_array_index(h->now, uint32_t, h->now->len - 1) == task) {
-        h->mode = mode == h->mode ? mode : DUET_RW;
-        access->data = h->data;
-        return 0;
-    }
-    if (earlier->len && !comes_after(r, task, earlier)) {
-        if (h->end_ms <= record->submitted_ms) {
-            const struct duet__graph_data *old = duet__graph_datum(r->graph, h->data);
-
-            h->data = duet__graph_add_data(r->graph, old->bytes, NULL, mode != DUET_W);
-            h->end_ms = 0;
-            g_array_set_size(h->now, 0);
-            g_array_set_size(h->before, 0);
-        } else if (exact && h->end_ms > record->submitted_ms) {
-            return duet__starpu_fail(
-                r, record,
-                "it follows others by data, but not by DependsOn: StarPU does "
-                "not record what programs without sequential consistency say by tags",
-                "");
-        }
-    }
+    if (mode == DUET_SCRATCH)
+        return;
     access->data = h->data;
-    for (guint i = 0; i < earlier->len; i++)
-        r->implied[g_array_index(earlier, uint32_t, i)] = task + 1;
-    if (!shared) {
-        GArray *last = h->before;
+    if (h->last == task) {
+        h->mode = mode == h->mode ? mode : DUET_RW;
+        return;
+    }
+    if (h->now == NOBODY) {
+        g_array_index(graph->data, struct duet__graph_data, h->data).initial = mode != DUET_W;
+    } else if (!h->found && h->end_ms <= record->submitted_ms) {
+        const uint64_t bytes = duet__graph_datum(graph, h->data)->bytes;
 
-        h->before = h->now;
-        h->now = last;
-        g_array_set_size(h->now, 0);
+        access->data = h->data = duet__graph_add_data(graph, bytes, NULL, mode != DUET_W);
+        g_array_append_val(s->owners, owner);
+        h->now = NOBODY;
+        h->end_ms = 0;
+    } else if (!h->found && exact && s->all && h->end_ms > record->submitted_ms) {
+        s->error = duet__starpu_fail(s->r, record,
+                                     "it follows others by data, but not by DependsOn: StarPU does "
+                                     "not record what programs without sequential consistency say "
+                                     "by tags",
+                                     "");
+    }
+    if (!h->shares || h->now == NOBODY) {
+        h->before = h->now == NOBODY ? task : h->now;
+        h->now = task;
         h->mode = mode;
     }
-    g_array_append_val(h->now, task);
+    h->last = task;
     h->end_ms = isnan(record->end_ms) ? NAN : fmax(h->end_ms, record->end_ms);
-    return 0;
 }
 
 /* Which data tasks access, and which explicit edges say more than that. */
 int duet__starpu_settle(struct duet__starpu *r)
 {
     struct duet__graph *graph = r->graph;
-    const guint data = graph->data->len, tasks = graph->tasks->len;
-    struct history *histories = g_new0(struct history, data + 1);
-    size_t *starts = g_new(size_t, tasks + 1);
+    const uint32_t tasks = graph->tasks->len;
+    g_autoptr(GArray) owners = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    g_autoptr(GArray) queue = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     GArray *left = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    int error = 0;
+    struct settling s = {.r = r,
+                         .histories = g_new0(struct history, graph->data->len + 1),
+                         .owners = owners,
+                         .left = left,
+                         .queue = queue,
+                         .seen = g_new0(uint32_t, tasks + 1)};
+    size_t *starts = g_new(size_t, tasks + 1);
 
-    r->seen = g_new0(uint32_t, tasks + 1);
-    r->implied = g_new0(uint32_t, tasks + 1);
-    for (guint i = 0; i < data; i++)
-        histories[i] = (struct history){i, DUET_RW, g_array_new(FALSE, FALSE, sizeof(uint32_t)),
-                                        g_array_new(FALSE, FALSE, sizeof(uint32_t)), 0};
-    for (uint32_t i = 0; i < tasks && !error; i++) {
-        struct duet__graph_task *task = &g_array_index(graph->tasks, struct duet__graph_task, i);
-        const struct duet__starpu_record *record = duet__starpu_record_at(r, task->where);
-        size_t accesses = 0, edges = 0;
-        struct duet__graph_access *access =
-            &g_array_index(graph->accesses, struct duet__graph_access, task->accesses);
-        const uint32_t *after = duet__graph_after(graph, i, &edges);
+    for (uint32_t i = 0; i < graph->data->len; i++) {
+        s.histories[i] = (struct history){i, DUET_RW, NOBODY, NOBODY, NOBODY, .asks = NOBODY};
+        g_array_append_val(owners, i);
+    }
+    for (uint32_t i = 0; i < tasks && !s.error; i++) {
+        size_t count;
+        const struct duet__graph_access *access = duet__graph_accesses(graph, i, &count);
 
-        (void)duet__graph_accesses(graph, i, &accesses);
-        for (size_t k = 0; k < accesses && !error; k++) {
-            if (access[k].mode != DUET_SCRATCH && access[k].data < data)
-                error = settle_access(r, &histories[access[k].data], i, record, &access[k]);
-        }
+        s.first = NOBODY;
+        s.missing = 0;
+        for (size_t k = 0; k < count; k++)
+            ask(&s, &access[k], i);
         starts[i] = left->len;
-        for (size_t k = 0; k < edges; k++)
-            if (r->implied[after[k]] != i + 1)
-                g_array_append_val(left, after[k]);
+        search(&s, i);
+        for (size_t k = duet__graph_task(graph, i)->accesses; count && !s.error; k++, count--)
+            settle_access(&s, i, &g_array_index(graph->accesses, struct duet__graph_access, k));
     }
-    for (uint32_t i = 0; i < tasks && !error; i++)
+    for (uint32_t i = 0; i < tasks && !s.error; i++)
         g_array_index(graph->tasks, struct duet__graph_task, i).after = starts[i];
-    g_array_unref(error ? left : graph->after);
-    graph->after = error ? graph->after : left;
+    g_array_unref(graph->after);
+    graph->after = left;
+    g_free(s.histories);
+    g_free(s.seen);
     g_free(starts);
-    g_free(r->seen);
-    g_free(r->implied);
-    for (guint i = 0; i < data; i++) {
-        g_array_unref(histories[i].now);
-        g_array_unref(histories[i].before);
-    }
-    g_free(histories);
-    return error;
+    return s.error;
 }

@@ -181,7 +181,27 @@ static void test_addresses(void)
                               TASK(2, 2, TIMES(1, 3, 4) ACCESS("R")),
                           &graph, &message),
                     ==, DUET_EPARSE);
-    g_assert_nonnull(strstr(message.text, "t.rec:12: task 2: it follows others by data, but not"));
+    g_assert_nonnull(strstr(message.text, "t.rec:12: job 2: it follows others by data, but not"));
+    duet__graph_fini(&graph);
+}
+
+/* Tasks that all read what the first one wrote, each after the one before it and after that. */
+static void test_chains(void)
+{
+    enum { TASKS = 5000 };
+    g_autoptr(GString) text = g_string_new(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW")));
+    struct duet__graph graph;
+
+    for (int i = 2; i <= TASKS; i++)
+        g_string_append_printf(text,
+                               "Model: k\nJobId: %d\nSubmitOrder: %d\nDependsOn: %d\n"
+                               "SubmitTime: 0\nStartTime: %d\nEndTime: %d\n" ACCESS("R") "\n",
+                               i, i, i - 1, i, i + 1);
+    parsed(text->str, &graph);
+    g_assert_cmpuint(graph.data->len, ==, 1);
+    (void)after(&graph, 1, 0); /* its data says it */
+    for (uint32_t i = 2; i < TASKS; i++)
+        g_assert_cmpuint(after(&graph, i, 1)[0], ==, i - 1);
     duet__graph_fini(&graph);
 }
 
@@ -190,25 +210,26 @@ static void test_bad(void)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        {"Model: k\nName: K\n", "t.rec:1: task without JobId (K): a record of a task has a JobId"},
+        {"Model: k\nName: K\n",
+         "t.rec:1: a task without JobId (K): a record of a task has a JobId"},
         {"\nJobId: 1\nSubmitOrder: x\n",
-         "t.rec:2: task 1: SubmitOrder: not a number from 0 to 1e+15: x"},
+         "t.rec:2: job 1: SubmitOrder: not a number from 0 to 1e+15: x"},
         {"JobId: 1\nModel: k\nStartTime: 2\nEndTime: 1\n",
-         "t.rec:1: task 1: it ends before it starts"},
-        {"JobId: 1\n\nJobId: 1\n", "t.rec:3: task 1: its JobId is there twice"},
+         "t.rec:1: job 1: it ends before it starts"},
+        {"JobId: 1\n\nJobId: 1\n", "t.rec:3: job 1: its JobId is there twice"},
         {"JobId: 1\nMPIRank: 0\n\nJobId: 2\nMPIRank: 1\n",
-         "t.rec:4: task 2: it is of another MPI rank than the ones before: 1"},
-        {"JobId: 1\nModel: k\n", "t.rec:1: task 1: no time of it or of one like it is known"},
+         "t.rec:4: job 2: it is of another MPI rank than the ones before: 1"},
+        {"JobId: 1\nModel: k\n", "t.rec:1: job 1: no time of it or of one like it is known"},
         {TASK(1, 1, TIMES(0, 1, 2) "Handles: a b\nModes: R R\nSizes: 1\n"),
-         "t.rec:1: task 1: not as many Modes or Sizes as Handles"},
+         "t.rec:1: job 1: not as many Modes or Sizes as Handles"},
         {TASK(1, 1, TIMES(0, 1, 2) "Handles: (nil)\nModes: R\nSizes: 1\n"),
-         "t.rec:1: task 1: Handles: no address: (nil)"},
+         "t.rec:1: job 1: Handles: no address: (nil)"},
         {TASK(1, 1, TIMES(0, 1, 2) "Handles: a\nModes: Q\nSizes: 1\n"),
-         "t.rec:1: task 1: Modes: unknown: Q"},
+         "t.rec:1: job 1: Modes: unknown: Q"},
         {TASK(1, 1, TIMES(0, 1, 2) "Handles: a\nModes: R\nSizes: -1\n"),
-         "t.rec:1: task 1: Sizes: no number of bytes: -1"},
+         "t.rec:1: job 1: Sizes: no number of bytes: -1"},
         {TASK(1, 1, TIMES(0, 1, 2) "DependsOn: 2\n") TASK(2, 2, TIMES(0, 1, 2) "DependsOn: 1\n"),
-         "t.rec: a cycle, no order of these is possible: task 1, then task 0"},
+         "t.rec: a cycle, no order of these is possible: job 2 (k), then job 1 (k)"},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -271,13 +292,18 @@ static void test_model(void)
     g_assert_null(times_of("", &message));
 }
 
-/* What a changed text gives is a graph that can be submitted, or one message. */
+/*
+ * What a changed text gives is a graph that can be submitted, or one message.
+ * DUET_TEST_LONG=1000000 tries so many records, and as many models.
+ */
 static void test_fuzz(void)
 {
-    enum { ROUNDS = 3000 };
+    const char *wanted = g_getenv("DUET_TEST_LONG");
+    const guint64 rounds = 2 * (wanted ? g_ascii_strtoull(wanted, NULL, 10) : 1500);
     g_autoptr(GRand) random = g_rand_new_with_seed(1310);
+    guint64 read[2] = {0};
 
-    for (int round = 0; round < ROUNDS; round++) {
+    for (guint64 round = 0; round < rounds; round++) {
         g_autoptr(GString) text = g_string_new(round % 2 ? record : model);
         struct duet_message message = {""};
         struct duet__graph graph;
@@ -299,7 +325,10 @@ static void test_fuzz(void)
             g_clear_pointer(&times, g_array_unref);
         }
         g_assert_true(!error || message.text[0]);
+        read[round % 2] += !error;
     }
+    g_test_message("%" PRIu64 " models and %" PRIu64 " records of %" PRIu64 " could be read",
+                   read[0], read[1], rounds / 2);
 }
 
 int main(int argc, char **argv)
@@ -310,6 +339,7 @@ int main(int argc, char **argv)
     g_test_add_func("/starpu/modes", test_modes);
     g_test_add_func("/starpu/groups", test_groups);
     g_test_add_func("/starpu/addresses", test_addresses);
+    g_test_add_func("/starpu/chains", test_chains);
     g_test_add_func("/starpu/bad", test_bad);
     g_test_add_func("/starpu/model", test_model);
     g_test_add_func("/starpu/fuzz", test_fuzz);

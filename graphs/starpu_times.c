@@ -66,22 +66,7 @@ static int count(struct cursor *c, unsigned most, const char *what, unsigned *ou
     return error;
 }
 
-/* Of two implementations the faster one counts. */
-static void add(GArray *times, struct duet__starpu_time time, bool first)
-{
-    for (guint i = 0; i < times->len && !first; i++) {
-        struct duet__starpu_time *other = &g_array_index(times, struct duet__starpu_time, i);
-
-        if (other->footprint != time.footprint || strcmp(other->device, time.device) != 0)
-            continue;
-        if (time.mean_s < other->mean_s)
-            *other = time;
-        return;
-    }
-    g_array_append_val(times, time);
-}
-
-static int read_table(struct cursor *c, GArray *times, const char *device, bool first)
+static int read_table(struct cursor *c, GArray *times, const char *device)
 {
     unsigned entries = 0;
     int error = count(c, 1 << 24, "a number of entries", &entries);
@@ -103,7 +88,7 @@ static int read_table(struct cursor *c, GArray *times, const char *device, bool 
                                           .samples = c->numbers[mean + 4]};
         g_strlcpy(time.device, device, sizeof time.device);
         if (*device && time.mean_s > 0 && time.mean_s < 1e9 && time.samples >= 1)
-            add(times, time, first);
+            g_array_append_val(times, time);
     }
     return error;
 }
@@ -125,8 +110,24 @@ static int read_combination(struct cursor *c, GArray *times)
         g_snprintf(device, sizeof device, kind ? "%s%u" : "%s", kinds[kind], number);
     error = error ? error : count(c, 1024, "a number of implementations", &implementations);
     for (unsigned i = 0; i < implementations && !error; i++)
-        error = read_table(c, times, device, i == 0);
+        error = read_table(c, times, device);
     return error;
+}
+
+static gint by_footprint(gconstpointer a, gconstpointer b)
+{
+    const struct duet__starpu_time *x = a, *y = b;
+
+    return (x->footprint > y->footprint) - (x->footprint < y->footprint);
+}
+
+/* The fastest implementation on a device first. */
+static gint by_time(gconstpointer a, gconstpointer b)
+{
+    const struct duet__starpu_time *x = a, *y = b;
+    const int order = by_footprint(a, b), devices = strcmp(x->device, y->device);
+
+    return order ? order : devices ? devices : (x->mean_s > y->mean_s) - (x->mean_s < y->mean_s);
 }
 
 int duet__starpu_times_parse(const char *text, const char *path, GArray *times,
@@ -141,23 +142,30 @@ int duet__starpu_times_parse(const char *text, const char *path, GArray *times,
     error = error ? error : count(&c, 4096, "a number of combinations", &combinations);
     for (unsigned i = 0; i < combinations && !error; i++)
         error = read_combination(&c, times);
+    g_array_sort(times, by_time);
     return error;
 }
 
 double duet__starpu_seconds(const GArray *times, const char *device, uint32_t footprint)
 {
+    const struct duet__starpu_time wanted = {.footprint = footprint}, *all, *last = &wanted;
     const size_t length = strlen(device);
     double sum = 0, samples = 0;
+    guint i = 0;
 
-    for (guint i = 0; i < times->len; i++) {
-        const struct duet__starpu_time *time = &g_array_index(times, struct duet__starpu_time, i);
-
+    all = (const struct duet__starpu_time *)(const void *)times->data;
+    if (!g_array_binary_search((GArray *)(uintptr_t)times, &wanted, by_footprint, &i))
+        return NAN;
+    while (i > 0 && all[i - 1].footprint == footprint)
+        i--;
+    for (; i < times->len && all[i].footprint == footprint; last = &all[i++]) {
         /* "cuda" is any of its devices, "cuda1" not "cuda12" */
-        if (time->footprint != footprint || strncmp(time->device, device, length) != 0 ||
-            (time->device[length] && g_ascii_isdigit(device[length - 1])))
+        if (strcmp(all[i].device, last->device) == 0 ||
+            strncmp(all[i].device, device, length) != 0 ||
+            (all[i].device[length] && g_ascii_isdigit(device[length - 1])))
             continue;
-        sum += time->mean_s * time->samples;
-        samples += time->samples;
+        sum += all[i].mean_s * all[i].samples;
+        samples += all[i].samples;
     }
     return samples > 0 ? sum / samples : NAN;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What tasks come after, as sequential task flow has it. Accesses of one data that follow each
- * other, all of them reading, commuting or adding, form a group, any other access is one of its
- * own; each comes after all of the group before its own.
+ * other, all of them reading or adding, form a group, any other access is one of its own; each
+ * comes after all of the group before its own. Those that commute, and take turns, do so in their
+ * order here, as one group of them would have an edge with each one of another.
  */
 #include "graphs/graph.h"
 
@@ -71,8 +72,7 @@ static void enter(struct duet__graph_walk *walk, const struct duet__graph_access
                   size_t number)
 {
     struct flow *flow = &walk->flows[access->data];
-    const bool shares =
-        access->mode == DUET_R || access->mode == DUET_COMMUTE || access->mode == DUET_REDUCE;
+    const bool shares = access->mode == DUET_R || access->mode == DUET_REDUCE;
 
     if (access->mode == DUET_SCRATCH)
         return;

@@ -199,6 +199,15 @@ int duet__fields_read(const struct duet__json *at, const struct duet__field *fie
     return read_members(at, fields, into, into, false);
 }
 
+int duet__field_read(const struct duet__json *at, const struct duet__field *fields, const char *key,
+                     void *into)
+{
+    for (; fields->key != NULL; fields++)
+        if (strcmp(fields->key, key) == 0)
+            return read_field(at, fields, into, into);
+    return duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\"", key);
+}
+
 /* Whether a member has nothing to say. */
 static bool is_unsaid(const struct duet__field *field, const void *from)
 {
@@ -217,7 +226,7 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
     case DUET__CHOICE:
         return *(const unsigned *)value == 0;
     case DUET__BOOLEAN:
-        return !*(const bool *)value;
+        return *(const bool *)value == (field->unsaid != 0);
     case DUET__NAME:
         return *(const char *)value == '\0';
     case DUET__TEXT:

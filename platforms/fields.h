@@ -34,7 +34,7 @@ struct duet__field {
     size_t offset;
     double least, most; /* of numbers */
     bool or_zero;       /* 0 is allowed, too */
-    double unsaid;      /* of an optional number that is not in the file */
+    double unsaid;      /* of an optional number or truth value that is not in the file */
     unsigned room;
     const char *const *choices;       /* NULL-ended */
     const struct duet__field *fields; /* of an object */
@@ -69,6 +69,10 @@ DUET_MUST_CHECK int duet__fields_read(const struct duet__json *at, const struct 
                                       void *into);
 DUET_MUST_CHECK int duet__part_read(const struct duet__json *at, const struct duet__field *fields,
                                     void *into, void *root);
+
+/* The same of the member that has this key, which a reader of a long document came to. */
+DUET_MUST_CHECK int duet__field_read(const struct duet__json *at, const struct duet__field *fields,
+                                     const char *key, void *into);
 
 /* Writes the members of an object that has been begun. */
 void duet__fields_write(struct duet__json_writer *writer, const struct duet__field *fields,

@@ -2,6 +2,7 @@
 /* Places in a JSON document, typed values with ranges, and messages that name them. */
 #include "platforms/json.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -163,6 +164,19 @@ int duet__json_array(const struct duet__json *at, unsigned least, unsigned most,
                                least, most);
     *count = (unsigned)length;
     return DUET_OK;
+}
+
+int duet__json_elements(const struct duet__json *at, duet__json_each_fn *each, void *data)
+{
+    unsigned count = 0;
+    int error = duet__json_array(at, 0, INT_MAX, &count);
+
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        const struct duet__json element = duet__json_element(at, i);
+
+        error = each(&element, at->key, data);
+    }
+    return error;
 }
 
 int duet__json_number(const struct duet__json *at, double least, double most, double *value)

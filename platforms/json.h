@@ -91,6 +91,10 @@ DUET_MUST_CHECK int duet__json_name(const struct duet__json *at, char *name, siz
 /* Looks at a value, which is freed afterwards. An error ends the reading. */
 typedef int duet__json_each_fn(const struct duet__json *at, const char *key, void *data);
 
+/* An array, each element of which `each` looks at, with the key of the array. */
+DUET_MUST_CHECK int duet__json_elements(const struct duet__json *at, duet__json_each_fn *each,
+                                        void *data);
+
 /*
  * Reads a long document (a trace has millions of values) with only one value at a time in memory:
  * one object, length bytes and a final zero. `each` is called for each of its members in turn, with

@@ -67,7 +67,8 @@ RULES = [
     ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
-    ("graphs/*", "c posix glib duet/* platforms/json.h workloads/workload.h runs/recording.h ."),
+    ("graphs/*", "c posix glib duet/* platforms/json.h platforms/fields.h workloads/workload.h"
+                 " runs/recording.h ."),
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
