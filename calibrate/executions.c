@@ -22,6 +22,8 @@ static void read_operands(struct duet__executions *all, const struct duet__recor
     for (size_t i = duet__recording_accesses(recording, task);
          i < recording->access_count && recording->accesses[i].task == task; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
+        if (!access->reads && !access->writes)
+            continue;
         all->operands[all->operand_count++] =
             (struct duet__operand){access->handle, access->bytes, access->writes};
         execution->operands++;

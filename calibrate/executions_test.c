@@ -129,11 +129,17 @@ static void test_operands(void)
     struct duet__executions executions;
     struct duet__rows rows;
     double missing[MANY + 2];
-    struct duet_trace_access accesses[MANY + 2] = {{.task = 1, .handle = 1, .bytes = 1000}};
+    struct duet_trace_access accesses[MANY + 2] = {
+        {.task = 1, .handle = 1, .bytes = 1000, .reads = true}};
     struct duet_event events[] = {task(2, 0, 0, 1), task(1, 0, 1, 2), task(3, 0, 2, 3)};
     for (unsigned i = 0; i < MANY; i++)
-        accesses[1 + i] = (struct duet_trace_access){2, i, 1 + i, 1000, 0, 0, true, false};
-    accesses[MANY + 1] = (struct duet_trace_access){3, 0, 1, 1000, 0, 0, true, false};
+        accesses[1 + i] = (struct duet_trace_access){.task = 2,
+                                                     .index = i,
+                                                     .handle = 1 + i,
+                                                     .bytes = 1000,
+                                                     .reads = true};
+    accesses[MANY + 1] =
+        (struct duet_trace_access){.task = 3, .handle = 1, .bytes = 1000, .reads = true};
     machine_init(&machine);
     g_assert_cmpint(gather(&machine, events, G_N_ELEMENTS(events), accesses, MANY + 2, 0,
                            &executions),

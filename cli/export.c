@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet export`: a task graph, from a file or of a workload, in a format that others read. */
+/* `duet export`: a task graph, of a file, workload or program, in a format that others read. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static int find_format(const struct duet__job *job, const struct duet__graph_for
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Of a workload                                                                                */
+/* Of a workload or program                                                                     */
 
 /* What the machine's calibration knows of a task, on every architecture. */
 static void set_times(const struct duet__job *job, struct duet__graph *graph)
@@ -48,7 +48,7 @@ static void set_times(const struct duet__job *job, struct duet__graph *graph)
     }
 }
 
-/* Makes one simulated run of the workload, and a graph of what it leaves. */
+/* Makes one simulated run, and a graph of what it leaves. */
 static int take_run(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *request = &job->request;
@@ -59,7 +59,7 @@ static int take_run(struct duet__job *job, struct duet_message *message)
 
     duet__graph_init(graph);
     job->graph = graph;
-    request->records = DUET_RECORDS_ACCESSES;
+    request->records = DUET_RECORDS_TRACE;
     error = duet__simulate(request, &progress, &series, &number, message);
     if (!error && number)
         error = duet_fail(message, DUET_ECANCELED, "interrupted");
@@ -67,10 +67,6 @@ static int take_run(struct duet__job *job, struct duet_message *message)
         error = duet_fail(message, series.error, "%s", series.message.text);
     if (!error)
         error = duet__graph_take(graph, &series.runs[0].recording, message);
-    if (!error && duet__graph_count(graph) != duet__request_tasks(request))
-        error = duet_fail(message, DUET_EINVAL,
-                          "%s has tasks that make others, which a task graph cannot say",
-                          request->workload->name);
     graph->name = g_strdup(request->workload->name);
     graph->origin = g_strdup(job->line);
     if (!error)
@@ -144,8 +140,12 @@ static int work(struct duet__job *job, int argc, char **argv)
     if (!error && argc > 2)
         error =
             duet_fail(&message, DUET_EINVAL, "one graph at a time: '%s' is one too many", argv[2]);
-    if (!error)
+    if (!error && job->program) {
+        error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, &job->request, &message);
+        workload = job->request.workload;
+    } else if (!error) {
         error = duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &workload, &message);
+    }
     if (!error)
         error = duet__files_distinct(job, &message);
     if (!error && workload != &job->graph_workload)
@@ -167,9 +167,10 @@ const struct duet__command duet__export_command = {
     .name = "export",
     .description = "a task graph in a format that other programs read",
     .where = DUET__IN_EXPORT,
-    .arguments = "WORKLOAD|FILE",
+    .arguments = "WORKLOAD | FILE | -- PROGRAM ARGUMENT...",
     .summary =
-        "Writes the task graph of a workload, or one from a file, in one of the formats that "
-        "duet knows.\nA workload is simulated once, with the times of a platform.",
+        "Writes the task graph of a workload, of a program, or one from a file, which may be a "
+        "trace, in one\nof the formats that duet knows. A workload or program is simulated once, "
+        "with the times of a platform.",
     .work = work,
 };

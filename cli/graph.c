@@ -6,6 +6,7 @@
 
 #include "cli/job.h"
 #include "graphs/graph.h"
+#include "platforms/json.h"
 
 /* Of all tasks, or of those of a kernel. */
 struct sum {
@@ -92,6 +93,30 @@ static void print(const struct duet__graph *graph, const struct shape *shape)
             print_sum(duet__graph_kernel_name(graph, k), &shape->kernels[k]);
 }
 
+/* docs/formats.md describes it. */
+static void print_json(const struct duet__job *job, const struct duet__graph *graph,
+                       const struct shape *shape)
+{
+    struct duet__json_writer json = {.stream = stdout, .indented = true};
+
+    duet__json_print(&json, "{schema: 1, command: %s, name: %s, origin: %s, tasks: %zu, edges: %zu",
+                     job->line, graph->name, graph->origin, shape->all.tasks, shape->edges);
+    duet__json_print(&json, "data: %u, bytes: %" PRIu64 ", made_bytes: %" PRIu64, graph->data->len,
+                     shape->bytes, shape->made);
+    duet__json_print(&json, "levels: %zu, width: %zu, critical_path_s: %g, seconds: %g, work: %g",
+                     shape->levels, shape->width, shape->longest_s, shape->all.seconds,
+                     shape->all.work);
+    duet__json_print(&json, "untimed: %zu, makespan_s: %g, kernels: [",
+                     shape->all.tasks - shape->all.timed,
+                     graph->makespan_s > 0 ? graph->makespan_s : NAN);
+    for (guint k = 0; k < graph->kernels->len; k++)
+        if (shape->kernels[k].tasks)
+            duet__json_print(&json, "{name: %s, tasks: %zu, seconds: %g, work: %g}",
+                             duet__graph_kernel_name(graph, k), shape->kernels[k].tasks,
+                             shape->kernels[k].seconds, shape->kernels[k].work);
+    duet__json_print(&json, "]}");
+}
+
 int duet__print_graph(struct duet__job *job, const char *path)
 {
     struct duet_message message = {""};
@@ -105,7 +130,10 @@ int duet__print_graph(struct duet__job *job, const char *path)
         return duet__job_refuse(error, &message);
     shape.kernels = g_new0(struct sum, graph->kernels->len);
     measure(graph, &shape);
-    print(graph, &shape);
+    if (job->values.json)
+        print_json(job, graph, &shape);
+    else
+        print(graph, &shape);
     g_free(shape.kernels);
     duet__graph_free(graph);
     return duet__finish_output();

@@ -173,6 +173,31 @@ for workload, exact in (("cholesky --n 7680", True), ("lu --n 4800", True), ("qr
              for words in (workload.split(), [FOLDER / "w.json"])]
     assert spans[0] == spans[1] or not exact, (workload, spans)
     assert all(abs(a / b - 1) < .2 for a, b in zip(*spans)), (workload, spans)
+# A trace of a workload is that, too, and of a program on this machine says what it says.
+duet("simulate", *"lu --n 4800 -p idgraf --policy ws --trace".split(), FOLDER / "trace.json")
+spans = [json.loads(duet("simulate", *words, *"-p idgraf --policy heft,cp --json".split()))["runs"]
+         for words in ("lu --n 4800".split(), [FOLDER / "trace.json"])]
+assert [[run["makespan_s"] for run in runs] for runs in spans][0] == [
+    run["makespan_s"] for run in spans[1]], spans
+assert duet("export", FOLDER / "trace.json", "--format", "stg").split()[0] == "55"
+about = json.loads(duet("list", FOLDER / "trace.json", "--json"))
+assert (about["name"], about["tasks"], about["untimed"]) == ("lu", 55, 0), about
+assert about["edges"] == int(duet("list", FOLDER / "trace.json").split()[3]), about
+assert sum(kernel["tasks"] for kernel in about["kernels"]) == 55, about
+PROGRAM = pathlib.Path(os.environ["DUET_BUILD_DIR"]) / "examples" / "tiled_qr"
+if PROGRAM.exists():
+    exported = duet("export", "-p", "idgraf", "--", PROGRAM, 256, 64)
+    subprocess.run([PROGRAM, "256", "64"], check=True, capture_output=True,
+                   env={**os.environ, "DUET_TRACE": str(FOLDER / "real.json")})
+    real = json.loads(duet("export", FOLDER / "real.json"))["tasks"]
+    assert [{**task, "seconds": 0} for task in real] == [
+        {**task, "seconds": 0} for task in json.loads(exported)["tasks"]], (real, exported)
+    assert all(task["seconds"][0] > 0 for task in real), real
+old = json.loads((FOLDER / "trace.json").read_text())
+for event in old["traceEvents"]:
+    event["args"].pop("accesses", None)
+(FOLDER / "old.json").write_text(json.dumps(old))
+
 assert duet("export", "layered", "--n", 40, "-p", "idgraf", "--format", "stg").split()[0] == "40"
 restricted = json.loads(duet("export", "layered", "--n", 40, "-p", "idgraf", "--param",
                              "cpu_only=100"))
@@ -182,9 +207,14 @@ for words, message in [(["export"], "which workload?"),
                        (["export", "cholesky"], "which machine's times? --platform NAME"),
                        (["export", "fish", "-p", "idgraf"], "unknown workload 'fish'"),
                        (["export", "jacobi2d", "-p", "idgraf"], "no time is known for kernel"),
-                       (["export", "fibonacci", "--n", 20, "-p", "idgraf"], "wait for others"),
+                       (["export", "fibonacci", "-p", "idgraf"], "tasks that make others"),
                        (["export", *"cholesky --n 3840 --param block=480 -p idgraf".split()],
                         "tasks that make others, which a task graph cannot say"),
+                       (["list", FOLDER / "old.json"], "old.json: the run says nothing of the data "
+                        "of its tasks: duet simulate --trace, duet run --trace and DUET_TRACE"),
+                       (["list", "policies", "--json"], "--json is for the file of a task graph"),
+                       (["run", RANDOM], f"duet simulate {RANDOM} --platform NAME"),
+                       (["export", "lu", "-p", "idgraf", "--", "true"], "but not both"),
                        (["export", RANDOM, "--format", "fish"], "known are json, dot, wfformat"),
                        (["export", RANDOM, RANDOM], "is one too many"),
                        (["export", RANDOM, "--out", RANDOM], "are one file"),

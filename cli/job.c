@@ -115,7 +115,9 @@ int duet__job_complain(const char *what, int error, const char *message)
 int duet__job_check_run(struct duet__job *job, struct duet_message *message)
 {
     job->request.bounds = true;
-    if (job->values.trace || job->values.gantt || job->values.html)
+    if (job->values.trace)
+        job->request.records = DUET_RECORDS_TRACE;
+    else if (job->values.gantt || job->values.html)
         job->request.records = DUET_RECORDS_FIRST;
     return duet__exclude(job, "json", "csv", message);
 }

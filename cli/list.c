@@ -203,10 +203,13 @@ static int work(struct duet__job *job, int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : NULL;
     int status = -1;
 
+    if (job->values.json && (!name || !duet__is_file(name)))
+        return duet__complain(DUET__MISUSED, "--json is for the file of a task graph");
     if (argc > 2)
         return duet__complain(DUET__MISUSED, "one list at a time: '%s' is one too many", argv[2]);
     for (const struct topic *topic = topics;
-         topic < topics + G_N_ELEMENTS(topics) && status <= DUET__DONE; topic++) {
+         topic < topics + G_N_ELEMENTS(topics) && status <= DUET__DONE && !job->values.json;
+         topic++) {
         if (name ? strcmp(name, topic->name) != 0 : topic->is_long)
             continue;
         if (!name)

@@ -92,8 +92,8 @@ bool duet__job_options(struct duet__job *job, int *argc, char ***argv)
     GOptionContext *context = g_option_context_new(command->arguments);
     g_autofree char *program = g_strdup_printf("duet %s", command->name);
     g_autoptr(GError) error = NULL;
-    const unsigned with_programs =
-        DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_CALIBRATE | DUET__IN_VALIDATE | DUET__IN_RECORD;
+    const unsigned with_programs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_CALIBRATE |
+                                   DUET__IN_VALIDATE | DUET__IN_RECORD | DUET__IN_EXPORT;
     bool good;
 
     for (int i = 1; command->where & with_programs && i < *argc && !job->program; i++)

@@ -57,16 +57,17 @@ static int read_workload(struct duet__job *job, int argc, char *const *argv,
 }
 
 /* Whether the workload can be computed and verified as is wanted, where its runs are made. */
-static int check_workload(const struct duet__request *request, struct duet_message *message)
+static int check_workload(const struct duet__job *job, struct duet_message *message)
 {
+    const struct duet__request *request = &job->request;
+    const char *name = job->graph ? job->graph_path : request->workload->name;
+
     if (!duet__request_platform(request) && !request->workload->generate &&
         !request->workload->program)
         return duet_fail(message, DUET_EINVAL,
-                         "%s has no kernels that compute%s: duet simulate %s, or an emulated "
-                         "platform (--emulate)",
-                         request->workload->name,
-                         request->workload->kernels[0] ? " in this duet" : "",
-                         request->workload->name);
+                         "%.300s has no kernels that compute%s: duet simulate %.300s --platform "
+                         "NAME, or duet run with --emulate NAME (duet list platforms shows them)",
+                         name, request->workload->kernels[0] ? " in this duet" : "", name);
     if (request->verify && duet__request_paced(request))
         return duet_fail(message, DUET_EINVAL,
                          "--verify: an emulated platform computes nothing that could be verified");
@@ -152,7 +153,7 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
         error = is_simulated(job) ? find_platform(job, message)
                                   : duet__job_check_emulation(job, message);
     if (!error)
-        error = check_workload(&job->request, message);
+        error = check_workload(job, message);
     if (!error)
         error = make_problem(job, message);
     if (!error)

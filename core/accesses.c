@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much data accesses are about; records of them, which models of caches are made from. */
+/* How much data accesses are about; records of them, for models of caches and task graphs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,26 +37,58 @@ static bool make_room(struct worker *worker, size_t count)
     return true;
 }
 
+static void add(struct worker *worker, const struct duet_trace_access *access)
+{
+    if (make_room(worker, 1))
+        worker->touched[worker->touched_count++] = *access;
+    else
+        worker->events_lost = true;
+}
+
+/* What the handle is a part of; NULL: of nothing. */
+static const struct parts *cut_of(const struct duet_handle *handle)
+{
+    return handle->of && !handle->of->expansion ? handle->of : NULL;
+}
+
+static struct duet_trace_access touched(uint64_t task, unsigned index,
+                                        const struct duet_handle *handle)
+{
+    const struct parts *of = cut_of(handle);
+    return (struct duet_trace_access){.task = task,
+                                      .index = index,
+                                      .handle = handle->id,
+                                      .bytes = handle->bytes,
+                                      .whole = of ? of->whole->id : 0,
+                                      .cut = of ? of->handles[0]->id : 0,
+                                      .temporary = handle->temporary};
+}
+
 void duet__trace_accesses(struct worker *worker, const struct duet_task *task)
 {
-    if (!make_room(worker, task->access_count)) {
-        worker->events_lost = true;
-        return;
-    }
+    const struct task_extra *extra = task->extra;
+    unsigned index = task->access_count;
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct access *access = &task->accesses[i];
-        const struct parts *of = access->handle->of;
-        bool cut = of && !of->expansion;
-        worker->touched[worker->touched_count++] =
-            (struct duet_trace_access){.task = task->id,
-                                       .index = i,
-                                       .handle = access->handle->id,
-                                       .bytes = access->handle->bytes,
-                                       .whole = cut ? of->whole->id : 0,
-                                       .cut = cut ? of->handles[0]->id : 0,
-                                       .reads = duet_task_reads(task, i),
-                                       .writes = duet_task_writes(task, i)};
+        const struct parts *of = cut_of(access->handle);
+        struct duet_trace_access record = touched(task->id, i, access->handle);
+        record.mode = access->mode & (DUET_COMMUTE | DUET_REDUCE | DUET_SCRATCH);
+        record.reads = duet_task_reads(task, i);
+        record.writes = duet_task_writes(task, i);
+        if (record.mode & ACCESS_REDUCES) {
+            record.mode = DUET_REDUCE;
+            record.whole = duet__contribution_whole(access->handle);
+        }
+        add(worker, &record);
+        for (; of && cut_of(of->whole); of = cut_of(of->whole)) {
+            record = touched(task->id, index++, of->whole);
+            add(worker, &record);
+        }
     }
+    for (unsigned i = 0; extra && i < extra->edge_count; i++)
+        add(worker, &(struct duet_trace_access){.task = task->id,
+                                                .index = index++,
+                                                .after = duet__edge_after(extra->edges, i)});
 }
 
 /* By task, then in order of its accesses. */

@@ -75,6 +75,54 @@ static void test_parts(void)
     testing_fini(&t);
 }
 
+/* Modes as they were submitted, contributions, parts of parts, and what comes after a task. */
+static void test_modes(void)
+{
+    struct testing t;
+    struct duet_trace_access *accesses;
+    struct duet_event *events;
+    struct duet_handle *rows[2], *parts[2];
+    struct duet_ref *ref;
+    size_t count, own = 0;
+    testing_init(&t, &two, "eager", 0);
+    struct duet_handle *whole = testing_handle(&t, 64), *sum = testing_handle(&t, 8);
+    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, rows), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_rows(t.core, rows[1], 2, parts), ==, DUET_OK);
+    g_assert_cmpint(duet_reduction(t.core, sum, t.cpu, t.cpu), ==, DUET_OK);
+    const struct duet_access used[] = {{parts[0], DUET_COMMUTE},
+                                       {sum, DUET_REDUCE},
+                                       {whole, DUET_SCRATCH}};
+    const struct duet_task_extra gives = {.ref = &ref}, comes = {.after = &ref, .after_count = 1};
+    g_assert_cmpint(duet_submit(t.core,
+                                &(struct duet_task_desc){.codelet = t.cpu, .extra = &gives}),
+                    ==, DUET_OK);
+    g_assert_cmpint(duet_submit(t.core, &(struct duet_task_desc){.codelet = t.cpu,
+                                                                 .accesses = used,
+                                                                 .access_count = 3,
+                                                                 .extra = &comes}),
+                    ==, DUET_OK);
+    (void)testing_submit(&t, t.cpu, sum, DUET_R, NULL, 0, 0);
+    duet_ref_free(ref);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
+    g_assert_cmpint(duet_trace_accesses(t.core, &accesses, &count), ==, DUET_OK);
+    g_assert_cmpuint(count, >, 5);
+    g_assert_cmpuint(accesses[0].mode, ==, DUET_COMMUTE);
+    g_assert_cmpuint(accesses[0].whole, ==, accesses[3].handle);
+    g_assert_true(accesses[1].mode == DUET_REDUCE && accesses[1].temporary);
+    g_assert_cmpuint(accesses[1].whole, ==, 2);
+    g_assert_true(accesses[2].mode == DUET_SCRATCH && accesses[2].bytes == 64);
+    g_assert_true(!accesses[3].mode && accesses[3].whole == 1 && !accesses[3].after);
+    g_assert_true(accesses[4].after == accesses[4].task - 1 && !accesses[4].handle);
+    free(accesses);
+    g_assert_cmpint(duet_trace_events(t.core, &events, &count), ==, DUET_OK);
+    for (size_t i = 0; i < count; i++)
+        own += events[i].own;
+    g_assert_cmpuint(own, ==, count - 3);
+    g_assert_cmpuint(own, ==, 2);
+    free(events);
+    testing_fini(&t);
+}
+
 /* What is registered is known; blocks of expansions would be counted twice. */
 static void test_registered(void)
 {
@@ -93,6 +141,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/accesses/order", test_order);
     g_test_add_func("/accesses/parts", test_parts);
+    g_test_add_func("/accesses/modes", test_modes);
     g_test_add_func("/accesses/registered", test_registered);
     return g_test_run();
 }

@@ -117,6 +117,7 @@ void duet__refs_release(struct duet_view *view);
 unsigned duet__refs_example(struct duet_runtime *core, struct task_says *says, unsigned most,
                             bool *waits);
 struct duet_runtime *duet__edges_core(const struct edge *edges);
+uint64_t duet__edge_after(const struct edge *edges, unsigned i);
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref);
 void duet__edges_rank(const struct duet_task *task, double rank);
 double duet__ref_rank(const struct duet_ref *ref);
@@ -367,6 +368,7 @@ void duet__contribute(struct duet_view *view, struct worker *worker, struct duet
 void duet__initialised(struct duet_view *view, struct worker *worker, struct duet_task *task,
                        struct duet_handle *data, bool good);
 void duet__contribution_return(struct duet_view *view, struct access *access, bool written);
+uint64_t duet__contribution_whole(const struct duet_handle *data);
 void duet__contributions_lost(struct duet_view *view, struct duet_task *task);
 void duet__reduction_closes(struct duet_view *view, struct duet_handle *handle);
 bool duet__reduction_enters(struct duet_handle *handle, const struct duet_task *task);

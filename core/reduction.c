@@ -338,6 +338,12 @@ void duet__contribution_return(struct duet_view *view, struct access *access, bo
     }
 }
 
+/* The number of the handle that this is a contribution to; 0: it is none. */
+uint64_t duet__contribution_whole(const struct duet_handle *data)
+{
+    return data->contribution ? data->contribution->whole->id : 0;
+}
+
 /* The device of a task that reduces is lost: what only this task has begun is forgotten. */
 void duet__contributions_lost(struct duet_view *view, struct duet_task *task)
 {

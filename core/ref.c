@@ -25,6 +25,7 @@ struct duet_ref {
     struct edge *first, *last; /* lock: what comes after, in order of submission */
     double path_s;             /* lock: critical path up to its task */
     unsigned reset;            /* lock: number of the measurement that path_s is of */
+    uint64_t id;               /* lock: of its task, when that has entered the graph */
     struct duet_ref *twin;     /* the same in a trial; whoever lets tasks in */
     double rank;               /* whoever lets tasks in: the highest of what comes after, in s */
     _Atomic(unsigned) holders;
@@ -121,6 +122,12 @@ struct duet_runtime *duet__edges_core(const struct edge *edges)
     return edges->ref->core;
 }
 
+/* The number of the i-th task, which has ended, that a task comes after. */
+uint64_t duet__edge_after(const struct edge *edges, unsigned i)
+{
+    return edges[i].ref->id;
+}
+
 void duet__edges_free(struct edge *edges, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -161,6 +168,7 @@ void duet__ref_entered(struct duet_ref *ref, struct duet_task *task, double path
 {
     spin_lock(&ref->lock);
     ref->task = task;
+    ref->id = task->id;
     ref->path_s = path;
     ref->reset = ref->core->resets;
     spin_unlock(&ref->lock);

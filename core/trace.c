@@ -71,6 +71,8 @@ static void record(struct duet_runtime *core, struct worker *worker, const struc
                                      .name = extra ? extra->name : 0,
                                      .iteration = extra ? extra->iteration : 0,
                                      .priority = task->priority,
+                                     .own = (task->modes & (TASK_INITIALISES | TASK_COMBINES)) != 0,
+                                     .child = task->parent != NULL,
                                      .where = archs_of(core, task),
                                      .bytes =
                                          duet__access_bytes(task->accesses, task->access_count),

@@ -23,6 +23,7 @@ static bool is_json(const char *text, size_t length, const char *path)
 static const struct duet__graph_format formats[] = {
     {"json", "task graphs of duet, which say everything", is_json, duet__graph_read_json,
      duet__graph_write_json, false},
+    {"trace", "traces of duet's runs", duet__graph_is_trace, duet__graph_read_trace, NULL, false},
     {"dot", "digraphs of Graphviz", duet__graph_is_dot, duet__graph_read_dot, duet__graph_write_dot,
      false},
     {"wfformat", "workflows of WfCommons", duet__graph_is_wfformat, duet__graph_read_wfformat,

@@ -18,6 +18,10 @@ bool duet__graph_is_starpu(const char *text, size_t length, const char *path);
 int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t length,
                             const char *path, struct duet_message *message);
 
+bool duet__graph_is_trace(const char *text, size_t length, const char *path);
+int duet__graph_read_trace(struct duet__graph *graph, const char *text, size_t length,
+                           const char *path, struct duet_message *message);
+
 bool duet__graph_is_stg(const char *text, size_t length, const char *path);
 int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t length,
                          const char *path, struct duet_message *message);

@@ -37,6 +37,8 @@ static void check(const struct duet__graph *graph)
 static bool try(const struct duet__graph_format *format, const char *text, size_t length)
 {
     /* exactly this long, so that sanitizers see an overrun */
+    const struct duet__graph_format *other =
+        format->write ? format : duet__graph_format_find("json");
     g_autofree char *own = g_strndup(text, length), *written = NULL;
     struct duet__graph graph, back;
     struct duet_message message = {""};
@@ -50,15 +52,22 @@ static bool try(const struct duet__graph_format *format, const char *text, size_
         check(&graph);
         if (!graph.name)
             graph.name = g_strdup("fuzz");
-        written = testing_written(format->write, &graph);
+        written = testing_written(other->write, &graph);
         duet__graph_init(&back);
-        if (graph.tasks->len && format->read(&back, written, strlen(written), "again", &message))
+        if (graph.tasks->len && other->read(&back, written, strlen(written), "again", &message))
             g_error("%s: %s\nfrom %s", message.text, written, own);
         duet__graph_fini(&back);
     }
     duet__graph_fini(&graph);
     return !error;
 }
+
+/* Of a trace. */
+#define TASK(number, accesses)                                                                     \
+    "{\"ph\":\"X\",\"cat\":\"kernel\",\"pid\":1,\"tid\":1,\"ts\":" #number                         \
+    ",\"dur\":1,\"name\":\"k\",\"args\":{\"task\":" #number                                        \
+    ",\"bytes\":16,\"submitted_us\":0,\"ready_us\":0,\"where\":\"x\",\"priority\":-1,"             \
+    "\"accesses\":[" accesses "]}},"
 
 static void test_mutations(void)
 {
@@ -68,6 +77,15 @@ static void test_mutations(void)
         "strict digraph \"g\" { node [cost=3, kernel=k] a -> {b; c:n} -> d [size=20];\n"
         "subgraph x { edge [bytes=7] e -> \"f\\\"\" /* x */ } g [label=<h<i>>, work=1e9, "
         "priority=-2, where=\"cpu,cuda\"] # j\n rankdir=LR }",
+        "{\"otherData\":{\"producer\":\"duet\",\"architectures\":[\"x\",\"y\"],\"backends\":["
+        "\"cpu\","
+        "\"cuda\"],\"nodes\":[\"host\"],\"workers\":[{\"name\":\"c\",\"architecture\":\"x\","
+        "\"node\":"
+        "\"host\"}],\"workload\":\"w\"},\"traceEvents\":[{\"ph\":\"M\",\"name\":\"thread_name\","
+        "\"pid\":1,"
+        "\"tid\":1,\"args\":{\"worker\":\"c\"}}," TASK(1, "[2,8,\"w\",1,2],[5,8,\"rwx\",4,0]")
+            TASK(2, "[1,16,\"rwc\"],[7,4,\"ws\"],[8,9,\"wt\"]")
+                TASK(3, "[3,8,\"r\",1,2],[1,16,\"\"]],\"after\":[1") "{}]}",
     };
     const char *rounds_wanted = g_getenv("DUET_TEST_LONG");
     const guint64 most = rounds_wanted ? g_ascii_strtoull(rounds_wanted, NULL, 10) : 3000;
@@ -78,12 +96,13 @@ static void test_mutations(void)
         struct duet__graph graph;
         guint64 read = 0;
 
-        if (!format->write)
+        if (strcmp(format->name, "starpu") == 0)
             continue;
         testing_graph(&graph, 12, 3);
         for (size_t k = 0; k < duet__graph_count(&graph); k++)
             duet__graph_seconds(&graph, k)[0] = (double)k;
-        g_autofree char *written = testing_written(format->write, &graph);
+        g_autofree char *written = format->write ? testing_written(format->write, &graph)
+                                                 : g_strdup(seeds[G_N_ELEMENTS(seeds) - 1]);
 
         for (guint64 round = 0; round < most; round++) {
             const char *seed = round % 2 ? written : seeds[round / 2 % G_N_ELEMENTS(seeds)];

@@ -197,9 +197,11 @@ struct duet__workload duet__graph_workload(const struct duet__graph *graph);
 
 /*
  * recording.c: makes an initialised graph of a run whose accesses were recorded: tasks in the order
- * of their submission, with what they took where they ran. Parts of data are data of their own. An
- * access that reads and writes does so, be it in turn with others; explicit edges are not recorded.
- * DUET_EINVAL, with a message: some tasks waited for others, or accesses are missing.
+ * of their submission, with what they took where they ran, to the picosecond, and on architectures
+ * where they did not, what those of the same kernel, work and bytes took there in the mean. Parts
+ * of data are data of their own. What the application waited for is not recorded.
+ * DUET_EINVAL, with a message: tasks were made by others or waited for them, or accesses are
+ * missing.
  */
 DUET_MUST_CHECK int duet__graph_take(struct duet__graph *graph,
                                      const struct duet__recording *recording,

@@ -38,6 +38,8 @@ static inline void sample_machine(struct duet_machine *machine, unsigned cpus, u
     strcpy(machine->name, "sample");
     strcpy(machine->archs[0].name, "x5650");
     strcpy(machine->archs[1].name, "c2050");
+    strcpy(machine->archs[0].backend, "cpu");
+    strcpy(machine->archs[1].backend, "cuda");
     strcpy(machine->nodes[0].name, "host");
     for (unsigned i = 0; i < cpus + gpus; i++) {
         struct duet_worker *worker = &machine->workers[i];

@@ -10,6 +10,8 @@
 
 #include <glib.h>
 
+#include <duet/handles.h>
+
 #include "platforms/fields.h"
 
 /* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
@@ -40,6 +42,7 @@ struct loader {
 
 static int read_nodes(const struct duet__json *at, void *into, void *root);
 static int read_archs(const struct duet__json *at, void *into, void *root);
+static int read_backends(const struct duet__json *at, void *into, void *root);
 static int read_arch(const struct duet__json *at, void *into, void *root);
 
 #define NAME(type) DUET__NAME, .offset = offsetof(struct type, name), .room = DUET_NAME_MAX
@@ -69,6 +72,7 @@ static const struct duet__list workers = {.what = "worker",
 static const struct duet__field machine_fields[] = {
     {"platform", NAME(duet_machine), .when = DUET__OPTIONAL},
     {"architectures", DUET__CUSTOM, DUET__OPTIONAL, .read = read_archs},
+    {"backends", DUET__CUSTOM, DUET__OPTIONAL, .read = read_backends},
     {"nodes", DUET__CUSTOM, DUET__OPTIONAL, .read = read_nodes},
     {"workers", DUET__LIST, DUET__OPTIONAL, .list = &workers},
     DUET__OTHER_KEYS,
@@ -106,6 +110,8 @@ static int find_arch(const struct duet__json *at, struct duet_machine *machine, 
     for (*number = 0; *number < machine->arch_count; ++*number)
         if (strcmp(machine->archs[*number].name, arch.name) == 0)
             return error;
+    if (machine->arch_count == MOST_ARCHS)
+        return duet__json_fail(at, DUET_EPARSE, "more than %d architectures", MOST_ARCHS);
     machine->archs = g_renew(struct duet_arch, machine->archs, machine->arch_count + 1);
     machine->archs[machine->arch_count++] = arch;
     return error;
@@ -126,6 +132,22 @@ static int read_archs(const struct duet__json *at, void *into, void *root)
     return error;
 }
 
+/* As many as there are architectures. */
+static int read_backends(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_machine *machine = into;
+    unsigned count = 0;
+    int error = duet__json_array(at, machine->arch_count, machine->arch_count, &count);
+
+    (void)root;
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = duet__json_name(&element, machine->archs[i].backend, DUET_NAME_MAX);
+    }
+    return error;
+}
+
 static int read_arch(const struct duet__json *at, void *into, void *root)
 {
     struct duet_worker *worker = into;
@@ -140,8 +162,31 @@ static int read_arch(const struct duet__json *at, void *into, void *root)
 struct record {
     struct duet_event event; /* its dates in microseconds */
     const char *name, *own;  /* of its kernel, or its mark; what the application calls it */
+    double priority;
     unsigned process, thread, worker, source, destination;
 };
+
+/* Names of architectures, with commas between them. */
+static int read_where(const struct duet__json *at, void *into, void *root)
+{
+    const struct duet_machine *machine = root;
+    uint64_t *where = &((struct record *)into)->event.where;
+    const char *text = "";
+    int error = duet__json_string(at, &text);
+    g_auto(GStrv) names = g_strsplit(text, ",", -1);
+
+    for (char **name = names; *name && !error; name++) {
+        unsigned arch = 0;
+
+        while (arch < machine->arch_count && strcmp(machine->archs[arch].name, *name) != 0)
+            arch++;
+        if (arch == machine->arch_count)
+            error = duet__json_fail(at, DUET_EPARSE, "there is no architecture '%.40s'", *name);
+        else
+            *where |= UINT64_C(1) << arch;
+    }
+    return error;
+}
 
 #define AT(member) .offset = offsetof(struct record, member)
 #define WHOLE .most = (double)INT64_MAX
@@ -166,6 +211,10 @@ static const struct duet__field kernel_args[] = {
     {"work", DUET__NUMBER, DUET__OPTIONAL, AT(event.work), .most = DBL_MAX},
     {"name", DUET__TEXT, DUET__OPTIONAL, AT(own)},
     {"iteration", DUET__UNSIGNED, DUET__OPTIONAL, AT(event.iteration), .most = UINT32_MAX},
+    {"priority", DUET__NUMBER, DUET__OPTIONAL, AT(priority), .least = INT32_MIN, .most = INT32_MAX},
+    {"where", DUET__CUSTOM, DUET__OPTIONAL, .read = read_where},
+    {"own", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.own)},
+    {"child", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.child)},
     {"submitted_us", DUET__NUMBER, AT(event.submit_s), DATE},
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"paused", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.paused)},
@@ -238,30 +287,50 @@ static unsigned number_of(struct texts *texts, const char *text)
     return found;
 }
 
-/* The data that a task has used, of those that say it. */
+/* [handle, bytes, mode], of parts also the whole, which was there before, and the cut. */
+static int read_access(const struct duet__json *at, struct duet_trace_access *access)
+{
+    static const char letters[] = DUET__TRACE_LETTERS;
+    unsigned count = 0, bits = 0;
+    int error = duet__json_array(at, 3, 5, &count);
+    uint64_t *const numbers[] = {&access->handle, &access->bytes, NULL, &access->whole,
+                                 &access->cut};
+    const char *mode = "";
+
+    for (unsigned i = 0; i < count && !error; i++) {
+        const struct duet__json part = duet__json_element(at, i);
+        const uint64_t most = i == 3 && access->handle ? access->handle - 1 : INT64_MAX;
+
+        error = numbers[i] ? duet__json_integer(&part, 0, most, numbers[i])
+                           : duet__json_string(&part, &mode);
+    }
+    for (unsigned i = 0; letters[i]; i++)
+        bits |= (unsigned)(strchr(mode, letters[i]) != NULL) << i;
+    access->reads = bits & DUET_R;
+    access->writes = bits & DUET_W;
+    access->temporary = bits & 32;
+    access->mode = bits & 8 ? DUET_REDUCE : bits & (DUET_COMMUTE | DUET_SCRATCH);
+    return error;
+}
+
+/* The data that a task has used, and what it came after, of those that say it. */
 static int add_accesses(struct loader *loader, const struct duet__json *args, uint64_t task)
 {
-    const struct duet__json all = duet__json_member(args, "accesses");
-    unsigned count = 0, three;
+    const struct duet__json all = duet__json_member(args, "accesses"),
+                            after = duet__json_member(args, "after");
+    unsigned count = 0, edges = 0;
     int error =
         duet__json_present(&all) ? duet__json_array(&all, 0, MOST_ACCESSES, &count) : DUET_OK;
 
-    for (unsigned i = 0; i < count && !error; i++) {
-        const struct duet__json one = duet__json_element(&all, i);
+    if (!error && duet__json_present(&after))
+        error = duet__json_array(&after, 0, MOST_ACCESSES, &edges);
+    for (unsigned i = 0; i < count + edges && !error; i++) {
+        const struct duet__json one =
+            i < count ? duet__json_element(&all, i) : duet__json_element(&after, i - count);
         struct duet_trace_access access = {.task = task, .index = i};
-        struct duet__json part;
-        const char *mode = "";
 
-        if ((error = duet__json_array(&one, 3, 3, &three)))
-            break;
-        part = duet__json_element(&one, 0);
-        error = duet__json_integer(&part, 0, INT64_MAX, &access.handle);
-        part = duet__json_element(&one, 1);
-        error = error ? error : duet__json_integer(&part, 0, INT64_MAX, &access.bytes);
-        part = duet__json_element(&one, 2);
-        error = error ? error : duet__json_string(&part, &mode);
-        access.reads = strchr(mode, 'r') != NULL;
-        access.writes = strchr(mode, 'w') != NULL;
+        error = i < count ? read_access(&one, &access)
+                          : duet__json_integer(&one, 1, INT64_MAX, &access.after);
         g_array_append_val(loader->accesses, access);
     }
     return error;
@@ -285,6 +354,9 @@ static int add_kernel(struct loader *loader, const struct duet__json *at)
     event->worker = (int)worker - 1;
     event->source = event->destination = (uint16_t)loader->machine->workers[worker - 1].node;
     event->kernel = number_of(&loader->kernels, record.name) - 1;
+    event->priority = (int32_t)record.priority;
+    if (!event->where)
+        event->where = (UINT64_C(2) << (loader->machine->arch_count - 1)) - 1;
     event->name = record.own ? number_of(&loader->names, record.own) : 0;
     event->end_s += event->start_s;
     g_array_append_vals(loader->events, event, 1);

@@ -93,11 +93,17 @@ static void test_all(void)
     static const char *names[] = {"block", "solve", "converged"};
     struct duet_trace_mark marks[] = {{.name = 2, .phase = true, .start_s = 0.5, .end_s = 3},
                                       {.name = 3, .start_s = 2, .end_s = 2}};
-    struct duet_trace_access accesses[] = {{1, 0, 7, 800, 0, 0, true, false},
-                                           {1, 1, 9, 16, 0, 0, true, true},
-                                           {2, 0, 9, 16, 0, 0, false, true},
-                                           {2, 0, 9, 16, 0, 0, false,
-                                            true}}; /* of a task run twice */
+    /* a task run twice, modes, parts, temporary data, what comes after a task */
+    struct duet_trace_access accesses[] = {{1, 0, 7, 800, 0, 0, true, false, false, DUET_R, 0},
+                                           {1, 1, 9, 16, 7, 9, true, true, false, DUET_RW, 0},
+                                           {2, 0, 9, 16, 7, 9, false, true, true, DUET_W, 0},
+                                           {2, 0, 9, 16, 7, 9, false, true, true, DUET_W, 0},
+                                           {2, 1, 10, 16, 0, 0, true, true, false, DUET_COMMUTE, 0},
+                                           {2, 2, 11, 16, 8, 0, true, true, false, DUET_REDUCE, 0},
+                                           {2, 3, 12, 16, 0, 0, false, true, false, DUET_SCRATCH,
+                                            0},
+                                           {2, 4, 10, 16, 0, 0, false, false, false, 0, 0},
+                                           {2, 5, 0, 0, 0, 0, false, false, false, 0, 1}};
     struct testing_recording testing;
     struct duet__trace trace = {.world = (char *)(uintptr_t) "real", .n = 640, .tile = 64}, file;
     struct duet_stats *stats = &trace.run.stats;
@@ -110,6 +116,9 @@ static void test_all(void)
     testing_task(&testing, 1, 1, 1, 2, 3)->work = NAN;
     testing.events[0].name = 1;
     testing.events[0].iteration = 4;
+    testing.events[0].priority = -7;
+    testing.events[0].where = 2;
+    testing.events[0].own = testing.events[1].child = true;
     testing.events[0].submit_s = testing.events[1].submit_s = 0.5;
     testing.machine.workers[0].socket = 1;
     trace.run.recording = testing.recording;
@@ -147,16 +156,28 @@ static void test_all(void)
     g_assert_cmpuint(file.run.recording.events[0].iteration, ==, 4);
     g_assert_cmpstr(duet__recording_name(&file.run.recording, file.run.recording.events[0].name),
                     ==, "block");
-    g_assert_cmpuint(file.run.recording.access_count, ==, 3);
-    for (size_t i = 0; i < 3; i++) {
-        const struct duet_trace_access *access = &file.run.recording.accesses[i];
+    g_assert_cmpint(file.run.recording.events[0].priority, ==, -7);
+    g_assert_cmpuint(file.run.recording.events[0].where, ==, 2);
+    g_assert_cmpuint(file.run.recording.events[1].where, ==, 3);
+    g_assert_true(file.run.recording.events[0].own && file.run.recording.events[1].child);
+    g_assert_false(file.run.recording.events[1].own || file.run.recording.events[0].child);
+    g_assert_cmpstr(file.run.recording.machine->archs[1].backend, ==, "cuda");
+    g_assert_cmpuint(file.run.recording.access_count, ==, G_N_ELEMENTS(accesses) - 1);
+    memmove(&accesses[2], &accesses[3], sizeof accesses - 3 * sizeof *accesses);
+    for (size_t i = 0; i < file.run.recording.access_count; i++) {
+        const struct duet_trace_access *access = &file.run.recording.accesses[i],
+                                       *wanted = &accesses[i];
 
-        g_assert_cmpuint(access->task, ==, accesses[i].task);
-        g_assert_cmpuint(access->index, ==, accesses[i].index);
-        g_assert_cmpuint(access->handle, ==, accesses[i].handle);
-        g_assert_cmpuint(access->bytes, ==, accesses[i].bytes);
-        g_assert_cmpint(access->reads, ==, accesses[i].reads);
-        g_assert_cmpint(access->writes, ==, accesses[i].writes);
+        g_assert_cmpuint(access->task, ==, wanted->task);
+        g_assert_cmpuint(access->index, ==, wanted->index);
+        g_assert_cmpuint(access->handle, ==, wanted->handle);
+        g_assert_cmpuint(access->bytes, ==, wanted->bytes);
+        g_assert_cmpuint(access->whole, ==, wanted->whole);
+        g_assert_cmpuint(access->cut, ==, wanted->cut);
+        g_assert_cmpuint(access->mode, ==, wanted->mode);
+        g_assert_cmpuint(access->after, ==, wanted->after);
+        g_assert_true(access->reads == wanted->reads && access->writes == wanted->writes &&
+                      access->temporary == wanted->temporary);
     }
     g_assert_cmpuint(file.run.recording.mark_count, ==, 2);
     testing_near(file.run.recording.marks[0].end_s, 2.5);
@@ -341,8 +362,10 @@ static void test_fuzz(void)
 {
     GRand *random = g_rand_new_with_seed(20261121);
     gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
-    struct duet_trace_access accesses[] = {{1, 0, 7, 800, 0, 0, true, false},
-                                           {1, 1, 9, 16, 0, 0, true, true}};
+    struct duet_trace_access accesses[] =
+        {{.task = 1, .handle = 7, .bytes = 800, .reads = true},
+         {.task = 1, .index = 1, .handle = 9, .bytes = 16, .whole = 7, .writes = true},
+         {.task = 1, .index = 2, .after = 1}};
     struct duet__trace trace = {.policy = (char *)(uintptr_t) "ws"};
     struct sample sample;
     size_t length = 0;

@@ -161,7 +161,11 @@ char *duet__request_place(const struct duet__request *request)
 
 enum duet__recorded duet__request_records(const struct duet__request *request, size_t rep)
 {
-    return rep && request->records == DUET_RECORDS_FIRST ? DUET_RECORDS_NONE : request->records;
+    const enum duet__recorded records = request->records;
+
+    if (rep && (records == DUET_RECORDS_FIRST || records == DUET_RECORDS_TRACE))
+        return DUET_RECORDS_NONE;
+    return records == DUET_RECORDS_TRACE ? DUET_RECORDS_ACCESSES : records;
 }
 
 double duet__request_scale(const struct duet__request *request)

@@ -23,7 +23,8 @@ enum duet__recorded {
     DUET_RECORDS_NONE,
     DUET_RECORDS_FIRST,    /* the first one that is measured */
     DUET_RECORDS_ALL,      /* every measured one */
-    DUET_RECORDS_ACCESSES, /* likewise, with the data that tasks use */
+    DUET_RECORDS_TRACE,    /* the first one, with the data that tasks use */
+    DUET_RECORDS_ACCESSES, /* every one, likewise */
 };
 
 /* duet__request_init before anything else; duet__request_fini frees it, half-built or not. */

@@ -43,7 +43,7 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     config.policy = session->policy;
     config.seed = request->seed;
     config.record = request->records != DUET_RECORDS_NONE;
-    config.record_accesses = request->records == DUET_RECORDS_ACCESSES;
+    config.record_accesses = request->records >= DUET_RECORDS_TRACE;
     error = duet__open_with(&session->runtime, &config, request->platform, message);
     if (error)
         return error;

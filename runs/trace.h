@@ -34,6 +34,9 @@ struct duet__trace {
  */
 void duet__trace_write(FILE *stream, const struct duet__trace *trace);
 
+/* Letters of the bits of a mode (enum duet_mode) in accesses, and of temporary data. */
+#define DUET__TRACE_LETTERS "rwcxst"
+
 /* The keys of otherData that are members of struct duet__trace, for writer and reader. */
 extern const struct duet__field duet__trace_fields[];
 /* Those of what a policy has chosen, a struct duet_choice. */
@@ -43,9 +46,9 @@ extern const struct duet__field duet__choice_fields[];
  * Reads the text of a trace, also of one that says nothing but the machine and the events. Dates
  * count from the first submission that it shows, the makespan is from there to the end of the last
  * kernel that did not fail; both to the nanosecond, as they are written. Copies have no worker; of
- * the machine, names, workers and memories are known. The caller owns *out (duet__trace_fini),
- * which is empty after an error. DUET_EPARSE, with a
- * line that names file and place.
+ * the machine, names, workers and memories are known. Parts have higher numbers than their wholes.
+ * The caller owns *out (duet__trace_fini), which is empty after an error. DUET_EPARSE, with a line
+ * that names file and place.
  */
 DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
                                      struct duet__trace *out, struct duet_message *message);

@@ -6,8 +6,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #include <glib.h>
+
+#include <duet/handles.h>
 
 #include "platforms/json.h"
 
@@ -162,6 +165,9 @@ static void put_machine(struct duet__json_writer *json, const struct duet_machin
     duet__json_print(json, "platform: %s, architectures: [", machine->name);
     for (unsigned arch = 0; arch < machine->arch_count; arch++)
         duet__json_put_string(json, NULL, machine->archs[arch].name);
+    duet__json_print(json, "], backends: [");
+    for (unsigned arch = 0; arch < machine->arch_count; arch++)
+        duet__json_put_string(json, NULL, machine->archs[arch].backend);
     duet__json_print(json, "], nodes: [");
     for (unsigned node = 0; node < machine->node_count; node++)
         duet__json_put_string(json, NULL, machine->nodes[node].name);
@@ -241,27 +247,70 @@ static void begin_event(struct writer *writer, const struct duet_event *event, s
     duet__json_print(&writer->json, "cat: %s, name: %s, args: {", category, name);
 }
 
-/* The data that a task has used: triples of handle, bytes, "rw". */
+static const char *say_mode(const struct duet_trace_access *access,
+                            char text[sizeof DUET__TRACE_LETTERS])
+{
+    const unsigned bits = access->mode | (access->reads ? DUET_R : 0) |
+                          (access->writes ? DUET_W : 0) | (access->temporary ? 32 : 0);
+    unsigned length = 0;
+
+    for (unsigned i = 0; i < strlen(DUET__TRACE_LETTERS); i++)
+        if (bits >> i & 1)
+            text[length++] = DUET__TRACE_LETTERS[i];
+    text[length] = 0;
+    return text;
+}
+
+/* The data that a task has used: handle, bytes, "rw", of parts their whole and cut; then the tasks
+   that it came after explicitly. */
 static void put_accesses(struct writer *writer, uint64_t task)
 {
     const struct duet__recording *recording = writer->recording;
     struct duet__json_writer *json = &writer->json;
-    size_t first = duet__recording_accesses(recording, task), i = first;
+    size_t first = duet__recording_accesses(recording, task);
+    const char *open = NULL;
 
-    for (; i < recording->access_count && recording->accesses[i].task == task; i++) {
+    for (size_t i = first; i < recording->access_count && recording->accesses[i].task == task;
+         i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
+        const char *key = access->after ? "after" : "accesses";
+        char mode[sizeof DUET__TRACE_LETTERS];
 
         if (i > first && access->index == access[-1].index)
             continue; /* the task was run again */
-        if (i == first)
-            duet__json_begin(json, "accesses", '[');
-        duet__json_print(json, "[%" PRIu64 ", %" PRIu64 ", %s]", access->handle, access->bytes,
-                         access->reads    ? access->writes ? "rw" : "r"
-                         : access->writes ? "w"
-                                          : "");
+        if (open && strcmp(open, key) != 0)
+            duet__json_end(json, ']');
+        if (!open || strcmp(open, key) != 0)
+            duet__json_begin(json, key, '[');
+        open = key;
+        if (access->after)
+            duet__json_put_integer(json, NULL, access->after);
+        else
+            duet__json_print(json, "[%" PRIu64 ", %" PRIu64 ", %s", access->handle, access->bytes,
+                             say_mode(access, mode));
+        if (access->whole)
+            duet__json_print(json, "%" PRIu64 ", %" PRIu64, access->whole, access->cut);
+        if (!access->after)
+            duet__json_end(json, ']');
     }
-    if (i > first)
+    if (open)
         duet__json_end(json, ']');
+}
+
+/* The architectures that a task may run on, where these are not all. */
+static void put_where(struct writer *writer, uint64_t archs)
+{
+    const struct duet_machine *machine = writer->recording->machine;
+    g_autoptr(GString) names = g_string_new(NULL);
+    bool all = true;
+
+    for (unsigned arch = 0; arch < machine->arch_count; arch++)
+        if (archs >> arch & 1)
+            g_string_append_printf(names, "%s%s", names->len ? "," : "", machine->archs[arch].name);
+        else
+            all = false;
+    if (archs && !all)
+        duet__json_put_string(&writer->json, "where", names->str);
 }
 
 static void put_task(struct writer *writer, const struct duet_event *event)
@@ -280,6 +329,13 @@ static void put_task(struct writer *writer, const struct duet_event *event)
         duet__json_put_number(&writer->json, "work", event->work);
     if (!event->paused)
         put_accesses(writer, event->id);
+    if (event->priority)
+        duet__json_put_number(&writer->json, "priority", event->priority);
+    put_where(writer, event->where);
+    if (event->own)
+        duet__json_put_boolean(&writer->json, "own", true);
+    if (event->child)
+        duet__json_put_boolean(&writer->json, "child", true);
     if (duet__recording_name(writer->recording, event->name))
         duet__json_put_string(&writer->json, "name",
                               duet__recording_name(writer->recording, event->name));

@@ -68,7 +68,7 @@ RULES = [
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("graphs/*", "c posix glib duet/* platforms/json.h platforms/fields.h workloads/workload.h"
-                 " runs/recording.h ."),
+                 " runs/recording.h runs/trace.h ."),
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"

@@ -244,6 +244,7 @@ static const struct duet__option settings[] = {
     {CALIBRATE, "json", 0, FLAG, OWN(json), 0, 0, "Print the report as JSON", NULL},
     {IN_LIST, "platform", 'p', TEXT, OWN(platform), 0, 0,
      "Platforms and kernels: only of this machine, a name or a file", "P"},
+    {IN_LIST, "json", 0, FLAG, OWN(json), 0, 0, "Of a task graph's file: print JSON", NULL},
     {PLATFORM, "cpus", 0, TEXT, OWN(sockets), 0, 0,
      "CPUs, \"2x32:epyc-9654\": sockets, cores of each, device (without: a current EPYC)", "SxC:D"},
     {PLATFORM, "gpus", 0, LIST, OWN(gpu_groups), 0, 0,

@@ -49,7 +49,9 @@ struct duet_event {
     double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
     uint32_t name;   /* TASK: number of what the application calls it (duet_trace_name); 0: none */
     uint32_t iteration; /* TASK: as the application says; 0: none */
-    int32_t priority;   /* TASK */
+    int32_t priority;   /* TASK: the application's, or what the policy has made of it */
+    bool own;           /* TASK: the runtime's own, which makes or adds up contributions */
+    bool child;         /* TASK: of one that expands, or that waits for it */
     uint64_t where;     /* TASK: the architectures that could run it, as bits */
 };
 
@@ -78,21 +80,27 @@ struct duet_trace_mark {
 DUET_MUST_CHECK int duet_trace_marks(const struct duet_runtime *runtime,
                                      struct duet_trace_mark **marks, size_t *count);
 
-/* One access of a task that is in the records. */
+/* One access of a task that is in the records, or one task that it comes after explicitly. */
 struct duet_trace_access {
     uint64_t task;   /* number of the task, as in struct duet_event */
-    unsigned index;  /* of the access in its task */
-    uint64_t handle; /* number of the handle, from 1 in order of registration */
+    unsigned index;  /* of the access in its task, as submitted; what else is here has others */
+    uint64_t handle; /* number of the handle, from 1 in order of registration; 0: of no access */
     uint64_t bytes;  /* of the handle's data */
-    uint64_t whole;  /* number of the handle that it is a part of (duet/parts.h); 0: of none */
-    uint64_t cut;    /* parts of one have the same number here, and have nothing in common */
+    /* number of the handle that it is a part of (duet/parts.h), or a contribution to; 0: of none.
+       Where that is a part in turn, and not accessed itself, an access without a mode tells of what
+     */
+    uint64_t whole;
+    uint64_t cut; /* parts of one have the same number here, and have nothing in common */
     bool reads, writes;
+    bool temporary; /* nothing was in it before the first task that writes it (duet_temporary) */
+    unsigned mode;  /* enum duet_mode; 0: none, or what an earlier access says */
+    uint64_t after; /* number of the task that this one comes after; 0: it is an access */
 };
 
 /*
- * The accesses of the tasks in the records, in order of tasks, then of their accesses. *accesses is
- * owned by the caller (free). Only when no task is in flight. Errors: DUET_EINVAL (they were not
- * recorded: config.record_accesses), DUET_ENOMEM.
+ * The accesses of the tasks in the records, and what these come after, in order of tasks, then of
+ * their accesses. *accesses is owned by the caller (free). Only when no task is in flight. Errors:
+ * DUET_EINVAL (they were not recorded: config.record_accesses), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_trace_accesses(const struct duet_runtime *runtime,
                                         struct duet_trace_access **accesses, size_t *count);
