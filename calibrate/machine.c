@@ -172,15 +172,6 @@ static void describe_kind(struct duet__platform *p)
     };
 }
 
-static enum duet__reach reach_of(const struct duet__platform *p, unsigned a, unsigned b)
-{
-    unsigned first = p->gpus[a].position, second = p->gpus[b].position;
-    if (first == second)
-        return DUET_REACH_SWITCH;
-    return p->switches[first].socket == p->switches[second].socket ? DUET_REACH_SOCKET
-                                                                   : DUET_REACH_REMOTE;
-}
-
 /* The mean of those pairs of a reach and direction that copy directly. */
 static struct duet__platform_figure mean_peer(const struct duet__calibrating *c,
                                               const struct duet__platform *p,
@@ -192,7 +183,7 @@ static struct duet__platform_figure mean_peer(const struct duet__calibrating *c,
         unsigned source = i / p->gpu_count, destination = i % p->gpu_count;
         struct duet__platform_figure link;
         if (source == destination || (destination > source) != up ||
-            reach_of(p, source, destination) != wanted ||
+            duet__reach_between(p, source, destination) != wanted ||
             !duet_machine_route(&c->info.machine, source + 1, destination + 1)->direct)
             continue;
         link = figures(c, source + 1, destination + 1);
@@ -217,7 +208,7 @@ static bool is_own(const struct duet__platform *p, enum duet__reach reach)
     for (unsigned a = 0; reach != DUET_REACH_SWITCH && a < p->gpu_count; a++)
         for (unsigned b = 0; b < p->gpu_count; b++) {
             double direct = a < b ? peer->up.bandwidth_Bps : peer->down.bandwidth_Bps;
-            if (a != b && reach_of(p, a, b) == reach &&
+            if (a != b && duet__reach_between(p, a, b) == reach &&
                 direct > OWN_LINK * fmin(p->switches[p->gpus[a].position].to_host_Bps,
                                          p->switches[p->gpus[b].position].to_device_Bps))
                 return true;

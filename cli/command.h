@@ -38,6 +38,9 @@ struct duet__command {
 /* Reads options and does what a command does that has `work`. Exit status. */
 int duet__command_run(const struct duet__command *command, int argc, char **argv);
 
+/* All of them, NULL-ended. */
+extern const struct duet__command *const duet__commands[];
+
 extern const struct duet__command duet__simulate_command;
 extern const struct duet__command duet__run_command;
 extern const struct duet__command duet__calibrate_command;

@@ -120,22 +120,27 @@ static void print_kernels(const struct duet__platform *platform)
     duet_machine_fini(&machine);
 }
 
+/* A line of the table of CPUs, or of that of GPUs. */
 static void print_device(const struct duet__device *device)
 {
-    printf("%-16s %s\n%-16s   ", device->name, device->title, "");
+    double cores = device->cores * device->clock_Hz * device->flops_per_cycle;
+    static const char *const known[] = {"-", "double", "single", "both"};
+    g_autofree char *links =
+        device->gpu_link_Bps > 0 ? g_strdup_printf("%.4g GB/s a GPU", device->gpu_link_Bps * 1e-9)
+        : device->links > 0
+            ? g_strdup_printf("%u x %.4g GB/s", device->links, device->link_Bps * 1e-9)
+            : g_strdup("-");
+
+    printf("%-13s", device->name);
     if (device->cores > 0)
-        printf("%u cores, %.4g GFlop/s each (s: %.4g), memory %.4g GB/s", device->cores,
-               device->clock_Hz * device->flops_per_cycle * 1e-9,
-               device->clock_Hz * device->flops_per_cycle * 2e-9, device->memory_Bps * 1e-9);
+        printf(" %5u %4.2f", device->cores, device->clock_Hz * 1e-9);
     else
-        printf("%.4g TFlop/s (s: %.4g), %.4g GB at %.4g GB/s",
-               fmax(device->d_flops, device->d_matrix_flops) * 1e-12,
-               fmax(device->s_flops, device->s_matrix_flops) * 1e-12,
-               (double)device->memory_bytes * 1e-9, device->memory_Bps * 1e-9);
-    printf(", PCI Express %u", device->pcie);
-    if (device->fabric)
-        printf(", %s: %u x %.4g GB/s", device->fabric, device->links, device->link_Bps * 1e-9);
-    printf("\n%-16s   %s\n", "", device->origin);
+        printf(" %10.1f", (double)device->memory_bytes * 1e-9);
+    printf(" %7.2f %7.2f %-6s %5.0f %4u  %-15s %4u  %s\n",
+           fmax(cores, fmax(device->d_flops, device->d_matrix_flops)) * 1e-12,
+           fmax(2 * cores, fmax(device->s_flops, device->s_matrix_flops)) * 1e-12,
+           known[(device->d_ratio > 0) + 2 * (device->s_ratio > 0)], device->memory_Bps * 1e-9,
+           device->pcie, links, device->year, device->unconfirmed ? "partly" : "yes");
 }
 
 static int print_devices(void)
@@ -144,8 +149,19 @@ static int print_devices(void)
     struct duet_message message = {""};
     int error = duet__catalogue_load(&catalogue, &message);
 
-    for (unsigned i = 0; i < catalogue.device_count && !error; i++)
-        print_device(&catalogue.devices[i]);
+    for (unsigned gpu = 0; gpu < 2 && !error; gpu++) {
+        printf("%-13s %s  double  single gemm    GB/s PCIe  own links       year  confirmed\n",
+               gpu ? "GPU" : "CPU", gpu ? " memory GB" : "cores  GHz");
+        for (unsigned i = 0; i < catalogue.device_count; i++)
+            if ((catalogue.devices[i].cores == 0) == gpu)
+                print_device(&catalogue.devices[i]);
+        putchar('\n');
+    }
+    if (!error)
+        printf("double, single: peak in TFlop/s. gemm: precisions of which rates of products are "
+               "published, so that\nestimates rest on them. GB/s: memory. partly: for some figures "
+               "no page was found. Full names, sources\nand what is unconfirmed: %s\n",
+               catalogue.path);
     duet__catalogue_fini(&catalogue);
     return error ? duet__complain(DUET__MISUSED, "%s", message.text) : DUET__DONE;
 }
@@ -153,30 +169,16 @@ static int print_devices(void)
 /* One line a meaning: name, what it takes, which commands have it, what it does. */
 static void print_options(void)
 {
-    static const struct {
-        unsigned where;
-        const char *name;
-    } places[] = {{DUET__IN_SIMULATE, "simulate"},
-                  {DUET__IN_RUN, "run"},
-                  {DUET__IN_VALIDATE, "validate"},
-                  {DUET__IN_CALIBRATE, "calibrate"},
-                  {DUET__IN_COMPARE, "compare"},
-                  {DUET__IN_INFO, "info"},
-                  {DUET__IN_LIST, "list"},
-                  {DUET__IN_PLATFORM, "platform"},
-                  {DUET__IN_RECORD, "record"},
-                  {DUET__IN_EXPORT, "export"},
-                  {DUET__IN_ENVIRONMENT, "environment"}};
     const struct duet__option *setting;
 
     for (size_t i = 0; (setting = duet__option_at(i)); i++) {
         char *line = g_strjoin(" ", setting->name, setting->value, NULL);
 
         printf("%-34s %s\n%-34s  ", line, setting->help, "");
-        for (size_t k = 0; k < G_N_ELEMENTS(places); k++)
-            if (setting->where & places[k].where)
-                printf(" %s", places[k].name);
-        putchar('\n');
+        for (size_t k = 0; duet__commands[k]; k++)
+            if (setting->where & duet__commands[k]->where)
+                printf(" %s", duet__commands[k]->name);
+        puts(setting->where & DUET__IN_ENVIRONMENT ? " environment" : "");
         g_free(line);
     }
 }

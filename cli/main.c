@@ -6,13 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct duet__command *const commands[] = {
-    &duet__simulate_command, &duet__run_command,     &duet__calibrate_command,
-    &duet__validate_command, &duet__compare_command, &duet__info_command,
-    &duet__list_command,     &duet__export_command,  &duet__record_command,
-    &duet__platform_command,
-};
-
 static int print_help(void)
 {
     puts("Usage:\n"
@@ -21,8 +14,8 @@ static int print_help(void)
          "A task runtime for machines with several CPUs and GPUs, and a simulator of itself.\n"
          "\n"
          "Commands:");
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-        printf("  %-10s %s\n", commands[i]->name, commands[i]->description);
+    for (size_t i = 0; duet__commands[i]; i++)
+        printf("  %-10s %s\n", duet__commands[i]->name, duet__commands[i]->description);
     puts("\n"
          "  duet COMMAND --help   options of a command\n"
          "  duet --version        version\n"
@@ -36,8 +29,8 @@ static int unknown(const char *name)
     GString *known = g_string_new(NULL);
     int status;
 
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-        g_string_append_printf(known, "%s%s", i ? ", " : "", commands[i]->name);
+    for (size_t i = 0; duet__commands[i]; i++)
+        g_string_append_printf(known, "%s%s", i ? ", " : "", duet__commands[i]->name);
     status = duet__complain(DUET__MISUSED, "unknown command '%s', known are: %s (duet --help)",
                             name, known->str);
     g_string_free(known, TRUE);
@@ -58,9 +51,9 @@ int main(int argc, char **argv)
         printf("duet %s\n", DUET_BUILD_VERSION);
         return duet__finish_output();
     }
-    for (size_t i = 0; i < G_N_ELEMENTS(commands); i++)
-        if (strcmp(name, commands[i]->name) == 0)
-            return commands[i]->run ? commands[i]->run(argc - 1, argv + 1)
-                                    : duet__command_run(commands[i], argc - 1, argv + 1);
+    for (const struct duet__command *const *at = duet__commands; *at; at++)
+        if (strcmp(name, (*at)->name) == 0)
+            return (*at)->run ? (*at)->run(argc - 1, argv + 1)
+                              : duet__command_run(*at, argc - 1, argv + 1);
     return unknown(name);
 }

@@ -97,7 +97,7 @@ BAD_MACHINES = [
     ("--cpus 2xfour", "--cpus takes a whole number from 1"),
     ("--cpus 2", "--cpus takes SOCKETSxCORES"),
     ("--cpus 2x4:i386", "no CPU is named 'i386', known are: epyc-9654, "),
-    ("--cpus 2x4 --gpus 4:a101", "no GPU is named 'a101', known are: a100, "),
+    ("--cpus 2x4 --gpus 4:a101", "no GPU is named 'a101', known are: b200, "),
     ("--cpus 2x4 --gpus 4", "--gpus takes NUMBER:DEVICE"),
     ("--cpus 2x4 --gpus 0:a100", "--gpus takes a whole number from 1"),
     ("--cpus 2x4 --gpus 1:a100 --gpus 1:a100", "a100 is given twice"),
@@ -106,8 +106,8 @@ BAD_MACHINES = [
     ("--cpus 2x4 --gpus 4:rtx4090 --nvlink", "rtx4090 has no links for --nvlink"),
     ("--cpus 2x4 --gpus 4:mi300x --nvswitch", "no switches for Infinity Fabric of mi300x"),
     ("--cpus 2x16 --gpus 20:a100 --nvlink", "too few for each of 19 others: --nvswitch"),
-    ("--cpus 2x4 --gpus 1:a100 --gpus 1:h100 --nvlink", "--nvlink needs --gpus of one kind"),
-    ("--cpus 2x4 --nvswitch", "--nvswitch needs --gpus of one kind, there are 0"),
+    ("--cpus 2x4 --gpus 1:rtx4090 --gpus 1:k40m --nvlink", "for --nvlink, nor have the others"),
+    ("--cpus 2x4 --nvswitch", "a machine without --gpus has no links for --nvswitch"),
     ("--cpus 2x4 --gpus 2:a100 --nvlink --nvswitch", "exclude each other"),
     ("--cpus 2x4 --gpus 2:a100 --link qpi=2x", "no link is named qpi (known: pcie, "),
     ("--cpus 2x4 --gpus 2:a100 --link pcie", "--link takes NAME=BANDWIDTH"),
@@ -119,10 +119,16 @@ BAD_MACHINES = [
 
 def test_new():
     """A machine of every device: whole, read again, and simulated; what it rests on is said."""
-    devices = [line.split()[0] for line in duet("list", "devices").stdout.splitlines()
-               if not line.startswith(" ")]
+    lines = duet("list", "devices").stdout.splitlines()
+    with open(lines[-1].split(": ")[1], encoding="utf-8") as file:
+        said = json.load(file)["devices"]
+    devices = [device["name"] for device in said]
+    cpus = [device["name"] for device in said if "cores" in device]
     assert {"a100", "h100", "h200", "b200", "rtx4090", "mi250x", "mi300x"} < set(devices), devices
-    cpus = [name for name in devices if name.startswith(("epyc", "xeon", "x5650", "e5"))]
+    rows = {line.split()[0]: line for line in lines if line.split()[:1] and line[0] != " "}
+    for device in said:
+        assert rows[device["name"]].endswith("partly" if "unconfirmed" in device else "yes"), device
+    assert set(devices) < set(rows) and max(map(len, lines[:-1])) <= 101, lines
     with tempfile.TemporaryDirectory() as folder:
         for number, name in enumerate(devices):
             path = os.path.join(folder, f"{name}.json")

@@ -28,7 +28,9 @@ static double seconds_of(const struct duet__catalogue *c, const struct duet__dev
 {
     double at_peak = work / peak_of(device, precision, shape->b3 > 0);
     double start = device->cores > 0 ? 0 : c->rules.gpu_start_s;
-    double compute = at_peak / shape->share * (1 + pow(shape->half_s / at_peak, 2.0 / 3));
+    double ratio = precision == 's' ? device->s_ratio : device->d_ratio;
+    double share = fmin(shape->share * (ratio > 0 && shape->b3 > 0 ? ratio : 1), 1);
+    double compute = at_peak / share * (1 + pow(shape->half_s / at_peak, 2.0 / 3));
 
     if (shape->rounds)
         start *= sqrt(2 * work); /* work is that of all pairs */
@@ -96,6 +98,8 @@ struct assembling {
     const struct duet__assembly *a;
     struct duet__platform *p;
     const struct duet__device **devices; /* the CPU, then that of each group of GPUs */
+    bool all_copy, some_copy;            /* any two GPUs can copy directly over PCI Express; some */
+    unsigned linked;                     /* groups with links of their own */
     struct duet_message *message;
 };
 
@@ -149,13 +153,16 @@ static int find_devices(struct assembling *s)
     return DUET_OK;
 }
 
-/* Bytes a second that a copy gets over 16 lanes: specifications 1.0 to 6.0 of PCI-SIG. */
+/* Bytes a second that a copy gets from the CPU: over 16 lanes of the specifications 1.0 to 6.0 of
+ * PCI-SIG, or the CPU's own links. */
 static double pcie_Bps(const struct assembling *s, const struct duet__device *gpu)
 {
     static const double transfers[] = {2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
     unsigned generation = MIN(s->devices[0]->pcie, gpu->pcie);
     double coding = generation <= 2 ? 8.0 / 10 : generation <= 5 ? 128.0 / 130 : 242.0 / 256;
 
+    if (s->devices[0]->gpu_link_Bps > 0)
+        return s->devices[0]->gpu_link_Bps * s->c->rules.fabric_share;
     return transfers[generation - 1] * coding * 16 / 8 * s->c->rules.pcie_share;
 }
 
@@ -179,102 +186,157 @@ static void set_processors(struct assembling *s)
         (struct duet_costs){.submit_s = 1e-6, .push_s = 2e-7, .pop_s = 2e-7, .steal_s = 5e-7};
 }
 
-/* GPUs behind their switches: the link is that of the fastest, slower ones are limited. */
+/* Dies of a package share a switch where there are no others. */
+static unsigned dies_of(const struct assembling *s, unsigned group)
+{
+    return s->a->switches == 0 && s->devices[group]->die_links > 0 ? 2 : 1;
+}
+
+/* GPUs behind their switches, which are as wide as the fastest link of these, or those of dies
+ * together, and are dealt over the sockets. */
 static void set_gpus(struct assembling *s)
 {
     struct duet__platform *p = s->p;
-    const double latency = s->c->rules.copy_latency_s;
-    struct duet__platform_link *link = g_new0(struct duet__platform_link, 1);
-    unsigned device = 0;
+    struct duet__platform_gpu *gpu = p->gpus = g_new0(struct duet__platform_gpu, p->gpu_count);
+    const unsigned asked = s->a->switches;
+    unsigned groups = s->a->group_count;
 
-    p->kinds = link;
-    p->kind_count = 1;
-    g_strlcpy(link->name, "pcie", sizeof(link->name));
-    for (unsigned i = 1; i < p->arch_count; i++)
-        link->to_device.bandwidth_Bps =
-            fmax(link->to_device.bandwidth_Bps, pcie_Bps(s, s->devices[i]));
-    link->to_device.latency_s = latency;
-    link->to_host = link->to_device;
-    p->switch_count = s->a->switches > 0 ? s->a->switches : p->gpu_count;
-    p->switches = g_new0(struct duet__platform_switch, p->switch_count);
-    for (unsigned i = 0; i < p->switch_count; i++)
-        p->switches[i] =
-            (struct duet__platform_switch){.socket = (unsigned)((uint64_t)i * p->socket_count /
-                                                                p->switch_count),
-                                           .to_device_Bps = link->to_device.bandwidth_Bps,
-                                           .to_host_Bps = link->to_device.bandwidth_Bps};
-    p->gpus = g_new0(struct duet__platform_gpu, p->gpu_count);
-    for (unsigned i = 1; i < p->arch_count; i++)
-        for (unsigned k = 0; k < s->a->gpus[i - 1].count; k++, device++) {
-            const struct duet__platform_figure copy = {pcie_Bps(s, s->devices[i]), latency};
+    p->switches = g_new0(struct duet__platform_switch, MAX(asked, p->gpu_count));
+    for (unsigned i = 1, first = 0; i <= groups; i++, first = p->switch_count)
+        for (unsigned k = 0; k < s->a->gpus[i - 1].count; k++, gpu++) {
+            const struct duet__platform_figure copy = {pcie_Bps(s, s->devices[i]),
+                                                       s->c->rules.copy_latency_s};
+            uint64_t at = (uint64_t)(gpu - p->gpus) * asked / p->gpu_count;
+            double *link;
 
-            p->gpus[device] =
-                (struct duet__platform_gpu){.arch = i,
-                                            .position = (unsigned)((uint64_t)device *
-                                                                   p->switch_count / p->gpu_count),
-                                            .memory_bytes = s->devices[i]->memory_bytes,
-                                            .to_device = copy,
-                                            .to_host = copy};
+            at = asked > 0 ? at : first + k / dies_of(s, i);
+            *gpu = (struct duet__platform_gpu){.arch = i,
+                                               .position = (unsigned)at,
+                                               .memory_bytes = s->devices[i]->memory_bytes,
+                                               .to_device = copy,
+                                               .to_host = copy};
+            p->switch_count = (unsigned)at + 1;
+            link = &p->switches[at].to_device_Bps;
+            *link = asked > 0 ? fmax(*link, copy.bandwidth_Bps) : *link + copy.bandwidth_Bps;
         }
+    for (unsigned i = 0; i < p->switch_count; i++) {
+        p->switches[i].socket = (unsigned)((uint64_t)i * p->socket_count / p->switch_count);
+        p->switches[i].to_host_Bps = p->switches[i].to_device_Bps;
+    }
+    p->kind_count = 1;
+    p->kinds = g_new0(struct duet__platform_link, 1);
+    g_strlcpy(p->kinds->name, "pcie", sizeof(p->kinds->name));
+    p->kinds->to_device.latency_s = p->kinds->to_host.latency_s = s->c->rules.copy_latency_s;
 }
 
-static void set_peers(struct duet__platform *p, bool own_link,
+/* Direct copies between GPUs of a group, or between any two (0). */
+static void add_peers(struct duet__platform *p, unsigned group, bool own_link,
                       const double bandwidths[DUET_REACHES], double latency)
 {
-    static const char *const names[] = {"peer_switch", "peer_socket", "peer_remote"};
+    static const char *const names[] = {"switch", "socket", "remote"};
+    struct duet__platform_peer *peer = p->peers;
 
+    for (peer += group > 0 ? DUET_REACHES : 0; group > 0 && peer->name[0] != '\0'; peer++)
+        ;
     for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
-        struct duet__platform_peer *peer = &p->peers[reach];
+        const struct duet__platform_figure figure = {bandwidths[reach], latency};
 
-        g_strlcpy(peer->name, names[reach], sizeof(peer->name));
-        peer->own_link = own_link;
-        peer->up = (struct duet__platform_figure){bandwidths[reach], latency};
-        peer->down = peer->up;
+        peer[reach] = (struct duet__platform_peer){.own_link = own_link,
+                                                   .up = figure,
+                                                   .down = figure,
+                                                   .reach = reach,
+                                                   .arch = group};
+        if (group > 0)
+            (void)g_snprintf(peer[reach].name, DUET_KIND_MAX, "gpu%u_%s", group, names[reach]);
+        else
+            (void)g_snprintf(peer[reach].name, DUET_KIND_MAX, "peer_%s", names[reach]);
     }
 }
 
-/* Direct copies between GPUs, which have to be of one kind. */
-static int connect(struct assembling *s)
+/* The links that the GPUs of a kind have for each other. */
+static int add_fabric(struct assembling *s, unsigned group)
 {
-    const struct duet__device *gpu = s->devices[1]; /* NULL: there is none */
-    const char *option = s->a->fabric == DUET_FABRIC_DIRECT ? "nvlink" : "nvswitch";
-    double pcie = s->p->kinds != NULL ? s->p->kinds[0].to_device.bandwidth_Bps : 0, each, one;
-    unsigned others = MAX(s->p->gpu_count, 2) - 1, links;
+    const struct duet__device *gpu = s->devices[group];
+    const unsigned others = MAX(s->a->gpus[group - 1].count, 2) - 1;
+    const double one = gpu->link_Bps * s->c->rules.fabric_share;
+    unsigned links = gpu->links, near;
 
-    if (s->a->fabric == DUET_FABRIC_NONE) {
-        const double bandwidths[] = {pcie, pcie * s->c->rules.peer_socket_share,
-                                     pcie * s->c->rules.peer_remote_share};
-
-        if (s->a->group_count == 1 && !gpu->no_peer)
-            set_peers(s->p, false, bandwidths, s->c->rules.peer_latency_s);
-        return DUET_OK;
-    }
-    if (s->a->group_count != 1)
-        return duet_fail(s->message, DUET_EINVAL, "--%s needs --gpus of one kind, there are %u",
-                         option, s->a->group_count);
-    if (gpu->links == 0)
-        return duet_fail(s->message, DUET_EINVAL, "%s has no links for --%s", gpu->name, option);
     if (s->a->fabric == DUET_FABRIC_SWITCHED && gpu->one_each)
         return duet_fail(s->message, DUET_EINVAL, "there are no switches for %s of %s: --nvlink",
                          gpu->fabric, gpu->name);
-    links = s->a->fabric == DUET_FABRIC_DIRECT ? gpu->links / others : gpu->links;
-    links = gpu->one_each ? MIN(links, 1) : links;
+    if (s->a->fabric == DUET_FABRIC_DIRECT)
+        links = gpu->one_each ? gpu->links >= others || gpu->die_links > 0 : gpu->links / others;
     if (links == 0)
         return duet_fail(s->message, DUET_EINVAL,
                          "%s has %u links, too few for each of %u others%s", gpu->name, gpu->links,
                          others, gpu->one_each ? "" : ": --nvswitch");
-    one = gpu->link_Bps * s->c->rules.fabric_share;
-    each = one * links;
-    set_peers(s->p, true, (const double[]){each, each, each}, s->c->rules.copy_latency_s);
+    near = dies_of(s, group) > 1 ? gpu->die_links : links;
+    add_peers(s->p, s->a->group_count > 1 ? group : 0, true,
+              (const double[]){one * near, one * links, one * links}, s->c->rules.copy_latency_s);
     for (unsigned i = 0; i < s->p->gpu_count; i++)
-        s->p->gpus[i].port_in_Bps = s->p->gpus[i].port_out_Bps = one * gpu->links;
+        if (s->p->gpus[i].arch == group)
+            s->p->gpus[i].port_in_Bps = s->p->gpus[i].port_out_Bps = one * gpu->links;
     return DUET_OK;
+}
+
+static bool is_linked(const struct assembling *s, unsigned group)
+{
+    return s->a->fabric != DUET_FABRIC_NONE && s->devices[group]->links > 0;
+}
+
+/* Over PCI Express: between any two at the pace of the slowest kind (0), where all of them can, and
+ * within the kinds that can and are faster than that. */
+static void add_pcie_peers(struct assembling *s)
+{
+    const double shares[] = {1, s->c->rules.peer_socket_share, s->c->rules.peer_remote_share};
+    double slowest = s->all_copy ? HUGE_VAL : 0;
+
+    for (unsigned i = 1; i <= s->a->group_count; i++)
+        slowest = fmin(slowest, pcie_Bps(s, s->devices[i]));
+    for (unsigned i = 0; i <= s->a->group_count; i++) {
+        double bandwidths[DUET_REACHES], pcie = i > 0 ? pcie_Bps(s, s->devices[i]) : slowest;
+
+        if (i > 0 ? s->devices[i]->no_peer || is_linked(s, i) || !(pcie > slowest) : !s->all_copy)
+            continue;
+        for (unsigned reach = 0; reach < DUET_REACHES; reach++)
+            bandwidths[reach] = shares[reach] * pcie;
+        add_peers(s->p, i, false, bandwidths, s->c->rules.peer_latency_s);
+        s->some_copy = true;
+    }
+}
+
+/*
+ * Direct copies: over links of their own between GPUs of a kind that has such, over PCI Express
+ * between all others that can. Where some cannot, those of one kind can.
+ */
+static int connect(struct assembling *s)
+{
+    const char *option = s->a->fabric == DUET_FABRIC_DIRECT ? "nvlink" : "nvswitch";
+    unsigned groups = s->a->group_count;
+    int error = DUET_OK;
+
+    s->all_copy = groups > 0;
+    for (unsigned i = 1; i <= groups && error == DUET_OK; i++) {
+        const struct duet__device *gpu = s->devices[i];
+
+        s->all_copy =
+            s->all_copy && !gpu->no_peer && strcmp(gpu->backend, s->devices[1]->backend) == 0;
+        s->linked += is_linked(s, i);
+        error = is_linked(s, i) ? add_fabric(s, i) : DUET_OK;
+    }
+    if (error == DUET_OK && s->a->fabric != DUET_FABRIC_NONE && s->linked == 0)
+        return duet_fail(s->message, DUET_EINVAL, "%s has no links for --%s%s",
+                         groups > 0 ? s->devices[1]->name : "a machine without --gpus", option,
+                         groups > 1 ? ", nor have the others" : "");
+    if (error == DUET_OK && (groups > 1 || s->linked < groups))
+        add_pcie_peers(s);
+    return error;
 }
 
 /* What it is made of, and where all figures come from. */
 static void describe(struct assembling *s)
 {
-    static const char *const fabrics[] = {"", " direct", " through switches"};
+    static const char *const fabrics[] = {"", "direct", "through switches"};
     struct duet__platform *p = s->p;
     GString *text = g_string_new(NULL), *origin = g_string_new(NULL);
 
@@ -287,15 +349,24 @@ static void describe(struct assembling *s)
                     "runtime are assumed; %s",
                     s->c->rules.origin);
     for (unsigned i = 0; i < p->arch_count; i++) {
+        const struct duet__device *device = s->devices[i];
+
         if (i > 0)
-            g_string_append_printf(text, ", %u x %s", s->a->gpus[i - 1].count,
-                                   s->devices[i]->title);
-        g_string_append_printf(origin, "; %s: %s", s->devices[i]->name, s->devices[i]->origin);
+            g_string_append_printf(text, ", %u x %s", s->a->gpus[i - 1].count, device->title);
+        if (i > 0 && is_linked(s, i))
+            g_string_append_printf(text, " (%s %s)", device->fabric, fabrics[s->a->fabric]);
+        g_string_append_printf(origin, "; %s: %s", device->name, device->origin);
+        if (device->unconfirmed != NULL)
+            g_string_append_printf(origin, "; unconfirmed: %s", device->unconfirmed);
     }
     for (size_t i = 0; i < s->a->link_count; i++)
         g_string_append_printf(origin, "; bandwidth of %s: as asked for", s->a->links[i].name);
-    if (s->a->fabric != DUET_FABRIC_NONE)
-        g_string_append_printf(text, ", %s%s", s->devices[1]->fabric, fabrics[s->a->fabric]);
+    if (p->gpu_count > 1 && (s->linked == 0 || s->a->group_count > 1))
+        g_string_append_printf(text, "; %scopies between GPUs go %s", s->linked > 0 ? "other " : "",
+                               s->all_copy    ? "over PCI Express"
+                               : s->some_copy ? "over PCI Express within a kind that can, else "
+                                                "through the host"
+                                              : "through the host");
     p->description = g_string_free(g_string_append(text, "; estimated"), FALSE);
     p->origin = g_string_free(origin, FALSE);
 }
@@ -323,9 +394,9 @@ static int assemble(struct assembling *s)
     }
     if (error == DUET_OK)
         duet__change_links(out, &options);
-    for (unsigned i = 0; i < out->switch_count && error == DUET_OK; i++) /* they are alike */
+    if (error == DUET_OK && out->gpu_count > 0) /* a switch of another width says its own */
         out->kinds[0].to_device.bandwidth_Bps = out->kinds[0].to_host.bandwidth_Bps =
-            out->switches[i].to_device_Bps;
+            out->switches[0].to_device_Bps;
     for (unsigned i = 0; i < out->arch_count && error == DUET_OK; i++)
         error = add_curves(s->c, s->devices[i], &out->calibration, s->message);
     return error;
@@ -340,8 +411,11 @@ int duet__platform_assemble(const struct duet__catalogue *catalogue,
 
     memset(out, 0, sizeof(*out));
     g_ptr_array_set_size(devices, (int)assembly->group_count + 2);
-    struct assembling s = {catalogue, assembly, out, (const struct duet__device **)devices->pdata,
-                           message};
+    struct assembling s = {.c = catalogue,
+                           .a = assembly,
+                           .p = out,
+                           .devices = (const struct duet__device **)devices->pdata,
+                           .message = message};
     error = assemble(&s);
     g_ptr_array_unref(devices);
     return error;

@@ -24,6 +24,7 @@ static const struct duet__field device_fields[] = {
     {NAME(duet__device, name)},
     {TEXT(duet__device, title)},
     {NAME(duet__device, backend)},
+    {"year", DUET__UNSIGNED, AT(duet__device, year), RANGE(1990, 2100)},
     {COUNT(cores, DUET__MAX_SOCKET_CORES)},
     {RATE(clock_Hz), .when = DUET__OPTIONAL},
     {NUMBER(duet__device, flops_per_cycle, 1, 1024), .when = DUET__OPTIONAL},
@@ -31,16 +32,21 @@ static const struct duet__field device_fields[] = {
     {RATE(s_flops), .when = DUET__OPTIONAL},
     {RATE(d_matrix_flops), .when = DUET__OPTIONAL},
     {RATE(s_matrix_flops), .when = DUET__OPTIONAL},
+    {NUMBER(duet__device, d_ratio, 0.01, 10), .when = DUET__OPTIONAL},
+    {NUMBER(duet__device, s_ratio, 0.01, 10), .when = DUET__OPTIONAL},
     {BYTES(cache_bytes)},
     {BYTES(memory_bytes)},
     {RATE(memory_Bps)},
     {"pcie", DUET__UNSIGNED, AT(duet__device, pcie), RANGE(1, 6)},
+    {RATE(gpu_link_Bps), .when = DUET__OPTIONAL},
     {"no_peer", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet__device, no_peer)},
     {TEXT(duet__device, fabric), .when = DUET__OPTIONAL},
     {COUNT(links, 1024)},
     {RATE(link_Bps), .when = DUET__OPTIONAL},
     {"one_each", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet__device, one_each)},
+    {COUNT(die_links, 1024)},
     {TEXT(duet__device, origin)},
+    {TEXT(duet__device, unconfirmed), .when = DUET__OPTIONAL},
     {NULL},
 };
 
@@ -123,7 +129,10 @@ int duet__catalogue_load(struct duet__catalogue *out, struct duet_message *messa
         if (!g_file_test(path, G_FILE_TEST_IS_REGULAR))
             continue;
         error = duet__read_file(path, &text, &length, message);
-        return error == DUET_OK ? duet__catalogue_read(out, text, length, path, message) : error;
+        if (error == DUET_OK)
+            error = duet__catalogue_read(out, text, length, path, message);
+        out->path = g_steal_pointer(&path);
+        return error;
     }
     return duet_fail(message, DUET_ENOTFOUND,
                      "devices/catalogue.json is not where the built-in platforms are");
@@ -134,10 +143,12 @@ void duet__catalogue_fini(struct duet__catalogue *catalogue)
     for (unsigned i = 0; i < catalogue->device_count; i++) {
         g_free(catalogue->devices[i].title);
         g_free(catalogue->devices[i].origin);
+        g_free(catalogue->devices[i].unconfirmed);
         g_free(catalogue->devices[i].fabric);
     }
     g_free(catalogue->devices);
     g_free(catalogue->shapes);
     g_free(catalogue->rules.origin);
+    g_free(catalogue->path);
     memset(catalogue, 0, sizeof(*catalogue));
 }

@@ -12,18 +12,24 @@
 struct duet__device {
     char name[DUET_NAME_MAX], backend[DUET_NAME_MAX];
     char *title, *origin; /* in full ("AMD EPYC 9654"), and where the figures come from */
+    char *unconfirmed;    /* what no page was found for; NULL: nothing */
+    unsigned year;        /* in which it came out */
     unsigned cores;
     double clock_Hz, flops_per_cycle;                        /* of a core, double precision */
     double d_flops, s_flops, d_matrix_flops, s_matrix_flops; /* a second, of a GPU, without and
                                                                 with units for matrices */
+    double d_ratio, s_ratio; /* of its products' rate to that which the kernels' shares of these
+                                give; 0: none is published, and it is taken to be 1 */
     double memory_Bps;
     uint64_t memory_bytes, cache_bytes; /* of a GPU; that the cores of a CPU share */
     unsigned pcie;                      /* generation, of 16 lanes */
+    double gpu_link_Bps;                /* of a CPU: what links it to each GPU instead */
     bool no_peer;                       /* no direct copies over PCI Express */
     char *fabric;                       /* what links it directly to other GPUs, "NVLink 3" */
     unsigned links;                     /* of these, link_Bps in either direction each */
     double link_Bps;
-    bool one_each; /* one of them to each other GPU, none to switches */
+    bool one_each;      /* one of them to each other GPU, none to switches */
+    unsigned die_links; /* it is one of two dies in a package: so many of them are between these */
 };
 
 /* What a kernel takes: see platforms/fit_catalogue.py, which has fitted or assumed it. */
@@ -47,9 +53,10 @@ struct duet__catalogue {
     unsigned device_count, shape_count;
     struct duet__device *devices;
     struct duet__kernel_shape *shapes;
+    char *path; /* of the file that was loaded */
 };
 
-/* What connects the GPUs of a machine. */
+/* What connects GPUs of one kind, where they have links of their own; all others PCI Express. */
 enum duet__fabric {
     DUET_FABRIC_NONE,     /* PCI Express alone */
     DUET_FABRIC_DIRECT,   /* as many links between each two as there are for all */
@@ -70,7 +77,7 @@ struct duet__assembly {
     const struct duet__gpu_group *gpus;
     unsigned group_count;
     enum duet__fabric fabric;
-    unsigned switches; /* of PCI Express, which the GPUs share equally; 0: one for each GPU */
+    unsigned switches; /* of PCI Express, which the GPUs share equally; 0: one for each package */
     const struct duet__link_override *links;
     size_t link_count;
 };

@@ -24,7 +24,7 @@ struct plan {
     struct pair *limits;   /* by device */
     struct pair *ports;    /* likewise */
     struct pair host;
-    struct pair peers[DUET_REACHES];
+    struct pair peers[DUET_PEERS];
 };
 
 /* A copy of an array, with room for more. */
@@ -192,7 +192,7 @@ void duet__change_links(struct duet__platform *d, const struct duet__platform_op
     for (unsigned i = 0; i < d->socket_count; i++)
         change_limits(options, "hub", &d->sockets[i].hub);
     change_limits(options, "host", &d->host);
-    for (unsigned i = 0; i < DUET_REACHES; i++) {
+    for (unsigned i = 0; i < DUET_PEERS; i++) {
         duet__change_bandwidth(options, d->peers[i].name, &d->peers[i].up.bandwidth_Bps);
         duet__change_bandwidth(options, d->peers[i].name, &d->peers[i].down.bandwidth_Bps);
     }
@@ -277,7 +277,7 @@ static void make_limits(struct plan *plan)
     plan->host = limit_links(plan, &d->host, NONE, "host");
 }
 
-static enum duet__reach reach_between(const struct duet__platform *d, unsigned a, unsigned b)
+enum duet__reach duet__reach_between(const struct duet__platform *d, unsigned a, unsigned b)
 {
     unsigned switch_a = d->gpus[a].position, switch_b = d->gpus[b].position;
 
@@ -285,6 +285,18 @@ static enum duet__reach reach_between(const struct duet__platform *d, unsigned a
         return DUET_REACH_SWITCH;
     return d->switches[switch_a].socket == d->switches[switch_b].socket ? DUET_REACH_SOCKET
                                                                         : DUET_REACH_REMOTE;
+}
+
+/* The kind of direct copies between two GPUs. */
+static unsigned peer_between(const struct duet__platform *d, unsigned a, unsigned b)
+{
+    enum duet__reach reach = duet__reach_between(d, a, b);
+    unsigned arch = d->gpus[a].arch;
+
+    for (unsigned i = DUET_REACHES; i < DUET_PEERS && d->peers[i].name[0] != '\0'; i++)
+        if (d->peers[i].reach == reach && d->peers[i].arch == arch && d->gpus[b].arch == arch)
+            return i;
+    return reach;
 }
 
 /* What direct copies with links of their own share at a GPU that has such neighbours. */
@@ -299,21 +311,21 @@ static void make_port(struct plan *plan, unsigned device)
         port->out = add_link(plan, gpu->port_out_Bps, false, "port%u-out", device);
 }
 
-/* The limits of direct copies, for the reaches that GPUs in use have between them. */
+/* The limits of direct copies, of the kinds that GPUs in use have between them. */
 static void make_peer_links(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
-    bool used[DUET_REACHES] = {false};
+    bool used[DUET_PEERS] = {false};
 
     plan->ports = g_new0(struct pair, d->gpu_count + 1);
     for (unsigned i = 0; i < plan->gpus; i++)
         for (unsigned j = 0; j < i; j++)
-            used[reach_between(d, d->order[i], d->order[j])] = true;
-    for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
-        const struct duet__platform_peer *peer = &d->peers[reach];
-        struct pair *links = &plan->peers[reach];
+            used[peer_between(d, d->order[i], d->order[j])] = true;
+    for (unsigned kind = 0; kind < DUET_PEERS; kind++) {
+        const struct duet__platform_peer *peer = &d->peers[kind];
+        struct pair *links = &plan->peers[kind];
 
-        if (!used[reach] || peer->name[0] == '\0' || plan->options->no_peer)
+        if (!used[kind] || peer->name[0] == '\0' || plan->options->no_peer)
             continue;
         links->in = add_link(plan, peer->down.bandwidth_Bps, true, "%s-down", peer->name);
         links->out = add_link(plan, peer->up.bandwidth_Bps, true, "%s-up", peer->name);
@@ -369,9 +381,10 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
     const struct duet__platform *d = &plan->d;
     struct duet_machine *m = plan->machine;
     unsigned from = d->order[source - 1], to = d->order[destination - 1];
-    enum duet__reach reach = reach_between(d, from, to);
-    unsigned link = from < to ? plan->peers[reach].out : plan->peers[reach].in;
-    const struct duet__platform_peer *peer = &d->peers[reach];
+    enum duet__reach reach = duet__reach_between(d, from, to);
+    unsigned kind = peer_between(d, from, to);
+    unsigned link = from < to ? plan->peers[kind].out : plan->peers[kind].in;
+    const struct duet__platform_peer *peer = &d->peers[kind];
     struct duet_route *route = &m->routes[(size_t)source * m->node_count + destination];
 
     if (link == 0)
@@ -462,9 +475,8 @@ static int make_machine(struct plan *plan, struct duet_message *message)
     enum { LINKS_EACH = 6 }; /* of a GPU, at most; two of each reach and hub, and of the host */
     const struct duet__platform *d = &plan->d;
     struct duet_machine *machine = plan->machine;
-    int error =
-        duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
-                          LINKS_EACH * plan->gpus + 2 * (DUET_REACHES + d->socket_count + 1));
+    int error = duet_machine_init(machine, d->arch_count, plan->gpus + 1, plan->cpus + plan->gpus,
+                                  LINKS_EACH * plan->gpus + 2 * (DUET_PEERS + d->socket_count + 1));
 
     if (error != DUET_OK)
         return duet_fail(message, error, "%s with %u GPUs: %s", d->name, plan->gpus,

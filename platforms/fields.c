@@ -241,6 +241,7 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
     case DUET__ORIGIN:
         return true;
     case DUET__INDEX:
+        return *(const unsigned *)value == UINT_MAX;
     case DUET__CUSTOM:
         break;
     }

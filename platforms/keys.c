@@ -134,7 +134,7 @@ static int check_kind_name(const struct duet__json *at, const struct duet__platf
                                name);
     for (unsigned i = 0; i < count; i++)
         known = known || strcmp(p->kinds[i].name, name) == 0;
-    for (unsigned i = 0; i < DUET_REACHES; i++)
+    for (unsigned i = 0; i < DUET_PEERS; i++)
         known = known || strcmp(p->peers[i].name, name) == 0;
     return known ? twice(at, "link kind", name) : DUET_OK;
 }
@@ -147,20 +147,16 @@ static int check_kind(const struct duet__json *at, void *root, unsigned index)
 static const struct duet__list kinds = {LIST("link kind", kind_count, kinds, duet__platform_link, 0,
                                              DUET__MAX_LINK_KINDS, link_fields, check_kind)};
 
-/* A kind of direct copies as the file has it: the platform has them by reach. */
-struct peer {
-    struct duet__platform_peer figures;
-    unsigned reach;
-};
-
 static const char *const reaches[] = {"switch", "socket", "remote", NULL};
 
 static const struct duet__field peer_fields[] = {
-    {"reach", DUET__CHOICE, AT(peer, reach), .choices = reaches},
-    {"name", DUET__NAME, AT(peer, figures.name), SIZE(peer, figures.name)},
-    {"up", DUET__OBJECT, AT(peer, figures.up), .fields = figure},
-    {"down", DUET__OBJECT, AT(peer, figures.down), .fields = figure},
-    {"own_link", DUET__BOOLEAN, DUET__OPTIONAL, AT(peer, figures.own_link)},
+    {"reach", DUET__CHOICE, AT(duet__platform_peer, reach), .choices = reaches},
+    {"architecture", DUET__INDEX, DUET__OPTIONAL, AT(duet__platform_peer, arch),
+     .list = &duet__archs},
+    {NAME(duet__platform_peer, name)},
+    {OBJECT(duet__platform_peer, up, figure)},
+    {OBJECT(duet__platform_peer, down, figure)},
+    {"own_link", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet__platform_peer, own_link)},
     {ORIGIN},
     {NULL},
 };
@@ -169,19 +165,26 @@ static int read_peers(const struct duet__json *at, void *into, void *root)
 {
     struct duet__platform *p = root;
     unsigned count = 0;
-    int error = duet__json_array(at, 0, DUET_REACHES, &count);
+    int error = duet__json_array(at, 0, DUET_PEERS - DUET_REACHES, &count);
 
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         const struct duet__json element = duet__json_element(at, i);
-        struct peer peer = {.reach = 0};
+        struct duet__platform_peer peer = {.arch = DUET__NOWHERE};
+        unsigned place = DUET_REACHES;
 
         error = duet__part_read(&element, peer_fields, &peer, root);
-        if (error == DUET_OK && p->peers[peer.reach].name[0] != '\0')
+        if (error == DUET_OK && peer.arch != DUET__NOWHERE)
+            error = check_backend(&element, &p->archs[peer.arch], false);
+        while (p->peers[place].name[0] != '\0' &&
+               (p->peers[place].reach != peer.reach || p->peers[place].arch != peer.arch))
+            place++;
+        place = peer.arch == DUET__NOWHERE ? peer.reach : place;
+        if (error == DUET_OK && p->peers[place].name[0] != '\0')
             error = duet__json_fail(&element, DUET_EPARSE, "a second kind of this reach");
         if (error == DUET_OK)
-            error = check_kind_name(&element, p, p->kind_count, peer.figures.name);
+            error = check_kind_name(&element, p, p->kind_count, peer.name);
         if (error == DUET_OK)
-            p->peers[peer.reach] = peer.figures;
+            p->peers[place] = peer;
     }
     return error;
 }
@@ -193,11 +196,13 @@ static void write_peers(struct duet__json_writer *writer, const void *from, cons
     if (p->gpu_count == 0)
         return;
     duet__json_begin(writer, "peers", '[');
-    for (unsigned reach = 0; reach < DUET_REACHES; reach++) {
-        const struct peer peer = {.figures = p->peers[reach], .reach = reach};
+    for (unsigned i = 0; i < DUET_PEERS; i++) {
+        struct duet__platform_peer peer = p->peers[i];
 
-        if (peer.figures.name[0] == '\0')
+        if (peer.name[0] == '\0')
             continue;
+        peer.reach = i < DUET_REACHES ? i : peer.reach;
+        peer.arch = i < DUET_REACHES ? DUET__NOWHERE : peer.arch;
         duet__json_begin(writer, NULL, '{');
         duet__fields_write(writer, peer_fields, &peer, root);
         duet__json_end(writer, '}');

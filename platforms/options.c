@@ -70,7 +70,7 @@ static GPtrArray *link_kinds(const struct duet__platform *platform, bool peers)
     for (unsigned i = 0; i < platform->gpu_count; i++)
         if (platform->gpus[i].port_in_Bps > 0 || platform->gpus[i].port_out_Bps > 0)
             add_name(names, g_strdup("port"));
-    for (unsigned i = 0; i < DUET_REACHES; i++)
+    for (unsigned i = 0; i < DUET_PEERS; i++)
         add_name(names, g_strdup(platform->peers[i].name));
     return names;
 }

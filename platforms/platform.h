@@ -47,11 +47,14 @@ enum duet__reach {
     DUET_REACHES,
 };
 
+enum { DUET_PEERS = DUET_REACHES * 17 }; /* kinds of direct copies: any GPUs', 16 architectures' */
+
 /* Direct copies between GPUs of one reach; `up` goes to the higher device number. */
 struct duet__platform_peer {
     char name[DUET_KIND_MAX]; /* of the kind of link; "": there are none */
     bool own_link;            /* copies cross nothing else, not the links of switches to the host */
     struct duet__platform_figure up, down;
+    unsigned reach, arch; /* of those between two GPUs of one architecture, index into archs */
 };
 
 struct duet__platform_switch {
@@ -82,7 +85,9 @@ struct duet__platform {
     struct duet_arch *archs;
     struct duet__platform_socket *sockets;
     struct duet__platform_link *kinds;
-    struct duet__platform_peer peers[DUET_REACHES];
+    struct duet__platform_peer peers[DUET_PEERS]; /* by reach those between any two GPUs; then, up
+                                                     to one without a name, those of one
+                                                     architecture, which have none of the others */
     struct duet__platform_switch *switches;
     struct duet__platform_gpu *gpus; /* by device number */
     unsigned *order;            /* device numbers in the order they are taken into use; NULL: as
@@ -98,6 +103,9 @@ struct duet__platform {
     struct duet_machine fixed; /* read from XML: the machine itself, and nothing else is there
                                   but name, description and calibration */
 };
+
+/* How far apart two GPUs of a description are. */
+enum duet__reach duet__reach_between(const struct duet__platform *platform, unsigned a, unsigned b);
 
 /*
  * `--link NAME=BANDWIDTH` or `--link NAME=FACTORx`: every link of the kind `name` ("all": of every

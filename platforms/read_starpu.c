@@ -298,11 +298,7 @@ static void set_peers(const struct bus *bus, struct duet__platform *p)
 
     for (unsigned i = 0; i < bus->count && strcmp(bus->kind, "cuda") == 0; i++)
         for (unsigned k = i + 1; k < bus->count; k++) {
-            const unsigned a = p->gpus[i].position, b = p->gpus[k].position;
-            const unsigned reach = a == b ? DUET_REACH_SWITCH
-                                   : p->switches[a].socket == p->switches[b].socket
-                                       ? DUET_REACH_SOCKET
-                                       : DUET_REACH_REMOTE;
+            const enum duet__reach reach = duet__reach_between(p, i, k);
             struct duet__platform_figure *up = &p->peers[reach].up, *down = &p->peers[reach].down;
             const struct duet__platform_figure there = figure(bus, i + 1, k + 1),
                                                back = figure(bus, k + 1, i + 1);
