@@ -17,9 +17,11 @@ struct duet__openmp {
 
 /*
  * Runs the program until it ends, and complains where it cannot be run, or where it has written no
- * graph without saying why. Exit status: the program's own, or DUET__FAILED, DUET__MISUSED.
+ * graph without saying why. Signals that end a process are sent on to it, but for SIGINT, which a
+ * terminal sends to both; *number is that of the last one, 0: none came. Exit status: the program's
+ * own, or DUET__FAILED, DUET__MISUSED.
  */
-int duet__openmp_run(const struct duet__openmp *run);
+int duet__openmp_run(const struct duet__openmp *run, int *number);
 
 struct duet__job;
 

@@ -10,6 +10,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/openmp.h"
+#include "runs/monitor.h"
 #include "world/modules/path.h"
 
 static char **make_environment(const struct duet__openmp *run, const char *recorder)
@@ -35,36 +36,59 @@ static char **make_environment(const struct duet__openmp *run, const char *recor
     return list;
 }
 
-static void ignore(int number)
+/* In the child: the signals that are held back here are its own. */
+static void admit(void *data)
 {
+    sigset_t none;
+
+    (void)data;
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-int duet__openmp_run(const struct duet__openmp *run)
+/* Runs it until it ends. Its status, as waitpid has it; -1 with an error: it cannot be run. */
+static int spawn(const struct duet__openmp *run, char **environment, int *number, GError **error)
+{
+    const double look_s = 0.1;
+    GSpawnFlags flags =
+        G_SPAWN_SEARCH_PATH | G_SPAWN_CHILD_INHERITS_STDIN | G_SPAWN_DO_NOT_REAP_CHILD;
+    struct duet__signals signals;
+    int status = -1;
+    GPid child;
+
+    if (run->quiet)
+        flags |= G_SPAWN_STDOUT_TO_DEV_NULL;
+    *number = 0;
+    duet__signals_hold(&signals, true);
+    if (g_spawn_async(NULL, run->program, environment, flags, admit, NULL, &child, error)) {
+        while (waitpid(child, &status, WNOHANG) == 0) {
+            int came = duet__signals_take(&signals, look_s);
+
+            if (came && came != SIGINT)
+                kill(child, came);
+            *number = came ? came : *number;
+        }
+    }
+    duet__signals_release(&signals);
+    return status;
+}
+
+int duet__openmp_run(const struct duet__openmp *run, int *number)
 {
     g_autofree char *recorder = duet__module_path("openmp");
     g_auto(GStrv) environment = NULL;
     g_autoptr(GError) error = NULL;
-    GSpawnFlags flags = G_SPAWN_SEARCH_PATH | G_SPAWN_CHILD_INHERITS_STDIN;
-    const struct sigaction interrupted = {.sa_handler = ignore};
-    struct sigaction usual;
     GStatBuf before = {0}, after = {0};
-    bool ran;
     int status;
 
     if (!recorder)
         return duet__complain(DUET__MISUSED, "this duet was built without its recorder of OpenMP "
                                              "programs, which needs libomp-dev");
     environment = make_environment(run, recorder);
-    if (run->quiet)
-        flags |= G_SPAWN_STDOUT_TO_DEV_NULL;
     if (g_stat(run->out, &before) != 0)
         before.st_ino = 0;
-    /* Ctrl-C is the program's, which does not inherit that */
-    sigaction(SIGINT, &interrupted, &usual);
-    ran = g_spawn_sync(NULL, run->program, environment, flags, NULL, NULL, NULL, NULL, &status,
-                       &error);
-    sigaction(SIGINT, &usual, NULL);
-    if (!ran)
+    status = spawn(run, environment, number, &error);
+    if (error)
         return duet__complain(DUET__MISUSED, "%s", error->message);
     if (WIFSIGNALED(status))
         return duet__complain(DUET__SIGNALLED + WTERMSIG(status), "%s was ended by signal %d",
@@ -89,7 +113,7 @@ static int work(struct duet__job *job, int argc, char **argv)
                                      .threads = job->values.threads,
                                      .bytes = job->values.bytes};
     g_autofree char *folder = g_path_get_dirname(run.out);
-    int refused;
+    int refused, number;
 
     if (!program[0])
         return duet__complain(DUET__MISUSED, "which program? duet record -- ./program");
@@ -99,7 +123,7 @@ static int work(struct duet__job *job, int argc, char **argv)
                                                        : 0;
     if (refused)
         return duet__complain(DUET__MISUSED, "cannot write %s: %s", run.out, g_strerror(refused));
-    return duet__openmp_run(&run);
+    return duet__openmp_run(&run, &number);
 }
 
 const struct duet__command duet__record_command = {

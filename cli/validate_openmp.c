@@ -8,6 +8,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/openmp.h"
+#include "runs/monitor.h"
 #include "runs/simulated.h"
 #include "validate/stats.h"
 
@@ -36,8 +37,10 @@ static int measure(const struct trial *trial, uint64_t threads, bool only_makesp
                                      .only_makespan = only_makespan,
                                      .quiet = true};
     struct duet_message message = {""};
-    int status = duet__openmp_run(&run);
+    int number = 0, status = duet__openmp_run(&run, &number);
 
+    if (number > 0)
+        return DUET__SIGNALLED + number;
     if (status == DUET__DONE && duet__graph_read(trial->file, NULL, graph, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
     return status;
@@ -168,10 +171,27 @@ static int prepare(struct trial *trial, struct duet_message *message)
                                        &trial->job->platform, message);
 }
 
+/* With what a run has left in it that was ended while it wrote, too. */
+static void remove_folder(const char *folder)
+{
+    g_autoptr(GDir) directory = g_dir_open(folder, 0, NULL);
+    const char *name;
+
+    while (directory && (name = g_dir_read_name(directory))) {
+        g_autofree char *path = g_build_filename(folder, name, NULL);
+
+        g_unlink(path);
+    }
+    g_rmdir(folder);
+}
+
 int duet__openmp_validate(struct duet__job *job)
 {
     struct trial trial = {.job = job, .program = job->program};
     struct duet_message message = {""};
+    struct duet__signals signals;
+
+    duet__signals_hold(&signals, false); /* what they end removes the folder first */
     g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     int error = folder ? prepare(&trial, &message)
                        : duet_fail(&message, DUET_EIO, "there is no folder for temporary files");
@@ -183,10 +203,9 @@ int duet__openmp_validate(struct duet__job *job)
         status = make_round(&trial);
     if (trial.round)
         status = status == DUET__DONE ? report(&trial) : (report(&trial), status);
-    if (folder) {
-        g_unlink(trial.file);
-        g_rmdir(folder);
-    }
+    if (folder)
+        remove_folder(folder);
+    duet__signals_release(&signals);
     for (size_t i = 0; trial.points && i < trial.count; i++) {
         g_free(trial.points[i].predicted_s);
         g_free(trial.points[i].measured_s);

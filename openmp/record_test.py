@@ -13,11 +13,15 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 
 import repository
+
+sys.path.append(str(repository.ROOT / "cli"))
+from testing import children_of, until
 
 DUET = os.environ["DUET"]
 ROOT = repository.ROOT
@@ -305,6 +309,23 @@ def record(threads, out, *words):
     return duet("record", "--threads", str(threads), "--out", out, "--", *words)
 
 
+def check_signals(program, folder):
+    """validate --openmp leaves nothing when it is ended, and its program with it or not."""
+    for number, words in [(signal.SIGTERM, ["sleep", "1000"]), (signal.SIGHUP, ["sleep", "1000"]),
+                          (signal.SIGINT, [program, "queens", "6", "3"])]:
+        place = folder / "temporary"
+        place.mkdir()
+        validate = [DUET, "validate", "--openmp", "--rounds", "100000", "--", *words]
+        with subprocess.Popen(validate, env={**os.environ, "TMPDIR": str(place)},
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+            until(lambda p=process: p.poll() is not None or children_of(p))
+            assert len(list(place.iterdir())) == 1, number
+            process.send_signal(number)
+            said = process.communicate()[1]
+        assert process.returncode == 128 + number, (number, process.returncode, said)
+        place.rmdir()
+
+
 def check(compiler, folder):
     example, small = build(compiler, EXAMPLE, folder), build(compiler, CONSTRUCTS, folder)
     out = folder / "graph.json"
@@ -329,6 +350,7 @@ def check(compiler, folder):
                         (("--policy", "ws,heft", "--", example), "one policy")]:
         done = duet("validate", "--openmp", *words)
         assert done.returncode == 2 and says in done.stderr and not done.stdout, done
+    check_signals(example, folder)
     # a `taskwait depend` of whichever thread, by chance, finds what LLVM's runtime asserts
     for _ in range(10):
         done = record(2, out, small)
