@@ -210,6 +210,15 @@ DUET_MUST_CHECK int duet__calibrating_read(struct duet__calibrating *c, struct d
 /* ------------------------------------------------------------------------------------------- */
 /* machine.c                                                                                     */
 
+/*
+ * What there is to be measured on, by the configuration of c->request: info, pace, cpus, gpus,
+ * known. duet__info_fini, in any case. Errors of duet_open.
+ */
+DUET_MUST_CHECK int duet__machine_look(struct duet__calibrating *c, struct duet_message *message);
+
+/* What the system says of its cores; NULL: nothing. */
+const char *duet__processor(const struct duet__calibrating *c);
+
 /* Size of the last cache before memory, as the first core sees it; 0: not known. */
 uint64_t duet__cache_find(void);
 

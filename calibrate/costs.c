@@ -71,22 +71,3 @@ int duet__costs_measure(const struct duet__measurement *given,
     }
     return error;
 }
-
-void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct duet_costs *out)
-{
-    double median_s[DUET__COSTS];
-    /* push is a difference, which noise can turn negative where it is small */
-    for (unsigned i = 0; i < DUET__COSTS; i++)
-        median_s[i] = costs[i].times.count ? fmax(costs[i].times.median, 0) : 0;
-    *out = (struct duet_costs){
-        .submit_s = median_s[DUET__COST_SUBMIT],
-        .push_s = median_s[DUET__COST_PUSH],
-        .pop_s = median_s[DUET__COST_POP],
-        .steal_s = fmax(0, median_s[DUET__COST_STEAL] - median_s[DUET__COST_POP]),
-        .kernel_launch_s = median_s[DUET__COST_KERNEL_LAUNCH],
-        .copy_launch_s = median_s[DUET__COST_COPY_LAUNCH],
-        .event_s = median_s[DUET__COST_EVENT],
-        .wake_s = median_s[DUET__COST_WAKE],
-        .spin_s = median_s[DUET__COST_SPIN],
-    };
-}

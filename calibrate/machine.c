@@ -231,9 +231,50 @@ static void describe_peers(const struct duet__calibrating *c, struct duet__platf
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* All of it                                                                                    */
 
-/* What the system says of its cores; NULL: nothing. */
-static const char *cores_of(const struct duet__calibrating *c)
+int duet__machine_look(struct duet__calibrating *c, struct duet_message *message)
+{
+    const struct duet_config *config = &c->request->runs->config;
+    int error = duet__info_open(&c->info, config, false, message);
+    if (!error && c->info.error)
+        error = duet_fail(message, c->info.error, "%s", c->info.why.text);
+    if (error)
+        return error;
+    c->pace = c->request->paced && config->scale > 0 ? config->scale : 1;
+    for (unsigned w = 0; w < c->info.machine.worker_count; w++) {
+        c->cpus += c->info.machine.workers[w].node == DUET_HOST;
+        c->gpus += c->info.machine.workers[w].node != DUET_HOST;
+    }
+    if (!c->cpus)
+        return duet_fail(message, DUET_EINVAL,
+                         "no CPU computes on this machine, all of them feed GPUs: use fewer "
+                         "(--gpus)");
+    if (!c->request->paced)
+        c->known.shared_bytes = duet__cache_find();
+    return DUET_OK;
+}
+
+void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct duet_costs *out)
+{
+    double median_s[DUET__COSTS];
+    /* push is a difference, which noise can turn negative where it is small */
+    for (unsigned i = 0; i < DUET__COSTS; i++)
+        median_s[i] = costs[i].times.count ? fmax(costs[i].times.median, 0) : 0;
+    *out = (struct duet_costs){
+        .submit_s = median_s[DUET__COST_SUBMIT],
+        .push_s = median_s[DUET__COST_PUSH],
+        .pop_s = median_s[DUET__COST_POP],
+        .steal_s = fmax(0, median_s[DUET__COST_STEAL] - median_s[DUET__COST_POP]),
+        .kernel_launch_s = median_s[DUET__COST_KERNEL_LAUNCH],
+        .copy_launch_s = median_s[DUET__COST_COPY_LAUNCH],
+        .event_s = median_s[DUET__COST_EVENT],
+        .wake_s = median_s[DUET__COST_WAKE],
+        .spin_s = median_s[DUET__COST_SPIN],
+    };
+}
+
+const char *duet__processor(const struct duet__calibrating *c)
 {
     const struct duet__survey *survey = &c->info.survey;
     for (unsigned d = 0; d < survey->device_count; d++)
@@ -247,7 +288,7 @@ static const char *cores_of(const struct duet__calibrating *c)
 static char *describe(const struct duet__calibrating *c)
 {
     const struct duet_machine *machine = &c->info.machine;
-    const char *of = c->request->paced ? c->request->runs->config.emulate : cores_of(c);
+    const char *of = c->request->paced ? c->request->runs->config.emulate : duet__processor(c);
     g_autofree char *cpu = of ? g_strdup_printf(" (%s)", of) : g_strdup("");
     g_autofree char *gpus = g_strdup_printf(" and %u GPU%s (%s)", c->gpus, c->gpus == 1 ? "" : "s",
                                             machine->archs[worker_of(machine, 1)->arch].name);

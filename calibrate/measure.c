@@ -229,27 +229,10 @@ void duet__calibrating_fit(struct duet__calibrating *c)
 
 int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *message)
 {
-    const struct duet_config *config = &c->request->runs->config;
-    int error = duet__info_open(&c->info, config, false, message);
-    if (!error && c->info.error)
-        error = duet_fail(message, c->info.error, "%s", c->info.why.text);
-    if (error)
-        return error;
     c->runs = g_array_new(FALSE, FALSE, sizeof(struct duet__recorded_run));
     c->disturbed_rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
     c->failures = g_array_new(FALSE, FALSE, sizeof(struct duet__failure));
-    c->pace = c->request->paced && config->scale > 0 ? config->scale : 1;
-    for (unsigned w = 0; w < c->info.machine.worker_count; w++) {
-        c->cpus += c->info.machine.workers[w].node == DUET_HOST;
-        c->gpus += c->info.machine.workers[w].node != DUET_HOST;
-    }
-    if (!c->cpus)
-        return duet_fail(message, DUET_EINVAL,
-                         "no CPU computes on this machine, all of them feed GPUs: use fewer "
-                         "(--gpus)");
-    if (!c->request->paced)
-        c->known.shared_bytes = duet__cache_find();
-    return 0;
+    return duet__machine_look(c, message);
 }
 
 void duet__calibrating_all(struct duet__calibrating *c)

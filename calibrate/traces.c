@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "calibrate/calibrate.h"
-#include "runs/program.h"
 #include "runs/trace.h"
+#include "world/open.h"
 
 /* Whether it is of runs on machines like this one. */
 static int check(const struct duet__calibrating *c, const struct duet__trace *trace,

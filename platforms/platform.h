@@ -229,6 +229,20 @@ DUET_MUST_CHECK int duet__platform_write(struct duet__platform *platform, const 
                                          enum duet__write how, struct duet_message *message);
 
 /*
+ * Joins the kernel times of `run` with those that `platform` has, as those of one sample where both
+ * have a point of the same kernel, architecture, context and work. Counts, means and deviations are
+ * then what all executions together give (Chan, Golub, LeVeque, The American Statistician 37(3),
+ * 1983), and noise likewise, of times by what base_s + memory_s, or else mean_s, has become.
+ * base_s, memory_s and busy_ratio are means of both, weighted by samples; of what only one of them
+ * has, that one's. There is no median: it does not follow from two. Points of `run` come from
+ * `origin`, others that it adds to from there, too. DUET_EINVAL, DUET_ENOMEM with a message, upon
+ * which nothing has changed.
+ */
+DUET_MUST_CHECK int duet__platform_pool(struct duet__platform *platform,
+                                        const struct duet__calibration *run, const char *origin,
+                                        struct duet_message *message);
+
+/*
  * The text of such a file; free with free. What cannot be written (a number that is not finite, an
  * index of nothing) is null. NULL: the machine was read from XML, and is not described like this.
  */

@@ -84,12 +84,13 @@ static const struct duet__curve *counterpart(const struct duet__calibration *cal
     return NULL;
 }
 
-static bool has_work(const struct duet__curve *curve, double work)
+/* The point of this work; NULL: there is none. */
+static struct duet__point *find_work(const struct duet__curve *curve, double work)
 {
     for (size_t i = 0; i < curve->count; i++)
         if (fabs(curve->points[i].work - work) <= SAME_WORK * work)
-            return true;
-    return false;
+            return &curve->points[i];
+    return NULL;
 }
 
 /*
@@ -111,7 +112,7 @@ static int join(const struct duet__curve *measured, const struct duet__curve *ol
     for (size_t i = 0; old != NULL && i < old->count; i++) {
         struct duet__point point = old->points[i];
 
-        if (measured != NULL && has_work(measured, point.work))
+        if (measured != NULL && find_work(measured, point.work) != NULL)
             continue;
         if (measured != NULL && point.origin == NULL)
             point.origin = origin;
@@ -163,6 +164,130 @@ static int merge(struct duet__platform *p, struct duet__platform *old, struct du
     keep_archs(p, old);
     return DUET_OK;
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* Histories                                                                                    */
+
+/* What is known of a value in so many executions. */
+struct sample {
+    double count, mean, deviation;
+};
+
+static struct sample pool(struct sample a, struct sample b)
+{
+    double count = a.count + b.count, apart = b.mean - a.mean;
+    double squares = (a.count - 1) * a.deviation * a.deviation +
+                     (b.count - 1) * b.deviation * b.deviation +
+                     apart * apart * a.count * b.count / count;
+
+    return (struct sample){count, a.mean + apart * b.count / count, sqrt(squares / (count - 1))};
+}
+
+/* The mean of what both have, else what one of them has. */
+static double weigh(double a, double a_count, double b, double b_count)
+{
+    return a > 0 && b > 0 ? (a * a_count + b * b_count) / (a_count + b_count) : fmax(a, b);
+}
+
+static double expected(const struct duet__point *point)
+{
+    return point->base_s > 0 ? point->base_s + point->memory_s : point->mean_s;
+}
+
+/* Measured times by what is now expected. */
+static struct sample relative(const struct duet__point *point, double expected_s)
+{
+    double noise = point->noise > 0 ? point->noise : point->deviation_s / point->mean_s;
+    double ratio = expected(point) / expected_s;
+
+    return (struct sample){(double)point->samples, ratio, noise * ratio};
+}
+
+static void pool_points(struct duet__point *into, const struct duet__point *more)
+{
+    enum { NOISE_MOST = 10 };
+    const struct duet__point old = *into;
+    double count = (double)MAX(old.samples, 1), new_count = (double)MAX(more->samples, 1);
+    struct sample times = pool((struct sample){count, old.mean_s, old.deviation_s},
+                               (struct sample){new_count, more->mean_s, more->deviation_s});
+    bool both = old.base_s > 0 && more->base_s > 0;
+
+    into->mean_s = times.mean;
+    into->deviation_s = times.deviation;
+    into->median_s = 0;
+    into->samples += more->samples;
+    into->rejected += more->rejected;
+    into->base_s = weigh(old.base_s, count, more->base_s, new_count);
+    into->memory_s = both
+                         ? (old.memory_s * count + more->memory_s * new_count) / (count + new_count)
+                         : old.memory_s + more->memory_s;
+    into->busy_ratio = weigh(old.busy_ratio, count, more->busy_ratio, new_count);
+    into->noise =
+        fmin(pool(relative(&old, expected(into)), relative(more, expected(into))).deviation,
+             NOISE_MOST);
+}
+
+/* Adds to `all` the curve of a run and the one there is (NULL: none), as one. */
+static int pool_curves(const struct duet__curve *run, const struct duet__curve *old,
+                       const char *common, const char *origin, struct duet__calibration *all,
+                       struct duet_message *message)
+{
+    struct duet__curve curve = old != NULL ? *old : *run;
+    g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet__point));
+
+    if (old == NULL && strstr(common, origin) == NULL)
+        curve.origin = origin;
+    if (old != NULL)
+        common = old->origin != NULL ? old->origin : common;
+    g_array_append_vals(points, curve.points, old != NULL ? (guint)old->count : 0);
+    for (size_t i = 0; i < run->count; i++) {
+        curve.points = (struct duet__point *)(void *)points->data;
+        curve.count = points->len;
+        struct duet__point *same = find_work(&curve, run->points[i].work), added = run->points[i];
+        const char *from = same != NULL && same->origin != NULL ? same->origin : common;
+        g_autofree char *too = g_strconcat(from, ", and ", origin, NULL);
+        bool said = strstr(from, origin) != NULL;
+
+        if (same != NULL)
+            pool_points(same, &added);
+        if (same != NULL && !said)
+            same->origin = g_intern_string(too);
+        added.origin = old != NULL && !said ? origin : NULL;
+        if (same == NULL)
+            g_array_append_val(points, added);
+    }
+    curve.points = (struct duet__point *)(void *)points->data;
+    curve.count = points->len;
+    return duet__calibration_add(all, &curve, message);
+}
+
+int duet__platform_pool(struct duet__platform *platform, const struct duet__calibration *run,
+                        const char *origin, struct duet_message *message)
+{
+    const struct duet__calibration *old = &platform->calibration;
+    const char *common = platform->origin != NULL ? platform->origin : "";
+    struct duet__calibration all = {.count = 0};
+    int error = DUET_OK;
+
+    for (size_t i = 0; i < old->count && error == DUET_OK; i++) {
+        const struct duet__curve *more = counterpart(run, &old->curves[i]);
+
+        error = more == NULL ? duet__calibration_add(&all, &old->curves[i], message)
+                             : pool_curves(more, &old->curves[i], common, origin, &all, message);
+    }
+    for (size_t i = 0; i < run->count && error == DUET_OK; i++)
+        if (counterpart(old, &run->curves[i]) == NULL)
+            error = pool_curves(&run->curves[i], NULL, common, origin, &all, message);
+    if (error == DUET_OK) {
+        duet__calibration_fini(&platform->calibration);
+        platform->calibration = all;
+    } else {
+        duet__calibration_fini(&all);
+    }
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
 
 /* The text of the file, read back and built: what cannot be loaded is never written. */
 static int format(const struct duet__platform *p, const char *path, char **text,

@@ -16,6 +16,7 @@
 
 #include "runs/trace.h"
 #include "world/clock.h"
+#include "world/open.h"
 #include "world/settings.h"
 
 enum {
@@ -49,16 +50,6 @@ static uint64_t one_task(const struct duet__problem *problem)
 {
     (void)problem;
     return 1;
-}
-
-char *duet__program_name(const char *path)
-{
-    char *name = g_path_get_basename(path);
-
-    g_strcanon(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-.:+", '_');
-    if (strlen(name) >= DUET_NAME_MAX)
-        name[DUET_NAME_MAX - 1] = 0;
-    return name;
 }
 
 static bool is_program(const char *path)

@@ -19,9 +19,6 @@
 DUET_MUST_CHECK int duet__program_take(struct duet__request *request, char *const *argv,
                                        struct duet_message *message);
 
-/* What a workload is called that is a program: `path` without folders, as a name. g_free. */
-char *duet__program_name(const char *path);
-
 /*
  * Runs the program of a request once, under a policy, with the request's configuration and seed,
  * and reads what it leaves into a zeroed run (NULL: it is a warm-up), with its recording. Its

@@ -23,7 +23,7 @@ GROUPS = {
     "c-pure": C_PURE,
     "c": C_PURE + C_REST,
     "posix": POSIX,
-    "linux": ["sys/prctl.h", "execinfo.h", "link.h"],
+    "linux": ["sys/prctl.h", "sys/file.h", "execinfo.h", "link.h"],
     "x86": ["cpuid.h", "x86intrin.h"],
     "threads": ["pthread.h", "threads.h", "semaphore.h"],
     "context": ["ucontext.h"],
@@ -73,7 +73,7 @@ RULES = [
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " platforms/json.h report/atomic_file.h platforms/model/*.h runs/recording.h"
-              " runs/trace.h validate/bounds.h ."),
+              " runs/trace.h validate/bounds.h calibrate/history.h ."),
     ("openmp/*", "c posix linux ompt ."),
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
@@ -83,8 +83,8 @@ RULES = [
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/fields.h"
                  " platforms/signals.h validate/*.h runs/*.h workloads/*.h ."),
-    ("calibrate/*", "c posix glib duet/* platforms/model/*.h platforms/platform.h validate/stats.h"
-                    " runs/*.h workloads/*.h world/*.h ."),
+    ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
+                    " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
               " workloads/*.h graphs/graph.h validate/*.h report/*.h report/page/page.h runs/*.h"
               " world/*.h world/modules/path.h calibrate/*.h"

@@ -12,6 +12,7 @@
 
 #include <duet/trace.h>
 
+#include "calibrate/history.h"
 #include "core/engine.h"
 #include "report/atomic_file.h"
 #include "runs/trace.h"
@@ -19,6 +20,7 @@
 
 struct kept {
     struct duet__times *times;
+    struct duet__history *history;
     char *trace, *policy, *place, *world, *workload;
     uint64_t seed;
     bool report;
@@ -28,12 +30,23 @@ static void kept_free(void *data)
 {
     struct kept *kept = data;
     duet__times_free(kept->times);
+    duet__history_free(kept->history);
     g_free(kept->place);
     g_free(kept->world);
     g_free(kept->workload);
     g_free(kept->trace);
     g_free(kept->policy);
     g_free(kept);
+}
+
+char *duet__program_name(const char *path)
+{
+    char *name = g_path_get_basename(path);
+
+    g_strcanon(name, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-.:+", '_');
+    if (strlen(name) >= DUET_NAME_MAX)
+        name[DUET_NAME_MAX - 1] = 0;
+    return name;
 }
 
 char *duet__place(const struct duet_config *config, const char *machine)
@@ -71,6 +84,12 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
     duet__core_keep(runtime, kept, kept_free);
 }
 
+void duet__remember_history(struct duet_runtime *runtime, struct duet__history *history)
+{
+    struct kept *kept = duet__core_kept(runtime);
+    kept->history = history;
+}
+
 static void write_run(FILE *stream, const void *trace)
 {
     duet__trace_write(stream, trace);
@@ -96,6 +115,22 @@ static int write_trace(const struct duet_runtime *runtime, const struct kept *ke
     error = duet__file_write(kept->trace, write_run, &trace, message);
     duet__recording_fini(&trace.run.recording);
     return error;
+}
+
+/* The program's own result does not depend on it. */
+static void add_to_history(const struct duet_runtime *runtime, const struct kept *kept)
+{
+    g_autofree char *context = duet__program_name(kept->workload);
+    struct duet_message message = {""};
+    struct duet__recording recording;
+    int error = duet__recording_take(&recording, runtime, true);
+    if (error)
+        duet_fail(&message, error, "the records have no room in memory");
+    else
+        error = duet__history_add(kept->history, &recording, context, &message);
+    if (error)
+        fprintf(stderr, "duet: no kernel times are kept: %s\n", message.text);
+    duet__recording_fini(&recording);
 }
 
 static void write_bytes(uint64_t bytes, const char *where)
@@ -209,6 +244,8 @@ int duet_close(struct duet_runtime *runtime)
             fprintf(stderr, "duet: %s\n", message.text);
         error = error ? error : written;
     }
+    if (kept && kept->history)
+        add_to_history(runtime, kept);
     if (kept && kept->report) {
         write_report(runtime, kept);
         write_iterations(runtime);

@@ -7,6 +7,7 @@
 
 #include <duet/duet.h>
 
+#include "calibrate/history.h"
 #include "core/engine.h"
 #include "world/open.h"
 
@@ -30,8 +31,8 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .keep_going = config->keep_going,
         .hold = config->hold,
         .nearest_source = config->nearest_source,
-        .record = config->record || config->trace,
-        .record_accesses = config->record_accesses || config->trace,
+        .record = config->record || config->trace || config->calibrate,
+        .record_accesses = config->record_accesses || config->trace || config->calibrate,
         .model_error = config->model_error,
         .perturbation = config->perturbation,
     };
@@ -128,6 +129,11 @@ static int check(const struct duet_config *config, struct duet_message *message)
     if (!(config->scale >= 0) || isinf(config->scale))
         return duet_fail(message, DUET_EINVAL, "a scale of time of %g: it must be positive",
                          config->scale);
+    if (config->calibrate && (config->simulate || duet__open_paced(config)))
+        return duet_fail(message, DUET_EINVAL,
+                         "kernel times cannot be kept (%.300s) of a simulation or at the pace of "
+                         "a platform: nothing is measured in it",
+                         config->calibrate);
     if (isnan(config->watchdog_s))
         return duet_fail(message, DUET_EINVAL, "the watchdog's time is no number");
     return check_memory(config, message);
@@ -137,17 +143,23 @@ int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
                     const struct duet__platform *platform, struct duet_message *message)
 {
     struct duet_message local = {""};
+    struct duet__history *history = NULL;
     *out = NULL;
     int error = check(config, &local);
     if (!error && platform && !config->simulate && !duet__open_paced(config))
         error = duet_fail(&local, DUET_EINVAL,
                           "a platform is given, but not whether to simulate or to emulate it");
+    if (!error && config->calibrate)
+        error = duet__history_open(&history, config, &local);
     if (!error)
         error = config->simulate ? duet__open_simulated(out, config, platform, &local)
                                  : duet__open_real(out, config, platform, &local);
-    if (error)
-        duet_fail(message, error, "%s", *local.text ? local.text : duet_strerror(error));
-    return error;
+    if (!error) {
+        duet__remember_history(*out, history);
+        return DUET_OK;
+    }
+    duet__history_free(history);
+    return duet_fail(message, error, "%s", *local.text ? local.text : duet_strerror(error));
 }
 
 int duet_open(struct duet_runtime **out, const struct duet_config *config,

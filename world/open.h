@@ -12,6 +12,7 @@
 #include "platforms/platform.h"
 
 struct duet__core_config;
+struct duet__history;
 
 /*
  * As duet_open, on a platform that is in memory: the platform that the configuration names to be
@@ -114,6 +115,15 @@ DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet
 /* Keeps the kernel times, which it takes over, and what the configuration wants at the closing. */
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
                     struct duet__times *times);
+
+/* Keeps what is to be added to at the closing, which it takes over; NULL: nothing. */
+void duet__remember_history(struct duet_runtime *runtime, struct duet__history *history);
+
+/*
+ * The name of a program, by which the times of its kernels are known: that of its file, as far as
+ * names of platform files allow. Free with g_free.
+ */
+char *duet__program_name(const char *path);
 
 /*
  * The policy that a text means: the name of a built-in one, or, with a '/' or ending in .so, the

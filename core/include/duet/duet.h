@@ -128,10 +128,18 @@ struct duet_config {
     bool record_accesses; /* the same, and of which data (duet_trace_accesses) */
     const char *trace;    /* file for a Perfetto trace, written by duet_close; "%u" in it becomes
                              what no other run has; NULL: none */
-    bool report;          /* duet_close prints a summary on standard error */
-    bool quiet;           /* nothing but errors and what was asked for on standard error: no remark
-                             on workers that share cores, GPUs that are left out, or devices. For
-                             programs that open one runtime after another */
+    /*
+     * Platform file of this machine, "mine.json", to which duet_close adds what kernels took, with
+     * what earlier runs have left there: docs/calibrate.md. It is made if it is not there. One that
+     * cannot be written, or is of another machine, is an error of duet_open; where duet_close fails
+     * to add to it, that is said on standard error, and is no error. Not with `simulate` nor at the
+     * pace of a platform. NULL: none.
+     */
+    const char *calibrate;
+    bool report; /* duet_close prints a summary on standard error */
+    bool quiet;  /* nothing but errors and what was asked for on standard error: no remark
+                    on workers that share cores, GPUs that are left out, or devices. For
+                    programs that open one runtime after another */
 };
 
 /* Sets every field to its default. */
@@ -144,7 +152,7 @@ void duet_config_init(struct duet_config *config);
  * a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY, DUET_MODEL, DUET_LEARN,
  * DUET_SEED, DUET_WINDOW, DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE,
  * DUET_JITTER, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION,
- * DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_REPORT.
+ * DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_CALIBRATE, DUET_REPORT.
  * DUET_EINVAL with a message that names the variable; config may then be partly changed. The
  * strings belong to the environment.
  */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a program's own runs say of its kernels, kept in a platform file run after run. Part of
+ * libduet, too: duet_open and duet_close call it where duet_config.calibrate names a file.
+ */
+#ifndef DUET_CALIBRATE_HISTORY_H
+#define DUET_CALIBRATE_HISTORY_H
+
+#include <duet/duet.h>
+
+#include "runs/recording.h"
+
+struct duet__history;
+
+/*
+ * Looks at this machine, and at the file that config->calibrate names: there is none yet, or one
+ * of this machine that can be written again. *out is the caller's (duet__history_free), and needs
+ * the configuration no more. Errors of duet__platform_may_write and of looking at the machine;
+ * DUET_EINVAL where the file is of another one; with a message.
+ */
+DUET_MUST_CHECK int duet__history_open(struct duet__history **out, const struct duet_config *config,
+                                       struct duet_message *message);
+
+/*
+ * Adds the executions of a recorded run (with accesses), made in this context: kernel times are
+ * fitted as `duet calibrate` does, and joined by duet__platform_pool with those of the file, which
+ * is read and replaced in one step while FILE.lock is locked. Of a file that is not there yet the
+ * machine is described without measuring anything. Errors, with a message, leave the file as it
+ * was: those of reading and writing it, and of duet__model_fit; DUET_EIO where others keep the
+ * lock for a minute.
+ */
+DUET_MUST_CHECK int duet__history_add(const struct duet__history *history,
+                                      const struct duet__recording *recording, const char *context,
+                                      struct duet_message *message);
+
+void duet__history_free(struct duet__history *history); /* NULL is fine */
+
+#endif
