@@ -19,6 +19,7 @@ struct handle {
     bool temporary;
 };
 #define NO_DATA UINT32_MAX
+enum { DEEPEST = 64 }; /* cuts of parts; what a file says beyond is data of its own */
 
 struct taking {
     struct duet__graph *graph;
@@ -77,8 +78,7 @@ static uint64_t outermost(const struct taking *taking, uint64_t number)
 {
     uint64_t found = number;
 
-    /* parts have higher numbers */
-    for (; number; number = find(taking, number)->of)
+    for (unsigned depth = 0; number && depth < DEEPEST; depth++, number = find(taking, number)->of)
         if (find(taking, number)->whole)
             found = number;
     return found;
@@ -89,7 +89,6 @@ static void add_accesses(const struct taking *taking, uint64_t number, enum duet
                          unsigned depth)
 {
     struct handle *handle = find(taking, number);
-    enum { DEEPEST = 64 };
 
     if (handle->parts && !handle->whole && depth < DEEPEST) {
         for (guint i = 0; i < handle->parts->len; i++)
