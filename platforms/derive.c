@@ -277,14 +277,15 @@ static void make_limits(struct plan *plan)
     plan->host = limit_links(plan, &d->host, NONE, "host");
 }
 
-enum duet__reach duet__reach_between(const struct duet__platform *d, unsigned a, unsigned b)
+enum duet__reach duet__reach_between(const struct duet__platform *platform, unsigned a, unsigned b)
 {
-    unsigned switch_a = d->gpus[a].position, switch_b = d->gpus[b].position;
+    unsigned switch_a = platform->gpus[a].position, switch_b = platform->gpus[b].position;
 
     if (switch_a == switch_b)
         return DUET_REACH_SWITCH;
-    return d->switches[switch_a].socket == d->switches[switch_b].socket ? DUET_REACH_SOCKET
-                                                                        : DUET_REACH_REMOTE;
+    return platform->switches[switch_a].socket == platform->switches[switch_b].socket
+               ? DUET_REACH_SOCKET
+               : DUET_REACH_REMOTE;
 }
 
 /* The kind of direct copies between two GPUs. */
