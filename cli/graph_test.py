@@ -112,7 +112,9 @@ close(makespan("\ufeff" + json.dumps(one), gpus=0), 3)
 
 for contents, options, message in [
         (f"digraph {{ {crowd} -> {crowd} }}", [], "g.json:1: more than 100000000 edges"),
-        ("", [], "g.json: a task graph in none of the formats that duet reads"),
+        ("", [], "g.json: the file is empty"),
+        ("hello", [], "g.json: a task graph in none of the formats that duet reads"),
+        ('{"format": "dot"}', [], "g.json: there is no task in this graph, read as wfformat"),
         ("\0", [], "g.json: this is no text"),
         (graph([]), [], "g.json: there is no task in this graph"),
         (graph([{"kernel": 0, "name": "wide", "accesses": [[0, "r"]] * 65536}], data=[{}]), [],

@@ -101,7 +101,7 @@ moved.rename(newest)
 
 # A model that is not there: what the record has measured is enough, unless models were named.
 assert simulated("--platform", "mirage", STARPU_HOSTNAME="nobody") == measured
-refused(f"task 11 (POTRF): no time for footprint 617e5fe6: there is no "
+refused(f"job 11 (POTRF): no time for footprint 617e5fe6: there is no "
         f"{models}/codelets/45/chol_model_potrf.nobody",
         "simulate", RECORD, "--platform", "mirage", "--starpu-models", f"{models}:nobody")
 refused("is no directory", "simulate", RECORD, "--platform", "mirage", "--starpu-models", "nowhere")

@@ -99,6 +99,8 @@ static int read_text(const char *text, size_t length, const char *path, struct d
     if (memchr(text, 0, length))
         return duet_fail(message, DUET_EPARSE,
                          "%.300s: this is no text, and so no task graph (docs/graphs.md)", path);
+    if (!*begin)
+        return duet_fail(message, DUET_EPARSE, "%.300s: the file is empty", path);
     while (format < formats + G_N_ELEMENTS(formats) &&
            !format->is(begin, length - (size_t)(begin - text), path))
         format++;
@@ -110,7 +112,9 @@ static int read_text(const char *text, size_t length, const char *path, struct d
     /* some editors mark texts as UTF-8 */
     error = format->read(graph, text + mark, length - mark, path, message);
     if (!error && !graph->tasks->len)
-        error = duet_fail(message, DUET_EPARSE, "%.300s: there is no task in this graph", path);
+        error = duet_fail(message, DUET_EPARSE,
+                          "%.300s: there is no task in this graph, read as %s (docs/graphs.md)",
+                          path, format->name);
     error = error ? error : check_accesses(graph, path, message);
     if (!graph->name)
         graph->name = name_of(path);

@@ -172,15 +172,15 @@ static void expect(struct reader *reader, bool there, const char *what)
 /* ------------------------------------------------------------------------------------------- */
 /* Attributes                                                                                   */
 
-static void read_real(struct reader *reader, const char *key, double least, double most,
-                      double *value)
+static void read_real(struct reader *reader, const char *key, const char *unit, double least,
+                      double most, double *value)
 {
     const char *text = reader->word->str;
     char *end = NULL;
 
     *value = g_ascii_strtod(text, &end);
     if (end == text || end[strspn(end, " ")] || !(*value >= least && *value <= most))
-        fail(reader, "%s '%.40s' is no number from %g to %g", key, text, least, most);
+        fail(reader, "%s '%.40s' is no number%s from %g to %g", key, text, unit, least, most);
 }
 
 /* One attribute, whose value is the token at hand. */
@@ -193,15 +193,15 @@ static void set_value(struct reader *reader, const char *key, bool edge, struct 
                                                                                            NULL};
 
     if (edge && g_strv_contains(sizes, key))
-        read_real(reader, key, 0, (double)DUET__GRAPH_BYTES_MAX, &values->bytes);
+        read_real(reader, key, " of bytes", 0, (double)DUET__GRAPH_BYTES_MAX, &values->bytes);
     else if (edge)
         return;
     else if (g_strv_contains(costs, key))
-        read_real(reader, key, 0, DUET__GRAPH_SECONDS_MAX, &values->seconds);
+        read_real(reader, key, " of seconds", 0, DUET__GRAPH_SECONDS_MAX, &values->seconds);
     else if (strcmp(key, "work") == 0)
-        read_real(reader, key, 0, DUET__GRAPH_WORK_MAX, &values->work);
+        read_real(reader, key, " of flops", 0, DUET__GRAPH_WORK_MAX, &values->work);
     else if (strcmp(key, "priority") == 0)
-        read_real(reader, key, INT32_MIN, INT32_MAX, &values->priority);
+        read_real(reader, key, "", INT32_MIN, INT32_MAX, &values->priority);
     else if (strcmp(key, "kernel") == 0)
         values->kernel = duet__graph_kernel(reader->graph, reader->word->str);
     else if (strcmp(key, "label") == 0)

@@ -12,9 +12,9 @@
 #include "platforms/json.h"
 
 static const char *const field_names[FIELDS] = {
-    "Name",       "Model",      "JobId",     "SubmitOrder", "Priority",  "DependsOn", "WorkerId",
-    "MemoryNode", "SubmitTime", "StartTime", "EndTime",     "Footprint", "GFlop",     "Parameters",
-    "Handles",    "Modes",      "Sizes",     "MPIRank",     "Control",
+    "Name",     "Model",      "JobId",      "SubmitOrder", "Priority", "DependsOn",
+    "WorkerId", "MemoryNode", "SubmitTime", "StartTime",   "EndTime",  "Footprint",
+    "GFlop",    "Handles",    "Modes",      "Sizes",       "MPIRank",  "Control",
 };
 
 /* "f.rec:12: job 5 (POTRF): ..." */
@@ -335,9 +335,10 @@ static int set_seconds(struct duet__starpu *r, const struct duet__starpu_record 
         return 0;
     if (!model)
         return duet__starpu_fail(r, record, "no time of it or of one like it is known", "");
-    what = model->times
-               ? g_strdup_printf("no time for footprint %08x is in ", record->footprint)
-               : g_strdup_printf("no time for footprint %08x: there is no ", record->footprint);
+    what =
+        g_strdup_printf("%sno time for footprint %08x%s ",
+                        r->graph->models.needed ? "" : "it was not measured, nor was one like it; ",
+                        record->footprint, model->times ? " is in" : ": there is no");
     return duet__starpu_fail(r, record, what, model->path);
 }
 

@@ -25,7 +25,6 @@ enum duet__starpu_field {
     END,
     FOOTPRINT,
     GFLOP,
-    PARAMETERS,
     HANDLES,
     MODES,
     SIZES,

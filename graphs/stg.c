@@ -16,14 +16,16 @@ static const double bytes_of_cost = 1e9;
 
 enum { MOST = 100000000 }; /* tasks */
 
+/* The first failure stays in `error`. */
 struct reader {
     struct duet__graph *graph;
     const char *at, *path;
     unsigned line;
+    int error;
     struct duet_message *message;
-    GArray *edges;
-    uint32_t rows, first; /* lines of tasks so far; the number of the first one */
-    uint32_t dummies;     /* 1: the first one is none, but the start of all */
+    GArray *numbers, *edges; /* double: of the line at hand; struct duet__graph_edge */
+    uint32_t rows, first;    /* lines of tasks so far; the number of the first one */
+    uint32_t dummies;        /* 1: the first one is none, but the start of all */
 };
 
 bool duet__graph_is_stg(const char *text, size_t length, const char *path)
@@ -34,113 +36,93 @@ bool duet__graph_is_stg(const char *text, size_t length, const char *path)
 }
 
 #define fail(reader, ...)                                                                          \
-    duet__graph_fail((reader)->message, (reader)->path, (reader)->line, __VA_ARGS__)
+    ((reader)->error = (reader)->error ? (reader)->error                                           \
+                                       : duet__graph_fail((reader)->message, (reader)->path,       \
+                                                          (reader)->line, __VA_ARGS__))
 
-/* How many words are left on the line. */
-static size_t count_words(const char *at)
+/* Reads the numbers of the next line that says something. false: there is none. */
+static bool next_line(struct reader *reader)
 {
-    size_t count = 0;
+    g_array_set_size(reader->numbers, 0);
+    while (!reader->numbers->len && !reader->error && *reader->at) {
+        const bool remark = *reader->at == '#';
+        size_t length;
 
-    for (; *at && *at != '\n'; count++) {
-        at += strspn(at, " \t\r");
-        if (!*at || *at == '\n')
-            break;
-        at += strcspn(at, " \t\r\n");
+        reader->line++;
+        for (; (length = strcspn(reader->at += strspn(reader->at, " \t\r"), " \t\r\n"));
+             reader->at += length) {
+            char *end = NULL;
+            const double value = g_ascii_strtod(reader->at, &end);
+
+            if (!remark && (end != reader->at + length || isnan(value)))
+                fail(reader, "expected a number, not '%.*s'", (int)MIN(length, 20), reader->at);
+            if (!remark)
+                g_array_append_val(reader->numbers, value);
+        }
+        reader->at += *reader->at == '\n';
     }
-    return count;
+    return reader->numbers->len && !reader->error;
 }
 
-/* The next number of a line; `whole`: without a fraction. */
-static int read_number(struct reader *reader, bool whole, double most, double *value)
+/* The index-th number of the line; `whole`: without a fraction. */
+static double number(struct reader *reader, guint index, bool whole, double most)
 {
-    const char *begin = reader->at + strspn(reader->at, " \t\r");
-    const size_t length = strcspn(begin, " \t\r\n");
-    char *end = NULL;
+    double value = 0;
 
-    *value = g_ascii_strtod(begin, &end);
-    if (!length || end != begin + length || isnan(*value))
-        return fail(reader, "expected a number, not '%.*s'", (int)MIN(length, 20), begin);
-    if (*value < 0 || *value > most || (whole && *value > floor(*value)))
-        return fail(reader, "%g is out of range, expected a %snumber from 0 to %g", *value,
-                    whole ? "whole " : "", most);
-    reader->at = end;
-    return 0;
+    if (index < reader->numbers->len)
+        value = g_array_index(reader->numbers, double, index);
+    else
+        fail(reader, "expected another number, but the line ends");
+    if (value < 0 || value > most || (whole && value > floor(value)))
+        fail(reader, "%g is out of range, expected a %snumber from 0 to %g", value,
+             whole ? "whole " : "", most);
+    return reader->error ? 0 : value;
 }
 
-/* The tasks that the last one comes after, `count` of them, each with its cost if there are. */
-static int read_edges(struct reader *reader, size_t count, bool costs)
+/* The tasks that the last one comes after, each with its cost if there are. */
+static void read_edges(struct reader *reader, guint count, bool costs)
 {
-    double number = 0, cost = 0;
-    int error = 0;
+    for (guint i = 0; i < count && !reader->error; i++) {
+        const double from = number(reader, 3 + (costs ? 2 * i : i), true, MOST),
+                     cost = costs ? number(reader, 4 + 2 * i, false,
+                                           DUET__GRAPH_SECONDS_MAX / bytes_of_cost)
+                                  : 0;
+        const struct duet__graph_edge edge = {(uint32_t)from - reader->first - reader->dummies,
+                                              reader->rows - reader->dummies,
+                                              (uint64_t)(cost * bytes_of_cost)};
 
-    for (size_t i = 0; i < count && !error; i++) {
-        struct duet__graph_edge edge = {.to = reader->rows - reader->dummies};
-
-        error = read_number(reader, true, MOST, &number);
-        if (!error && costs)
-            error = read_number(reader, false, DUET__GRAPH_SECONDS_MAX / bytes_of_cost, &cost);
-        if (!error && number < reader->first)
-            error =
-                fail(reader, "there is no task %.0f: the first one is %u", number, reader->first);
-        if (error || (reader->dummies && number <= reader->first))
-            continue;
-        edge.from = (uint32_t)number - reader->first - reader->dummies;
-        edge.bytes = (uint64_t)(cost * bytes_of_cost);
-        g_array_append_val(reader->edges, edge);
+        if (from < reader->first)
+            fail(reader, "there is no task %.0f: the first one is %u", from, reader->first);
+        else if (!reader->dummies || from > reader->first)
+            g_array_append_val(reader->edges, edge);
     }
-    return error;
 }
 
 /* A line of a task. */
-static int read_row(struct reader *reader, uint32_t kernel)
+static void read_row(struct reader *reader, uint32_t kernel)
 {
-    const size_t words = count_words(reader->at);
-    double number = 0, seconds = 0, count = 0;
+    const double own = number(reader, 0, true, MOST),
+                 seconds = number(reader, 1, false, DUET__GRAPH_SECONDS_MAX),
+                 count = number(reader, 2, true, MOST);
     char name[16];
-    int error = read_number(reader, true, MOST, &number);
 
-    if (!error && !reader->rows)
-        reader->first = (uint32_t)number;
-    if (!error && number - reader->first != reader->rows)
-        error =
-            fail(reader, "task %.0f, where %u comes next", number, reader->first + reader->rows);
-    if (!error)
-        error = read_number(reader, false, DUET__GRAPH_SECONDS_MAX, &seconds);
-    if (!error)
-        error = read_number(reader, true, MOST, &count);
-    if (!error && (double)words != 3 + count && (double)words != 3 + 2 * count)
-        error = fail(reader, "task %.0f comes after %.0f others, but %zu numbers follow", number,
-                     count, words - 3);
-    if (error)
-        return error;
+    if (!reader->rows)
+        reader->first = (uint32_t)own;
+    if (!reader->error && own - reader->first != reader->rows)
+        fail(reader, "task %.0f, where %u comes next", own, reader->first + reader->rows);
+    if (!reader->error && reader->numbers->len != 3 + count &&
+        reader->numbers->len != 3 + 2 * count)
+        fail(reader, "task %.0f comes after %.0f others, but %u numbers follow", own, count,
+             reader->numbers->len - 3);
     if (!reader->rows && !(seconds > 0) && !(count > 0)) {
         reader->dummies = reader->rows = 1;
-        return 0;
+        return;
     }
-    g_snprintf(name, sizeof name, "%.0f", number);
+    g_snprintf(name, sizeof name, "%.0f", own);
     duet__graph_add(reader->graph, kernel)->name = duet__graph_text(reader->graph, name);
     *duet__graph_seconds(reader->graph, reader->graph->tasks->len - 1) = seconds;
-    error = read_edges(reader, (size_t)count, (double)words > 3 + count);
+    read_edges(reader, (guint)count, reader->numbers->len > 3 + count);
     reader->rows++;
-    return error;
-}
-
-/* Moves to the next line that says something. false: there is none. */
-static bool next_line(struct reader *reader, bool first)
-{
-    while (true) {
-        if (!first)
-            reader->at += strcspn(reader->at, "\n");
-        if (!first && *reader->at) {
-            reader->at++;
-            reader->line++;
-        }
-        first = false;
-        if (!*reader->at)
-            return false;
-        if (*reader->at != '#' && count_words(reader->at))
-            return true;
-    }
 }
 
 /* A last task without time that nobody comes after is the end of all, and none. */
@@ -167,50 +149,50 @@ static void drop_end(struct reader *reader)
     g_array_set_size(graph->seconds, last);
 }
 
-static int read_rows(struct reader *reader)
+static void read_rows(struct reader *reader)
 {
     const uint32_t kernel = duet__graph_kernel(reader->graph, "task");
     double tasks = 0;
-    int error = next_line(reader, true) ? read_number(reader, true, MOST, &tasks)
-                                        : fail(reader, "expected the number of tasks");
 
-    while (!error && next_line(reader, false))
-        error = read_row(reader, kernel);
-    if (error)
-        return error;
+    if (next_line(reader))
+        tasks = number(reader, 0, true, MOST);
+    else
+        fail(reader, "expected the number of tasks");
+    while (next_line(reader))
+        read_row(reader, kernel);
     if (reader->rows < tasks || reader->rows > tasks + 2)
-        return fail(reader, "the first line announces %.0f tasks, but there are %u", tasks,
-                    reader->rows);
-    for (guint i = 0; i < reader->edges->len; i++) {
+        fail(reader, "the first line announces %.0f tasks, but there are %u", tasks, reader->rows);
+    for (guint i = 0; i < reader->edges->len && !reader->error; i++) {
         const struct duet__graph_edge *edge =
             &g_array_index(reader->edges, struct duet__graph_edge, i);
 
         if (edge->from >= reader->graph->tasks->len)
-            return duet_fail(reader->message, DUET_EPARSE,
-                             "%.300s: task %s comes after task %u, which is not there",
-                             reader->path, duet__graph_task(reader->graph, edge->to)->name,
-                             edge->from + reader->first + reader->dummies);
+            reader->error = duet_fail(reader->message, DUET_EPARSE,
+                                      "%.300s: task %s comes after task %u, which is not there",
+                                      reader->path, duet__graph_task(reader->graph, edge->to)->name,
+                                      edge->from + reader->first + reader->dummies);
     }
-    drop_end(reader);
-    return duet__graph_order(reader->graph, reader->edges, reader->path, reader->message);
 }
 
 int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t length,
                          const char *path, struct duet_message *message)
 {
+    g_autoptr(GArray) numbers = g_array_new(FALSE, FALSE, sizeof(double));
+    g_autoptr(GArray) edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge));
     struct reader reader = {.graph = graph,
                             .at = text,
                             .path = path,
-                            .line = 1,
                             .message = message,
-                            .edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge))};
-    int error;
+                            .numbers = numbers,
+                            .edges = edges};
 
     (void)length;
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
-    error = read_rows(&reader);
-    g_array_unref(reader.edges);
-    return error;
+    read_rows(&reader);
+    if (reader.error)
+        return reader.error;
+    drop_end(&reader);
+    return duet__graph_order(graph, edges, path, message);
 }
 
 static void write_row(FILE *stream, size_t number, double seconds, size_t after)

@@ -177,12 +177,14 @@ struct build {
     struct duet_codelet *init, *combine; /* of reductions; NULL: there were none yet */
     struct duet_codelet *join;           /* of nothing but edges; NULL: likewise */
     uint64_t *wheres;
-    struct duet_handle **handles; /* by data; NULL: not made yet, or given up */
-    uint32_t *uses;               /* by data: accesses to come */
-    uint8_t *marks;               /* by data */
-    struct duet_ref **refs;       /* by task; NULL: nobody comes after it any more */
-    uint32_t *followers;          /* by task: explicit edges to come */
-    GArray *accesses, *after;     /* struct duet_access, struct duet_ref *: of the task at hand */
+    struct datum {
+        struct duet_handle *handle; /* NULL: not made yet */
+        uint32_t uses;              /* accesses to come */
+        uint8_t marks;
+    } * data;
+    struct duet_ref **refs;   /* by task; NULL: nobody comes after it any more */
+    uint32_t *followers;      /* by task: explicit edges to come */
+    GArray *accesses, *after; /* struct duet_access, struct duet_ref *: of the task at hand */
 };
 
 static void free_build(struct build *b)
@@ -191,9 +193,7 @@ static void free_build(struct build *b)
         duet_ref_free(b->refs[i]);
     g_free(b->codelets);
     g_free(b->wheres);
-    g_free(b->handles);
-    g_free(b->uses);
-    g_free(b->marks);
+    g_free(b->data);
     g_free(b->refs);
     g_free(b->followers);
     g_array_unref(b->accesses);
@@ -245,13 +245,11 @@ static int prepare(struct build *b, struct duet_message *message)
 
     b->codelets = g_new0(struct duet_codelet *, graph->kernels->len + 1);
     b->wheres = g_new0(uint64_t, graph->wheres->len);
-    b->handles = g_new0(struct duet_handle *, graph->data->len + 1);
-    b->uses = g_new0(uint32_t, graph->data->len + 1);
-    b->marks = g_new0(uint8_t, graph->data->len + 1);
+    b->data = g_new0(struct datum, graph->data->len + 1);
     b->refs = g_new0(struct duet_ref *, graph->tasks->len + 1);
     b->followers = g_new0(uint32_t, graph->tasks->len + 1);
     for (guint i = 0; i < graph->accesses->len; i++)
-        b->uses[g_array_index(graph->accesses, struct duet__graph_access, i).data]++;
+        b->data[g_array_index(graph->accesses, struct duet__graph_access, i).data].uses++;
     for (guint i = 0; i < graph->after->len; i++)
         b->followers[g_array_index(graph->after, uint32_t, i)]++;
     for (guint i = 0; i < graph->wheres->len && !error; i++)
@@ -286,22 +284,21 @@ static int make_reduction(struct build *b, struct duet_handle *handle)
 static int find_handle(struct build *b, const struct duet__graph_access *access)
 {
     const struct duet__graph_data *data = duet__graph_datum(b->graph, access->data);
-    struct duet_handle **handle = &b->handles[access->data];
-    uint8_t *marks = &b->marks[access->data];
+    struct datum *datum = &b->data[access->data];
     const size_t bytes = MAX(data->bytes, 1);
     int error = 0;
 
-    if (!*handle && !data->initial && access->mode == DUET_W) {
-        *marks |= MADE;
-        error = duet_temporary(b->runtime, bytes, 1, 1, handle);
-    } else if (!*handle) {
-        error = duet_vector(b->runtime, NULL, bytes, 1, handle);
+    if (!datum->handle && !data->initial && access->mode == DUET_W) {
+        datum->marks |= MADE;
+        error = duet_temporary(b->runtime, bytes, 1, 1, &datum->handle);
+    } else if (!datum->handle) {
+        error = duet_vector(b->runtime, NULL, bytes, 1, &datum->handle);
     }
-    *marks = access->mode == DUET_R ? *marks | READ : *marks & ~READ;
-    if (error || access->mode != DUET_REDUCE || *marks & REDUCED)
+    datum->marks = access->mode == DUET_R ? datum->marks | READ : datum->marks & ~READ;
+    if (error || access->mode != DUET_REDUCE || datum->marks & REDUCED)
         return error;
-    *marks |= REDUCED;
-    return make_reduction(b, *handle);
+    datum->marks |= REDUCED;
+    return make_reduction(b, datum->handle);
 }
 
 /* Gives up what no later task needs. */
@@ -312,10 +309,12 @@ static int let_go(struct build *b, size_t task)
     const uint32_t *after;
     int error = 0;
 
-    for (size_t i = 0; i < count && !error; i++)
-        if (--b->uses[accesses[i].data] == 0 &&
-            (b->marks[accesses[i].data] & (MADE | READ)) == (MADE | READ))
-            error = duet_unregister_submit(b->runtime, b->handles[accesses[i].data]);
+    for (size_t i = 0; i < count && !error; i++) {
+        struct datum *datum = &b->data[accesses[i].data];
+
+        if (--datum->uses == 0 && (datum->marks & (MADE | READ)) == (MADE | READ))
+            error = duet_unregister_submit(b->runtime, datum->handle);
+    }
     after = duet__graph_after(b->graph, task, &count);
     for (size_t i = 0; i < count; i++)
         if (--b->followers[after[i]] == 0) {
@@ -370,7 +369,7 @@ static int submit(struct build *b, size_t index, struct duet_message *message)
         struct duet_access access = {.mode = (enum duet_mode)accesses[i].mode};
 
         error = find_handle(b, &accesses[i]);
-        access.handle = b->handles[accesses[i].data];
+        access.handle = b->data[accesses[i].data].handle;
         g_array_append_val(b->accesses, access);
     }
     for (size_t i = 0; i < after_count; i++)

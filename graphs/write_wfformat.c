@@ -5,41 +5,28 @@
 #include "graphs/formats.h"
 #include "platforms/json.h"
 
-/* Edges by the task that they come from, beside the order in which the walk finds them. */
-struct edges {
-    GArray *all;   /* struct duet__graph_edge, by the task that they lead to */
-    size_t *ends;  /* by task: where its own end in `all` */
-    size_t *first; /* by task: where its children begin in `children` */
-    uint32_t *children;
-};
-
-static void find_edges(const struct duet__graph *graph, struct edges *edges)
+static gint by_parent(gconstpointer a, gconstpointer b)
 {
-    const size_t tasks = duet__graph_count(graph);
+    const struct duet__graph_edge *x = a, *y = b;
+
+    return x->from != y->from ? (x->from > y->from) - (x->from < y->from)
+                              : (x->to > y->to) - (x->to < y->to);
+}
+
+/* All edges, by the task that they lead to. */
+static GArray *find_edges(const struct duet__graph *graph)
+{
+    GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge));
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
 
-    *edges = (struct edges){.all = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge)),
-                            .ends = g_new0(size_t, tasks + 1),
-                            .first = g_new0(size_t, tasks + 2)};
-    for (size_t i = 0; i < tasks; i++) {
+    for (size_t i = 0; i < duet__graph_count(graph); i++) {
         size_t count;
         const struct duet__graph_edge *own = duet__graph_walk_next(walk, &count);
 
-        g_array_append_vals(edges->all, own, (guint)count);
-        edges->ends[i] = edges->all->len;
-        for (size_t k = 0; k < count; k++)
-            edges->first[own[k].from + 2]++;
-    }
-    for (size_t i = 0; i < tasks; i++)
-        edges->first[i + 2] += edges->first[i + 1];
-    edges->children = g_new(uint32_t, edges->all->len + 1);
-    for (guint i = 0; i < edges->all->len; i++) {
-        const struct duet__graph_edge *edge =
-            &g_array_index(edges->all, struct duet__graph_edge, i);
-
-        edges->children[edges->first[edge->from + 1]++] = edge->to;
+        g_array_append_vals(edges, own, (guint)count);
     }
     duet__graph_walk_free(walk);
+    return edges;
 }
 
 static void put_id(struct duet__json_writer *json, const char *key, char letter, size_t number)
@@ -64,9 +51,15 @@ static void write_files(struct duet__json_writer *json, const struct duet__graph
     duet__json_end(json, ']');
 }
 
-static void write_specification(struct duet__json_writer *json, const struct duet__graph *graph,
-                                const struct edges *edges)
+static void write_specification(struct duet__json_writer *json, const struct duet__graph *graph)
 {
+    g_autoptr(GArray) parents = find_edges(graph), children = g_array_copy(parents);
+    const struct duet__graph_edge *parent = (const struct duet__graph_edge *)(void *)parents->data,
+                                  *child = (const struct duet__graph_edge *)(void *)children->data;
+    const struct duet__graph_edge *last_parent = parent + parents->len,
+                                  *last_child = child + children->len;
+
+    g_array_sort(children, by_parent);
     duet__json_print(json, "\n  specification: {tasks: [");
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
         const char *name = duet__graph_task(graph, i)->name;
@@ -79,11 +72,11 @@ static void write_specification(struct duet__json_writer *json, const struct due
                                                              duet__graph_task(graph, i)->kernel));
         put_id(json, "id", 't', i);
         duet__json_begin(json, "parents", '[');
-        for (size_t k = i ? edges->ends[i - 1] : 0; k < edges->ends[i]; k++)
-            put_id(json, NULL, 't', g_array_index(edges->all, struct duet__graph_edge, k).from);
+        for (; parent < last_parent && parent->to == i; parent++)
+            put_id(json, NULL, 't', parent->from);
         duet__json_print(json, "], children: [");
-        for (size_t k = edges->first[i]; k < edges->first[i + 1]; k++)
-            put_id(json, NULL, 't', edges->children[k]);
+        for (; child < last_child && child->from == i; child++)
+            put_id(json, NULL, 't', child->to);
         duet__json_end(json, ']');
         write_files(json, graph, i, "inputFiles", DUET_R);
         write_files(json, graph, i, "outputFiles", DUET_W);
@@ -125,16 +118,10 @@ void duet__graph_write_wfformat(FILE *stream, const void *data)
 {
     const struct duet__graph *graph = data;
     struct duet__json_writer writer = {.stream = stream}, *json = &writer;
-    struct edges edges;
 
-    find_edges(graph, &edges);
     duet__json_print(json, "{name: %s, schemaVersion: %s\n workflow: {", graph->name, "1.5");
-    write_specification(json, graph, &edges);
+    write_specification(json, graph);
     write_execution(json, graph);
     duet__json_print(json, "}}");
     fputc('\n', stream);
-    g_array_unref(edges.all);
-    g_free(edges.ends);
-    g_free(edges.first);
-    g_free(edges.children);
 }
