@@ -32,11 +32,15 @@ function(duet_recorder folder)
   list(FILTER sources EXCLUDE REGEX "/testing_[^/]*$")
   configure_file(${OMP_TOOLS_HEADER} ${PROJECT_BINARY_DIR}/omp-tools/omp-tools.h COPYONLY)
   add_library(duet_openmp MODULE ${sources})
-  target_include_directories(duet_openmp PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(duet_openmp PRIVATE
+    ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/core/include)
   target_include_directories(duet_openmp SYSTEM PRIVATE ${PROJECT_BINARY_DIR}/omp-tools)
   # dladdr and the program's name are no part of POSIX
   target_compile_definitions(duet_openmp PRIVATE _GNU_SOURCE)
-  target_link_libraries(duet_openmp PRIVATE duet_flags ${CMAKE_DL_LIBS})
+  # the writer of JSON alone, without what else is in that library and what that needs
+  add_dependencies(duet_openmp duet_platforms)
+  target_link_libraries(duet_openmp PRIVATE duet_flags $<TARGET_FILE:duet_platforms> m
+    ${CMAKE_DL_LIBS})
   set_target_properties(duet_openmp PROPERTIES
     OUTPUT_NAME duet-openmp C_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)

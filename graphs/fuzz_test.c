@@ -69,8 +69,9 @@ static bool try(const struct duet__graph_format *format, const char *text, size_
     ",\"bytes\":16,\"submitted_us\":0,\"ready_us\":0,\"where\":\"x\",\"priority\":-1,"             \
     "\"accesses\":[" accesses "]}},"
 
-static void test_mutations(void)
+static void test_mutations(gconstpointer of)
 {
+    const struct duet__graph_format *format = of;
     static const char *const seeds[] = {
         "  4\n 0 0 0\n 1 3 1 0\n 2 4 2 0 1\n 3 5 1 2\n 4 1.5 1 1\n 5 0 2 3 4\n# end\n",
         "3\n0 0 0\n1 3 1 3 2\n2 0 1 0 0\n3 1 1 0 0\n4 0 2 1 1 2 1\n",
@@ -89,35 +90,29 @@ static void test_mutations(void)
     };
     const char *rounds_wanted = g_getenv("DUET_TEST_LONG");
     const guint64 most = rounds_wanted ? g_ascii_strtoull(rounds_wanted, NULL, 10) : 3000;
-    const struct duet__graph_format *format;
+    g_autoptr(GRand) random = g_rand_new_with_seed(20021101);
+    struct duet__graph graph;
+    guint64 read = 0;
 
-    for (size_t i = 0; (format = duet__graph_format_at(i)); i++) {
-        g_autoptr(GRand) random = g_rand_new_with_seed(20021101);
-        struct duet__graph graph;
-        guint64 read = 0;
+    testing_graph(&graph, 12, 3);
+    for (size_t k = 0; k < duet__graph_count(&graph); k++)
+        duet__graph_seconds(&graph, k)[0] = (double)k;
+    g_autofree char *written = format->write ? testing_written(format->write, &graph)
+                                             : g_strdup(seeds[G_N_ELEMENTS(seeds) - 1]);
 
-        if (strcmp(format->name, "starpu") == 0)
-            continue;
-        testing_graph(&graph, 12, 3);
-        for (size_t k = 0; k < duet__graph_count(&graph); k++)
-            duet__graph_seconds(&graph, k)[0] = (double)k;
-        g_autofree char *written = format->write ? testing_written(format->write, &graph)
-                                                 : g_strdup(seeds[G_N_ELEMENTS(seeds) - 1]);
+    for (guint64 round = 0; round < most; round++) {
+        const char *seed = round % 2 ? written : seeds[round / 2 % G_N_ELEMENTS(seeds)];
+        g_autoptr(GString) text = g_string_new(
+            round % 2 || format->is(seed + strspn(seed, " "), strlen(seed), "fuzz") ? seed
+                                                                                    : written);
 
-        for (guint64 round = 0; round < most; round++) {
-            const char *seed = round % 2 ? written : seeds[round / 2 % G_N_ELEMENTS(seeds)];
-            g_autoptr(GString) text = g_string_new(
-                round % 2 || format->is(seed + strspn(seed, " "), strlen(seed), "fuzz") ? seed
-                                                                                        : written);
-
-            testing_mutate(text, random);
-            read += try(format, text->str, text->len);
-        }
-        g_test_message("%s: %" PRIu64 " of %" PRIu64 " could be read", format->name, read, most);
-        g_assert_cmpuint(read, >, 0);
-        g_assert_cmpuint(read, <, most);
-        duet__graph_fini(&graph);
+        testing_mutate(text, random);
+        read += try(format, text->str, text->len);
     }
+    g_test_message("%" PRIu64 " of %" PRIu64 " could be read", read, most);
+    g_assert_cmpuint(read, >, 0);
+    g_assert_cmpuint(read, <, most);
+    duet__graph_fini(&graph);
 }
 
 /* Short texts take little memory: sanitizers, which keep what is freed, need most of this. */
@@ -133,8 +128,15 @@ static void test_memory(void)
 
 int main(int argc, char **argv)
 {
+    const struct duet__graph_format *format;
+
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/fuzz/mutations", test_mutations);
+    for (size_t i = 0; (format = duet__graph_format_at(i)); i++) {
+        g_autofree char *path = g_strconcat("/fuzz/", format->name, NULL);
+
+        if (strcmp(format->name, "starpu") != 0) /* which has tests of its own */
+            g_test_add_data_func(path, format, test_mutations);
+    }
     g_test_add_func("/fuzz/memory", test_memory);
     return g_test_run();
 }

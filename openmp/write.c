@@ -3,92 +3,68 @@
 #include "openmp/recording.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static void write_text(FILE *file, const char *text)
-{
-    putc('"', file);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            fprintf(file, "\\%c", *text);
-        else if ((unsigned char)*text < 0x20)
-            fprintf(file, "\\u%04x", (unsigned)*text);
-        else
-            putc(*text, file);
-    }
-    putc('"', file);
-}
+#include "platforms/json.h"
 
-/* Whatever the program's locale is, whose decimal point may be a comma. */
-static void write_seconds(FILE *file, double seconds)
-{
-    unsigned long long ns = (unsigned long long)(seconds > 0 ? 1e9 * seconds + 0.5 : 0);
-
-    fprintf(file, "%llu.%09llu", ns / 1000000000, ns % 1000000000);
-}
-
-static void write_piece(FILE *file, const struct duet__omp_graph *graph, size_t index)
+static void write_piece(struct duet__json_writer *json, const struct duet__omp_graph *graph,
+                        size_t index)
 {
     const struct duet__piece *piece = (const struct duet__piece *)graph->pieces.items + index;
     const struct duet__piece_access *accesses = graph->accesses.items;
     const uint32_t *after = graph->after.items;
 
-    fprintf(file, "%s{\"kernel\": %u", index ? ",\n  " : "\n  ", (unsigned)piece->kernel);
+    duet__json_print(json, "\n  {kernel: %u, seconds: [%g]", piece->kernel, piece->seconds);
     for (size_t i = piece->accesses; i < piece[1].accesses; i++)
-        fprintf(file, "%s[%u, \"%s\"]%s", i == piece->accesses ? ", \"accesses\": [" : ", ",
-                (unsigned)accesses[i].data, accesses[i].mode,
-                i + 1 == piece[1].accesses ? "]" : "");
+        duet__json_print(json, i == piece->accesses ? "accesses: [[%u, %s]" : "[%u, %s]",
+                         accesses[i].data, accesses[i].mode);
+    if (piece->accesses < piece[1].accesses)
+        duet__json_end(json, ']');
     for (size_t i = piece->after; i < piece[1].after; i++)
-        fprintf(file, "%s%u%s", i == piece->after ? ", \"after\": [" : ", ", (unsigned)after[i],
-                i + 1 == piece[1].after ? "]" : "");
-    fputs(", \"seconds\": [", file);
-    write_seconds(file, piece->seconds);
-    fputs(piece->is_task ? "]}" : "], \"where\": \"cpu\"}", file);
+        duet__json_print(json, i == piece->after ? "after: [%u" : "%u", after[i]);
+    if (piece->after < piece[1].after)
+        duet__json_end(json, ']');
+    if (!piece->is_task)
+        duet__json_put_string(json, "where", "cpu");
+    duet__json_end(json, '}');
 }
 
 static bool write_graph(FILE *file, const struct duet__omp_recording *of,
                         const struct duet__omp_graph *graph)
 {
-    size_t kernels = graph->kernels.count, count = graph->pieces.count;
+    struct duet__json_writer writer = {.stream = file, .dense = true}, *json = &writer;
+    const size_t kernels = graph->kernels.count;
     char **names = kernels ? duet__omp_names(graph->kernels.items, kernels) : NULL;
     double seconds = 1e-9 * (double)(of->end_ns - of->begin_ns);
-    bool made = names || !kernels;
 
-    if (made) {
-        fputs("{\"format\": \"duet-graph\", \"schema\": 1, \"name\": ", file);
-        write_text(file, program_invocation_short_name);
-        fputs(", \"origin\": ", file);
-        write_text(file, of->runtime);
-        fputs(",\n\"makespan_s\": ", file);
-        write_seconds(file, seconds);
-        fputs(", \"architectures\": [\"cpu\"],\n\"kernels\": [", file);
-        if (of->only_makespan)
-            fputs("\"program\"", file);
-        for (size_t i = 0; i < kernels; i++) {
-            if (i)
-                fputs(", ", file);
-            write_text(file, names[i]);
-        }
-        fputs("],\n\"data\": [", file);
-        for (uint32_t i = 0; i < graph->data_count; i++)
-            fprintf(file, "%s{\"bytes\": %llu}", i ? ", " : "", (unsigned long long)of->bytes);
-        fputs("],\n\"tasks\": [", file);
-        for (size_t i = 0; i + 1 < count; i++) /* the last one ends lists */
-            write_piece(file, graph, i);
-        if (of->only_makespan) {
-            fputs("{\"kernel\": 0, \"seconds\": [", file);
-            write_seconds(file, seconds);
-            fputs("]}", file);
-        }
-        fputs("]}\n", file);
-    }
-    for (size_t i = 0; names && i < kernels; i++)
+    if (kernels && !names)
+        return false;
+    duet__json_print(json,
+                     "{format: %s, schema: 1, name: %s, origin: %s"
+                     "\n makespan_s: %g, architectures: [%s]\n kernels: [",
+                     "duet-graph", program_invocation_short_name, of->runtime, seconds, "cpu");
+    if (of->only_makespan)
+        duet__json_put_string(json, NULL, "program");
+    for (size_t i = 0; i < kernels; i++) {
+        duet__json_put_string(json, NULL, names[i]);
         free(names[i]);
+    }
     free(names);
-    return made;
+    duet__json_print(json, "]\n data: [");
+    for (uint32_t i = 0; i < graph->data_count; i++)
+        duet__json_print(json, "{bytes: %" PRIu64 "}", of->bytes);
+    duet__json_print(json, "]\n tasks: [");
+    for (size_t i = 0; i + 1 < graph->pieces.count; i++) /* the last one ends lists */
+        write_piece(json, graph, i);
+    if (of->only_makespan)
+        duet__json_print(json, "{kernel: 0, seconds: [%g]}", seconds);
+    duet__json_print(json, "]}");
+    fputc('\n', file);
+    return true;
 }
 
 const char *duet__omp_write(const struct duet__omp_recording *recording, const char *path)

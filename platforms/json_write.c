@@ -1,22 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing JSON and CSV: commas, texts, and numbers of the fewest digits. */
+/*
+ * Writing JSON and CSV: commas, texts, and numbers of the fewest digits. It is part of the recorder
+ * of OpenMP programs, too, into which GLib is not to be loaded.
+ */
 #include "platforms/json.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include <glib.h>
 
 const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
 {
-    static const char *const formats[] = {"%.15g", "%.16g", "%.17g"};
+    char *point;
 
-    for (unsigned i = 0; i < G_N_ELEMENTS(formats); i++) {
-        g_ascii_formatd(buffer, DUET__DIGITS_MAX, formats[i], value);
-        if (g_ascii_strtod(buffer, NULL) == value)
-            break; /* 17 digits are always enough */
+    for (int digits = 15; digits <= 17; digits++) { /* which are always enough */
+        (void)snprintf(buffer, DUET__DIGITS_MAX, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break;
+    }
+    /* the locale's may be anything */
+    point = buffer + strspn(buffer, "-0123456789");
+    if (*point && !strchr(".einfa", *point)) {
+        *point = '.';
+        memmove(point + 1, point + 1 + strcspn(point + 1, "0123456789"),
+                strlen(point + 1 + strcspn(point + 1, "0123456789")) + 1);
     }
     return buffer;
 }
@@ -144,7 +153,7 @@ void duet__json_put_integer(struct duet__json_writer *writer, const char *key, u
 {
     char digits[DUET__DIGITS_MAX];
 
-    g_snprintf(digits, sizeof(digits), "%" PRIu64, value);
+    (void)snprintf(digits, sizeof(digits), "%" PRIu64, value);
     put_value(writer, key, digits, false);
 }
 
@@ -181,10 +190,8 @@ static void print_value(struct duet__json_writer *writer, const char *key, const
         duet__json_put_integer(writer, key, va_arg(*args, unsigned));
     else if (strcmp(conversion, "%zu") == 0 || strcmp(conversion, "%" PRIu64) == 0)
         duet__json_put_integer(writer, key, va_arg(*args, uint64_t)); /* as wide as size_t */
-    else if (*conversion != '%')
-        duet__json_put_digits(writer, key, conversion);
     else
-        g_error("no conversion of JSON: %s", conversion);
+        duet__json_put_digits(writer, key, conversion);
 }
 
 void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
@@ -205,13 +212,13 @@ void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
         } else if (*format == '}' || *format == ']') {
             duet__json_end(writer, *format);
         } else if (*format != ' ' && *format != ',') {
-            length = MIN(strcspn(format, " ,:\n{}[]"), WORD_MAX - 1);
-            g_strlcpy(word, format, length + 1);
+            length = strcspn(format, " ,:\n{}[]");
+            (void)snprintf(word, sizeof(word), "%.*s", (int)length, format);
             if (format[length] != ':') {
                 print_value(writer, key, word, &args);
                 key = NULL;
             } else {
-                g_strlcpy(name, word, sizeof(name));
+                memcpy(name, word, sizeof(name));
                 key = strcmp(name, "%s") == 0 ? va_arg(args, const char *) : name;
                 length++;
             }

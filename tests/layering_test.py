@@ -74,7 +74,7 @@ RULES = [
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " platforms/json.h report/atomic_file.h platforms/model/*.h runs/recording.h"
               " runs/trace.h validate/bounds.h calibrate/history.h ."),
-    ("openmp/*", "c posix linux ompt ."),
+    ("openmp/*", "c posix linux ompt platforms/json.h ."),
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                " workloads/workload.h world/*.h core/engine.h validate/bounds.h ."),
