@@ -11,6 +11,8 @@ struct duet__openmp {
     const char *out;    /* the file that the recorder writes */
     uint64_t threads;   /* 0: as the environment has it */
     uint64_t bytes;     /* of what a depend clause names; 0: not known */
+    uint64_t loops;     /* parts of a loop; 0: it stays with its threads */
+    bool static_loops;  /* also what may be a static loop of gcc's */
     bool only_makespan; /* no task is recorded, nor delayed by that */
     bool quiet;         /* without its standard output */
 };

@@ -22,6 +22,7 @@ static char **make_environment(const struct duet__openmp *run, const char *recor
     g_autofree char *path = g_canonicalize_filename(run->out, NULL);
     g_autofree char *threads = g_strdup_printf("%" G_GUINT64_FORMAT, run->threads);
     g_autofree char *bytes = g_strdup_printf("%" G_GUINT64_FORMAT, run->bytes);
+    g_autofree char *loops = g_strdup_printf("%" G_GUINT64_FORMAT, run->loops);
 
     /* of programs compiled by gcc, too, whose runtime has no tools; those of clang have it anyway
      */
@@ -30,6 +31,8 @@ static char **make_environment(const struct duet__openmp *run, const char *recor
     list = g_environ_setenv(list, "OMP_TOOL_LIBRARIES", recorder, true);
     list = g_environ_setenv(list, "DUET_OMPT", path, true);
     list = g_environ_setenv(list, "DUET_OMPT_BYTES", bytes, true);
+    list = g_environ_setenv(list, "DUET_OMPT_LOOPS", loops, true);
+    list = g_environ_setenv(list, "DUET_OMPT_STATIC", run->static_loops ? "1" : "", true);
     list = g_environ_setenv(list, "DUET_OMPT_ONLY", run->only_makespan ? "makespan" : "", true);
     if (run->threads)
         list = g_environ_setenv(list, "OMP_NUM_THREADS", threads, true);
@@ -111,12 +114,16 @@ static int work(struct duet__job *job, int argc, char **argv)
     const struct duet__openmp run = {.program = program,
                                      .out = job->values.out ? job->values.out : name,
                                      .threads = job->values.threads,
-                                     .bytes = job->values.bytes};
+                                     .bytes = job->values.bytes,
+                                     .loops = job->values.loops,
+                                     .static_loops = job->values.static_loops};
     g_autofree char *folder = g_path_get_dirname(run.out);
     int refused, number;
 
     if (!program[0])
         return duet__complain(DUET__MISUSED, "which program? duet record -- ./program");
+    if (run.static_loops && !run.loops)
+        return duet__complain(DUET__MISUSED, "--static-loops goes with --loops");
     /* before it has run for hours */
     refused = g_file_test(run.out, G_FILE_TEST_IS_DIR) ? EISDIR
               : g_access(folder, W_OK) != 0            ? errno

@@ -34,6 +34,8 @@ static int measure(const struct trial *trial, uint64_t threads, bool only_makesp
     const struct duet__openmp run = {.program = trial->program,
                                      .out = trial->file,
                                      .threads = threads,
+                                     .loops = trial->job->values.loops,
+                                     .static_loops = trial->job->values.static_loops,
                                      .only_makespan = only_makespan,
                                      .quiet = true};
     struct duet_message message = {""};
@@ -147,6 +149,8 @@ static int prepare(struct trial *trial, struct duet_message *message)
     if (!trial->program || !trial->program[0])
         return duet_fail(message, DUET_EINVAL,
                          "which program? duet validate --openmp -- ./program");
+    if (values->static_loops && !values->loops)
+        return duet_fail(message, DUET_EINVAL, "--static-loops goes with --loops");
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
         if (duet__given(trial->job, others[i]))
             return duet_fail(message, DUET_EINVAL, "--openmp and --%s exclude each other",

@@ -11,7 +11,6 @@
  */
 #include "openmp/recording.h"
 
-#include <dlfcn.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +26,7 @@ struct data {
 
 struct walk {
     struct duet__omp_graph *graph;
-    const void *runtime;                /* where its code is loaded */
+    const void *runtime;                /* its module */
     struct duet__list children, deeper; /* uint32_t */
     struct data *data;                  /* hash table, half empty at least */
     size_t data_room;                   /* a power of 2 */
@@ -61,13 +60,6 @@ static struct duet__piece *piece_at(const struct walk *walk, uint32_t index)
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels and data                                                                             */
 
-static bool in_runtime(const struct walk *walk, const void *code)
-{
-    Dl_info info;
-
-    return dladdr(code, &info) && info.dli_fbase == walk->runtime;
-}
-
 /* The kernel of a place, which is added if it is new; pieces of one place come together. */
 static uint32_t kernel_of(struct walk *walk, const char *kind, const void *code)
 {
@@ -90,7 +82,7 @@ static void find_code(struct walk *walk, struct duet__omp_task *task)
     for (size_t i = kernels->count; i-- > 0;)
         if (places[i].code == task->code)
             return;
-    if (in_runtime(walk, task->code))
+    if (duet__omp_module(task->code) == walk->runtime)
         task->code = task->created_under ? task->created_under : task->parent->code;
 }
 
@@ -310,6 +302,25 @@ static struct duet__omp_task *next_of_team(struct walk *walk, struct duet__omp_t
     return next;
 }
 
+/*
+ * The parts of a loop come after what its thread did before, and before what a barrier, or the end
+ * of the region, waits for: they are deeper, since no taskwait waits for them.
+ */
+static void add_loop(struct walk *walk, struct duet__omp_task *task, const struct duet__step *loop)
+{
+    if (!loop->ns)
+        return;
+    for (uint32_t i = 0; i < loop->parts; i++) {
+        uint32_t part = add_piece(walk, "loop:", loop->code);
+
+        piece_at(walk, part)->is_task = true;
+        piece_at(walk, part)->seconds = 1e-9 * (double)loop->ns / loop->parts;
+        add_after(walk, task->piece);
+        add_index(walk, &walk->deeper, part);
+    }
+    go_on(walk, task, task->piece);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* The walk                                                                                     */
 
@@ -370,6 +381,11 @@ static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *tas
         return next_of_team(walk, task);
     case DUET__STEP_REGION:
         return begin_region(walk, step->region);
+    case DUET__STEP_LOOP:
+        add_loop(walk, task, step);
+        break;
+    case DUET__STEP_MARK:
+        break;
     }
     return task;
 }
@@ -390,13 +406,10 @@ static void trim(struct duet__omp_task *initial)
 
 bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of)
 {
-    struct walk walk = {.graph = graph};
+    struct walk walk = {.graph = graph, .runtime = of->runtime_module};
     struct duet__omp_task *volatile task = of->initial; /* as longjmp wants it */
-    Dl_info info;
 
     if (setjmp(walk.no_memory) == 0) {
-        if (dladdr(of->runtime_code, &info))
-            walk.runtime = info.dli_fbase;
         trim(task);
         task->piece = NONE;
         while (task) {

@@ -6,13 +6,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 512, MOST = 31 /* of a kernel's name */, ASKED = 512 /* at a time */ };
+enum { NAME_BYTES = 512, MOST = 31 /* of a kernel's name */ };
 
 static const char *base_name(const char *path)
 {
@@ -43,78 +42,54 @@ static char *module_name(const struct duet__place *place)
     return name;
 }
 
-/* The program's debugging information, as binutils' addr2line reads it: a line for each argument
-   behind the module. NULL where it cannot be started. */
-static FILE *start(char *const *arguments, pid_t *child)
+const void *duet__omp_module(const void *code)
 {
-    posix_spawn_file_actions_t actions;
-    int ends[2], error;
+    Dl_info module;
 
-    if (pipe(ends))
-        return NULL;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-    posix_spawn_file_actions_addclose(&actions, ends[0]);
-    error = posix_spawnp(child, arguments[0], &actions, NULL, arguments, environ);
-    posix_spawn_file_actions_destroy(&actions);
-    close(ends[1]);
-    if (!error)
-        return fdopen(ends[0], "r");
-    close(ends[0]);
-    return NULL;
+    return code && dladdr(code, &module) ? module.dli_fbase : NULL;
 }
 
-static void read_lines(char *const *arguments, const struct duet__place *places, char **names,
-                       const size_t *asked, size_t count)
-{
-    char line[NAME_BYTES];
-    pid_t child;
-    FILE *lines = start(arguments, &child);
-
-    if (!lines)
-        return;
-    for (size_t i = 0; i < count && fgets(line, sizeof line, lines); i++) {
-        char *colon = strrchr(line, ':');
-
-        if (!colon || colon[1] < '1' || colon[1] > '9' || line[0] == '?')
-            continue;
-        colon[1 + strspn(colon + 1, "0123456789")] = '\0';
-        snprintf(names[asked[i]], NAME_BYTES, "%s%s", places[asked[i]].kind, base_name(line));
-    }
-    fclose(lines);
-    waitpid(child, NULL, 0);
-}
-
-/* Asks about all places from `first` on that are in the same module and were not asked about. */
+/*
+ * Names all places from `first` on that are in the same module, as far as its debugging information
+ * tells binutils' addr2line. The shell gets no path: these may have any characters, or be relative
+ * to where the program no longer is.
+ */
 static void ask(const struct duet__place *places, char **names, bool *done, size_t first,
                 size_t count)
 {
-    char self[NAME_BYTES], offsets[ASKED][20], *arguments[ASKED + 4];
-    size_t asked[ASKED], found = 0;
-    Dl_info module, other;
-    ssize_t length = -1;
+    bool is_program;
+    Dl_info module;
+    char text[NAME_BYTES];
+    FILE *lines;
+    int file, input;
 
     if (!places[first].code || !dladdr(places[first].code, &module))
         return;
-    /* the program itself is called as it was, which may be relative to where it no longer is */
-    if (strcmp(module.dli_fname, program_invocation_name) == 0)
-        length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = '\0';
-    for (size_t i = first; i < count && found < ASKED; i++) {
-        if (done[i] || !places[i].code || !dladdr(places[i].code, &other) ||
-            other.dli_fbase != module.dli_fbase)
+    is_program = strcmp(module.dli_fname, program_invocation_name) == 0;
+    file = open(is_program ? "/proc/self/exe" : module.dli_fname, O_RDONLY | O_CLOEXEC);
+    input = memfd_create("places", MFD_CLOEXEC);
+    for (size_t i = first; i < count; i++)
+        if (duet__omp_module(places[i].code) == module.dli_fbase)
+            dprintf(input, "0x%zx\n", offset_in(&module, places[i].code));
+    snprintf(text, sizeof text, "addr2line -e /proc/%ld/fd/%d < /proc/%ld/fd/%d 2> /dev/null",
+             (long)getpid(), file, (long)getpid(), input);
+    lines = popen(text, "r");
+    for (size_t i = first; i < count; i++) {
+        char *colon;
+
+        if (duet__omp_module(places[i].code) != module.dli_fbase)
             continue;
         done[i] = true;
-        snprintf(offsets[found], sizeof offsets[0], "0x%zx", offset_in(&module, places[i].code));
-        arguments[3 + found] = offsets[found];
-        asked[found++] = i;
+        colon = lines && fgets(text, sizeof text, lines) ? strrchr(text, ':') : NULL;
+        if (!colon || colon[1] < '1' || colon[1] > '9' || text[0] == '?')
+            continue;
+        colon[1 + strspn(colon + 1, "0123456789")] = '\0';
+        snprintf(names[i], NAME_BYTES, "%s%s", places[i].kind, base_name(text));
     }
-    arguments[0] = (char[]){"addr2line"};
-    arguments[1] = (char[]){"-e"};
-    arguments[2] = length > 0 ? self : (char *)(uintptr_t)module.dli_fname;
-    arguments[3 + found] = NULL;
-    read_lines(arguments, places, names, asked, found);
+    if (lines)
+        pclose(lines);
+    close(file);
+    close(input);
 }
 
 /* Of a name that is too long for a kernel of a graph the kind and the end are kept, without a part

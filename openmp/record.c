@@ -5,7 +5,6 @@
  */
 #include "openmp/recording.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <stdlib.h>
@@ -15,8 +14,23 @@
 
 enum { BLOCK_BYTES = 1 << 18 };
 
+/* Kinds of work that OpenMP 5.2 has, and omp-tools.h of LLVM 14 has not. */
+enum { WORK_LOOP_STATIC = 10, WORK_LOOP_OTHER = 13 };
+
+/* Less than what a team takes to begin and to meet is no loop. */
+enum { LEAST_NS = 10000 };
+
 /* What no graph says, and a program may use: told in one line at the end. */
-enum unsupported { TARGET = 1, DETACH = 2, CANCEL = 4, ALL_MEMORY = 8, INOUTSET = 16, ROOT = 32 };
+enum unsupported {
+    TARGET = 1,
+    DETACH = 2,
+    CANCEL = 4,
+    ALL_MEMORY = 8,
+    INOUTSET = 16,
+    ROOT = 32,
+    LOCKS = 64,
+    ORDERED = 128,
+};
 
 static struct duet__omp_recording recording;
 static ompt_get_task_info_t get_task_info;
@@ -26,11 +40,15 @@ static uint64_t clock_ns; /* what reading the clock adds to what is between two 
 static atomic_uint unsupported;
 static atomic_bool out_of_memory;
 static atomic_int regions; /* that have begun and not ended */
+/* in loops that could be cut, and in what may be loops of gcc's */
+static _Atomic(uint64_t) loops_ns, static_ns;
 
 static _Thread_local struct {
     char *at;
     size_t left;
 } block;
+
+static _Thread_local const void *waits_at; /* where the thread has begun to wait last */
 
 /* Of the thread's block, zeroed, never freed: what was recorded lives as long as the process. */
 static void *get(size_t bytes)
@@ -104,6 +122,51 @@ static struct duet__step *add_step(struct duet__omp_task *task, enum duet__step_
 /* ------------------------------------------------------------------------------------------- */
 /* What the runtime calls                                                                       */
 
+/*
+ * Where a construct is. Of a call of gcc's, in a task that a thread runs while it waits, LLVM's
+ * runtime tells where it waits; but the frame of that call has its return address.
+ */
+static const void *place_of(const ompt_frame_t *frame, const void *code)
+{
+    void *const *at = frame->enter_frame.ptr;
+    const void *module;
+
+    if (code != waits_at || !at || !(frame->enter_frame_flags & ompt_frame_framepointer))
+        return code;
+    module = duet__omp_module(at[1]);
+    return module && module != recording.runtime_module ? at[1] : code;
+}
+
+/* How many parts a thread cuts its share of a loop into. Inner regions have one thread usually. */
+static uint32_t parts_of(const struct duet__omp_task *task, uint64_t iterations)
+{
+    uint64_t parts = iterations < recording.loop_parts ? iterations : recording.loop_parts;
+
+    return task->team ? (uint32_t)((parts + task->team - 1) / task->team) : 0;
+}
+
+/* Between barriers a thread of gcc's has not called the runtime: that may be a static loop. */
+static void end_phase(struct duet__omp_task *task)
+{
+    uint64_t ns = task ? task->own_ns : 0;
+    struct duet__step *step;
+
+    if (ns < LEAST_NS || !task->team || !task->region->of_gcc ||
+        (task->last && task->last->kind != DUET__STEP_BARRIER &&
+         task->last->kind != DUET__STEP_LOOP))
+        return;
+    atomic_fetch_add(&static_ns, ns);
+    if (!recording.static_loops)
+        return;
+    task->own_ns = 0;
+    step = add_step(task, DUET__STEP_LOOP);
+    if (step) {
+        step->code = task->region->code;
+        step->parts = parts_of(task, UINT64_MAX);
+        step->ns = ns;
+    }
+}
+
 static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, ompt_data_t *region,
                               unsigned requested, int flags, const void *code)
 {
@@ -114,8 +177,6 @@ static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, o
 
     if (atomic_fetch_add(&regions, 1) == 0 && !recording.begin_ns)
         recording.begin_ns = now;
-    if (flags & ompt_parallel_league)
-        atomic_fetch_or(&unsupported, TARGET);
     if (!task || recording.only_makespan)
         return;
     stop(task, now);
@@ -123,7 +184,9 @@ static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, o
     step = add_step(task, DUET__STEP_REGION);
     if (!made || !step)
         return;
-    *made = (struct duet__omp_region){.code = code, .creator = task};
+    *made = (struct duet__omp_region){.code = code,
+                                      .creator = task,
+                                      .of_gcc = flags & ompt_parallel_invoker_program};
     step->region = made;
     region->ptr = made;
 }
@@ -143,6 +206,7 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *region
 
     if (endpoint == ompt_scope_end) {
         stop(task_of(data), now_ns());
+        end_phase(task_of(data));
         /* which is in the thread's own memory, where a `taskwait depend` of LLVM 14 asserts NULL */
         if (data)
             data->ptr = NULL;
@@ -153,18 +217,18 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *region
     if (!task)
         return;
     task->flags = flags;
-    if (flags & ompt_task_initial) {
-        if (!recording.initial)
-            recording.initial = task;
-        else
-            atomic_fetch_or(&unsupported, ROOT);
-    } else if (of) {
+    if (of) { /* a thread of a team, or a team of a league */
         task->code = of->code;
         task->region = of;
         task->index = index;
+        task->team = of->creator->parent || of->creator->region ? 0 : team;
         task->sibling = atomic_load(&of->team);
         while (!atomic_compare_exchange_weak(&of->team, &task->sibling, task))
             ;
+    } else if (!recording.initial) {
+        recording.initial = task;
+    } else {
+        atomic_fetch_or(&unsupported, ROOT);
     }
     go_on(task);
 }
@@ -187,7 +251,7 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
         return;
     task->parent = parent;
     task->flags = flags;
-    task->code = code;
+    task->code = place_of(frame, code);
     task->created_under = parent->hint;
     task->undeferred = (flags & ompt_task_undeferred) && (parent->flags & ompt_task_final);
     step->task = task;
@@ -199,6 +263,27 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
     go_on(parent);
 }
 
+/* The loop that a task is in has iterations that wait for others. */
+static void keep_order(struct duet__omp_task *task)
+{
+    if (task->last && task->last->kind == DUET__STEP_LOOP)
+        task->last->kind = DUET__STEP_MARK;
+    if (task->team != 1)
+        atomic_fetch_or(&unsupported, ORDERED);
+}
+
+static void on_mutex(ompt_mutex_t kind, unsigned hint, unsigned implementation, ompt_wait_id_t lock,
+                     const void *code)
+{
+    ompt_data_t *data;
+
+    if (kind == ompt_mutex_ordered && get_task_info(0, NULL, &data, NULL, NULL, NULL) == 2 &&
+        task_of(data))
+        keep_order(task_of(data));
+    else if (kind != ompt_mutex_atomic && kind != ompt_mutex_ordered)
+        atomic_fetch_or(&unsupported, LOCKS);
+}
+
 static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependences, int count)
 {
     uint64_t now = now_ns();
@@ -207,6 +292,10 @@ static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependenc
 
     if (!task || count <= 0)
         return;
+    if (!task->parent) { /* of a loop's iterations */
+        keep_order(task);
+        return;
+    }
     stop(task->parent, now);
     kept = get((size_t)count * sizeof *kept);
     for (int i = 0; kept && i < count; i++) {
@@ -279,20 +368,25 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
     if (kind == ompt_sync_region_taskgroup) {
         add_step(task, begins ? DUET__STEP_GROUP : DUET__STEP_UNGROUP);
     } else {
-        if (begins)
-            add_step(task,
-                     kind == ompt_sync_region_taskwait ? DUET__STEP_WAIT : DUET__STEP_BARRIER);
+        if (begins && kind == ompt_sync_region_taskwait) {
+            add_step(task, DUET__STEP_WAIT);
+        } else if (begins) {
+            end_phase(task);
+            add_step(task, DUET__STEP_BARRIER);
+        }
         task->waits = begins;
     }
     go_on(task);
 }
 
-/* The wait at the end of a taskgroup. */
+/* Of all waits, and of that at the end of a taskgroup. */
 static void on_sync_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint,
                          ompt_data_t *region, ompt_data_t *data, const void *code)
 {
     struct duet__omp_task *task = task_of(data);
 
+    if (endpoint == ompt_scope_begin)
+        waits_at = code;
     if (!task || kind != ompt_sync_region_taskgroup)
         return;
     stop(task, now_ns());
@@ -300,28 +394,50 @@ static void on_sync_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint
     go_on(task);
 }
 
-/* Tasks of a taskloop are created by the runtime: this is where the program says so. */
+/* Of a taskloop, whose tasks the runtime creates: for LLVM's its own caller is inside it. */
+static const void *find_taskloop(const void *code)
+{
+    void *frames[16];
+    int count = backtrace(frames, sizeof frames / sizeof frames[0]), i = 0;
+
+    if (duet__omp_module(code) != recording.runtime_module)
+        return code;
+    while (i < count && duet__omp_module(frames[i]) != recording.runtime_module)
+        i++;
+    while (i < count && duet__omp_module(frames[i]) == recording.runtime_module)
+        i++;
+    return i < count ? frames[i] : code;
+}
+
+/* A loop is cut if all that its thread does in it is to compute. Sections are a loop, as in gcc. */
 static void on_work(ompt_work_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *region,
                     ompt_data_t *data, uint64_t iterations, const void *code)
 {
     uint64_t now = now_ns();
     struct duet__omp_task *task = task_of(data);
-    void *frames[16];
-    Dl_info runtime, at;
-    int count;
+    bool is_loop = kind == ompt_work_loop || kind == ompt_work_sections ||
+                   ((int)kind >= WORK_LOOP_STATIC && (int)kind <= WORK_LOOP_OTHER);
+    struct duet__step *step;
 
-    if (!task || kind != ompt_work_taskloop || endpoint != ompt_scope_begin)
+    if (!task || (kind == ompt_work_taskloop && endpoint != ompt_scope_begin))
         return;
     stop(task, now);
-    task->hint = code; /* which LLVM's runtime takes for its own caller, and is inside it */
-    count = backtrace(frames, sizeof frames / sizeof frames[0]);
-    if (dladdr(recording.runtime_code, &runtime) && dladdr(code, &at) &&
-        at.dli_fbase == runtime.dli_fbase)
-        for (int i = 1; i < count && at.dli_fbase == runtime.dli_fbase; i++) {
-            task->hint = frames[i];
-            if (!dladdr(frames[i], &at))
-                break;
+    step = task->last;
+    if (kind == ompt_work_taskloop) {
+        task->hint = find_taskloop(code);
+    } else if (endpoint == ompt_scope_begin) {
+        step = add_step(task, is_loop && task->team ? DUET__STEP_LOOP : DUET__STEP_MARK);
+        if (step) {
+            step->code = code;
+            step->parts = parts_of(task, iterations);
         }
+    } else if (step && step->kind == DUET__STEP_LOOP && !step->ns) {
+        atomic_fetch_add(&loops_ns, task->own_ns);
+        if (step->parts) {
+            step->ns = task->own_ns;
+            task->own_ns = 0;
+        }
+    }
     go_on(task);
 }
 
@@ -350,53 +466,64 @@ static uint64_t measure_clock(void)
     return least;
 }
 
+/* False if it is none; an empty one is 0. */
+static bool read_number(const char *text, uint64_t most, uint64_t *number)
+{
+    char *end;
+
+    errno = 0;
+    *number = *text ? strtoull(text, &end, 10) : 0;
+    return !*text || (!*end && !errno && *text >= '0' && *text <= '9' && *number <= most);
+}
+
 static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
 {
     ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
     const char *only = getenv("DUET_OMPT_ONLY"), *bytes = getenv("DUET_OMPT_BYTES");
+    const char *loops = getenv("DUET_OMPT_LOOPS"), *static_loops = getenv("DUET_OMPT_STATIC");
+    uint64_t parts = 0;
     static const struct {
         ompt_callbacks_t event;
         ompt_callback_t call;
-        bool needed;
+        enum { WANTED, NEEDED, NEEDED_ALWAYS } rank; /* always: for the makespan, too */
     } calls[] = {
-        {ompt_callback_parallel_begin, (ompt_callback_t)on_parallel_begin, true},
-        {ompt_callback_parallel_end, (ompt_callback_t)on_parallel_end, true},
-        {ompt_callback_implicit_task, (ompt_callback_t)on_implicit_task, true},
-        {ompt_callback_task_create, (ompt_callback_t)on_task_create, true},
-        {ompt_callback_task_schedule, (ompt_callback_t)on_task_schedule, true},
-        {ompt_callback_dependences, (ompt_callback_t)on_dependences, true},
-        {ompt_callback_sync_region, (ompt_callback_t)on_sync_region, true},
-        {ompt_callback_sync_region_wait, (ompt_callback_t)on_sync_wait, true},
-        {ompt_callback_work, (ompt_callback_t)on_work, false},
-        {ompt_callback_cancel, (ompt_callback_t)on_cancel, false},
+        {ompt_callback_parallel_begin, (ompt_callback_t)on_parallel_begin, NEEDED_ALWAYS},
+        {ompt_callback_parallel_end, (ompt_callback_t)on_parallel_end, NEEDED_ALWAYS},
+        {ompt_callback_implicit_task, (ompt_callback_t)on_implicit_task, NEEDED},
+        {ompt_callback_task_create, (ompt_callback_t)on_task_create, NEEDED},
+        {ompt_callback_task_schedule, (ompt_callback_t)on_task_schedule, NEEDED},
+        {ompt_callback_dependences, (ompt_callback_t)on_dependences, NEEDED},
+        {ompt_callback_sync_region, (ompt_callback_t)on_sync_region, NEEDED},
+        {ompt_callback_sync_region_wait, (ompt_callback_t)on_sync_wait, NEEDED},
+        {ompt_callback_work, (ompt_callback_t)on_work, WANTED},
+        {ompt_callback_cancel, (ompt_callback_t)on_cancel, WANTED},
+        {ompt_callback_mutex_acquire, (ompt_callback_t)on_mutex, WANTED},
     };
-    size_t count = sizeof calls / sizeof calls[0];
-    char *end;
 
     process = getpid();
     clock_ns = measure_clock();
     output = getenv("DUET_OMPT");
     get_task_info = (ompt_get_task_info_t)lookup("ompt_get_task_info");
-    recording.runtime_code = (const void *)lookup;
+    recording.runtime_module = duet__omp_module((const void *)lookup);
     if (only && *only && strcmp(only, "makespan") != 0) {
         complain("DUET_OMPT_ONLY can be makespan, and is ", only);
         return 0;
     }
     recording.only_makespan = only && *only;
-    if (bytes && *bytes) {
-        errno = 0;
-        recording.bytes = strtoull(bytes, &end, 10);
-        if (*end || errno || bytes[0] < '0' || bytes[0] > '9') {
-            complain("DUET_OMPT_BYTES takes a number of bytes, not ", bytes);
-            return 0;
-        }
+    if (bytes && !read_number(bytes, UINT64_MAX, &recording.bytes)) {
+        complain("DUET_OMPT_BYTES takes a number of bytes, not ", bytes);
+        return 0;
     }
-    if (recording.only_makespan)
-        count = 2;
-    for (size_t i = 0; i < count; i++) {
-        ompt_set_result_t result = set(calls[i].event, calls[i].call);
-
-        if (calls[i].needed && result != ompt_set_always) {
+    if (loops && !read_number(loops, UINT16_MAX, &parts)) {
+        complain("DUET_OMPT_LOOPS takes a number of parts up to 65535, not ", loops);
+        return 0;
+    }
+    recording.loop_parts = (uint32_t)parts;
+    recording.static_loops = parts && static_loops && *static_loops;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        if (recording.only_makespan && calls[i].rank != NEEDED_ALWAYS)
+            continue;
+        if (set(calls[i].event, calls[i].call) != ompt_set_always && calls[i].rank != WANTED) {
             complain("not all of them are told by ", recording.runtime);
             return 0;
         }
@@ -406,17 +533,42 @@ static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data
 
 static void tell_unsupported(void)
 {
-    static const char *const names[] = {"target and teams",
+    static const char *const names[] = {"target (a device's time is nobody's)",
                                         "detach (an event is nothing to wait for)",
                                         "cancel (what ran is recorded)",
                                         "dependences on all memory (none is recorded)",
                                         "inoutset (recorded as mutexinoutset)",
-                                        "parallel regions of further threads"};
+                                        "parallel regions of further threads",
+                                        "locks and critical (they exclude nobody in the graph)",
+                                        "ordered (waiting for other iterations is computing)"};
     unsigned found = atomic_load(&unsupported);
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (found & 1U << i)
             complain("not recorded as the program means it: ", names[i]);
+}
+
+/* What is assumed of loops, or could be. */
+static void tell_loops(void)
+{
+    double much = 0.001 + 1e-10 * (double)(recording.end_ns - recording.begin_ns);
+    double known = 1e-9 * (double)loops_ns, guessed = 1e-9 * (double)static_ns;
+
+    if (recording.loop_parts)
+        fprintf(stderr,
+                "duet: OpenMP loops: %.3g s are cut, a loop into up to %u parts that are "
+                "assumed to take equally long\n",
+                known + (recording.static_loops ? guessed : 0), (unsigned)recording.loop_parts);
+    else if (known > much)
+        fprintf(stderr,
+                "duet: OpenMP loops: %.3g s of them stay with the threads that computed them "
+                "(--loops cuts them)\n",
+                known);
+    if (!recording.static_loops && guessed > much)
+        fprintf(stderr,
+                "duet: OpenMP loops: %.3g s may be static loops of gcc's, and stay with their "
+                "threads (--loops with --static-loops cuts them)\n",
+                guessed);
 }
 
 static void on_end(ompt_data_t *data)
@@ -431,6 +583,7 @@ static void on_end(ompt_data_t *data)
         path = own;
     }
     tell_unsupported();
+    tell_loops();
     if (atomic_load(&out_of_memory))
         problem = "there is not enough memory for them";
     else if (!recording.begin_ns)

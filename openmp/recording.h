@@ -24,6 +24,8 @@ enum duet__step_kind {
     DUET__STEP_UNGROUP, /* and ends, with all tasks that were created in it */
     DUET__STEP_BARRIER,
     DUET__STEP_REGION, /* parallel */
+    DUET__STEP_LOOP,   /* of which parts may be placed anywhere */
+    DUET__STEP_MARK,   /* something of the task's own thread */
 };
 
 struct duet__step {
@@ -35,6 +37,11 @@ struct duet__step {
         struct duet__omp_region *region; /* REGION */
         struct {
             size_t children, deeper; /* GROUP: as those of a task below */
+        };
+        struct {
+            const void *code; /* LOOP */
+            uint64_t ns;      /* 0: it stays with its thread, whose own time has it */
+            uint32_t parts;
         };
     };
 };
@@ -58,13 +65,14 @@ struct duet__omp_task {
     size_t children, deeper;  /* where its own begin, of tasks that nobody has waited for yet */
     struct duet__omp_region *region; /* implicit: of that */
     struct duet__omp_task *sibling;  /* implicit: another one of the region */
-    unsigned index;                  /* implicit: its number among them */
+    unsigned index, team;            /* implicit: its number among so many */
 };
 
 struct duet__omp_region {
     const void *code;
     _Atomic(struct duet__omp_task *) team; /* implicit tasks, by `sibling` */
     struct duet__omp_task *creator;
+    bool of_gcc; /* which computes static loops without calling the runtime */
     /* when the graph is made of it */
     uint32_t start;          /* the piece that its tasks go on after */
     size_t children, deeper; /* as those of a task */
@@ -74,10 +82,12 @@ struct duet__omp_recording {
     struct duet__omp_task *initial;
     /* of the first parallel region, and of the last */
     _Atomic(uint64_t) begin_ns, end_ns;
-    bool only_makespan;       /* no task was recorded */
-    uint64_t bytes;           /* what each depend clause names has so many; 0: not known */
-    const char *runtime;      /* its name for itself */
-    const void *runtime_code; /* an address inside it */
+    bool only_makespan;  /* no task was recorded */
+    uint64_t bytes;      /* what each depend clause names has so many; 0: not known */
+    uint32_t loop_parts; /* that each loop is cut into; 0: it stays with its threads */
+    bool static_loops;   /* also what may be a static loop of gcc's */
+    const char *runtime; /* its name for itself */
+    const void *runtime_module;
 };
 
 /*
@@ -111,7 +121,7 @@ struct duet__piece_access {
 /* What a kernel is: the code of a construct, or of a parallel region outside its tasks. */
 struct duet__place {
     const void *code; /* NULL: none */
-    const char *kind; /* "", "parallel:"; "serial" and "barrier" have no code */
+    const char *kind; /* "", "parallel:", "loop:"; "serial" and "barrier" have no code */
 };
 
 struct duet__omp_graph {
@@ -124,6 +134,9 @@ struct duet__omp_graph {
 bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of);
 
 void duet__omp_graph_fini(struct duet__omp_graph *graph);
+
+/* Where the program or library that has `code` begins; NULL: nowhere known. */
+const void *duet__omp_module(const void *code);
 
 /*
  * Names of `count` places: "file.c:12" where the program's debugging information tells, else

@@ -46,12 +46,12 @@ struct duet__values {
     char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
     const char *sockets;                                  /* "2x32:NAME" */
     struct duet__numbers sizes, tiles, cpu_counts, gpu_counts;
-    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes;
+    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops;
     double until, fail_over; /* parts of 1 */
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
-    bool from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp;
+    bool from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
 };
 
 struct duet__option {
