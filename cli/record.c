@@ -87,6 +87,8 @@ int duet__openmp_run(const struct duet__openmp *run, int *number)
     if (!recorder)
         return duet__complain(DUET__MISUSED, "this duet was built without its recorder of OpenMP "
                                              "programs, which needs libomp-dev");
+    if (run->static_loops && !run->loops)
+        return duet__complain(DUET__MISUSED, "--static-loops goes with --loops");
     environment = make_environment(run, recorder);
     if (g_stat(run->out, &before) != 0)
         before.st_ino = 0;
@@ -96,14 +98,13 @@ int duet__openmp_run(const struct duet__openmp *run, int *number)
     if (WIFSIGNALED(status))
         return duet__complain(DUET__SIGNALLED + WTERMSIG(status), "%s was ended by signal %d",
                               run->program[0], WTERMSIG(status));
-    if (WEXITSTATUS(status))
-        return WEXITSTATUS(status);
     if (g_stat(run->out, &after) != 0 || after.st_ino == before.st_ino)
-        return duet__complain(DUET__FAILED,
+        return duet__complain(WEXITSTATUS(status) ? WEXITSTATUS(status) : DUET__FAILED,
                               "%s has left no graph; if nothing above says why, it has run no "
-                              "parallel region, or not with LLVM's or gcc's shared library",
+                              "parallel region, ended in one, or has not LLVM's or gcc's shared "
+                              "library of OpenMP",
                               run->program[0]);
-    return DUET__DONE;
+    return WEXITSTATUS(status);
 }
 
 static int work(struct duet__job *job, int argc, char **argv)
@@ -122,8 +123,6 @@ static int work(struct duet__job *job, int argc, char **argv)
 
     if (!program[0])
         return duet__complain(DUET__MISUSED, "which program? duet record -- ./program");
-    if (run.static_loops && !run.loops)
-        return duet__complain(DUET__MISUSED, "--static-loops goes with --loops");
     /* before it has run for hours */
     refused = g_file_test(run.out, G_FILE_TEST_IS_DIR) ? EISDIR
               : g_access(folder, W_OK) != 0            ? errno

@@ -149,8 +149,6 @@ static int prepare(struct trial *trial, struct duet_message *message)
     if (!trial->program || !trial->program[0])
         return duet_fail(message, DUET_EINVAL,
                          "which program? duet validate --openmp -- ./program");
-    if (values->static_loops && !values->loops)
-        return duet_fail(message, DUET_EINVAL, "--static-loops goes with --loops");
     for (size_t i = 0; i < G_N_ELEMENTS(others); i++)
         if (duet__given(trial->job, others[i]))
             return duet_fail(message, DUET_EINVAL, "--openmp and --%s exclude each other",

@@ -310,11 +310,11 @@ static void add_loop(struct walk *walk, struct duet__omp_task *task, const struc
 {
     if (!loop->ns)
         return;
-    for (uint32_t i = 0; i < loop->parts; i++) {
+    for (uint64_t i = 0; i < loop->parts; i++) {
         uint32_t part = add_piece(walk, "loop:", loop->code);
 
         piece_at(walk, part)->is_task = true;
-        piece_at(walk, part)->seconds = 1e-9 * (double)loop->ns / loop->parts;
+        piece_at(walk, part)->seconds = 1e-9 * (double)loop->ns / (double)loop->parts;
         add_after(walk, task->piece);
         add_index(walk, &walk->deeper, part);
     }
@@ -383,8 +383,6 @@ static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *tas
         return begin_region(walk, step->region);
     case DUET__STEP_LOOP:
         add_loop(walk, task, step);
-        break;
-    case DUET__STEP_MARK:
         break;
     }
     return task;

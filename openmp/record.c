@@ -12,25 +12,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BLOCK_BYTES = 1 << 18 };
-
-/* Kinds of work that OpenMP 5.2 has, and omp-tools.h of LLVM 14 has not. */
-enum { WORK_LOOP_STATIC = 10, WORK_LOOP_OTHER = 13 };
-
-/* Less than what a team takes to begin and to meet is no loop. */
-enum { LEAST_NS = 10000 };
+enum {
+    BLOCK_BYTES = 1 << 18,
+    LEAST_LOOP_NS = 10000 /* more than a team takes to begin and meet */
+};
 
 /* What no graph says, and a program may use: told in one line at the end. */
-enum unsupported {
-    TARGET = 1,
-    DETACH = 2,
-    CANCEL = 4,
-    ALL_MEMORY = 8,
-    INOUTSET = 16,
-    ROOT = 32,
-    LOCKS = 64,
-    ORDERED = 128,
-};
+enum { TARGET = 1, DETACH = 2, CANCEL = 4, ALL_MEMORY = 8, INOUTSET = 16, ROOT = 32, LOCKS = 64 };
 
 static struct duet__omp_recording recording;
 static ompt_get_task_info_t get_task_info;
@@ -128,7 +116,7 @@ static struct duet__step *add_step(struct duet__omp_task *task, enum duet__step_
  */
 static const void *place_of(const ompt_frame_t *frame, const void *code)
 {
-    void *const *at = frame->enter_frame.ptr;
+    void *const *at = frame ? frame->enter_frame.ptr : NULL;
     const void *module;
 
     if (code != waits_at || !at || !(frame->enter_frame_flags & ompt_frame_framepointer))
@@ -137,34 +125,37 @@ static const void *place_of(const ompt_frame_t *frame, const void *code)
     return module && module != recording.runtime_module ? at[1] : code;
 }
 
-/* How many parts a thread cuts its share of a loop into. Inner regions have one thread usually. */
-static uint32_t parts_of(const struct duet__omp_task *task, uint64_t iterations)
+/* Begins a loop of a thread, with its share of the parts. Those of inner regions are not cut. */
+static struct duet__step *add_loop(struct duet__omp_task *task, uint64_t iterations,
+                                   const void *code)
 {
+    struct duet__step *step = add_step(task, DUET__STEP_LOOP);
     uint64_t parts = iterations < recording.loop_parts ? iterations : recording.loop_parts;
 
-    return task->team ? (uint32_t)((parts + task->team - 1) / task->team) : 0;
+    if (step) {
+        step->code = code;
+        step->parts = task->team ? (parts + task->team - 1) / task->team : 0;
+    }
+    return step;
 }
 
-/* Between barriers a thread of gcc's has not called the runtime: that may be a static loop. */
+/* What a thread of gcc's has computed since a barrier, or a loop, with no call of the runtime. */
 static void end_phase(struct duet__omp_task *task)
 {
+    const struct duet__step *last = task ? task->last : NULL;
     uint64_t ns = task ? task->own_ns : 0;
     struct duet__step *step;
 
-    if (ns < LEAST_NS || !task->team || !task->region->of_gcc ||
-        (task->last && task->last->kind != DUET__STEP_BARRIER &&
-         task->last->kind != DUET__STEP_LOOP))
+    if (ns < LEAST_LOOP_NS || !task->team || !task->region->of_gcc ||
+        (last && last->kind != DUET__STEP_BARRIER && (last->kind != DUET__STEP_LOOP || !last->ns)))
         return;
     atomic_fetch_add(&static_ns, ns);
     if (!recording.static_loops)
         return;
     task->own_ns = 0;
-    step = add_step(task, DUET__STEP_LOOP);
-    if (step) {
-        step->code = task->region->code;
-        step->parts = parts_of(task, UINT64_MAX);
+    step = add_loop(task, UINT64_MAX, task->region->code);
+    if (step)
         step->ns = ns;
-    }
 }
 
 static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, ompt_data_t *region,
@@ -263,24 +254,10 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
     go_on(parent);
 }
 
-/* The loop that a task is in has iterations that wait for others. */
-static void keep_order(struct duet__omp_task *task)
-{
-    if (task->last && task->last->kind == DUET__STEP_LOOP)
-        task->last->kind = DUET__STEP_MARK;
-    if (task->team != 1)
-        atomic_fetch_or(&unsupported, ORDERED);
-}
-
 static void on_mutex(ompt_mutex_t kind, unsigned hint, unsigned implementation, ompt_wait_id_t lock,
                      const void *code)
 {
-    ompt_data_t *data;
-
-    if (kind == ompt_mutex_ordered && get_task_info(0, NULL, &data, NULL, NULL, NULL) == 2 &&
-        task_of(data))
-        keep_order(task_of(data));
-    else if (kind != ompt_mutex_atomic && kind != ompt_mutex_ordered)
+    if (kind != ompt_mutex_atomic)
         atomic_fetch_or(&unsupported, LOCKS);
 }
 
@@ -292,8 +269,8 @@ static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependenc
 
     if (!task || count <= 0)
         return;
-    if (!task->parent) { /* of a loop's iterations */
-        keep_order(task);
+    if (!task->parent) { /* of iterations of an ordered loop */
+        atomic_fetch_or(&unsupported, LOCKS);
         return;
     }
     stop(task->parent, now);
@@ -368,12 +345,11 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
     if (kind == ompt_sync_region_taskgroup) {
         add_step(task, begins ? DUET__STEP_GROUP : DUET__STEP_UNGROUP);
     } else {
-        if (begins && kind == ompt_sync_region_taskwait) {
-            add_step(task, DUET__STEP_WAIT);
-        } else if (begins) {
+        if (begins && kind != ompt_sync_region_taskwait)
             end_phase(task);
-            add_step(task, DUET__STEP_BARRIER);
-        }
+        if (begins)
+            add_step(task,
+                     kind == ompt_sync_region_taskwait ? DUET__STEP_WAIT : DUET__STEP_BARRIER);
         task->waits = begins;
     }
     go_on(task);
@@ -398,15 +374,16 @@ static void on_sync_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint
 static const void *find_taskloop(const void *code)
 {
     void *frames[16];
-    int count = backtrace(frames, sizeof frames / sizeof frames[0]), i = 0;
+    bool inside = false, was_inside;
+    int count = backtrace(frames, sizeof frames / sizeof frames[0]);
 
-    if (duet__omp_module(code) != recording.runtime_module)
-        return code;
-    while (i < count && duet__omp_module(frames[i]) != recording.runtime_module)
-        i++;
-    while (i < count && duet__omp_module(frames[i]) == recording.runtime_module)
-        i++;
-    return i < count ? frames[i] : code;
+    for (int i = 0; i < count && duet__omp_module(code) == recording.runtime_module; i++) {
+        was_inside = inside;
+        inside = duet__omp_module(frames[i]) == recording.runtime_module;
+        if (was_inside && !inside)
+            return frames[i];
+    }
+    return code;
 }
 
 /* A loop is cut if all that its thread does in it is to compute. Sections are a loop, as in gcc. */
@@ -415,26 +392,22 @@ static void on_work(ompt_work_t kind, ompt_scope_endpoint_t endpoint, ompt_data_
 {
     uint64_t now = now_ns();
     struct duet__omp_task *task = task_of(data);
-    bool is_loop = kind == ompt_work_loop || kind == ompt_work_sections ||
-                   ((int)kind >= WORK_LOOP_STATIC && (int)kind <= WORK_LOOP_OTHER);
-    struct duet__step *step;
+    /* from 10 on OpenMP 5.2 has loops by their schedule, which omp-tools.h of LLVM 14 has not */
+    bool is_loop = kind == ompt_work_loop || kind == ompt_work_sections || (int)kind >= 10;
+    struct duet__step *loop;
 
     if (!task || (kind == ompt_work_taskloop && endpoint != ompt_scope_begin))
         return;
     stop(task, now);
-    step = task->last;
+    loop = task->last;
     if (kind == ompt_work_taskloop) {
         task->hint = find_taskloop(code);
     } else if (endpoint == ompt_scope_begin) {
-        step = add_step(task, is_loop && task->team ? DUET__STEP_LOOP : DUET__STEP_MARK);
-        if (step) {
-            step->code = code;
-            step->parts = parts_of(task, iterations);
-        }
-    } else if (step && step->kind == DUET__STEP_LOOP && !step->ns) {
+        add_loop(task, is_loop ? iterations : 0, code);
+    } else if (loop && loop->kind == DUET__STEP_LOOP && is_loop && task->team) {
         atomic_fetch_add(&loops_ns, task->own_ns);
-        if (step->parts) {
-            step->ns = task->own_ns;
+        if (loop->parts) {
+            loop->ns += task->own_ns;
             task->own_ns = 0;
         }
     }
@@ -467,13 +440,13 @@ static uint64_t measure_clock(void)
 }
 
 /* False if it is none; an empty one is 0. */
-static bool read_number(const char *text, uint64_t most, uint64_t *number)
+static bool read_number(const char *text, uint64_t *number)
 {
     char *end;
 
     errno = 0;
     *number = *text ? strtoull(text, &end, 10) : 0;
-    return !*text || (!*end && !errno && *text >= '0' && *text <= '9' && *number <= most);
+    return !*text || (!*end && !errno && *text >= '0' && *text <= '9');
 }
 
 static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data)
@@ -481,23 +454,23 @@ static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data
     ompt_set_callback_t set = (ompt_set_callback_t)lookup("ompt_set_callback");
     const char *only = getenv("DUET_OMPT_ONLY"), *bytes = getenv("DUET_OMPT_BYTES");
     const char *loops = getenv("DUET_OMPT_LOOPS"), *static_loops = getenv("DUET_OMPT_STATIC");
-    uint64_t parts = 0;
+    const char *beyond;
     static const struct {
         ompt_callbacks_t event;
         ompt_callback_t call;
-        enum { WANTED, NEEDED, NEEDED_ALWAYS } rank; /* always: for the makespan, too */
+        bool needed, of_makespan;
     } calls[] = {
-        {ompt_callback_parallel_begin, (ompt_callback_t)on_parallel_begin, NEEDED_ALWAYS},
-        {ompt_callback_parallel_end, (ompt_callback_t)on_parallel_end, NEEDED_ALWAYS},
-        {ompt_callback_implicit_task, (ompt_callback_t)on_implicit_task, NEEDED},
-        {ompt_callback_task_create, (ompt_callback_t)on_task_create, NEEDED},
-        {ompt_callback_task_schedule, (ompt_callback_t)on_task_schedule, NEEDED},
-        {ompt_callback_dependences, (ompt_callback_t)on_dependences, NEEDED},
-        {ompt_callback_sync_region, (ompt_callback_t)on_sync_region, NEEDED},
-        {ompt_callback_sync_region_wait, (ompt_callback_t)on_sync_wait, NEEDED},
-        {ompt_callback_work, (ompt_callback_t)on_work, WANTED},
-        {ompt_callback_cancel, (ompt_callback_t)on_cancel, WANTED},
-        {ompt_callback_mutex_acquire, (ompt_callback_t)on_mutex, WANTED},
+        {ompt_callback_parallel_begin, (ompt_callback_t)on_parallel_begin, true, true},
+        {ompt_callback_parallel_end, (ompt_callback_t)on_parallel_end, true, true},
+        {ompt_callback_implicit_task, (ompt_callback_t)on_implicit_task, true, false},
+        {ompt_callback_task_create, (ompt_callback_t)on_task_create, true, false},
+        {ompt_callback_task_schedule, (ompt_callback_t)on_task_schedule, true, false},
+        {ompt_callback_dependences, (ompt_callback_t)on_dependences, true, false},
+        {ompt_callback_sync_region, (ompt_callback_t)on_sync_region, true, false},
+        {ompt_callback_sync_region_wait, (ompt_callback_t)on_sync_wait, true, false},
+        {ompt_callback_work, (ompt_callback_t)on_work, false, false},
+        {ompt_callback_cancel, (ompt_callback_t)on_cancel, false, false},
+        {ompt_callback_mutex_acquire, (ompt_callback_t)on_mutex, false, false},
     };
 
     process = getpid();
@@ -510,20 +483,22 @@ static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data
         return 0;
     }
     recording.only_makespan = only && *only;
-    if (bytes && !read_number(bytes, UINT64_MAX, &recording.bytes)) {
+    if (bytes && !read_number(bytes, &recording.bytes)) {
         complain("DUET_OMPT_BYTES takes a number of bytes, not ", bytes);
         return 0;
     }
-    if (loops && !read_number(loops, UINT16_MAX, &parts)) {
-        complain("DUET_OMPT_LOOPS takes a number of parts up to 65535, not ", loops);
+    if (loops && !read_number(loops, &recording.loop_parts)) {
+        complain("DUET_OMPT_LOOPS takes a number of parts, not ", loops);
         return 0;
     }
-    recording.loop_parts = (uint32_t)parts;
-    recording.static_loops = parts && static_loops && *static_loops;
+    recording.static_loops = recording.loop_parts && static_loops && *static_loops;
+    beyond = recording.only_makespan ? NULL : duet__omp_beyond();
+    if (beyond)
+        complain("LLVM's runtime may go wrong, as this program uses ", beyond);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
-        if (recording.only_makespan && calls[i].rank != NEEDED_ALWAYS)
+        if (recording.only_makespan && !calls[i].of_makespan)
             continue;
-        if (set(calls[i].event, calls[i].call) != ompt_set_always && calls[i].rank != WANTED) {
+        if (set(calls[i].event, calls[i].call) != ompt_set_always && calls[i].needed) {
             complain("not all of them are told by ", recording.runtime);
             return 0;
         }
@@ -539,8 +514,7 @@ static void tell_unsupported(void)
                                         "dependences on all memory (none is recorded)",
                                         "inoutset (recorded as mutexinoutset)",
                                         "parallel regions of further threads",
-                                        "locks and critical (they exclude nobody in the graph)",
-                                        "ordered (waiting for other iterations is computing)"};
+                                        "locks, critical and ordered (nobody waits for them)"};
     unsigned found = atomic_load(&unsupported);
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
@@ -553,22 +527,15 @@ static void tell_loops(void)
 {
     double much = 0.001 + 1e-10 * (double)(recording.end_ns - recording.begin_ns);
     double known = 1e-9 * (double)loops_ns, guessed = 1e-9 * (double)static_ns;
+    static const char kept[] = "duet: %.3g s in %s stay with the threads that computed them (%s)\n";
 
     if (recording.loop_parts)
-        fprintf(stderr,
-                "duet: OpenMP loops: %.3g s are cut, a loop into up to %u parts that are "
-                "assumed to take equally long\n",
-                known + (recording.static_loops ? guessed : 0), (unsigned)recording.loop_parts);
+        fprintf(stderr, "duet: %.3g s in loops are cut, as if all parts of a loop took as long\n",
+                known + (recording.static_loops ? guessed : 0));
     else if (known > much)
-        fprintf(stderr,
-                "duet: OpenMP loops: %.3g s of them stay with the threads that computed them "
-                "(--loops cuts them)\n",
-                known);
+        fprintf(stderr, kept, known, "loops", "--loops");
     if (!recording.static_loops && guessed > much)
-        fprintf(stderr,
-                "duet: OpenMP loops: %.3g s may be static loops of gcc's, and stay with their "
-                "threads (--loops with --static-loops cuts them)\n",
-                guessed);
+        fprintf(stderr, kept, guessed, "what may be gcc's static loops", "--static-loops");
 }
 
 static void on_end(ompt_data_t *data)

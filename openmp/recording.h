@@ -24,8 +24,7 @@ enum duet__step_kind {
     DUET__STEP_UNGROUP, /* and ends, with all tasks that were created in it */
     DUET__STEP_BARRIER,
     DUET__STEP_REGION, /* parallel */
-    DUET__STEP_LOOP,   /* of which parts may be placed anywhere */
-    DUET__STEP_MARK,   /* something of the task's own thread */
+    DUET__STEP_LOOP,   /* or something else that a team shares */
 };
 
 struct duet__step {
@@ -41,7 +40,7 @@ struct duet__step {
         struct {
             const void *code; /* LOOP */
             uint64_t ns;      /* 0: it stays with its thread, whose own time has it */
-            uint32_t parts;
+            uint64_t parts;   /* 0: it is not to be cut */
         };
     };
 };
@@ -84,7 +83,7 @@ struct duet__omp_recording {
     _Atomic(uint64_t) begin_ns, end_ns;
     bool only_makespan;  /* no task was recorded */
     uint64_t bytes;      /* what each depend clause names has so many; 0: not known */
-    uint32_t loop_parts; /* that each loop is cut into; 0: it stays with its threads */
+    uint64_t loop_parts; /* that each loop is cut into; 0: it stays with its threads */
     bool static_loops;   /* also what may be a static loop of gcc's */
     const char *runtime; /* its name for itself */
     const void *runtime_module;
@@ -134,6 +133,9 @@ struct duet__omp_graph {
 bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of);
 
 void duet__omp_graph_fini(struct duet__omp_graph *graph);
+
+/* A function that the program calls, and that LLVM's runtime has not, or not right; or NULL. */
+const char *duet__omp_beyond(void);
 
 /* Where the program or library that has `code` begins; NULL: nowhere known. */
 const void *duet__omp_module(const void *code);
