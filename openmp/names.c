@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { NAME_BYTES = 512, MOST = 31 /* of a kernel's name */ };
@@ -49,47 +51,62 @@ const void *duet__omp_module(const void *code)
     return code && dladdr(code, &module) ? module.dli_fbase : NULL;
 }
 
-/*
- * Names all places from `first` on that are in the same module, as far as its debugging information
- * tells binutils' addr2line. The shell gets no path: these may have any characters, or be relative
- * to where the program no longer is.
- */
+/* What binutils' addr2line answers to the lines of `input`, of a module's debugging information. */
+static FILE *answer(const char *module, int input)
+{
+    char *const arguments[] = {(char[]){"addr2line"}, (char[]){"-e"}, (char *)(uintptr_t)module,
+                               NULL};
+    int output = memfd_create("names", MFD_CLOEXEC);
+    posix_spawn_file_actions_t actions;
+    pid_t child;
+
+    lseek(input, 0, SEEK_SET);
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    if (!posix_spawnp(&child, arguments[0], &actions, NULL, arguments, environ))
+        waitpid(child, NULL, 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(input);
+    lseek(output, 0, SEEK_SET);
+    return fdopen(output, "r");
+}
+
+/* Names all places from `first` on that are in the same module, as far as it can be asked. */
 static void ask(const struct duet__place *places, char **names, bool *done, size_t first,
                 size_t count)
 {
-    bool is_program;
+    char line[NAME_BYTES];
     Dl_info module;
-    char text[NAME_BYTES];
     FILE *lines;
-    int file, input;
+    int input;
 
     if (!places[first].code || !dladdr(places[first].code, &module))
         return;
-    is_program = strcmp(module.dli_fname, program_invocation_name) == 0;
-    file = open(is_program ? "/proc/self/exe" : module.dli_fname, O_RDONLY | O_CLOEXEC);
     input = memfd_create("places", MFD_CLOEXEC);
     for (size_t i = first; i < count; i++)
         if (duet__omp_module(places[i].code) == module.dli_fbase)
             dprintf(input, "0x%zx\n", offset_in(&module, places[i].code));
-    snprintf(text, sizeof text, "addr2line -e /proc/%ld/fd/%d < /proc/%ld/fd/%d 2> /dev/null",
-             (long)getpid(), file, (long)getpid(), input);
-    lines = popen(text, "r");
+    /* the program itself is called as it was, which may be relative to where it no longer is */
+    snprintf(line, sizeof line, "/proc/%ld/exe", (long)getpid());
+    if (strcmp(module.dli_fname, program_invocation_name) == 0)
+        module.dli_fname = line;
+    lines = answer(module.dli_fname, input);
     for (size_t i = first; i < count; i++) {
         char *colon;
 
         if (duet__omp_module(places[i].code) != module.dli_fbase)
             continue;
         done[i] = true;
-        colon = lines && fgets(text, sizeof text, lines) ? strrchr(text, ':') : NULL;
-        if (!colon || colon[1] < '1' || colon[1] > '9' || text[0] == '?')
+        colon = lines && fgets(line, sizeof line, lines) ? strrchr(line, ':') : NULL;
+        if (!colon || colon[1] < '1' || colon[1] > '9' || line[0] == '?')
             continue;
         colon[1 + strspn(colon + 1, "0123456789")] = '\0';
-        snprintf(names[i], NAME_BYTES, "%s%s", places[i].kind, base_name(text));
+        snprintf(names[i], NAME_BYTES, "%s%s", places[i].kind, base_name(line));
     }
     if (lines)
-        pclose(lines);
-    close(file);
-    close(input);
+        fclose(lines);
 }
 
 /* Of a name that is too long for a kernel of a graph the kind and the end are kept, without a part
