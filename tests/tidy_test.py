@@ -5,6 +5,7 @@ includes, the configuration or its command line changes. The analyzer, which fol
 most of the time, looks at the product: each path of a test is run, and under sanitizers, too."""
 
 import concurrent.futures
+import functools
 import hashlib
 import json
 import os
@@ -18,10 +19,10 @@ import repository
 if not shutil.which("clang-tidy"):
     repository.skip("no clang-tidy")
 
-# Of a function's states, a third of the default: the rest took more than half of the time, and
-# eighteen errors that were put into product files on purpose were found without it, too.
+# Of a function's states, a sixth of the default: the rest took three quarters of the analyzer's
+# time and hardly reached more code, in 70 product files 97.4 % of blocks instead of 97.1 %.
 ANALYZER = [f"--extra-arg={word}"
-            for word in ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=75000")]
+            for word in ("-Xclang", "-analyzer-config", "-Xclang", "max-nodes=37500")]
 
 commands = json.loads((repository.BUILD / "compile_commands.json").read_text(encoding="utf-8"))
 passed = repository.BUILD / "tidy"
@@ -38,39 +39,58 @@ configuration = (repository.ROOT / ".clang-tidy").read_bytes()
 sources = {str(path): (repository.ROOT / path).read_bytes() for path in repository.sources()}
 
 
+@functools.cache
+def includes(text):
+    """The files of ours that a text includes: all that a name may mean."""
+    return [path for name in re.findall(rb'^ *# *include *[<"]([^>"]+)[>"]', text, re.MULTILINE)
+            for path in sources if ("/" + path).endswith("/" + name.decode())]
+
+
 def included(text, known):
-    """Adds to `known` the files of ours that a text includes, and those that they do: all that a
-    name may mean."""
-    for name in re.findall(rb'^ *# *include *[<"]([^>"]+)[>"]', text, re.MULTILINE):
-        for path, content in sources.items():
-            if path not in known and ("/" + path).endswith("/" + name.decode()):
-                known.add(path)
-                included(content, known)
+    """Adds to `known` the files of ours that a text includes, and those that they do."""
+    for path in includes(text):
+        if path not in known:
+            known.add(path)
+            included(sources[path], known)
     return known
 
 
-def check(command):
-    """None if there is nothing to complain about, else what clang-tidy said."""
+def of_tests(path):
+    return "test" in path.stem or "tests" in path.parts
+
+
+def stamp(command):
+    """What there is when this file has passed."""
     path = pathlib.Path(command["file"])
     text = path.read_bytes()
-    of_tests = "test" in path.stem or "tests" in path.parts
     digest = hashlib.sha256(configuration + command["command"].encode() + text)
     for name in sorted(included(text, set())):
         digest.update(name.encode() + sources[name])
-    stamp = passed / digest.hexdigest()
-    if stamp.exists():
-        return None
+    return passed / digest.hexdigest()
+
+
+def check(paths):
+    """None if there is nothing to complain about, else what clang-tidy said."""
     result = subprocess.run(
         ["clang-tidy", "--quiet", "-p", str(passed),
-         *(["--checks=-clang-analyzer-*"] if of_tests else ANALYZER),
-         "--extra-arg=-w", str(path)],  # warnings are gcc's, which has others
+         *(["--checks=-clang-analyzer-*"] if of_tests(paths[0]) else ANALYZER),
+         "--extra-arg=-w", *map(str, paths)],  # warnings are gcc's, which has others
         cwd=repository.ROOT, capture_output=True, text=True, check=False)
     if result.returncode == 0:
-        stamp.touch()
+        for path in paths:
+            fresh[path].touch()
         return None
     return result.stdout + (result.stderr if not result.stdout else "")
 
 
+fresh = {pathlib.Path(command["file"]): path for command in ours
+         if not (path := stamp(command)).exists()}
+# Tests several at once, as a process takes long to begin. Not what the analyzer looks at: in the
+# second file of a process it takes every va_list for one that was not begun (LLVM 14).
+batches = [paths[first:first + size]
+           for paths, size in (([path for path in fresh if not of_tests(path)], 1),
+                               ([path for path in fresh if of_tests(path)], 8))
+           for first in range(0, len(paths), size)]
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-    problems = [problem for problem in pool.map(check, ours) if problem]
+    problems = [problem for problem in pool.map(check, batches) if problem]
 repository.finish(problems, f"{len(ours)} files are tidy")

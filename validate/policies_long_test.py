@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The tables of docs/policies.md are what validate/policies.csv says, which has every policy; and a
-part of that file, the smaller problems on 4 CPUs and 8 GPUs, is what the simulator gives."""
+part of that file, the smaller problems on 4 CPUs and 8 GPUs, set-arch in every other one, is what
+the simulator gives."""
 
 import difflib
 import os
@@ -21,6 +22,7 @@ if lacks:
 
 sample = [case for case in policies.CASES
           if case[1:3] == ((4, 8), 100) and case[0].split()[-1] in ("10", "jacobi2d", "layered")]
+sample = [case for number, case in enumerate(sample) if number % 4 in (0, 3)]
 fresh = policies.simulate_missing({}, known, sample)
 changed = [" ".join(key) for key, row in fresh.items() if rows.get(key) not in (None, row)]
 if changed:
