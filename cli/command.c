@@ -51,6 +51,7 @@ int duet__finish_output(void)
 const struct duet__command *const duet__commands[] = {
     &duet__simulate_command,
     &duet__run_command,
+    &duet__study_command,
     &duet__calibrate_command,
     &duet__validate_command,
     &duet__compare_command,

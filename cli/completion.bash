@@ -37,7 +37,9 @@ _duet() {
             case $before in
                 --policy) words=$(_duet_list policies) list=${word%"${word##*,}"} ;;
                 --model) words=$(_duet_list models) ;;
-                --platform | -p | --emulate) words=$(_duet_list platforms) ;;
+                --platform | -p | --emulate)
+                    words=$(_duet_list platforms) list=${word%"${word##*,}"}
+                    ;;
             esac
             words+=" $(_duet_words "$(_duet_value "$before" "$help")")"
         elif [[ $word == -* ]]; then

@@ -34,6 +34,8 @@ offers 'idgraf' simulate cholesky --platform = idg
 offers '.*idgraf.*' simulate cholesky --platform =
 offers 'free' run cholesky --emulate fr
 offers 'heft.*' simulate --policy hef
+offers 'attila,idgraf' study cholesky --platform attila,idg
+offers 'cholesky' study chol
 offers 'ws,heft.*' simulate --policy = ws,hef
 offers 'all' validate --policy al
 offers 's d' simulate --precision ''

@@ -11,26 +11,19 @@
 
 #include "cli/command.h"
 #include "runs/program.h"
+#include "study/table.h"
 #include "world/units.h"
 
 /* The command line as one can paste it into a shell. */
 static char *quote(int argc, char *const *argv)
 {
-    GString *text = g_string_new("duet");
+    g_autoptr(GPtrArray) words = g_ptr_array_new();
 
-    for (int i = 0; i < argc; i++) {
-        char *valid = g_utf8_make_valid(argv[i], -1);
-        char *quoted = *valid && !valid[strspn(valid, "abcdefghijklmnopqrstuvwxyz"
-                                                      "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                                      "0123456789_-+=./,:@%")]
-                           ? g_strdup(valid)
-                           : g_shell_quote(valid);
-
-        g_string_append_printf(text, " %s", quoted);
-        g_free(quoted);
-        g_free(valid);
-    }
-    return g_string_free(text, FALSE);
+    g_ptr_array_add(words, (char *)(uintptr_t) "duet");
+    for (int i = 0; i < argc; i++)
+        g_ptr_array_add(words, argv[i]);
+    g_ptr_array_add(words, NULL);
+    return duet__shell_text((const char *const *)words->pdata);
 }
 
 void duet__job_init(struct duet__job *job, const struct duet__command *command, int argc,
@@ -40,7 +33,7 @@ void duet__job_init(struct duet__job *job, const struct duet__command *command, 
         .command = command,
         .line = quote(argc, argv),
         .values = {.kept = g_ptr_array_new_with_free_func(g_free), .warmups = 1},
-        .given = g_ptr_array_new(),
+        .given = g_array_new(FALSE, FALSE, sizeof(struct duet__given)),
     };
     duet_config_init(&job->values.config);
     job->values.config.seed = 1;
@@ -51,20 +44,18 @@ void duet__job_fini(struct duet__job *job)
 {
     g_free(job->line);
     duet__request_fini(&job->request);
-    g_clear_pointer(&job->given, g_ptr_array_unref);
+    g_clear_pointer(&job->given, g_array_unref);
     g_clear_pointer(&job->values.kept, g_ptr_array_unref);
     duet__graph_free(job->graph);
     duet__platform_free(job->platform);
     *job = (struct duet__job){0};
 }
 
-int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
+void duet__job_take_values(struct duet__job *job)
 {
     const struct duet__values *values = &job->values;
     struct duet__request *request = &job->request;
 
-    if (!duet__job_options(job, argc, argv))
-        return DUET__MISUSED;
     request->config = values->config;
     request->config.policy = NULL; /* there may be several, and runs have one each */
     request->config.strict = true; /* tiles that fit no GPU are more likely a mistake than meant */
@@ -73,6 +64,15 @@ int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
     request->warmups = (size_t)values->warmups;
     request->jobs = (unsigned)(values->jobs ? values->jobs : g_get_num_processors());
     request->verify = values->verify;
+}
+
+int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
+{
+    const struct duet__values *values = &job->values;
+
+    if (!duet__job_options(job, argc, argv))
+        return DUET__MISUSED;
+    duet__job_take_values(job);
     if (values->config.policy && strcmp(values->config.policy, "help") == 0)
         duet__print_policies();
     else if (values->config.model && strcmp(values->config.model, "help") == 0)

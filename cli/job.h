@@ -17,13 +17,21 @@
 #include "runs/request.h"
 #include "world/settings.h"
 
+/* An option as it was given. */
+struct duet__given {
+    const struct duet__option *option;
+    const char *text; /* "" of a flag */
+};
+
 /* What was asked for. Zero-initialise; duet__job_fini frees it, half-built or not. */
 struct duet__job {
     const struct duet__command *command;
     char *line;                 /* the command line, quoted for a shell */
     struct duet__values values; /* of the options; defaults can be set before these are read */
-    GPtrArray *given;           /* names of the options that were given */
-    char **program;             /* what stands behind "--", borrowed; NULL: nothing does */
+    GArray *given;              /* struct duet__given, of all options, in order */
+    bool several;   /* some have several values: these are not among `values`, each makes a run */
+    bool in_table;  /* it is one of several, and says nothing itself */
+    char **program; /* what stands behind "--", borrowed; NULL: nothing does */
     struct duet__request request;
     const char *graph_path;    /* of a file, as it was given; NULL: none */
     struct duet__graph *graph; /* of a file, owned; NULL: the workload is one of duet's own */
@@ -44,6 +52,23 @@ void duet__job_fini(struct duet__job *job);
  * what follows, or the exit status.
  */
 int duet__job_parse(struct duet__job *job, int *argc, char ***argv);
+
+/* Takes an option as given, with a text that is kept. Errors of duet__option_set. */
+DUET_MUST_CHECK int duet__job_set(struct duet__job *job, const struct duet__option *option,
+                                  const char *text, struct duet_message *message);
+
+/* Makes of the values what they say of the request. */
+void duet__job_take_values(struct duet__job *job);
+
+/*
+ * What is left of `run` and `simulate` once the options are read, and the runs, quietly: a row
+ * each, duet__report_write_rows, or one that says "status" and "error". For g_free.
+ */
+char *duet__job_rows(struct duet__job *job, const char *workload);
+
+/* `run` and `simulate` with options of several values: all combinations, as a table. Exit status.
+ */
+int duet__tabulate(struct duet__job *job, int argc, char *const *argv);
 
 /* Reads options into values. Returns false after a complaint; --help ends the process. */
 bool duet__job_options(struct duet__job *job, int *argc, char ***argv);

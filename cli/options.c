@@ -9,7 +9,7 @@
 bool duet__given(const struct duet__job *job, const char *name)
 {
     for (guint i = 0; i < job->given->len; i++)
-        if (strcmp(job->given->pdata[i], name) == 0)
+        if (strcmp(g_array_index(job->given, struct duet__given, i).option->name, name) == 0)
             return true;
     return false;
 }
@@ -40,21 +40,78 @@ static GQuark value_error(void)
     return g_quark_from_static_string("duet-option");
 }
 
+int duet__job_set(struct duet__job *job, const struct duet__option *option, const char *text,
+                  struct duet_message *message)
+{
+    char *label = g_strconcat("--", option->name, NULL), *own = g_strdup(text ? text : "");
+    const struct duet__given given = {option, own};
+
+    g_array_append_val(job->given, given);
+    g_ptr_array_add(job->values.kept, label);
+    g_ptr_array_add(job->values.kept, own);
+    return duet__option_set(option, &job->values, label, own, message);
+}
+
+/* Whether it is one of those that can have several values, and has: then it is noted as given. */
+static int note_several(struct duet__job *job, const struct duet__option *option, const char *text,
+                        bool *several, struct duet_message *message)
+{
+    const unsigned of_tables = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_STUDY;
+    g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *label = g_strconcat("--", option->name, NULL);
+    struct duet__given given = {option, g_strdup(text ? text : "")};
+    int error = 0;
+
+    g_ptr_array_add(job->values.kept, (char *)(uintptr_t)given.text);
+    *several = job->command->where & of_tables && option->where & DUET__FACTOR;
+    if (*several && !(job->command->where & DUET__IN_STUDY)) {
+        if (strcmp(option->name, "policy") != 0) /* simulate and run have always had several */
+            error = duet__option_values(option, label, given.text, values, message);
+        *several = values->len > 1;
+    }
+    if (*several)
+        g_array_append_val(job->given, given);
+    job->several |= *several;
+    return error;
+}
+
 /* What GOption calls for each option. */
 static gboolean take(const char *option, const char *text, gpointer data, GError **error)
 {
     struct duet__job *job = data;
     const struct duet__option *setting = find(job->command->where, option);
-    char *label = g_strconcat("--", setting->name, NULL), *own = g_strdup(text ? text : "");
     struct duet_message message = {""};
+    bool several;
+    int wrong = note_several(job, setting, text, &several, &message);
 
-    g_ptr_array_add(job->given, label + strlen("--"));
-    g_ptr_array_add(job->values.kept, label);
-    g_ptr_array_add(job->values.kept, own);
-    if (!duet__option_set(setting, &job->values, label, own, &message))
-        return TRUE;
-    g_set_error_literal(error, value_error(), 0, message.text);
-    return FALSE;
+    if (!wrong && !several)
+        wrong = duet__job_set(job, setting, text, &message);
+    if (wrong)
+        g_set_error_literal(error, value_error(), 0, message.text);
+    return !wrong;
+}
+
+/*
+ * Takes flags with values, "--set-arch=0,1", out of the command line: GOption would take what
+ * stands behind a flag without one for its value.
+ */
+static bool take_flags(struct duet__job *job, int *argc, char **argv, GError **error)
+{
+    int left = 1;
+    bool good = true;
+
+    for (int i = 1; i < *argc; i++) {
+        const char *equals = g_str_has_prefix(argv[i], "--") ? strchr(argv[i], '=') : NULL;
+        g_autofree char *name = equals ? g_strndup(argv[i], (size_t)(equals - argv[i])) : NULL;
+        const struct duet__option *option = name ? find(job->command->where, name) : NULL;
+
+        if (good && option && option->where & DUET__FACTOR && !option->value)
+            good = take(name, equals + 1, job, error);
+        else
+            argv[left++] = argv[i];
+    }
+    *argc = left;
+    return good;
 }
 
 static int flags_of(const struct duet__option *setting)
@@ -93,7 +150,8 @@ bool duet__job_options(struct duet__job *job, int *argc, char ***argv)
     g_autofree char *program = g_strdup_printf("duet %s", command->name);
     g_autoptr(GError) error = NULL;
     const unsigned with_programs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_CALIBRATE |
-                                   DUET__IN_VALIDATE | DUET__IN_RECORD | DUET__IN_EXPORT;
+                                   DUET__IN_VALIDATE | DUET__IN_RECORD | DUET__IN_EXPORT |
+                                   DUET__IN_STUDY;
     bool good;
 
     for (int i = 1; command->where & with_programs && i < *argc && !job->program; i++)
@@ -105,7 +163,8 @@ bool duet__job_options(struct duet__job *job, int *argc, char ***argv)
     g_option_context_set_summary(context, command->summary);
     g_option_context_set_description(context, command->notes);
     g_option_context_set_main_group(context, make_group(job));
-    good = g_option_context_parse(context, argc, argv, &error);
+    good =
+        take_flags(job, argc, *argv, &error) && g_option_context_parse(context, argc, argv, &error);
     g_option_context_free(context);
     if (!good && error->domain == value_error()) {
         duet__complain(DUET__MISUSED, "%s", error->message);

@@ -233,7 +233,7 @@ static int work(struct duet__job *job, int argc, char **argv)
                                              "or duet platform new|import --out F.json");
     if (job->given->len > 0)
         return duet__complain(DUET__MISUSED, "duet platform check has no option --%s",
-                              (const char *)job->given->pdata[0]);
+                              g_array_index(job->given, struct duet__given, 0).option->name);
     if (argc < 3)
         return duet__complain(DUET__MISUSED, "which platform? a name or a file");
     for (int i = 2; i < argc && status != DUET__MISUSED; i++) {

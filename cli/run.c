@@ -7,8 +7,10 @@
 #include <string.h>
 
 #include "cli/job.h"
+#include "platforms/json.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
+#include "study/pool.h"
 #include "world/open.h"
 
 static bool is_simulated(const struct duet__job *job)
@@ -131,7 +133,7 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     duet__calibration_select(&job->platform->calibration, request->config.context);
     request->platform = job->platform;
     error = duet__request_build(request, message);
-    if (!error)
+    if (!error && !job->in_table)
         remark(job);
     if (!error && job->values.machine_xml)
         error = duet__platform_write_xml(&request->machine, &job->platform->calibration,
@@ -319,12 +321,74 @@ static int make_and_report(struct duet__job *job)
 /* ------------------------------------------------------------------------------------------- */
 /* The commands                                                                                 */
 
+static char *say(int status, const char *text)
+{
+    g_autofree char *own = duet__own_options(text);
+    char *row = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&row, &length);
+    struct duet__json_writer json = {.stream = stream};
+
+    duet__json_print(&json, "{status: %u, error: %s}", (unsigned)status, own);
+    fclose(stream);
+    return row;
+}
+
+/* The rows of a series. */
+static char *list(const struct duet__job *job, const struct duet__series *series)
+{
+    const struct duet__report report = {.command = job->line,
+                                        .request = &job->request,
+                                        .series = series,
+                                        .series_count = 1,
+                                        .cores = duet__usable_cores(),
+                                        .show_wall = job->values.wall || !is_simulated(job)};
+    char *rows = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&rows, &length);
+
+    duet__report_write_rows(stream, &report);
+    fclose(stream);
+    return rows;
+}
+
+char *duet__job_rows(struct duet__job *job, const char *workload)
+{
+    char *words[] = {(char *)(uintptr_t)job->command->name, (char *)(uintptr_t)workload, NULL};
+    struct duet_message message = {""};
+    struct duet__series series = {0};
+    int number, error = read_all(job, workload ? 2 : 1, words, &message);
+    char *rows;
+
+    if (error)
+        return say(error == DUET_EIO ? DUET__MISUSED : duet__status_of(error), message.text);
+    error = make_runs(job, &series, &number, &message);
+    if (error || series.error)
+        rows = say(error == DUET_EIO || series.error == DUET_EIO
+                       ? DUET__ROW_SYSTEM
+                       : duet__status_of(error ? error : series.error),
+                   error ? message.text : series.message.text);
+    else
+        rows = list(job, &series);
+    for (size_t i = 0; i < series.count && !error; i++)
+        if (!duet__run_passes(&series.runs[i])) {
+            g_free(rows);
+            rows = say(DUET__ROW_FAILED, "its result is wrong");
+            break;
+        }
+    duet__series_fini(&series);
+    return rows;
+}
+
 static int work(struct duet__job *job, int argc, char **argv)
 {
     struct duet_message message = {""};
-    int error = read_all(job, argc, argv, &message);
-    int status = error ? duet__job_refuse(error, &message) : duet__files_check(job);
+    int error, status;
 
+    if (job->several)
+        return duet__tabulate(job, argc, argv);
+    error = read_all(job, argc, argv, &message);
+    status = error ? duet__job_refuse(error, &message) : duet__files_check(job);
     return status == DUET__DONE ? make_and_report(job) : status;
 }
 

@@ -20,7 +20,8 @@ if(DUET_LTO)
   set(lto 1)
 endif()
 list(JOIN DUET_SANITIZE " " sanitizers)
-set_property(SOURCE cli/main.c cli/info_text.c cli/info_json.c APPEND PROPERTY COMPILE_DEFINITIONS
+set_property(SOURCE cli/main.c cli/info_text.c cli/info_json.c cli/study.c
+  APPEND PROPERTY COMPILE_DEFINITIONS
   "DUET_BUILD_VERSION=\"${PROJECT_VERSION}\""
   "DUET_BUILD_COMPILER=\"${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}\""
   "DUET_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\""

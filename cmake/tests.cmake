@@ -193,7 +193,7 @@ function(duet_test_program program)
 endfunction()
 
 set(patterns core platforms sim backends real world workloads graphs runs openmp calibrate validate
-  report cli examples bench tests)
+  study report cli examples bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})

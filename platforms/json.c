@@ -153,6 +153,14 @@ int duet__json_keys(const struct duet__json *at, const char *const *known)
     return DUET_OK;
 }
 
+const char *duet__json_next(const struct duet__json *at, const char *key)
+{
+    void *iterator = key ? json_object_iter_next(at->node, json_object_key_to_iter(key))
+                         : json_object_iter(at->node);
+
+    return iterator ? json_object_iter_key(iterator) : NULL;
+}
+
 int duet__json_array(const struct duet__json *at, unsigned least, unsigned most, unsigned *count)
 {
     size_t length = json_array_size(at->node);

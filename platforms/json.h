@@ -73,6 +73,8 @@ bool duet__json_is_string(const struct duet__json *at);
 
 /* An object with no other keys than those of `known` (NULL-ended); any keys where it is NULL. */
 DUET_MUST_CHECK int duet__json_keys(const struct duet__json *at, const char *const *known);
+/* The key of an object, that it is, behind `key`; its first one for NULL, NULL behind its last. */
+const char *duet__json_next(const struct duet__json *at, const char *key);
 DUET_MUST_CHECK int duet__json_array(const struct duet__json *at, unsigned least, unsigned most,
                                      unsigned *count);
 DUET_MUST_CHECK int duet__json_number(const struct duet__json *at, double least, double most,

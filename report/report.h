@@ -52,6 +52,8 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report);
 void duet__report_write_json(FILE *stream, const struct duet__report *report);
 /* A header line and one line a run. */
 void duet__report_write_csv(FILE *stream, const struct duet__report *report);
+/* The same as an object of JSON a run, each on a line, with what CSV leaves out of the problem. */
+void duet__report_write_rows(FILE *stream, const struct duet__report *report);
 
 /* "simulated", "real", or "emulated": on this machine, but not its GPUs. */
 const char *duet__report_world(const struct duet__report *report);

@@ -25,7 +25,9 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
                      request->problem.tile, precision);
     if (!writer->csv)
         duet__json_put_string(writer, "settings", settings);
-    duet__json_print(writer, "\n     platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
+    if (writer->depth > 1) /* in a series, which has lines */
+        duet__json_break(writer, 5);
+    duet__json_print(writer, "platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
                      request->platform_name, duet__report_cpus(&request->machine),
                      duet__report_gpus(&request->machine), policy, request->config.set_arch);
     if (!writer->csv)
@@ -213,7 +215,6 @@ static void put_line(struct duet__json_writer *csv, const struct duet__report *r
         put_real_cells(csv, report, run);
     /* as many as architectures: behind all others */
     put_cells(csv, &duet__metrics[DUET__ARCH_IDLE], report, run);
-    duet__csv_end(csv);
 }
 
 void duet__report_write_csv(FILE *stream, const struct duet__report *report)
@@ -222,7 +223,23 @@ void duet__report_write_csv(FILE *stream, const struct duet__report *report)
     struct duet__json_writer csv = {.stream = stream, .csv = DUET__CSV_HEADING};
 
     put_line(&csv, report, NULL, &nothing, 0);
+    duet__csv_end(&csv);
     for (size_t i = 0; i < report->series_count; i++)
-        for (size_t rep = 0; rep < report->series[i].count; rep++)
+        for (size_t rep = 0; rep < report->series[i].count; rep++) {
             put_line(&csv, report, report->series[i].policy, &report->series[i].runs[rep], rep);
+            duet__csv_end(&csv);
+        }
+}
+
+void duet__report_write_rows(FILE *stream, const struct duet__report *report)
+{
+    for (size_t i = 0; i < report->series_count; i++)
+        for (size_t rep = 0; rep < report->series[i].count; rep++) {
+            struct duet__json_writer row = {.stream = stream};
+
+            duet__json_begin(&row, NULL, '{');
+            put_line(&row, report, report->series[i].policy, &report->series[i].runs[rep], rep);
+            duet__json_end(&row, '}');
+            putc('\n', stream);
+        }
 }

@@ -31,6 +31,7 @@ GROUPS = {
     "json": ["jansson.h"],
     "libxml": ["libxml/*"],
     "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
+    "sqlite": ["sqlite3.h"],
     "hwloc": ["hwloc.h", "hwloc/*"],
     "blas": ["cblas.h", "lapacke.h"],
     "starpu": ["starpu.h"],
@@ -85,9 +86,11 @@ RULES = [
                  " platforms/signals.h validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
                     " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
+    ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h runs/*.h"
+                " world/*.h report/table.h validate/stats.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
               " workloads/*.h graphs/graph.h validate/*.h report/*.h report/page/page.h runs/*.h"
-              " world/*.h world/modules/path.h calibrate/*.h"
+              " world/*.h world/modules/path.h calibrate/*.h study/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),

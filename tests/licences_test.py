@@ -21,7 +21,8 @@ import repository
 # those with an exception for whatever uses the library. GPL and AGPL without one are not here.
 ALLOWED = set("""
     Apache-2.0 BSD-2-Clause BSD-3-Clause BSL-1.0 bzip2-1.0.6 EPL-1.0 EPL-2.0 ICU ISC MIT Zlib 0BSD
-    LGPL-2.1-only LGPL-2.1-or-later LGPL-3.0-or-later GPL-3.0-or-later-WITH-GCC-exception-3.1
+    blessing LGPL-2.1-only LGPL-2.1-or-later LGPL-3.0-or-later
+    GPL-3.0-or-later-WITH-GCC-exception-3.1
 """.split())
 
 # Package (a regular expression: versions change) -> licence of its libraries, and words of its
@@ -37,6 +38,7 @@ REVIEWED = {
     r"libicu\d+": ("ICU", "License: MIT"),
     r"liblzma5": ("0BSD", "License: PD"),  # public domain; 0BSD from 5.6 on
     r"zlib1g": ("Zlib", "License: Zlib"),
+    r"libsqlite3-0": ("blessing", "License: public-domain"),  # in the public domain
     r"libhwloc15": ("BSD-3-Clause", "Redistribution and use in source and binary forms"),
     r"libudev1": ("LGPL-2.1-or-later", "License: LGPL-2.1+"),
     r"libcap2": ("BSD-3-Clause", "BSD"),

@@ -23,6 +23,7 @@ PAGES = {
     "export": {"graphs"},
     "platform": {"platforms"},
     "record": {"openmp"},
+    "study": {"study", "simulate", "graphs"},
 }
 # Of other programs.
 OTHERS = {"--install", "--prefix", "--cflags", "--libs", "--variable", "--help", "--version"}
@@ -59,7 +60,7 @@ def option_problems(known):
         for name in sorted(names - shown):
             yield f"duet {command} {name} is not in docs/: {', '.join(sorted(PAGES[command]))}"
     everything = set().union(*known.values()) | OTHERS
-    for command in sorted(set(known) & {"simulate", "run", "calibrate", "validate", "compare"}):
+    for command in sorted({"simulate", "run", "calibrate", "validate", "compare", "study"}):
         named = OPTION.findall(page(command))
         # rows of a table are about the page's own subcommand
         own = OPTION.findall("\n".join(re.findall(r"^\| `--[^|]*\|", page(command), re.MULTILINE)))

@@ -25,6 +25,9 @@ enum {
     PLATFORM = DUET__IN_PLATFORM,
     RECORD = DUET__IN_RECORD,
     EXPORT = DUET__IN_EXPORT,
+    STUDY = DUET__IN_STUDY,
+    FACTOR = DUET__FACTOR | STUDY, /* of simulations */
+    RUN_FACTOR = DUET__FACTOR,
 };
 
 /* How a value is read. */
@@ -33,6 +36,7 @@ enum {
     TEXT,
     NAME,    /* a text that may be empty: none */
     LIST,    /* of texts: it can be repeated */
+    PAIRS,   /* a text "NAME=VALUE,..." that is one value */
     COUNT,   /* a whole number from `low` to `high` */
     COUNTS,  /* several, separated by commas */
     REAL,    /* from `low` to below `high` */
@@ -66,16 +70,16 @@ static const struct duet__option settings[] = {
      "Add what kernels took to this platform file when the runtime is closed", "F.json"},
     {ENVIRONMENT, "report", 0, FLAG, AT(report), 0, 0, "Print a summary when the runtime is closed",
      NULL},
-    {SIMULATE, "platform", 'p', TEXT, OWN(platform), 0, 0, "Machine: name or file", "P"},
-    {VALIDATE, "cases", 0, TEXT, OWN(cases), 0, 0, "Read the cases from a file", "F.json"},
+    {SIMULATE | FACTOR, "platform", 'p', TEXT, OWN(platform), 0, 0, "Machine: name or file", "P"},
+    {VALIDATE | STUDY, "cases", 0, TEXT, OWN(cases), 0, 0, "Read the cases from a file", "F.json"},
     {VALIDATE, "platform", 'p', TEXT, OWN(platform), 0, 0,
      "What to predict from; default: HOSTNAME.json here, or the emulated one", "P"},
-    {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "emulate", 0, NAME, AT(emulate), 0, 0,
-     "GPUs that are emulated: as fast as it goes, or at a platform's pace", "free|P"},
+    {RUN | RUN_FACTOR | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "emulate", 0, NAME, AT(emulate),
+     0, 0, "GPUs that are emulated: as fast as it goes, or at a platform's pace", "free|P"},
     {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "devices", 0, NAME, AT(devices), 0, 0,
      "How the GPUs of this machine are programmed; default: cuda", "cuda|opencl"},
-    {RUN | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "scale", 0, SCALE, AT(scale), 0, 0,
-     "Factor of an emulated platform's times; default: 1", "X"},
+    {RUN | RUN_FACTOR | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "scale", 0, SCALE, AT(scale), 0,
+     0, "Factor of an emulated platform's times; default: 1", "X"},
     {VALIDATE, "n", 'n', COUNTS, OWN(sizes), 1, UINT32_MAX, "Sizes of the problem", "LIST"},
     {VALIDATE, "tile", 't', COUNTS, OWN(tiles), 1, UINT32_MAX, "Edges of a tile, in elements",
      "LIST"},
@@ -84,20 +88,21 @@ static const struct duet__option settings[] = {
     {VALIDATE, "cpus", 0, COUNTS, OWN(cpu_counts), 0, 1000000,
      "Computing cores; default: all that feed no GPU", "LIST"},
     {VALIDATE, "gpus", 0, COUNTS, OWN(gpu_counts), 0, 1000000, "GPUs; default: all", "LIST"},
-    {ALL | EXPORT, "n", 'n', COUNT, OWN(n), 1, UINT32_MAX, "Size of the problem", "N"},
-    {ALL | EXPORT, "tile", 't', COUNT, OWN(tile), 1, UINT32_MAX, "Edge of a tile, in elements",
-     "T"},
-    {ALL | VALIDATE | EXPORT, "precision", 0, TEXT, OWN(precision), 0, 0, "s or d (default)",
-     "s|d"},
-    {ALL | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "cpus", 0, COUNT, AT(cpus), 0, 1000000,
+    {ALL | FACTOR | EXPORT, "n", 'n', COUNT, OWN(n), 1, UINT32_MAX, "Size of the problem", "N"},
+    {ALL | FACTOR | EXPORT, "tile", 't', COUNT, OWN(tile), 1, UINT32_MAX,
+     "Edge of a tile, in elements", "T"},
+    {ALL | FACTOR | VALIDATE | EXPORT, "precision", 0, TEXT, OWN(precision), 0, 0,
+     "s or d (default)", "s|d"},
+    {ALL | FACTOR | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "cpus", 0, COUNT, AT(cpus), 0, 1000000,
      "Computing cores; default: all that feed no GPU", "C"},
-    {ALL | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "gpus", 0, COUNT, AT(gpus), 0, 1000000,
+    {ALL | FACTOR | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "gpus", 0, COUNT, AT(gpus), 0, 1000000,
      "GPUs; default: all", "G"},
-    {ALL | VALIDATE, "policy", 0, TEXT, AT(policy), 0, 0,
+    {ALL | FACTOR | VALIDATE, "policy", 0, TEXT, AT(policy), 0, 0,
      "Policies, by name or shared object, with parameters; default: ws", "A:x=1,B,...|all|help"},
     {ENVIRONMENT, "policy", 0, TEXT, AT(policy), 0, 0,
      "Policy, by name or shared object, with parameters; default: ws", "NAME:x=1"},
-    {SIMULATE, "reps", 0, COUNT, OWN(reps), 1, 100000, "Runs of each policy; default: 1", "R"},
+    {SIMULATE | STUDY, "reps", 0, COUNT, OWN(reps), 1, 100000, "Runs of each policy; default: 1",
+     "R"},
     {RUN, "reps", 0, COUNT, OWN(reps), 1, 100000, "Measured runs of each policy; default: 5", "R"},
     {VALIDATE, "reps", 0, COUNT, OWN(reps), 1, 100000,
      "Measured runs of each case; default: --until 1%; paced: 3", "R"},
@@ -123,68 +128,70 @@ static const struct duet__option settings[] = {
      "Seed of the data and of the first runs; default: 1", "S"},
     {RUN | CALIBRATE | ENVIRONMENT, "seed", 0, COUNT, AT(seed), 0, UINT64_MAX,
      "Seed of the data and of every choice; default: 1", "S"},
-    {SIMULATE, "seed", 0, COUNT, AT(seed), 0, UINT64_MAX, "Seed of the first run; default: 1", "S"},
+    {SIMULATE | STUDY, "seed", 0, COUNT, AT(seed), 0, UINT64_MAX,
+     "Seed of the first run; default: 1", "S"},
     {RUN, "verify", 0, FLAG, OWN(verify), 0, 0, "Judge the result of every measured run", NULL},
-    {ALL | VALIDATE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
+    {ALL | FACTOR | VALIDATE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
      "Kernels that GPUs have run on GPUs only", NULL},
     {ENVIRONMENT, "keep-going", 0, FLAG, AT(keep_going), 0, 0,
      "After a task has failed, run what does not need its result", NULL},
-    {ALL | VALIDATE | ENVIRONMENT, "hold", 0, FLAG, AT(hold), 0, 0,
+    {ALL | FACTOR | VALIDATE | ENVIRONMENT, "hold", 0, FLAG, AT(hold), 0, 0,
      "Begin when all tasks are submitted: when the program waits", NULL},
-    {ALL | VALIDATE | ENVIRONMENT, "priorities", 0, TEXT, AT(priorities), 0, 0,
+    {ALL | FACTOR | VALIDATE | ENVIRONMENT, "priorities", 0, TEXT, AT(priorities), 0, 0,
      "Priorities of tasks: none, workload (default), or bottom-level, which holds them",
      "none|workload|bottom-level"},
     {ENVIRONMENT, "jitter", 0, FLAG, AT(jitter), 0, 0,
      "Draw the latencies of simulated threads, a tenth more or less", NULL},
-    {SIMULATE | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
+    {SIMULATE | FACTOR | ENVIRONMENT, "noise", 0, FLAG, AT(noise), 0, 0,
      "Draw kernel times from the measured distribution", NULL},
-    {ALL | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,
+    {ALL | FACTOR | VALIDATE | ENVIRONMENT, "extrapolate", 0, FLAG, AT(extrapolate), 0, 0,
      "Allow kernel sizes beyond the measured ones", NULL},
-    {SIMULATE | ENVIRONMENT, "no-costs", 0, FLAG, AT(no_costs), 0, 0,
+    {SIMULATE | FACTOR | ENVIRONMENT, "no-costs", 0, FLAG, AT(no_costs), 0, 0,
      "The runtime's own operations take no time", NULL},
-    {ALL | PLATFORM | EXPORT | IN_LIST, "starpu-models", 0, TEXT, OWN(starpu_models), 0, 0,
+    {ALL | FACTOR | PLATFORM | EXPORT | IN_LIST, "starpu-models", 0, TEXT, OWN(starpu_models), 0, 0,
      "What StarPU has measured, for its records; default: where StarPU has it", "DIR[:HOST]"},
-    {SIMULATE | ENVIRONMENT, "costs", 0, TEXT, AT(costs), 0, 0,
+    {SIMULATE | FACTOR | ENVIRONMENT, "costs", 0, PAIRS, AT(costs), 0, 0,
      "Times of the runtime's own operations, \"submit=1us,steal=2us\"", "LIST"},
-    {ALL | INFO | PLATFORM, "link", 0, LIST, OWN(links), 0, 0,
+    {ALL | FACTOR | INFO | PLATFORM, "link", 0, LIST, OWN(links), 0, 0,
      "Bandwidth of a kind of links, \"pcie=12GB/s\", or \"all=2x\" (repeatable)", "NAME=BW"},
-    {ALL | INFO | ENVIRONMENT, "gpu-memory", 0, MEMORY, AT(gpu_memory_bytes), 0, 0,
+    {ALL | FACTOR | INFO | ENVIRONMENT, "gpu-memory", 0, MEMORY, AT(gpu_memory_bytes), 0, 0,
      "Memory of each GPU, \"6GiB\", or a part of what there is, \"80%\"", "SIZE|P%"},
-    {ALL | INFO | ENVIRONMENT, "gpu-window", 0, COUNT, AT(gpu_window), 1, UNITS_GPU_WINDOW_MAX,
-     "Tasks in preparation or in flight per GPU; default: 2", "K"},
-    {ALL | INFO | ENVIRONMENT, "gpu-window-short", 0, COUNT, AT(gpu_window_short), 1,
+    {ALL | FACTOR | INFO | ENVIRONMENT, "gpu-window", 0, COUNT, AT(gpu_window), 1,
+     UNITS_GPU_WINDOW_MAX, "Tasks in preparation or in flight per GPU; default: 2", "K"},
+    {ALL | FACTOR | INFO | ENVIRONMENT, "gpu-window-short", 0, COUNT, AT(gpu_window_short), 1,
      UNITS_GPU_WINDOW_MAX,
      "The same, or more, while they are short (100 us together); default: 8 or --gpu-window", "K"},
-    {RUN | INFO | ENVIRONMENT, "gpu-streams", 0, COUNT, AT(gpu_streams), 1, UNITS_GPU_STREAMS_MAX,
-     "Kernels that may run at once on a GPU; default: 1", "K"},
+    {RUN | RUN_FACTOR | INFO | ENVIRONMENT, "gpu-streams", 0, COUNT, AT(gpu_streams), 1,
+     UNITS_GPU_STREAMS_MAX, "Kernels that may run at once on a GPU; default: 1", "K"},
     {RUN | INFO | ENVIRONMENT, "pin", 0, PIN, AT(pin_bytes), 0, 0,
      "Host memory that may be page-locked; default: three quarters of it", "SIZE|none"},
-    {ALL | INFO | ENVIRONMENT, "no-peer", 0, FLAG, AT(no_peer), 0, 0,
+    {ALL | FACTOR | INFO | ENVIRONMENT, "no-peer", 0, FLAG, AT(no_peer), 0, 0,
      "No direct copies between GPUs", NULL},
-    {ALL | ENVIRONMENT, "nearest-source", 0, FLAG, AT(nearest_source), 0, 0,
+    {ALL | FACTOR | ENVIRONMENT, "nearest-source", 0, FLAG, AT(nearest_source), 0, 0,
      "Copy from the nearest replica, whatever copies are under way", NULL},
     {RUN | INFO | ENVIRONMENT, "no-bind", 0, FLAG, AT(no_bind), 0, 0,
      "Leave threads where the operating system puts them", NULL},
-    {ALL | ENVIRONMENT, "window", 0, COUNT, AT(window), 1, UINT32_MAX,
+    {ALL | FACTOR | ENVIRONMENT, "window", 0, COUNT, AT(window), 1, UINT32_MAX,
      "Submitted, unfinished tasks at most; default: 65536", "W"},
-    {ALL, "model", 0, TEXT, AT(model), 0, 0, "Performance model; default: history", "M|help"},
+    {ALL | FACTOR, "model", 0, TEXT, AT(model), 0, 0, "Performance model; default: history",
+     "M|help"},
     {ENVIRONMENT, "model", 0, TEXT, AT(model), 0, 0, "Performance model; default: history", "M"},
-    {ALL | ENVIRONMENT, "model-error", 0, REAL, AT(model_error), 0, 1,
+    {ALL | FACTOR | ENVIRONMENT, "model-error", 0, REAL, AT(model_error), 0, 1,
      "Relative error put into what policies believe, 0 to below 1", "E"},
-    {ALL | ENVIRONMENT, "perturbation", 0, REAL, AT(perturbation), 0, 1,
+    {ALL | FACTOR | ENVIRONMENT, "perturbation", 0, REAL, AT(perturbation), 0, 1,
      "The same as a factor of each prediction's logarithm, 0 to below 1", "H"},
-    {ALL | ENVIRONMENT, "learn", 0, FLAG, AT(learn), 0, 0,
+    {ALL | FACTOR | ENVIRONMENT, "learn", 0, FLAG, AT(learn), 0, 0,
      "Performance models know nothing at first", NULL},
-    {ALL | VALIDATE | EXPORT, "param", 0, LIST, OWN(params), 0, 0,
+    {ALL | FACTOR | VALIDATE | EXPORT, "param", 0, LIST, OWN(params), 0, 0,
      "Parameter of the workload (repeatable)", "NAME=VALUE"},
-    {ALL, "speed", 0, LIST, OWN(speeds), 0, 0,
+    {ALL | FACTOR, "speed", 0, LIST, OWN(speeds), 0, 0,
      "Of a file's task graph: how much faster than its times (repeatable)", "[KERNEL@]ARCH=X"},
     {RUN | INFO | ENVIRONMENT, "lose", 0, NAME, AT(lose), 0, 0,
      "Lose emulated GPUs, \"gpu1@100\": at its 100th kernel or copy", "LIST"},
     {RUN | ENVIRONMENT, "watchdog", 0, WATCHDOG, AT(watchdog_s), 0, 0,
      "Seconds without any event after which a run is given up; default: 10", "S|never"},
     {ALL | INFO | VALIDATE | COMPARE, "json", 0, FLAG, OWN(json), 0, 0, "Print JSON", NULL},
-    {SIMULATE | VALIDATE | ENVIRONMENT, "without", 0, EFFECTS, AT(without), 0, 0,
+    {SIMULATE | FACTOR | VALIDATE | ENVIRONMENT, "without", 0, EFFECTS, AT(without), 0, 0,
      "Simulate without these effects, \"caches,neighbours\"", "LIST"},
     {VALIDATE, "no-noise", 0, FLAG, OWN(no_noise), 0, 0,
      "Simulate once, each kernel at its mean time", NULL},
@@ -197,7 +204,7 @@ static const struct duet__option settings[] = {
     {VALIDATE | COMPARE, "verbose", 'v', FLAG, OWN(verbose), 0, 0,
      "Explain every case, not only the worst", NULL},
     {VALIDATE | COMPARE, "csv", 0, FLAG, OWN(csv), 0, 0, "Print CSV, one line a case", NULL},
-    {ALL, "csv", 0, FLAG, OWN(csv), 0, 0, "Print CSV, one line a run", NULL},
+    {ALL | STUDY, "csv", 0, FLAG, OWN(csv), 0, 0, "Print CSV, one line a run", NULL},
     {SIMULATE, "wall", 0, FLAG, OWN(wall), 0, 0, "Print how long the simulations took, too", NULL},
     {ALL, "trace", 0, TEXT, OWN(trace), 0, 0, "Write a Perfetto trace", "F.json"},
     {ALL, "gantt", 0, TEXT, OWN(gantt), 0, 0, "Write a Gantt chart", "F.svg"},
@@ -209,9 +216,10 @@ static const struct duet__option settings[] = {
      "Write the machine as a SimGrid platform, without kernel times", "F.xml"},
     {VALIDATE, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Simulations at a time; default: one a core of this machine", "J"},
-    {SIMULATE, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
+    {SIMULATE | STUDY, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Runs at a time; default: one a core of this machine", "J"},
-    {ALL | VALIDATE | CALIBRATE, "quiet", 'q', FLAG, OWN(quiet), 0, 0, "No progress bar", NULL},
+    {ALL | VALIDATE | CALIBRATE | STUDY, "quiet", 'q', FLAG, OWN(quiet), 0, 0, "No progress bar",
+     NULL},
     {RECORD, "out", 'o', TEXT, OWN(out), 0, 0, "Write the graph here; default: PROGRAM.json",
      "F.json"},
     {RECORD, "threads", 0, COUNT, OWN(threads), 1, 100000,
@@ -269,6 +277,19 @@ static const struct duet__option settings[] = {
     {EXPORT, "format", 'f', TEXT, OWN(format), 0, 0, "Format; default: json",
      "json|dot|stg|wfformat"},
     {EXPORT, "out", 'o', TEXT, OWN(out), 0, 0, "Write a file, not standard output", "F"},
+    {STUDY, "out", 'o', TEXT, OWN(out), 0, 0, "The file of results; default: study.db", "F.db"},
+    {STUDY, "show", 0, FLAG, OWN(show), 0, 0, "Only show what is in the file", NULL},
+    {STUDY, "best", 0, TEXT, OWN(best), 0, 0,
+     "What the best is looked for of; default: policy, tile, and what else one is free to choose",
+     "LIST"},
+    {STUDY, "verbose", 'v', FLAG, OWN(verbose), 0, 0, "Show every case", NULL},
+    {STUDY, "fraction", 0, TEXT, OWN(fraction), 0, 0,
+     "Only a part of all combinations, spread evenly", "A/B"},
+    {STUDY, "shard", 0, TEXT, OWN(shard), 0, 0, "Only the I-th of K parts, for K jobs side by side",
+     "I/K"},
+    {STUDY, "merge", 0, FLAG, OWN(merge), 0, 0, "Put the results of other files into this one",
+     NULL},
+    {STUDY, "retry", 0, FLAG, OWN(retry), 0, 0, "Try again what has failed before", NULL},
     {COMPARE, "policy", 0, TEXT, AT(policy), 0, 0, "Only the runs of this policy, of reports",
      "NAME"},
     {COMPARE, "fail-over", 0, SHARE, OWN(fail_over), 0, 0,
@@ -304,28 +325,24 @@ static int set_count(const struct duet__option *setting, const char *label, cons
     return error;
 }
 
-/* "A,B,C", each once; none for a "default" that the option offers. */
+/* A list; none for a "default" that the option offers. */
 static int set_counts(const struct duet__option *option, struct duet__values *values,
                       const char *label, const char *text, struct duet_message *message)
 {
     struct duet__numbers *field = (void *)((char *)values + option->offset);
-    g_auto(GStrv) parts = g_strsplit(text, ",", -1);
-    uint64_t *items = g_new0(uint64_t, g_strv_length(parts) + 1);
+    g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func(g_free);
     bool none = g_str_has_suffix(option->value, "|default") && strcmp(text, "default") == 0;
-    size_t count = 0;
-    int error = 0;
+    int error = none    ? 0
+                : *text ? duet__parse_list(label, text, parts, message)
+                        : duet_fail(message, DUET_EINVAL,
+                                    "%s takes a list of whole numbers, not ''", label);
+    uint64_t *items = g_new0(uint64_t, parts->len + 1);
 
     g_ptr_array_add(values->kept, items);
-    if (!*text)
-        error = duet_fail(message, DUET_EINVAL, "%s takes a list of whole numbers, not ''", label);
-    for (; parts[count] && !none && !error; count++) {
-        error = duet__parse_count(label, parts[count], option->low, option->high, &items[count],
+    for (guint i = 0; i < parts->len && !error; i++)
+        error = duet__parse_count(label, parts->pdata[i], option->low, option->high, &items[i],
                                   message);
-        for (size_t i = 0; i < count && !error; i++)
-            if (items[i] == items[count])
-                error = duet_fail(message, DUET_EINVAL, "%s names %s twice", label, parts[count]);
-    }
-    *field = (struct duet__numbers){items, error ? 0 : count};
+    *field = (struct duet__numbers){items, error ? 0 : parts->len};
     return error;
 }
 
@@ -389,6 +406,35 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     }
     if (!error)
         *(const char **)field = text;
+    return error;
+}
+
+bool duet__option_named(const struct duet__option *setting)
+{
+    return setting->kind == LIST;
+}
+
+int duet__option_values(const struct duet__option *setting, const char *label, const char *text,
+                        GPtrArray *values, struct duet_message *message)
+{
+    const char *equals = strchr(text, '=');
+    const guint first = values->len;
+    int error;
+
+    if (setting->kind == EFFECTS || setting->kind == PAIRS ||
+        (setting->kind == LIST && (!equals || strchr(equals + 1, '=')))) {
+        g_ptr_array_add(values, g_strdup(text));
+        return 0;
+    }
+    if (setting->kind != LIST)
+        return duet__parse_list(label, *text || setting->value ? text : "1", values, message);
+    error = duet__parse_list(label, equals + 1, values, message);
+    for (guint i = first; i < values->len; i++) {
+        char *value = values->pdata[i];
+
+        values->pdata[i] = g_strdup_printf("%.*s%s", (int)(equals + 1 - text), text, value);
+        g_free(value);
+    }
     return error;
 }
 

@@ -27,6 +27,8 @@ enum {
     DUET__IN_PLATFORM = 256,
     DUET__IN_RECORD = 512,
     DUET__IN_EXPORT = 1024,
+    DUET__IN_STUDY = 2048,
+    DUET__FACTOR = 4096, /* it may be given several values, of which each makes a run of its own */
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -45,6 +47,7 @@ struct duet__values {
     const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
     char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
     const char *sockets;                                  /* "2x32:NAME" */
+    const char *fraction, *shard, *best;
     struct duet__numbers sizes, tiles, cpu_counts, gpu_counts;
     uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops;
     double until, fail_over; /* parts of 1 */
@@ -52,6 +55,7 @@ struct duet__values {
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
     bool from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
+    bool show, retry;
 };
 
 struct duet__option {
@@ -76,6 +80,19 @@ const struct duet__option *duet__option_at(size_t index);
 DUET_MUST_CHECK int duet__option_set(const struct duet__option *setting, void *values,
                                      const char *label, const char *text,
                                      struct duet_message *message);
+
+/*
+ * Of one that is a factor: the values that a text stands for, which are added to `values` (char *,
+ * of g_malloc): "480,960", "1..8", see duet__parse_list; each of them a text for duet__option_set.
+ * Those of a repeatable option are of one name, which all begin with: "pcie=1x,2x" is "pcie=1x" and
+ * "pcie=2x". One whose value is a list itself has that one value. DUET_EINVAL.
+ */
+DUET_MUST_CHECK int duet__option_values(const struct duet__option *setting, const char *label,
+                                        const char *text, GPtrArray *values,
+                                        struct duet_message *message);
+
+/* Whether it can be repeated, each time with a name: "pcie=1x". */
+bool duet__option_named(const struct duet__option *setting);
 
 /*
  * The text by which duet__option_set gives a field of a configuration the value it has; NULL: that

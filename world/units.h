@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <glib.h>
+
 #include <duet/error.h>
 #include <duet/machine.h>
 
@@ -58,5 +60,14 @@ DUET_MUST_CHECK int duet__parse_seconds(const char *option, const char *text, do
  */
 DUET_MUST_CHECK int duet__parse_watchdog(const char *option, const char *text, double *out,
                                          struct duet_message *message);
+
+/*
+ * lists.c: "A,B,C", each of which may be a range of numbers, with a unit or without: "1..8",
+ * "960..9600:960" (steps of 960), "1..64*2" (each twice the one before), "1x..8x*2". Adds them to
+ * `values` (char *, of g_malloc): what they should be else, nobody looks at here, and they may be
+ * empty. DUET_EINVAL where one stands twice, or there are more than 100,000.
+ */
+DUET_MUST_CHECK int duet__parse_list(const char *option, const char *text, GPtrArray *values,
+                                     struct duet_message *message);
 
 #endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet study`, and `simulate` and `run` with options of several values: tables of runs. */
+#include "study/study.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/job.h"
+#include "study/answer.h"
+
+/* A table of runs under way: what was asked for, and what the runs are of. */
+struct tables {
+    struct duet__job *job;
+    const struct duet__command *command; /* of its cells */
+    struct duet__study *study;
+    struct duet__plan plan;
+    struct duet__store store;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* A cell                                                                                       */
+
+/* The options of a cell: what was given of other than factors, and what is its own. */
+static int set_options(struct duet__job *job, const struct tables *tables, uint64_t cell,
+                       const char **workload, struct duet_message *message)
+{
+    const struct duet__product *product = duet__study_product(tables->study, cell);
+    const GArray *given = tables->job->given;
+    int error = 0;
+
+    for (guint i = 0; i < given->len && !error; i++) {
+        const struct duet__given *one = &g_array_index(given, struct duet__given, i);
+
+        if (one->option->where & job->command->where && !(one->option->where & DUET__FACTOR))
+            error = duet__job_set(job, one->option, one->text, message);
+    }
+    for (guint f = 0; f < product->factors->len && !error; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
+        const char *value = duet__study_value(product, cell, f);
+
+        if (!factor->option)
+            *workload = value;
+        else
+            error = duet__job_set(job, factor->option, value, message);
+    }
+    return error;
+}
+
+/* What duet__work_fn is to do, in a worker. */
+static char *make_rows(const struct duet__work *work, void *data)
+{
+    const struct tables *tables = data;
+    struct duet_message message = {""};
+    const char *workload = NULL;
+    struct duet__job job;
+    char *rows = NULL;
+
+    duet__job_init(&job, tables->command, 0, NULL);
+    job.in_table = true;
+    job.program = tables->study->program;
+    /* each was checked when it was taken */
+    if (!set_options(&job, tables, work->cell, &workload, &message)) {
+        job.values.quiet = true;
+        job.values.wall |= tables->job->command == &duet__study_command;
+        job.values.jobs = 1;
+        job.values.config.seed = tables->plan.seed + work->rep;
+        if (job.command == &duet__simulate_command)
+            job.values.reps = 1;
+        duet__job_take_values(&job);
+        rows = duet__job_rows(&job, workload);
+    }
+    duet__job_fini(&job);
+    return rows ? rows : g_strdup("{\"status\": 2, \"error\": \"an option was not taken\"}");
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The table                                                                                    */
+
+/* "I/K", of which I may be from `least` on. */
+static int read_part(const char *option, const char *text, uint64_t least, uint64_t *part,
+                     uint64_t *parts, struct duet_message *message)
+{
+    char *end = NULL;
+    uint64_t first = g_ascii_isdigit(*text) ? g_ascii_strtoull(text, &end, 10) : 0, second = 0;
+
+    if (end && *end == '/' && g_ascii_isdigit(end[1]))
+        second = g_ascii_strtoull(end + 1, &end, 10);
+    if (!second || *end || first < least || first > second || second > 1000000)
+        return duet_fail(message, DUET_EINVAL,
+                         "%s takes a part of a whole, \"1/4\", from %" PRIu64 "/K to K/K, not '%s'",
+                         option, least, text);
+    *part = first;
+    *parts = second;
+    return 0;
+}
+
+/* The factors: options and workloads, or what a file has besides. */
+static int read_table(struct tables *tables, int argc, char *const *argv,
+                      struct duet_message *message)
+{
+    const struct duet__job *job = tables->job;
+    struct duet__product *product = tables->study->products->pdata[0];
+    int error = 0;
+
+    for (int i = 1; i < argc && !error; i++)
+        error = duet__study_add(product, NULL, argv[i], message);
+    for (guint i = 0; i < job->given->len && !error; i++) {
+        const struct duet__given *given = &g_array_index(job->given, struct duet__given, i);
+
+        if (given->option->where & DUET__FACTOR)
+            error = duet__study_add(product, given->option, given->text, message);
+    }
+    if (!error && job->values.cases)
+        error = duet__study_read(tables->study, job->values.cases, message);
+    tables->study->program = job->program;
+    return error ? error : duet__study_number(tables->study, message);
+}
+
+static int check_platform(const char *name, struct duet_message *message)
+{
+    struct duet__platform *platform = NULL;
+    int error = duet__platform_load(name, &platform, message);
+
+    duet__platform_free(platform);
+    return error;
+}
+
+/* What is missing, or is nowhere, before any run is made. */
+static int check_product(const struct tables *tables, const struct duet__product *product,
+                         struct duet_message *message)
+{
+    const struct duet__workload *ignored;
+    bool platform = tables->command != &duet__simulate_command, workload = tables->job->program;
+    int error = 0;
+
+    for (guint f = 0; f < product->factors->len && !error; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
+
+        platform |= !strcmp(factor->name, "platform");
+        for (guint v = 0; !strcmp(factor->name, "platform") && v < factor->values->len && !error;
+             v++)
+            error = check_platform(factor->values->pdata[v], message);
+        workload |= !factor->option;
+        if (!factor->option && tables->job->program)
+            error = duet__job_take_program(tables->job, factor->values->pdata[0],
+                                           &tables->job->request, message);
+        for (guint v = 0; !factor->option && v < factor->values->len && !error; v++)
+            if (!g_file_test(factor->values->pdata[v], G_FILE_TEST_EXISTS))
+                error = duet__job_find_workload(tables->job, factor->values->pdata[v], &ignored,
+                                                message);
+    }
+    if (!error && !workload)
+        error = duet__job_find_workload(tables->job, NULL, &ignored, message);
+    if (!error && !platform)
+        error = duet_fail(message, DUET_EINVAL,
+                          "which machine? --platform NAME (duet list platforms shows them)");
+    return error;
+}
+
+static int make_plan(struct tables *tables, struct duet_message *message)
+{
+    const struct duet__values *values = &tables->job->values;
+    struct duet__plan *plan = &tables->plan;
+    const bool simulated = tables->command == &duet__simulate_command;
+    int error = 0;
+
+    *plan = (struct duet__plan){.study = tables->study,
+                                .command = tables->command->name,
+                                .version = DUET_BUILD_VERSION,
+                                .seed = values->config.seed,
+                                .reps = simulated && values->reps ? values->reps : 1,
+                                .part = 1,
+                                .parts = 1,
+                                .shards = 1,
+                                .retry = values->retry,
+                                .jobs = simulated ? tables->job->request.jobs : 1,
+                                .work = make_rows,
+                                .data = tables};
+    if (values->fraction)
+        error = read_part("--fraction", values->fraction, 1, &plan->part, &plan->parts, message);
+    if (!error && values->shard) {
+        error = read_part("--shard", values->shard, 1, &plan->shard, &plan->shards, message);
+        plan->shard--;
+    }
+    for (guint p = 0; p < tables->study->products->len && !error; p++)
+        error = check_product(tables, tables->study->products->pdata[p], message);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The runs                                                                                     */
+
+/* One line each about what did not become a result. Exit status. */
+static int judge(const struct duet__outcome *outcome)
+{
+    int status = DUET__DONE;
+
+    if (outcome->failed)
+        status = duet__complain(DUET__FAILED, "%" PRIu64 " of %" PRIu64 " runs failed: %s",
+                                outcome->failed, outcome->made, outcome->example);
+    if (outcome->refused && outcome->refused == outcome->made && !outcome->there)
+        status = duet__complain(DUET__MISUSED, "no run is possible: %s", outcome->example);
+    return status;
+}
+
+/* Makes what is not in the store. Exit status. */
+static int make(struct tables *tables)
+{
+    struct duet_message message = {""};
+    struct duet__progress progress;
+    struct duet__outcome outcome = {0};
+    int status, error;
+
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
+    duet__progress_init(&progress, !tables->job->values.quiet, 0, 0);
+    error = duet__study_make(&tables->plan, &tables->store, &progress, &outcome, &message);
+    status = error ? duet__complain(error == DUET_EIO ? DUET__FAILED : duet__status_of(error), "%s",
+                                    message.text)
+                   : judge(&outcome);
+    if (outcome.number)
+        status = duet__complain(DUET__SIGNALLED + outcome.number,
+                                "interrupted: %" PRIu64 " of %" PRIu64 " runs are finished",
+                                outcome.there + outcome.made, outcome.total);
+    g_free(outcome.example);
+    return status;
+}
+
+/* Prints the table, or what there is of it. */
+static int print(const struct tables *tables, const char *best)
+{
+    const struct duet__values *values = &tables->job->values;
+    struct duet_message message = {""};
+    int error = values->csv
+                    ? duet__study_csv(stdout, &tables->store, &message)
+                    : duet__study_show(stdout, &tables->store, best, values->verbose, &message);
+
+    return error ? duet__job_refuse(error, &message) : duet__finish_output();
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The commands                                                                                 */
+
+int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
+{
+    static const char *const of_one[] = {"json", "trace", "gantt", "html", "machine-xml"};
+    struct tables tables = {.job = job, .command = job->command, .study = duet__study_new()};
+    struct duet_message message = {""};
+    int error = 0, status, shown;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(of_one) && !error; i++)
+        if (duet__given(job, of_one[i]))
+            error = duet_fail(&message, DUET_EINVAL,
+                              "--%s is of one setting, and there are options with several values",
+                              of_one[i]);
+    if (!error && argc > 2)
+        error = duet_fail(&message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
+                          argv[2]);
+    if (!error)
+        error = read_table(&tables, argc, argv, &message);
+    if (!error)
+        error = make_plan(&tables, &message);
+    if (!error)
+        error = duet__store_open(&tables.store, NULL, DUET__STORE_WRITE, &message);
+    if (error) {
+        status = duet__job_refuse(error, &message);
+    } else {
+        status = make(&tables);
+        shown = status == DUET__MISUSED ? status : print(&tables, "");
+        status = status ? status : shown;
+    }
+    if (tables.store.database)
+        (void)duet__store_close(&tables.store, NULL);
+    duet__study_free(tables.study);
+    return status;
+}
+
+/* Puts the results of other files into this one. Exit status. */
+static int merge(struct tables *tables, int argc, char *const *argv)
+{
+    struct duet_message message = {""};
+    int status = DUET__DONE;
+
+    if (argc < 2)
+        return duet__complain(DUET__MISUSED,
+                              "--merge takes the files to be merged: duet study --out all.db "
+                              "--merge part-*.db");
+    for (int i = 1; i < argc && status == DUET__DONE; i++) {
+        uint64_t added, differing = 0;
+        int error = g_file_test(argv[i], G_FILE_TEST_IS_REGULAR)
+                        ? duet__store_merge(&tables->store, argv[i], &added, &differing, &message)
+                        : duet_fail(&message, DUET_EINVAL, "there is no file %s", argv[i]);
+
+        if (error)
+            status = duet__complain(error == DUET_EIO ? DUET__FAILED : DUET__MISUSED, "%s",
+                                    message.text);
+        else if (differing)
+            duet__complain(DUET__DONE,
+                           "%" PRIu64 " runs of %s are here with other makespans, and stay so",
+                           differing, argv[i]);
+    }
+    return status;
+}
+
+/* With the file open. Exit status. */
+static int work_on(struct tables *tables, int argc, char *const *argv)
+{
+    const struct duet__values *values = &tables->job->values;
+    int status = DUET__DONE, shown;
+
+    if (values->merge)
+        status = merge(tables, argc, argv);
+    else if (!values->show)
+        status = make(tables);
+    if (status == DUET__MISUSED)
+        return status;
+    shown = print(tables, values->best);
+    return status ? status : shown;
+}
+
+static int work(struct duet__job *job, int argc, char **argv)
+{
+    const struct duet__values *values = &job->values;
+    struct tables tables = {.job = job,
+                            .command = &duet__simulate_command,
+                            .study = duet__study_new()};
+    struct duet_message message = {""};
+    g_autofree char *shard =
+        values->shard
+            ? g_strdup_printf("study-%.*s.db", (int)strcspn(values->shard, "/"), values->shard)
+            : NULL;
+    const char *path = values->out ? values->out : shard ? shard : "study.db";
+    bool table = !values->show && !values->merge;
+    int error = table ? read_table(&tables, argc, argv, &message) : 0, status;
+
+    if (!error && !table && (job->several || (values->show && argc > 1)))
+        error = duet_fail(&message, DUET_EINVAL,
+                          "--%s makes no runs: it takes no workloads and their options",
+                          values->show ? "show" : "merge");
+    if (!error)
+        error = duet__exclude(job, "show", "merge", &message);
+    if (!error && table)
+        error = make_plan(&tables, &message);
+    if (!error)
+        error = duet__store_open(&tables.store, path,
+                                 values->show ? DUET__STORE_SHOW : DUET__STORE_WRITE, &message);
+    if (error) {
+        status = duet__job_refuse(error, &message);
+    } else {
+        if (!values->out && !values->quiet)
+            fprintf(stderr, "duet: results are in %s\n", path);
+        status = work_on(&tables, argc, argv);
+    }
+    if (tables.store.database) {
+        error = duet__store_close(&tables.store, &message);
+        if (error && status == DUET__DONE)
+            status = duet__complain(DUET__FAILED, "%s", message.text);
+    }
+    duet__study_free(tables.study);
+    return status;
+}
+
+const struct duet__command duet__study_command = {
+    .name = "study",
+    .description = "which setting is best: tables of simulations, their results in one file",
+    .where = DUET__IN_STUDY,
+    .arguments = "WORKLOAD... | FILE... | -- PROGRAM ARGUMENT...",
+    .summary =
+        "Simulates all combinations of what options say, which take lists and ranges, into one "
+        "SQLite file, and\nprints for each case the best setting and how sure that is. What is in "
+        "the file is not simulated again.",
+    .notes =
+        "Values: A,B,C, A..B (steps of 1), A..B:STEP, A..B*FACTOR; of policies also all. Options "
+        "with names\ntake a list for each: --link pcie=1x,2x. Flags: --set-arch=0,1.\n\n"
+        "Run r of each cell (from 0) has seed S + r, so that differences between cells are not "
+        "those of random\nnumbers. All cells are simulated once before any again, in an order "
+        "that is spread over all factors: what\nis there after a while says something about all "
+        "of it.\n\n"
+        "Examples:\n"
+        "  duet study cholesky --platform idgraf --n 9600..38400:9600 --tile 480,960 --gpus 1..8 "
+        "\\\n"
+        "      --policy all --out idgraf.db\n"
+        "  duet study --out idgraf.db --show --best tile,policy\n"
+        "  duet study --out all.db --merge part-*.db",
+    .work = work,
+};

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet study`: rows are what `duet simulate` says, nothing is simulated twice, and lists of values
+in `simulate` and `run`."""
+
+import csv
+import io
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+import testing
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+os.chdir(tempfile.mkdtemp())
+TABLE = ["cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960", "--gpus",
+         "1..3", "--policy", "ws,heft"]
+
+
+def duet(*words, status=0):
+    result = subprocess.run([DUET, *words], capture_output=True, text=True, check=False)
+    assert result.returncode == status, (words, result)
+    return result
+
+
+def rows(path, what="*", more=""):
+    connection = sqlite3.connect(path)
+    connection.row_factory = sqlite3.Row
+    with connection:
+        found = [dict(row) for row in connection.execute(f"SELECT {what} FROM runs {more}")]
+    connection.close()
+    return found
+
+
+def some_rows(path):
+    try:
+        return rows(path, "id", "LIMIT 1")
+    except sqlite3.OperationalError:  # it has no tables yet
+        return []
+
+
+def table(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+# Rows are what `duet simulate --csv` says of the command in them, digit by digit.
+first = duet("study", *TABLE, "--out", "a.db", "--reps", "2", "--noise")
+made = rows("a.db")
+assert len(made) == 2 * 2 * 3 * 2 * 2 and not first.stderr, first
+assert {row["seed"] for row in made} == {1, 2} and {row["noise"] for row in made} == {1}
+for row in made[::7]:
+    [alone] = table(duet(*row["command"].split()[1:], "--csv").stdout)
+    for name, text in alone.items():
+        value = {"True": "1", "False": "0", "true": "1", "false": "0"}.get(text, text)
+        mine = row[name]
+        if isinstance(mine, float):
+            assert mine == float(value), (name, row, alone)
+        else:
+            assert str("" if mine is None else mine) == value, (name, row, alone)
+
+# What is there is not simulated again; what is added is.
+before = rows("a.db", "id, wall_s", "ORDER BY id")
+again = duet("study", *TABLE, "--out", "a.db", "--reps", "2", "--noise")
+assert again.stdout == first.stdout and rows("a.db", "id, wall_s", "ORDER BY id") == before
+duet("study", *TABLE, "--out", "a.db", "--reps", "3", "--noise")
+assert rows("a.db", "id, wall_s", "ORDER BY id")[:len(before)] == before
+assert len(rows("a.db")) == 3 * len(before) // 2
+shown = duet("study", "--show", "--out", "a.db").stdout
+assert shown == duet("study", *TABLE, "--out", "a.db", "--reps", "3", "--noise").stdout
+assert re.search(r"^1920 +1 +480 +\w+ .* (sure|\d within noise)$", shown, re.M), shown
+assert "one for all 6 cases: " in shown
+by_policy = duet("study", "--show", "--out", "a.db", "--best", "policy").stdout
+assert len(re.findall(r"^\d", by_policy, re.M)) == 12, by_policy
+assert len(table(duet("study", "--show", "--out", "a.db", "--csv").stdout)) == 72
+
+# A platform that has changed is another one; the newest result counts.
+duet("platform", "new", "--cpus", "1x8", "--gpus", "2:a100", "--out", "m.json")
+own = ["study", "cholesky", "--platform", "./m.json", "--tile", "960", "--n", "3840,5760", "--out",
+       "m.db"]
+duet(*own)
+text = pathlib.Path("m.json").read_text(encoding="utf-8")
+pathlib.Path("m.json").write_text(text + "\n", encoding="utf-8")
+duet(*own)
+assert len(rows("m.db")) == 2  # a blank more is the same machine
+duet("platform", "new", "--cpus", "1x8", "--gpus", "2:h100", "--out", "m.json", "--replace")
+duet(*own)
+assert len(rows("m.db")) == 4 and len(rows("m.db", "DISTINCT platform_hash")) == 2
+assert len(re.findall(r"^\d", duet("study", "--show", "--out", "m.db").stdout, re.M)) == 2
+
+# Shards, each in a file of its own, are the whole together.
+for shard in range(1, 4):
+    duet("study", *TABLE, "--shard", f"{shard}/3", "--out", f"part-{shard}.db")
+duet("study", "--out", "whole.db", "--merge", *(f"part-{shard}.db" for shard in range(1, 4)))
+duet("study", *TABLE, "--out", "alone.db")
+SAME = "command, platform_hash, makespan_s, tasks, gflops"
+assert rows("whole.db", SAME, "ORDER BY command") == rows("alone.db", SAME, "ORDER BY command")
+duet("study", *TABLE, "--fraction", "1/4", "--out", "quarter.db")
+assert len(rows("quarter.db")) == 6 and len(rows("quarter.db", "DISTINCT tile")) == 2
+
+# Lists in `simulate`: the same runs in memory; those of one setting print what they did.
+listed = duet("simulate", *TABLE)
+assert len(re.findall(r"^\d", listed.stdout, re.M)) == 24 and not listed.stderr, listed
+assert listed.stdout == duet("simulate", *TABLE, "--jobs", "1").stdout
+listed = table(duet("simulate", *TABLE, "--csv").stdout)
+assert "wall_s" not in listed[0]
+assert ({(row["command"], float(row["makespan_s"])) for row in listed}
+        == {(row["command"], row["makespan_s"]) for row in rows("alone.db")})
+flags = duet("simulate", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480",
+             "--set-arch=0,1", "--link", "pcie=1x,2x", "--policy", "heft").stdout
+assert re.search(r"^0 +1x .*\n0 +2x .*\n1 +1x .*\n1 +2x ", flags, re.M), flags
+run = duet("run", "cholesky", "--n", "128,256", "--tile", "64", "--cpus", "1", "--reps", "2",
+           "--verify", "--quiet")
+assert re.search(r"^128 .*\n256 ", run.stdout, re.M), run
+
+# Files, with what the command line says of all.
+pathlib.Path("cases.json").write_text('{"schema": 1, "cases": [{"workload": ["cholesky", "lu"], '
+                                      '"n": 1920}, {"workload": "qr", "n": "1920,3840"}]}',
+                                      encoding="utf-8")
+duet("study", "--cases", "cases.json", "--platform", "idgraf", "--tile", "480", "--out", "c.db")
+assert len(rows("c.db")) == 4 and len(rows("c.db", "DISTINCT workload")) == 3
+
+# Settings that are no simulation are noted, and cost the others nothing.
+some = duet("study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,2880",
+            "--extrapolate", "--out", "s.db")
+assert "without a result: 1 run, as duet simulate cholesky" in some.stdout, some
+assert len(rows("s.db", more="WHERE error IS NULL")) == 3
+
+# Ctrl-C keeps what is finished.
+process = subprocess.Popen([DUET, "study", "cholesky", "--platform", "idgraf", "--n",
+                            "3840..38400:1920", "--tile", "240,480,960", "--gpus", "1..8",
+                            "--policy", "all", "--out", "i.db", "--quiet"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+testing.until(lambda: os.path.exists("i.db") and testing.children_of(process)
+              and testing.attends(process, signal.SIGINT) and some_rows("i.db"))
+process.send_signal(signal.SIGINT)
+out, said = process.communicate()
+assert process.returncode == 128 + signal.SIGINT and "interrupted: " in said, (out, said)
+assert int(re.search(r"interrupted: (\d+) of", said)[1]) == len(rows("i.db")), said
+assert not os.path.exists("i.db-wal")
+
+# Bad usage: one line, status 2, and no file.
+for words, says in (
+        ("study", "which workload? duet"),
+        ("study cholesky", "which machine?"),
+        ("study cholesky --platform nowhere", "no platform is named nowhere"),
+        ("study nothing --platform idgraf", "unknown workload 'nothing'"),
+        ("study cholesky --platform idgraf --tile 1,x", "--tile takes a whole number"),
+        ("study cholesky --platform idgraf --tile 9..1", "'9..1' is no range"),
+        ("study cholesky --platform idgraf --set-arch=2", "--set-arch takes 1 or 0"),
+        ("study cholesky --platform idgraf --shard 4/3", "--shard takes a part"),
+        ("study cholesky --platform idgraf --shard 0/3", "--shard takes a part"),
+        ("study cholesky --platform idgraf --fraction 1", "--fraction takes a part"),
+        ("study cholesky --platform idgraf --trace f.json", "unknown option --trace"),
+        ("study --cases none.json", "none.json"),
+        ("study --show --merge", "exclude each other"),
+        ("study --show cholesky", "--show makes no runs"),
+        ("study --show --out none.db", "there is no none.db"),
+        ("study --show --out cases.json", "cases.json is no file of results"),
+        ("study --merge --out whole.db", "--merge takes the files"),
+        ("study --merge none.db --out whole.db", "there is no file none.db"),
+        ("study --merge cases.json --out whole.db", "cases.json is no file of results"),
+        ("study --show --out whole.db --best colour", "--best: no run was given --colour"),
+        ("simulate cholesky --platform idgraf --tile 480,960 --json", "--json is of one setting"),
+        ("simulate cholesky --platform idgraf --tile 480,960 --html a.html", "--html is of one"),
+        ("simulate cholesky --platform idgraf --tile 480,480", "--tile names 480 twice"),
+        ("simulate cholesky lu --platform idgraf --tile 480,960", "one workload at a time"),
+        ("simulate cholesky --tile 480,960", "which machine?")):
+    result = duet(*words.split(), status=2)
+    assert says in result.stderr and result.stderr.count("\n") == 1 and not result.stdout, result
+assert not os.path.exists("study.db") and not os.path.exists("none.db")

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Worker processes that make the runs of a study, on behalf of one coordinator, which alone has the
+ * file of results. What goes to a worker and what comes back is plain data, so that the two need
+ * not be on the same machine.
+ */
+#ifndef DUET_STUDY_POOL_H
+#define DUET_STUDY_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <duet/error.h>
+
+/* What a worker is to do. */
+struct duet__work {
+    uint64_t cell, rep;
+};
+
+/* "status" of a row without a result, which has an "error", too. */
+enum {
+    DUET__ROW_FAILED = 1,  /* something went wrong */
+    DUET__ROW_REFUSED = 2, /* there is no such simulation */
+    DUET__ROW_SYSTEM = 3,  /* the system had no means for it (a full disk): it is not noted */
+};
+
+/* What it has done. */
+struct duet__done {
+    struct duet__work work;
+    char *rows; /* objects of JSON, a line each; for g_free. NULL: the worker has died */
+    struct duet_message message; /* of how it died */
+};
+
+/*
+ * Does it, in a worker: the rows, for g_free. What it needs it finds in `data`, as that was when
+ * the worker was forked.
+ */
+typedef char *duet__work_fn(const struct duet__work *work, void *data);
+
+struct duet__pool;
+
+/*
+ * Starts workers, which ignore the signals that end a process: duet__pool_free ends them, and so
+ * does the end of this process. NULL with a message where the system has no means for them.
+ */
+struct duet__pool *duet__pool_new(unsigned count, duet__work_fn *work, void *data,
+                                  struct duet_message *message);
+
+/* Also those that are at work. NULL is fine. */
+void duet__pool_free(struct duet__pool *pool);
+
+unsigned duet__pool_idle(const struct duet__pool *pool); /* workers that have nothing to do */
+unsigned duet__pool_busy(const struct duet__pool *pool); /* those that have */
+
+/* Gives it to an idle worker, of which there is one. */
+void duet__pool_give(struct duet__pool *pool, const struct duet__work *work);
+
+/*
+ * Waits so long for one that has done its work. 1: there is one; 0: none has. In place of a worker
+ * that has died there is a new one. DUET_EIO: that could not be started.
+ */
+DUET_MUST_CHECK int duet__pool_take(struct duet__pool *pool, double seconds,
+                                    struct duet__done *done, struct duet_message *message);
+
+#endif

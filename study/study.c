@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The coordinator of a study. */
+#include "study/study.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "platforms/json.h"
+#include "platforms/platform.h"
+#include "runs/monitor.h"
+#include "world/clock.h"
+#include "world/open.h"
+
+static const double COMMIT_S = 0.3; /* between commits */
+
+struct coordinator {
+    const struct duet__plan *plan;
+    struct duet__store *store;
+    struct duet__outcome *outcome;
+    uint32_t *order;
+    uint64_t position;  /* in order x reps */
+    GHashTable *hashes; /* by what they are of */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* What a run is of                                                                             */
+
+static char *hash_file(const char *path)
+{
+    g_autofree char *text = NULL;
+    gsize length = 0;
+
+    if (!path || !g_file_get_contents(path, &text, &length, NULL))
+        return g_strdup("");
+    return g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, length);
+}
+
+/* Of the platform as it was loaded; of one from XML, which has no other text, of the file. */
+static int hash_platform(const char *name, char **out, struct duet_message *message)
+{
+    struct duet__platform *platform = NULL;
+    char *text;
+    int error = duet__platform_load(name, &platform, message);
+
+    if (error)
+        return error;
+    text = duet__platform_text(platform);
+    *out = text ? g_compute_checksum_for_string(G_CHECKSUM_SHA256, text, -1) : hash_file(name);
+    free(text);
+    duet__platform_free(platform);
+    return 0;
+}
+
+/* The hash of a file, "" of what is none, or of a platform, which is then in "platform NAME". */
+static int find_hash(struct coordinator *at, const char *name, bool platform, const char **out,
+                     struct duet_message *message)
+{
+    g_autofree char *key = g_strconcat(platform ? "platform " : "", name, NULL);
+    char *made = NULL;
+    int error = 0;
+
+    *out = g_hash_table_lookup(at->hashes, key);
+    if (*out)
+        return 0;
+    if (platform)
+        error = hash_platform(name, &made, message);
+    else
+        made = hash_file(name);
+    if (!error)
+        g_hash_table_insert(at->hashes, g_steal_pointer(&key), made);
+    *out = made;
+    return error;
+}
+
+/* Key of a run, whose texts are `text`'s and the coordinator's. */
+static int make_key(struct coordinator *at, const struct duet__work *work, GString *inputs,
+                    char **command, struct duet__run_key *key, struct duet_message *message)
+{
+    const struct duet__plan *plan = at->plan;
+    const struct duet__product *product = duet__study_product(plan->study, work->cell);
+    int error = 0;
+
+    *key = (struct duet__run_key){.version = plan->version, .platform_hash = ""};
+    for (guint f = 0; f < product->factors->len && !error; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
+        const char *value = duet__study_value(product, work->cell, f), *hash = "";
+        bool policy = !strcmp(factor->name, "policy");
+
+        if (!strcmp(factor->name, "platform") || !strcmp(factor->name, "emulate")) {
+            if (strcmp(value, "free") != 0)
+                error = find_hash(at, value, true, &key->platform_hash, message);
+        } else if (!factor->option || policy) {
+            g_autofree char *path = policy ? duet__policy_base(value) : g_strdup(value);
+
+            if (!policy || g_str_has_suffix(path, ".so"))
+                error = find_hash(at, path, false, &hash, message);
+            g_string_append(inputs, hash);
+        }
+    }
+    if (plan->study->program && !error) {
+        g_autofree char *path = g_find_program_in_path(plan->study->program[0]);
+        const char *hash = "";
+
+        error = path ? find_hash(at, path, false, &hash, message) : 0;
+        g_string_append(inputs, hash);
+    }
+    *command = duet__cell_command(plan->study, plan->command, work->cell, plan->seed + work->rep);
+    key->command = *command;
+    key->inputs_hash = inputs->str;
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What is next                                                                                 */
+
+uint64_t duet__plan_cells(const struct duet__plan *plan)
+{
+    return (plan->study->count * plan->part + plan->parts - 1) / plan->parts;
+}
+
+uint64_t duet__plan_runs(const struct duet__plan *plan)
+{
+    return (duet__plan_cells(plan) * plan->reps + plan->shards - 1 - plan->shard) / plan->shards;
+}
+
+/* The next one that is not there. 1: there is one; 0: there is none; below: an error. */
+static int find_next(struct coordinator *at, struct duet__work *work, struct duet_message *message)
+{
+    const struct duet__plan *plan = at->plan;
+    const uint64_t cells = duet__plan_cells(plan);
+
+    for (; at->position < cells * plan->reps; at->position++) {
+        g_autoptr(GString) inputs = g_string_new(NULL);
+        g_autofree char *command = NULL;
+        struct duet__run_key key;
+        int error;
+
+        if (at->position % plan->shards != plan->shard)
+            continue;
+        *work = (struct duet__work){at->order[at->position % cells], at->position / cells};
+        error = make_key(at, work, inputs, &command, &key, message);
+        if (error)
+            return error;
+        if (!duet__store_has(at->store, &key, plan->retry)) {
+            at->position++;
+            return 1;
+        }
+        at->outcome->there++;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What has come                                                                                */
+
+/* The status of the command, and what it said. */
+struct verdict {
+    uint64_t status;
+    char *error;
+};
+
+static int read_verdict(const struct duet__json *at, const char *key, void *data)
+{
+    struct verdict *verdict = data;
+    const char *text = NULL;
+    int error = 0;
+
+    if (!strcmp(key, "status"))
+        error = duet__json_integer(at, 0, 255, &verdict->status);
+    if (!strcmp(key, "error") && !(error = duet__json_string(at, &text)))
+        verdict->error = g_strdup(text);
+    return error;
+}
+
+static int put_row(struct coordinator *at, const struct duet__work *work, uint64_t rep,
+                   const char *row, struct duet_message *message)
+{
+    const struct duet__product *product = duet__study_product(at->plan->study, work->cell);
+    struct duet__outcome *outcome = at->outcome;
+    g_autoptr(GString) inputs = g_string_new(NULL);
+    g_autofree char *command = NULL;
+    struct duet__run_key key;
+    struct verdict verdict = {0};
+    bool refused;
+    int error = make_key(at, work, inputs, &command, &key, message);
+
+    key.rep = rep;
+    if (!error)
+        error = duet__json_each(row, strlen(row), "a row", NULL, read_verdict, &verdict, message);
+    if (!error && verdict.status != DUET__ROW_SYSTEM)
+        error = duet__store_put(at->store, &key, product, work->cell, row, message);
+    refused = verdict.status == DUET__ROW_REFUSED;
+    outcome->failed += verdict.status && !refused;
+    outcome->refused += refused;
+    if (verdict.error && (!outcome->example || (!refused && !outcome->wrong))) {
+        g_free(outcome->example);
+        outcome->example = g_strdup_printf("%s (%s)", verdict.error, command);
+        outcome->wrong = !refused;
+    }
+    g_free(verdict.error);
+    return error;
+}
+
+/* The rows of a worker that has done its work, or one that says how it died. */
+static int put_rows(struct coordinator *at, const struct duet__done *done,
+                    struct duet_message *message)
+{
+    g_autofree char *dead =
+        g_strdup_printf("{\"status\": 1, \"error\": \"its process has died: %s\"}",
+                        done->message.text);
+    g_auto(GStrv) rows = g_strsplit(done->rows ? done->rows : dead, "\n", -1);
+    uint64_t rep = 0;
+    int error = 0;
+
+    for (char **row = rows; *row && !error; row++)
+        if (**row)
+            error = put_row(at, &done->work, rep++, *row, message);
+    at->outcome->made++;
+    return error;
+}
+
+static void draw(const struct coordinator *at, struct duet__progress *progress)
+{
+    const struct duet__outcome *outcome = at->outcome;
+    const uint64_t done = outcome->there + outcome->made;
+    const double elapsed_s = duet__clock_s() - progress->start_s;
+    const double each_s = outcome->made ? elapsed_s / (double)outcome->made : 0;
+    const double left_s = each_s * (double)(outcome->total - done);
+    g_autofree char *text = NULL;
+
+    if (elapsed_s < 0.3)
+        return;
+    text = g_strdup_printf("run %" PRIu64 "/%" PRIu64 "  %.3g/s  %.0f %s left", done,
+                           outcome->total, each_s > 0 ? 1 / each_s : 0,
+                           left_s < 100    ? left_s
+                           : left_s < 6000 ? left_s / 60
+                                           : left_s / 3600,
+                           left_s < 100    ? "s"
+                           : left_s < 6000 ? "min"
+                                           : "h");
+    duet__progress_say(progress, (double)done / (double)MAX(outcome->total, 1), text);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* Until all is done, something fails, or a signal comes. */
+static int attend(struct coordinator *at, struct duet__pool *pool,
+                  const struct duet__signals *signals, struct duet__progress *progress,
+                  struct duet_message *message)
+{
+    double committed_s = 0; /* the first result is there at once */
+    int next = 1, error = 0;
+
+    while (!error && !at->outcome->number) {
+        struct duet__done done = {.rows = NULL};
+        struct duet__work work;
+
+        while (next > 0 && duet__pool_idle(pool) && (next = find_next(at, &work, message)) > 0)
+            duet__pool_give(pool, &work);
+        if (next < 0)
+            return next;
+        if (!duet__pool_busy(pool))
+            break;
+        error = duet__pool_take(pool, 0.1, &done, message);
+        if (error > 0) {
+            error = put_rows(at, &done, message);
+            g_free(done.rows);
+        }
+        if (!error && duet__clock_s() - committed_s > COMMIT_S) {
+            error = duet__store_commit(at->store, message);
+            committed_s = duet__clock_s();
+        }
+        draw(at, progress);
+        at->outcome->number = duet__signals_take(signals, 0);
+    }
+    return error ? error : duet__store_commit(at->store, message);
+}
+
+int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
+                     struct duet__progress *progress, struct duet__outcome *outcome,
+                     struct duet_message *message)
+{
+    struct coordinator at = {.plan = plan, .store = store, .outcome = outcome};
+    const uint64_t runs = duet__plan_runs(plan);
+    struct duet__signals signals;
+    struct duet__pool *pool;
+    int error;
+
+    *outcome = (struct duet__outcome){.total = runs};
+    if (!runs)
+        return 0;
+    at.order = duet__study_order(plan->study);
+    at.hashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
+    duet__signals_hold(&signals, false);
+    pool = duet__pool_new((unsigned)MIN(runs, plan->jobs), plan->work, plan->data, message);
+    error = pool ? attend(&at, pool, &signals, progress, message) : DUET_EIO;
+    duet__pool_free(pool);
+    duet__progress_clear(progress);
+    duet__signals_release(&signals);
+    g_hash_table_unref(at.hashes);
+    g_free(at.order);
+    return error;
+}

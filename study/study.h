@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making the runs of a study: which of them, in which order, into which file. */
+#ifndef DUET_STUDY_STUDY_H
+#define DUET_STUDY_STUDY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "runs/progress.h"
+#include "study/pool.h"
+#include "study/store.h"
+#include "study/table.h"
+
+/* What is to be made of a table. Everything is borrowed. */
+struct duet__plan {
+    const struct duet__study *study; /* with numbers */
+    const char *command, *version;   /* "simulate"; of duet */
+    uint64_t seed, reps;    /* replication r (from 0) of every cell has seed + r: the same random
+                               numbers, so that differences between cells are not theirs */
+    uint64_t part, parts;   /* of all cells, the first part/parts of the order */
+    uint64_t shard, shards; /* of these, every shards-th from number `shard` on */
+    bool retry;             /* what has failed before */
+    unsigned jobs;          /* at a time */
+    duet__work_fn *work;    /* a job in a worker, with `data` */
+    void *data;
+};
+
+/* What became of it. */
+struct duet__outcome {
+    uint64_t total, there, made; /* runs: that are wanted; that were there; that were made now */
+    uint64_t failed, refused;    /* of these: which failed; which are no simulation at all */
+    char *example;               /* what one of them said, with its command; for g_free */
+    bool wrong;                  /* ... of one that failed */
+    int number;                  /* of the signal that ended it; 0: none */
+};
+
+/* Cells that are chosen, and the runs of them. */
+uint64_t duet__plan_cells(const struct duet__plan *plan);
+uint64_t duet__plan_runs(const struct duet__plan *plan);
+
+/*
+ * Makes all runs that are not in the store: all cells once, then all of them again. Rows are
+ * committed several times a second. A signal that ends a process ends it early, with what is
+ * finished kept. DUET_EIO where the store or the system fails (what was committed is there), errors
+ * of duet__platform_load.
+ */
+DUET_MUST_CHECK int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
+                                     struct duet__progress *progress, struct duet__outcome *outcome,
+                                     struct duet_message *message);
+
+#endif

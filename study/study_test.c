@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs into a file: whatever ends them, none is lost or there twice; files of others, and several.
+ */
+#include "study/study.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib/gstdio.h>
+
+#include "study/answer.h"
+
+enum { SIZES = 50, GPUS = 4, CELLS = SIZES * GPUS };
+
+static char *folder;
+
+static char *path_of(const char *name)
+{
+    return g_build_filename(folder, name, NULL);
+}
+
+static struct duet__study *make(void)
+{
+    static const char *const pairs[][2] = {{"n", "1..50"}, {"gpus", "1..4"}};
+    struct duet__study *study = duet__study_new();
+    struct duet_message message;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++)
+        for (size_t k = 0; duet__option_at(k); k++) {
+            const struct duet__option *option = duet__option_at(k);
+
+            if (option->where & DUET__IN_STUDY && !strcmp(option->name, pairs[i][0]))
+                g_assert_cmpint(duet__study_add(study->products->pdata[0], option, pairs[i][1],
+                                                &message),
+                                ==, 0);
+        }
+    g_assert_cmpint(duet__study_number(study, &message), ==, 0);
+    return study;
+}
+
+/* A row of a run that nobody simulates; what is odd in it says `data`. */
+static char *work(const struct duet__work *work, void *data)
+{
+    const char *odd = data;
+
+    if (!strcmp(odd, "dies") && work->cell == 7)
+        raise(SIGKILL);
+    if (!strcmp(odd, "ends") && work->cell == 7)
+        _exit(3);
+    if (!strcmp(odd, "fails") && work->cell == 7)
+        return g_strdup("{\"status\": 1, \"error\": \"it has failed\"}");
+    if (!strcmp(odd, "room") && work->cell == 7)
+        return g_strdup("{\"status\": 3, \"error\": \"no room\"}");
+    if (!strcmp(odd, "slow"))
+        g_usleep(500);
+    return g_strdup_printf("{\"seed\": %d, \"makespan_s\": %d.5, \"gflops\": null, "
+                           "\"critical_path_s\": 1, \"area_s\": 0.5, \"held\": true}\n",
+                           (int)work->rep + 1, (int)(work->cell + work->rep));
+}
+
+static struct duet__plan plan_of(const struct duet__study *study, const char *odd)
+{
+    return (struct duet__plan){.study = study,
+                               .command = "simulate",
+                               .version = "1",
+                               .seed = 1,
+                               .reps = 2,
+                               .part = 1,
+                               .parts = 1,
+                               .shards = 1,
+                               .jobs = 3,
+                               .work = work,
+                               .data = (char *)(uintptr_t)odd};
+}
+
+/* Makes the runs of a plan into a file. */
+static int make_runs(const struct duet__plan *plan, const char *path, struct duet__outcome *outcome,
+                     struct duet_message *message)
+{
+    struct duet__progress progress = {0};
+    struct duet__store store;
+    int error = duet__store_open(&store, path, DUET__STORE_WRITE, message), closed;
+
+    *outcome = (struct duet__outcome){0};
+    if (!error)
+        error = duet__study_make(plan, &store, &progress, outcome, message);
+    closed = duet__store_close(&store, message);
+    return error ? error : closed;
+}
+
+static void make_all(const struct duet__plan *plan, const char *path, struct duet__outcome *outcome)
+{
+    struct duet_message message = {""};
+
+    if (make_runs(plan, path, outcome, &message))
+        g_error("%s", message.text);
+    g_free(outcome->example);
+}
+
+static int64_t ask(const char *path, const char *text)
+{
+    struct duet__store store;
+    struct duet_message message = {""};
+    sqlite3_stmt *statement;
+    int64_t number;
+
+    if (duet__store_open(&store, path, DUET__STORE_SHOW, &message))
+        g_error("%s", message.text);
+    statement = duet__store_ask(&store, &message, "%s", text);
+    g_assert_nonnull(statement);
+    g_assert_cmpint(sqlite3_step(statement), ==, SQLITE_ROW);
+    number = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    return number;
+}
+
+/* That all runs are in the file, each once and as it was made. */
+static void check_whole(const char *path)
+{
+    g_assert_cmpint(ask(path, "SELECT count(*) FROM runs"), ==, 2 * CELLS);
+    g_assert_cmpint(ask(path, "SELECT count(DISTINCT command) FROM runs"), ==, 2 * CELLS);
+    g_assert_cmpint(ask(path, "SELECT count(*) FROM runs WHERE makespan_s = (n - 1) * 4 + gpus - 1 "
+                              "+ seed - 0.5 AND held = 1 AND gflops IS NULL"),
+                    ==, 2 * CELLS);
+    g_assert_cmpint(ask(path, "SELECT count(*) FROM settings"), ==, 2);
+}
+
+/* Whether it is a file of results yet. */
+static bool is_begun(const char *path)
+{
+    struct duet__store store;
+    int error = duet__store_open(&store, path, DUET__STORE_SHOW, NULL);
+
+    duet__store_close(&store, NULL);
+    return !error;
+}
+
+/* Killed at 20 moments; then it goes on, and makes only what is missing. */
+static void test_kill(const struct duet__study *study)
+{
+    g_autofree char *path = path_of("kill.db");
+    const struct duet__plan plan = plan_of(study, "slow");
+    GRand *random = g_rand_new_with_seed(20);
+    struct duet__outcome outcome;
+    int64_t before = 0, now;
+
+    for (int i = 0; i < 20; i++) {
+        pid_t pid = fork();
+        int status;
+
+        if (pid == 0) {
+            make_all(&plan, path, &outcome);
+            _exit(0);
+        }
+        g_usleep((gulong)g_rand_int_range(random, 0, 30000));
+        kill(pid, SIGKILL);
+        g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+        now = is_begun(path) ? ask(path, "SELECT count(*) FROM runs") : 0;
+        g_assert_cmpint(now, >=, before); /* nothing that was there is lost */
+        before = now;
+    }
+    make_all(&plan, path, &outcome);
+    g_assert_cmpuint(outcome.there, ==, before);
+    g_assert_cmpuint(outcome.made, ==, 2 * CELLS - before);
+    check_whole(path);
+    make_all(&plan, path, &outcome);
+    g_assert_true(outcome.there == 2 * CELLS && !outcome.made);
+    g_rand_free(random);
+}
+
+/* The disk is full when the file has some size: an error, and what is there is whole. */
+static void test_full(const struct duet__study *study)
+{
+    g_autofree char *path = path_of("full.db");
+    const struct duet__plan plan = plan_of(study, "");
+    const struct rlimit small = {60000, RLIM_INFINITY};
+    struct duet__outcome outcome;
+    pid_t pid = fork();
+    int status;
+
+    if (pid == 0) {
+        struct duet_message message = {""};
+
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &small);
+        _exit(make_runs(&plan, path, &outcome, &message) == DUET_EIO && *message.text ? 0 : 1);
+    }
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_cmpint(status, ==, 0);
+    make_all(&plan, path, &outcome);
+    g_assert_cmpuint(outcome.made, >, 0);
+    g_assert_cmpuint(outcome.there + outcome.made, ==, 2 * CELLS);
+    check_whole(path);
+}
+
+/* One cell that fails costs itself; it is not tried again unless that is wished. */
+static void test_failures(const struct duet__study *study)
+{
+    static const char *const odd[] = {"dies", "ends", "fails", "room"};
+    static const char *const said[] = {"signal 9", "status 3", "it has failed", "no room"};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(odd); i++) {
+        g_autofree char *name = g_strconcat(odd[i], ".db", NULL), *path = path_of(name);
+        struct duet__plan plan = plan_of(study, odd[i]);
+        const bool noted = strcmp(odd[i], "room") != 0;
+        struct duet_message message = {""};
+        struct duet__outcome outcome;
+
+        g_assert_cmpint(make_runs(&plan, path, &outcome, &message), ==, 0);
+        g_assert_cmpuint(outcome.failed, ==, 2);
+        g_assert_nonnull(strstr(outcome.example, said[i]));
+        g_free(outcome.example);
+        g_assert_cmpint(ask(path, "SELECT count(*) FROM runs WHERE error IS NULL"), ==,
+                        2 * CELLS - 2);
+        plan.data = (char *)(uintptr_t) "";
+        make_all(&plan, path, &outcome);
+        g_assert_cmpuint(outcome.made, ==, noted ? 0 : 2);
+        plan.retry = true;
+        make_all(&plan, path, &outcome);
+        g_assert_cmpuint(outcome.made, ==, noted ? 2 : 0);
+        check_whole(path);
+    }
+}
+
+/* Parts in files of their own make the whole together; a fraction is the beginning. */
+static void test_shards(const struct duet__study *study)
+{
+    g_autofree char *all = path_of("all.db");
+    struct duet_message message = {""};
+    struct duet__store store;
+    struct duet__outcome outcome;
+    uint64_t added, differing;
+    struct duet__plan plan = plan_of(study, "");
+
+    g_assert_cmpint(duet__store_open(&store, all, DUET__STORE_WRITE, &message), ==, 0);
+    for (plan.shards = 3; plan.shard < plan.shards; plan.shard++) {
+        g_autofree char *name = g_strdup_printf("part-%d.db", (int)plan.shard),
+                        *path = path_of(name);
+
+        make_all(&plan, path, &outcome);
+        g_assert_cmpuint(outcome.made, ==, duet__plan_runs(&plan));
+        for (int again = 0; again < 2; again++) {
+            g_assert_cmpint(duet__store_merge(&store, path, &added, &differing, &message), ==, 0);
+            g_assert_cmpuint(added, ==, again ? 0 : outcome.made);
+            g_assert_cmpuint(differing, ==, 0);
+        }
+    }
+    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    check_whole(all);
+    plan = plan_of(study, "");
+    plan.parts = 8;
+    g_assert_cmpuint(duet__plan_runs(&plan), ==, 2 * CELLS / 8);
+}
+
+/* Rows of failed runs give way to those of others that have not failed. */
+static void test_merge_failed(const struct duet__study *study)
+{
+    g_autofree char *bad = path_of("fails-2.db"), *good = path_of("good.db");
+    struct duet__plan plan = plan_of(study, "fails");
+    struct duet_message message = {""};
+    struct duet__outcome outcome;
+    struct duet__store store;
+    uint64_t added, differing;
+
+    make_all(&plan, bad, &outcome);
+    plan.data = (char *)(uintptr_t) "";
+    make_all(&plan, good, &outcome);
+    g_assert_cmpint(duet__store_open(&store, good, DUET__STORE_WRITE, &message), ==, 0);
+    g_assert_cmpint(duet__store_merge(&store, bad, &added, &differing, &message), ==, 0);
+    g_assert_cmpuint(added, ==, 0);
+    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    g_assert_cmpint(duet__store_open(&store, bad, DUET__STORE_WRITE, &message), ==, 0);
+    g_assert_cmpint(duet__store_merge(&store, good, &added, &differing, &message), ==, 0);
+    g_assert_cmpuint(added, ==, 2);
+    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    check_whole(bad);
+    check_whole(good);
+}
+
+/* What is no file of results, or one of tomorrow, is refused and stays as it is. */
+static void test_others(void)
+{
+    static const char *const statements[] = {
+        "CREATE TABLE a(b)",
+        "CREATE TABLE a(b); PRAGMA application_id = 0x64756574; PRAGMA user_version = 2",
+        NULL, /* a text */
+    };
+    static const char *const said[] = {"no file of results", "newer", "no file of results"};
+    g_autofree char *path = path_of("other.db");
+
+    for (size_t i = 0; i < G_N_ELEMENTS(statements); i++) {
+        g_autofree char *before = NULL, *after = NULL;
+        struct duet_message message = {""};
+        struct duet__store store;
+        gsize length, left;
+        sqlite3 *database;
+
+        g_unlink(path);
+        if (statements[i]) {
+            g_assert_cmpint(sqlite3_open(path, &database), ==, SQLITE_OK);
+            g_assert_cmpint(sqlite3_exec(database, statements[i], NULL, NULL, NULL), ==, SQLITE_OK);
+            sqlite3_close(database);
+        } else {
+            g_assert_true(g_file_set_contents(path, "a text of somebody", -1, NULL));
+        }
+        g_assert_true(g_file_get_contents(path, &before, &length, NULL));
+        for (int use = DUET__STORE_SHOW; use <= DUET__STORE_WRITE; use++) {
+            g_assert_cmpint(duet__store_open(&store, path, use, &message), ==, DUET_EINVAL);
+            g_assert_nonnull(strstr(message.text, said[i]));
+            duet__store_close(&store, NULL);
+        }
+        g_assert_true(g_file_get_contents(path, &after, &left, NULL));
+        g_assert_cmpmem(before, length, after, left);
+    }
+}
+
+/* Makespans of two policies with three seeds: what the table says of their lead. */
+static void test_answer(void)
+{
+    static const double spans[2][3] = {{1.0, 2.0, 3.0}, {1.1, 2.1, 3.4}};
+    struct duet__study *study = duet__study_new();
+    struct duet_message message = {""};
+    struct duet__store store;
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+
+    for (size_t k = 0; duet__option_at(k); k++)
+        if (duet__option_at(k)->where & DUET__IN_STUDY &&
+            !strcmp(duet__option_at(k)->name, "policy"))
+            g_assert_cmpint(duet__study_add(study->products->pdata[0], duet__option_at(k),
+                                            "ws,heft", &message),
+                            ==, 0);
+    g_assert_cmpint(duet__study_number(study, &message), ==, 0);
+    g_assert_cmpint(duet__store_open(&store, NULL, DUET__STORE_WRITE, &message), ==, 0);
+    for (uint64_t cell = 0; cell < 2; cell++)
+        for (uint64_t rep = 0; rep < 3; rep++) {
+            g_autofree char *command = duet__cell_command(study, "simulate", cell, rep + 1);
+            const struct duet__run_key key = {command, 0, "1", "", ""};
+            g_autofree char *row = g_strdup_printf(
+                "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"critical_path_s\": %g, "
+                "\"area_s\": 0}",
+                (int)rep + 1, spans[cell][rep], 10 / spans[cell][rep], spans[cell][rep] / 2);
+
+            g_assert_cmpint(duet__store_put(&store, &key, study->products->pdata[0], cell, row,
+                                            &message),
+                            ==, 0);
+        }
+    g_assert_cmpint(duet__study_show(stream, &store, NULL, false, &message), ==, 0);
+    g_assert_cmpint(duet__study_show(stream, &store, "tile", false, &message), ==, DUET_EINVAL);
+    fclose(stream);
+    /* differences of 5, 5 and 20 % of the mean: 10 % and t(0.975, 2) = 4.303 times 5 % */
+    g_assert_nonnull(strstr(text, "ws          2.0000"));
+    g_assert_nonnull(strstr(text, "10.00 +-21.51  heft    1 within noise"));
+    g_assert_nonnull(strstr(text, "5.0000     50.0"));
+    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    duet__study_free(study);
+    free(text);
+}
+
+int main(int argc, char **argv)
+{
+    struct duet__study *study = make();
+
+    folder = g_dir_make_tmp("study-XXXXXX", NULL);
+    test_kill(study);
+    test_full(study);
+    test_failures(study);
+    test_shards(study);
+    test_merge_failed(study);
+    test_others();
+    test_answer();
+    duet__study_free(study);
+    g_spawn_command_line_sync(g_strdup_printf("rm -r %s", folder), NULL, NULL, NULL, NULL);
+    g_free(folder);
+    return 0;
+}
