@@ -111,7 +111,7 @@ int duet__parse_list(const char *option, const char *text, GPtrArray *values,
         g_free(range.unit);
     }
     for (guint i = first; i < values->len && !error; i++)
-        if (!g_hash_table_add(known, values->pdata[i]))
+        if (!g_hash_table_add(known, values->pdata[i]) && *(const char *)values->pdata[i])
             error = duet_fail(message, DUET_EINVAL, "%s names %s twice", option,
                               (const char *)values->pdata[i]);
     return error;
