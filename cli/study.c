@@ -217,9 +217,11 @@ static int make(struct tables *tables)
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     duet__progress_init(&progress, !tables->job->values.quiet, 0, 0);
     error = duet__study_make(&tables->plan, &tables->store, &progress, &outcome, &message);
-    status = error ? duet__complain(error == DUET_EIO ? DUET__FAILED : duet__status_of(error), "%s",
-                                    message.text)
-                   : judge(&outcome);
+    status = error == DUET_EIO
+                 ? duet__complain(DUET__FAILED, "%s; the same command goes on with what is there",
+                                  message.text)
+             : error ? duet__complain(duet__status_of(error), "%s", message.text)
+                     : judge(&outcome);
     if (outcome.number)
         status = duet__complain(DUET__SIGNALLED + outcome.number,
                                 "interrupted: %" PRIu64 " of %" PRIu64 " runs are finished",
@@ -271,8 +273,7 @@ int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
         shown = status == DUET__MISUSED ? status : print(&tables, "");
         status = status ? status : shown;
     }
-    if (tables.store.database)
-        (void)duet__store_close(&tables.store, NULL);
+    (void)duet__store_close(&tables.store, NULL);
     duet__study_free(tables.study);
     return status;
 }
@@ -353,11 +354,9 @@ static int work(struct duet__job *job, int argc, char **argv)
             fprintf(stderr, "duet: results are in %s\n", path);
         status = work_on(&tables, argc, argv);
     }
-    if (tables.store.database) {
-        error = duet__store_close(&tables.store, &message);
-        if (error && status == DUET__DONE)
-            status = duet__complain(DUET__FAILED, "%s", message.text);
-    }
+    error = duet__store_close(&tables.store, &message);
+    if (error && status == DUET__DONE)
+        status = duet__complain(DUET__FAILED, "%s", message.text);
     duet__study_free(tables.study);
     return status;
 }

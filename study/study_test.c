@@ -367,6 +367,7 @@ static void test_answer(void)
 int main(int argc, char **argv)
 {
     struct duet__study *study = make();
+    char *clean;
 
     folder = g_dir_make_tmp("study-XXXXXX", NULL);
     test_kill(study);
@@ -377,7 +378,9 @@ int main(int argc, char **argv)
     test_others();
     test_answer();
     duet__study_free(study);
-    g_spawn_command_line_sync(g_strdup_printf("rm -r %s", folder), NULL, NULL, NULL, NULL);
+    clean = g_strdup_printf("rm -r %s", folder);
+    g_assert_true(g_spawn_command_line_sync(clean, NULL, NULL, NULL, NULL));
+    g_free(clean);
     g_free(folder);
     return 0;
 }
