@@ -100,6 +100,11 @@ struct task_says {
     char text[128];
 };
 
+/* entered.c */
+void duet__entered_add(struct duet_runtime *core, struct duet_task *task);
+void duet__entered_reset(struct duet_runtime *core);
+void duet__entered_fini(struct duet_runtime *core);
+
 /* ref.c */
 struct duet_ref *duet__ref_new(struct duet_runtime *core);
 int duet__refs_check(const struct duet_runtime *core, const struct duet_task_desc *desc,
@@ -110,6 +115,8 @@ unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
 void duet__edges_free(struct edge *edges, unsigned count);
 int duet__edges_enter(struct duet_task *task, double *path);
 void duet__ref_entered(struct duet_ref *ref, struct duet_task *task, double path);
+void duet__ref_see(struct duet_ref *ref, uint32_t number);
+uint32_t duet__edge_seen(const struct task_extra *extra, unsigned index);
 void duet__ref_postpone(struct duet_ref **list, struct duet_ref *ref);
 void duet__ref_again(struct duet_ref **list, struct duet_ref *ref);
 void duet__refs_drop(struct duet_view *view, struct duet_ref *list);

@@ -280,6 +280,7 @@ static struct task_class *enter(struct task_class *klass, enum grain grain)
     if (grain == GRAIN_SIZE)
         klass->number = (unsigned)core->class_count;
     atomic_fetch_add(&codelet->class_counts[grain], 1);
+    klass->index = (unsigned)core->class_count;
     core->classes[core->class_count++] = klass;
     size_t bucket = bucket_of(core, codelet, klass->work, klass->footprint);
     klass->next = core->class_table[bucket];

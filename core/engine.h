@@ -432,6 +432,37 @@ void duet__handles_forget(struct duet_runtime *core);
 void duet__core_keep(struct duet_runtime *core, void *data, void (*free_data)(void *data));
 void *duet__core_kept(const struct duet_runtime *core);
 
+/*
+ * What has entered the graph since the opening, or the last duet_stats_reset, in an order in which
+ * nothing comes before what it has to wait for. Of runs with more than 4 million tasks the first
+ * ones only; so, too, where there is no memory for more.
+ */
+struct duet__entered_task {
+    uint32_t klass; /* number in duet_class_stats; UINT32_MAX: no kernel, it takes no time */
+    uint32_t end;   /* of its uses, which begin where those of the task before end */
+};
+enum {
+    DUET__USE_READS = 1,
+    DUET__USE_IN_TURN = 2, /* after all earlier uses, and before all later ones; else only after and
+                              before those that are in turn */
+    DUET__USE_TASK = 4,    /* no datum, but a task that has to end before */
+    DUET__USE_BITS = 3,
+};
+struct duet__entered {
+    struct duet__entered_task *tasks;
+    uint32_t *uses; /* number of a datum or a task, shifted by DUET__USE_BITS, and flags */
+    /* by datum: what a device that reads its first version needs a copy of, since that is in the
+       host's memory only; 0: that is not so */
+    uint64_t *bytes;
+    size_t task_count, use_count, datum_count;
+};
+
+/* From now on that is kept: before the first task. Without memory for it, it is not. */
+void duet__keep_entered(struct duet_runtime *core);
+
+/* NULL: it is not kept. Owned by the core; only when no task is in flight. */
+const struct duet__entered *duet__entered(const struct duet_runtime *core);
+
 /* Engine of a runtime, as given at its making. */
 void *duet__core_engine(const struct duet_runtime *core);
 

@@ -253,6 +253,8 @@ static HOT int enter_all(struct duet_view *view, struct duet_task *task, double 
         return enter_cut(view, task, path_out);
     }
     path += seconds;
+    if (view->core->entered)
+        duet__entered_add(view->core, task);
     for (unsigned i = 0; i < count; i++) {
         if (!accesses[i].mode)
             continue;

@@ -227,6 +227,7 @@ struct executions {
 struct task_class {
     struct duet_codelet *codelet;
     unsigned number; /* DUET_UNNUMBERED: they are of different sizes */
+    unsigned index;  /* in core->classes */
     double work;
     bool counts_flops;
     uint64_t footprint, bytes;
@@ -307,6 +308,8 @@ struct duet_handle {
     struct access *head, *tail;       /* accesses not granted yet, in order of submission */
     uint64_t version;                 /* counts writes */
     double write_path_s, read_path_s; /* critical path up to the last write, the last reads */
+    uint32_t seen_as;                 /* 1 + its number in what has entered; 0: none so far */
+    unsigned seen_reset;              /* number of the measurement that this is of */
     uint64_t id, bytes, slab_bytes;
     _Atomic(void *) data; /* in the host's memory, written once */
     size_t rows, cols, ld, element_bytes;
@@ -466,8 +469,9 @@ struct duet_runtime {
     bool set_arch, strict, record, record_accesses, computes, keep_going, nearest_source;
     bool keeps; /* workers keep nested tasks to themselves */
     enum duet__priorities priorities;
-    int32_t priority_bits; /* of what tasks are submitted with: all or none */
-    struct held *held;     /* tasks of the application wait for it to wait; NULL: they do not */
+    int32_t priority_bits;   /* of what tasks are submitted with: all or none */
+    struct entered *entered; /* what bounds are computed from; NULL: it is not kept */
+    struct held *held;       /* tasks of the application wait for it to wait; NULL: they do not */
     /* where tasks and acquisitions go that were made: ops->submitted, or held.c before that */
     void (*enter)(void *enter_for, struct duet_task *task);
     void *enter_for;

@@ -26,6 +26,8 @@ struct duet_ref {
     double path_s;             /* lock: critical path up to its task */
     unsigned reset;            /* lock: number of the measurement that path_s is of */
     uint64_t id;               /* lock: of its task, when that has entered the graph */
+    uint32_t seen;             /* lock: 1 + number of its task in it; 0: it is not kept */
+    unsigned seen_reset;       /* lock: number of the measurement that this is of */
     struct duet_ref *twin;     /* the same in a trial; whoever lets tasks in */
     double rank;               /* whoever lets tasks in: the highest of what comes after, in s */
     _Atomic(unsigned) holders;
@@ -172,6 +174,25 @@ void duet__ref_entered(struct duet_ref *ref, struct duet_task *task, double path
     ref->path_s = path;
     ref->reset = ref->core->resets;
     spin_unlock(&ref->lock);
+}
+
+/* The number, from 1, of its task in what has entered. */
+void duet__ref_see(struct duet_ref *ref, uint32_t number)
+{
+    spin_lock(&ref->lock);
+    ref->seen = number;
+    ref->seen_reset = ref->core->resets;
+    spin_unlock(&ref->lock);
+}
+
+/* That of a task that is to end before; 0: it is not kept, or was of an earlier measurement. */
+uint32_t duet__edge_seen(const struct task_extra *extra, unsigned index)
+{
+    struct duet_ref *ref = extra->edges[index].ref;
+    spin_lock(&ref->lock);
+    uint32_t number = ref->seen_reset == ref->core->resets ? ref->seen : 0;
+    spin_unlock(&ref->lock);
+    return number;
 }
 
 /* The upward rank of a task that is held, told to those that it comes after. */

@@ -307,6 +307,7 @@ void duet__core_free(struct duet_runtime *core)
     free_nodes(core);
     duet__masks_fini(core);
     free(core->held);
+    duet__entered_fini(core);
     free(core->hungry);
     free(core->hosts);
     free(core->class_seconds);

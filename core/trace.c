@@ -305,6 +305,7 @@ void duet_stats_reset(struct duet_runtime *runtime)
         handle->write_path_s = handle->read_path_s = 0;
     spin_unlock(&runtime->registry_lock);
     runtime->resets++;
+    duet__entered_reset(runtime);
     duet__marks_reset(runtime);
     atomic_store(&runtime->first_submit_s, INFINITY);
     atomic_store(&runtime->critical_path_s, 0);

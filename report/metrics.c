@@ -104,6 +104,16 @@ static double idle(const struct duet__report *report, const struct duet__run *ru
                : 0;
 }
 
+static double best(const struct duet__report *report, const struct duet__run *run, int arch)
+{
+    double best_s;
+
+    (void)report;
+    (void)arch;
+    (void)duet__bounds_best(&run->bounds, &best_s);
+    return best_s;
+}
+
 #define MEMBER(member) .at = offsetof(struct duet__run, member)
 #define PERCENT .unit = 0.01, .digits = 1
 #define BYTES(name, head, member, ...)                                                             \
@@ -111,10 +121,9 @@ static double idle(const struct duet__report *report, const struct duet__run *ru
         .key = name, .group = "bytes", .csv = name "_bytes", .heads = {head, "GB"}, .unit = 1e9,   \
         .digits = -6, MEMBER(stats.member), .counts = true, __VA_ARGS__                            \
     }
-#define BOUND(name, head, member, ...)                                                             \
+#define BOUND(name, member, ...)                                                                   \
     {                                                                                              \
-        .key = name, .group = "bounds_s", .csv = name "_s", .heads = {head, "%"}, PERCENT,         \
-        .bound = true, MEMBER(member), __VA_ARGS__                                                 \
+        .key = name, .group = "bounds_s", .csv = name "_s", MEMBER(bounds.member), __VA_ARGS__     \
     }
 
 const struct duet__metric duet__metrics[DUET__METRICS] = {
@@ -156,8 +165,17 @@ const struct duet__metric duet__metrics[DUET__METRICS] = {
                          .tabled = if_several,
                          .of = idle,
                          .by_arch = true},
-    [DUET__PATH] = BOUND("critical_path", "path", critical_path_s, .line = true),
-    [DUET__AREA] = BOUND("area", "area", area_s, .line = false),
+    [DUET__PATH] = BOUND("critical_path", critical_path_s, .line = true),
+    [DUET__AREA] = BOUND("area", area_s, .line = false),
+    [DUET__MIXED] = BOUND("mixed", mixed_s, .line = false),
+    [DUET__LINKS] = BOUND("links", links_s, .line = false),
+    [DUET__BEST] = {.key = "best",
+                    .group = "bounds_s",
+                    .csv = "best_s",
+                    .heads = {"bound", "%"},
+                    PERCENT,
+                    .bound = true,
+                    .of = best},
     [DUET__WALL_TIME] = {.key = "wall_s",
                          .csv = "wall_s",
                          .heads = {"wall", "s"},

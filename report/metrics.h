@@ -45,6 +45,9 @@ enum {
     DUET__ARCH_IDLE,
     DUET__PATH,
     DUET__AREA,
+    DUET__MIXED,
+    DUET__LINKS,
+    DUET__BEST, /* the largest of these */
     DUET__WALL_TIME,
     DUET__RESIDUAL, /* the worst; in the table only */
     DUET__METRICS,

@@ -107,7 +107,7 @@ static void test_json(void)
     g_assert_cmpstr(json_string_value(json_object_get(run, "without")), ==, "caches,start");
     assert_members(json_object_get(run, "makespan_s"), "median mean ci95_low ci95_high values");
     assert_members(json_object_get(run, "bytes"), "host_to_device device_to_host device_to_device");
-    assert_members(json_object_get(run, "bounds_s"), "critical_path area");
+    assert_members(json_object_get(run, "bounds_s"), "critical_path area mixed links best");
     g_assert_cmpstr(json_string_value(json_object_get(run, "policy")), ==, "ws");
     g_assert_true(json_is_null(json_object_get(run, "wall_s")));
     g_assert_cmpfloat(json_number_value(
@@ -374,8 +374,8 @@ static void test_real_table(void)
 
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
-    sample.runs[0][0].critical_path_s = 0;
-    sample.runs[0][1].critical_path_s = 0;
+    sample.runs[0][0].bounds.critical_path_s = 0;
+    sample.runs[0][1].bounds.critical_path_s = 0;
     text = written(duet__report_write_table, &sample.report);
     g_assert_true(g_str_has_prefix(text, "run on sample: 2 CPUs (x5650) + 2 GPUs (c2050)\n"));
     g_assert_nonnull(strstr(text, ", 3 runs a policy after 1 warm-up, 2 cores\n"));

@@ -166,8 +166,8 @@ static inline void sample_init(struct sample *sample, unsigned cpus, unsigned gp
         sample->runs[p][0].stats.tasks = tasks;
         sample->runs[p][0].stats.reads_on_device = 3 * tasks;
         sample->runs[p][0].stats.read_hits = 2 * tasks;
-        sample->runs[p][0].critical_path_s = sample->runs[0][0].stats.makespan_s * 0.3;
-        sample->runs[p][0].area_s = sample->runs[0][0].stats.makespan_s * 0.9;
+        sample->runs[p][0].bounds.critical_path_s = sample->runs[0][0].stats.makespan_s * 0.3;
+        sample->runs[p][0].bounds.area_s = sample->runs[0][0].stats.makespan_s * 0.9;
         for (unsigned r = 0; r < SAMPLE_RUNS; r++) {
             sample->runs[p][r] = sample->runs[p][0];
             sample->runs[p][r].seed = r + 1;

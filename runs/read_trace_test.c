@@ -133,7 +133,7 @@ static void test_all(void)
     trace.policy = (char *)(uintptr_t) "cp:beta=3";
     trace.run.choice = (struct duet_choice){"cp", 1. / 3, "dmda", 0.5, 120, ""};
     trace.run.seed = UINT64_MAX;
-    trace.run.area_s = 0.1 + 0.2;
+    trace.run.bounds.area_s = 0.1 + 0.2;
     *stats = (struct duet_stats){.tasks = 2, .makespan_s = 1. / 3, .flops = NAN, .steals = 5};
     stats->busy_by_arch_s[1] = 2. / 3;
     text = written_trace(&trace, &length);
@@ -147,7 +147,7 @@ static void test_all(void)
     g_assert_cmpmem(&file.run.choice, sizeof file.run.choice, &trace.run.choice,
                     sizeof trace.run.choice);
     g_assert_cmpuint(file.run.seed, ==, UINT64_MAX);
-    g_assert_cmpfloat(file.run.area_s, ==, 0.1 + 0.2);
+    g_assert_cmpfloat(file.run.bounds.area_s, ==, 0.1 + 0.2);
     stats->flops = 0;
     g_assert_cmpmem(&file.run.stats, sizeof *stats, stats, sizeof *stats);
     g_assert_cmpuint(file.run.recording.machine->workers[0].socket, ==, 1);

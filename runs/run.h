@@ -11,6 +11,7 @@
 #include <duet/trace.h>
 
 #include "runs/recording.h"
+#include "validate/bounds.h"
 #include "workloads/workload.h"
 
 /* One run. Zero-initialise; owned, by duet__run_fini. */
@@ -18,7 +19,7 @@ struct duet__run {
     uint64_t seed;
     struct duet_stats stats;
     struct duet_choice choice;      /* policy "": it was not the policy's to choose one */
-    double critical_path_s, area_s; /* lower bounds on the makespan; 0: not known */
+    struct duet__bounds bounds;
     double wall_s; /* what it took to make, of a real run with its results back in the host's memory
                     */
     struct duet__verdict verdict;     /* formula NULL: it was not verified */

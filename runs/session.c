@@ -2,6 +2,7 @@
 /* Runs of one policy, one after another in one runtime. */
 #include "runs/session.h"
 
+#include "core/engine.h"
 #include "runs/program.h"
 #include "validate/bounds.h"
 #include "world/clock.h"
@@ -49,6 +50,8 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
         return error;
     session->quiet = true;
     session->spent = false;
+    if (request->bounds)
+        duet__keep_entered(session->runtime);
     if (session->monitor)
         duet__monitor_watch(session->monitor, session->runtime);
     session->error =
@@ -119,7 +122,6 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
                    struct duet_message *message)
 {
     const struct duet__request *request = session->request;
-    struct duet__bounds bounds = {0};
     int error = 0;
 
     run->seed = request->seed;
@@ -131,9 +133,7 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
                          run->stats.makespan_s, DUET__MAKESPAN_MOST_S);
     /* without a time of every kernel there is no bound */
     if (request->bounds)
-        bounds = duet__bounds(session->runtime);
-    run->critical_path_s = bounds.critical_path_s;
-    run->area_s = bounds.area_s;
+        run->bounds = duet__bounds(session->runtime, request->config.simulate != NULL);
     if (record != DUET_RECORDS_NONE)
         error = duet__recording_take(&run->recording, session->runtime,
                                      record == DUET_RECORDS_ACCESSES);

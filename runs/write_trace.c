@@ -120,8 +120,10 @@ const struct duet__field duet__trace_fields[] = {
     {TEXT(policy)},
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
-    {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.critical_path_s), SECONDS},
-    {"area_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.area_s), SECONDS},
+    {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.critical_path_s), SECONDS},
+    {"area_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.area_s), SECONDS},
+    {"mixed_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.mixed_s), SECONDS},
+    {"links_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.links_s), SECONDS},
     {"stats", DUET__OBJECT, DUET__OPTIONAL, AT(run.stats), .fields = stats_fields},
     DUET__OTHER_KEYS,
 };

@@ -8,6 +8,7 @@
 #include "core/testing.h"
 #include "core/testing_random.h"
 #include "sim/sim.h"
+#include "validate/bounds.h"
 
 /* The data of one handle in all memories: the host's is the application's own. */
 struct place {
@@ -278,8 +279,23 @@ static void note_reduction(const struct run *run, const struct duet_event *event
     }
 }
 
+/* No run is shorter than its bounds, unless tasks were not run. */
+static void check_bounds(const struct run *run)
+{
+    const struct duet__bounds bounds = duet__bounds(run->duet, true);
+    const struct setting *setting = &run->setting;
+    struct duet_stats stats;
+    duet_stats(run->duet, &stats);
+    if (setting->cancel_at || setting->cancel_step || setting->loses || setting->breaks)
+        return;
+    g_assert_cmpfloat(stats.makespan_s, >=, bounds.critical_path_s * (1 - 1e-9));
+    g_assert_cmpfloat(stats.makespan_s, >=, bounds.mixed_s * (1 - 1e-9));
+    g_assert_cmpfloat(stats.makespan_s, >=, bounds.links_s * (1 - 1e-9));
+}
+
 static void carry_out(struct run *run)
 {
+    check_bounds(run);
     struct duet_trace_access *accesses;
     size_t access_count;
     g_assert_cmpint(duet_trace_accesses(run->duet, &accesses, &access_count), ==, DUET_OK);
@@ -394,6 +410,8 @@ static int open_sim(struct run *run, struct duet_message *message)
         error = duet__core_new(&run->duet, &core, message);
     if (!error)
         duet__sim_attach(core.engine, run->duet);
+    if (!error)
+        duet__keep_entered(run->duet);
     duet_machine_fini(&machine);
     return error;
 }

@@ -1,342 +1,519 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lower bounds on the makespan of a run. The area bound follows from prices: what a second of each
- * architecture's workers is worth. A task costs at least what it costs where it is cheapest, and no
- * machine earns more than all of its workers do, so that whatever the prices are, the one by the
- * other is a bound. What is computed here is which prices make it the largest.
+ * Lower bounds on the makespan of a run: what is asked of the runtime, and what follows from the
+ * graph. area.c does the rest.
  */
 #include "validate/bounds.h"
 
+#include <limits.h>
 #include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
+#include <stdint.h>
+#include <string.h>
 
 #include <glib.h>
 
 #include <duet/machine.h>
 #include <duet/trace.h>
 
-/* Classes of the same times. */
-struct group {
-    double tasks;
-    double *times_s; /* of one, by architecture that has workers; INFINITY: cannot run */
-};
+#include "core/engine.h"
+#include "validate/area.h"
 
-struct area {
-    struct group *groups;
-    size_t group_count;
-    unsigned *workers; /* of the architectures that have some */
-    size_t arch_count;
-    double *times_s; /* what the groups point to: 2^-exponent of the times, at most 1 */
-    int exponent;
-    double *prices; /* by architecture that has workers */
-};
-
-static void area_fini(struct area *area)
-{
-    g_free(area->groups);
-    g_free(area->workers);
-    g_free(area->times_s);
-    g_free(area->prices);
-}
+/* Products of a time and a price that are looked at where there are more than two architectures:
+   some tenths of a second, some milliseconds. */
+static const double MOST = 3e8, LESS = 1e7;
 
 /* ------------------------------------------------------------------------------------------- */
-/* Groups                                                                                       */
+/* Classes                                                                                      */
 
-static int by_times(const void *left, const void *right, void *area)
+/* Takes the times of one class where there are workers. false: it can run nowhere. */
+static bool take_class(struct duet__classes *classes, size_t index,
+                       const struct duet_class_stats *class, const unsigned *workers,
+                       size_t arch_count)
 {
-    const struct group *a = left, *b = right;
+    double *next = classes->times_s + index * classes->arch_count, best_s = INFINITY;
 
-    for (size_t i = 0; i < ((const struct area *)area)->arch_count; i++)
-        if (a->times_s[i] != b->times_s[i])
-            return a->times_s[i] < b->times_s[i] ? -1 : 1;
-    return 0;
-}
-
-/* Takes the times of one class where there are workers. False: it can run nowhere. */
-static bool add_class(struct area *area, const struct duet_class_stats *class,
-                      const unsigned *workers, size_t arch_count)
-{
-    double *times_s = area->times_s + area->group_count * area->arch_count, *next = times_s;
-    double best_s = INFINITY;
-
+    classes->tasks[index] = (double)class->tasks;
     for (size_t a = 0; a < arch_count; a++) {
         if (!workers[a])
             continue;
         *next = class->expected_s[a] > 0 ? class->expected_s[a] : INFINITY;
         best_s = fmin(best_s, *next++);
     }
-    area->groups[area->group_count++] = (struct group){(double)class->tasks, times_s};
-    return isfinite(best_s);
+    classes->best_s[index] = class->tasks ? best_s : 0;
+    return !class->tasks || isfinite(best_s);
 }
 
 /* Makes all times small, so that no sum of products overflows. No digit changes, and what becomes 0
    is nothing beside the longest. */
-static void scale(struct area *area)
+static void scale(struct duet__classes *classes)
 {
+    size_t count = classes->count * classes->arch_count;
     double longest_s = 0;
 
-    for (size_t i = 0; i < area->group_count; i++)
-        for (size_t a = 0; a < area->arch_count; a++)
-            if (isfinite(area->groups[i].times_s[a]))
-                longest_s = fmax(longest_s, area->groups[i].times_s[a]);
-    (void)frexp(longest_s, &area->exponent);
-    for (size_t i = 0; i < area->group_count; i++)
-        for (size_t a = 0; a < area->arch_count; a++)
-            area->groups[i].times_s[a] = ldexp(area->groups[i].times_s[a], -area->exponent);
+    for (size_t i = 0; i < count; i++)
+        if (classes->tasks[i / classes->arch_count] > 0 && isfinite(classes->times_s[i]))
+            longest_s = fmax(longest_s, classes->times_s[i]);
+    (void)frexp(longest_s, &classes->exponent);
+    for (size_t i = 0; i < count; i++)
+        classes->times_s[i] = ldexp(classes->times_s[i], -classes->exponent);
+    for (size_t c = 0; c < classes->count; c++)
+        classes->best_s[c] = ldexp(classes->best_s[c], -classes->exponent);
 }
 
-/* Makes groups of a runtime's classes that have tasks, in order of their times. False: one of them
-   can run nowhere. */
-static bool area_init(struct area *area, const struct duet_runtime *runtime)
+/* false: one that has tasks can run nowhere. */
+static bool classes_init(struct duet__classes *classes, const struct duet_runtime *runtime)
 {
     const struct duet_machine *machine = duet_runtime_machine(runtime);
-    size_t class_count = duet_class_count(runtime), used = 0;
+    size_t count = duet_class_count(runtime);
     unsigned *workers = g_new0(unsigned, machine->arch_count); /* also where there are none */
     bool known = true;
 
-    *area = (struct area){.groups = g_new(struct group, class_count),
-                          .workers = g_new(unsigned, machine->arch_count),
-                          .times_s = g_new(double, class_count * machine->arch_count),
-                          .prices = g_new0(double, machine->arch_count)};
+    *classes = (struct duet__classes){.count = count,
+                                      .workers = g_new(unsigned, machine->arch_count),
+                                      .device = g_new0(bool, machine->arch_count),
+                                      .tasks = g_new0(double, count),
+                                      .times_s = g_new0(double, count * machine->arch_count),
+                                      .best_s = g_new0(double, count)};
     for (unsigned w = 0; w < machine->worker_count; w++)
         workers[machine->workers[w].arch]++;
-    for (size_t a = 0; a < machine->arch_count; a++)
-        if (workers[a])
-            area->workers[area->arch_count++] = workers[a];
-    for (size_t c = 0; c < class_count && known; c++) {
+    for (unsigned a = 0; a < machine->arch_count; a++) {
+        if (!workers[a])
+            continue;
+        classes->device[classes->arch_count] = true;
+        for (unsigned w = 0; w < machine->worker_count; w++)
+            classes->device[classes->arch_count] &=
+                machine->workers[w].arch != a || machine->workers[w].node != DUET_HOST;
+        classes->workers[classes->arch_count++] = workers[a];
+    }
+    for (size_t c = 0; c < count && known; c++) {
         struct duet_class_stats class; /* its array lasts until the next call only */
 
         known = !duet_class_stats(runtime, c, &class) &&
-                (!class.tasks || add_class(area, &class, workers, machine->arch_count));
+                take_class(classes, c, &class, workers, machine->arch_count);
     }
-    scale(area);
-    if (area->group_count)
-        g_qsort_with_data(area->groups, (int)area->group_count, sizeof(*area->groups), by_times,
-                          area);
-    for (size_t i = 0; i < area->group_count; i++)
-        if (used && !by_times(&area->groups[used - 1], &area->groups[i], area))
-            area->groups[used - 1].tasks += area->groups[i].tasks;
-        else
-            area->groups[used++] = area->groups[i];
-    area->group_count = used;
+    scale(classes);
     g_free(workers);
     return known;
 }
 
+static void classes_fini(struct duet__classes *classes)
+{
+    g_free(classes->workers);
+    g_free(classes->device);
+    g_free(classes->tasks);
+    g_free(classes->times_s);
+    g_free(classes->best_s);
+}
+
 /* ------------------------------------------------------------------------------------------- */
-/* Prices                                                                                       */
+/* What comes before and after                                                                  */
 
-/*
- * What all tasks cost where each is cheapest. `loads_s`, if there is one: how long that keeps the
- * workers of each architecture busy.
- */
-static double cost(const struct area *area, const double *prices, double *loads_s)
-{
-    double sum = 0;
-
-    for (size_t a = 0; loads_s && a < area->arch_count; a++)
-        loads_s[a] = 0;
-    for (const struct group *g = area->groups; g < area->groups + area->group_count; g++) {
-        double cheapest = INFINITY;
-        size_t where = 0;
-
-        for (size_t a = 0; a < area->arch_count; a++)
-            if (isfinite(g->times_s[a]) && g->times_s[a] * prices[a] < cheapest) {
-                cheapest = g->times_s[a] * prices[a];
-                where = a;
-            }
-        sum += g->tasks * cheapest;
-        if (loads_s)
-            loads_s[where] += g->tasks * g->times_s[where] / area->workers[where];
-    }
-    return sum;
-}
-
-static double ratio(const struct group *group)
-{
-    return group->times_s[0] > 0 ? group->times_s[0] / group->times_s[1] : 0;
-}
-
-static int by_ratio(const void *left, const void *right)
-{
-    double x = ratio(left), y = ratio(right);
-
-    return (x > y) - (x < y);
-}
-
-/* Seconds that all tasks of a group keep an architecture busy; 0 where it cannot run. */
-static double load(const struct area *area, const struct group *group, size_t arch)
-{
-    double seconds = group->times_s[arch];
-
-    return isfinite(seconds) ? group->tasks * seconds / area->workers[arch] : 0;
-}
-
-/*
- * Two architectures. Everything that can is on the second, and is moved to the first in order of
- * how much better it is there, until both take equally long. What then is moved in part costs the
- * same on both at the prices: that is what makes them the prices. If nothing is, the time is that
- * of what can run on one of them only.
- */
-static void balance(struct area *area, double prices[2])
-{
-    double first = 0, second = 0;
-
-    qsort(area->groups, area->group_count, sizeof(*area->groups), by_ratio);
-    for (size_t i = 0; i < area->group_count; i++)
-        second += load(area, &area->groups[i], 1);
-    prices[0] = 0;
-    prices[1] = 1;
-    for (size_t i = 0; i < area->group_count; i++) {
-        const struct group *group = &area->groups[i];
-        bool both = isfinite(group->times_s[1]);
-
-        if (isinf(group->times_s[0]))
-            return;
-        first += load(area, group, 0);
-        second -= load(area, group, 1);
-        if (first >= second) {
-            prices[0] = both ? group->times_s[1] : 1;
-            prices[1] = both ? group->times_s[0] : 0;
-            return;
-        }
-    }
-}
-
-/* An ellipsoid in `n` dimensions that has the best shares in it: centre + shape * (unit ball). */
-struct ellipsoid {
-    size_t n;
-    double *centre, *shape; /* n, n * n */
-    double *normal, *inner; /* n, of a cut; the same in the ball, of length 1 */
+/* Tasks in an order in which they may run, and what comes after what. */
+struct graph {
+    const struct duet__classes *classes;
+    const struct duet__entered *entered;
 };
 
-/* Half of what the ellipsoid extends along the normal, and sets what that is in the ball. */
-static double half_length(struct ellipsoid *e)
+/* Class of a task; -1: it takes no time. */
+static int64_t class_of(const struct graph *graph, size_t task)
 {
-    double square = 0;
+    const uint32_t klass = graph->entered->tasks[task].klass;
 
-    for (size_t k = 0; k < e->n; k++) {
-        e->inner[k] = 0;
-        for (size_t i = 0; i < e->n; i++)
-            e->inner[k] += e->shape[i * e->n + k] * e->normal[i];
-        square += e->inner[k] * e->inner[k];
+    return klass < graph->classes->count && graph->classes->tasks[klass] > 0 ? (int64_t)klass : -1;
+}
+
+static double fastest_s(const struct graph *graph, size_t task)
+{
+    const int64_t klass = class_of(graph, task);
+
+    return klass < 0 ? 0 : graph->classes->best_s[klass];
+}
+
+/* Where the uses of a task begin. */
+static uint32_t first_use(const struct graph *graph, size_t task)
+{
+    return task ? graph->entered->tasks[task - 1].end : 0;
+}
+
+/* Have all tasks that are in the graph ended? After a failure some may not. */
+static bool is_whole(const struct graph *graph)
+{
+    double *left = g_memdup2(graph->classes->tasks, graph->classes->count * sizeof(double));
+    bool whole = true;
+
+    for (size_t i = 0; i < graph->entered->task_count && whole; i++) {
+        const int64_t klass = class_of(graph, i);
+
+        whole = klass < 0 || left[klass]-- > 0;
     }
-    for (size_t k = 0; k < e->n; k++)
-        e->inner[k] /= sqrt(square);
-    return sqrt(square);
+    g_free(left);
+    return whole;
+}
+
+/* As fmax, which is a call, and which is asked for several times a task. */
+static double longer(double a_s, double b_s)
+{
+    return a_s > b_s ? a_s : b_s;
 }
 
 /*
- * The smallest ellipsoid around the part of it that lies beyond the cut, whose distance from the
- * centre is `depth` of the half length along its normal.
+ * Of each task the longest path that ends where it begins or, `back`, begins where it ends, of
+ * tasks that are all where they are fastest.
  */
-static void cut(struct ellipsoid *e, double depth)
+static double *paths(const struct graph *graph, bool back)
 {
-    double n = (double)e->n, step = (1 + n * depth) / (n + 1);
-    double across = n * sqrt((1 - depth * depth) / (n * n - 1));
-    double along = n * (1 - depth) / (n + 1);
+    const struct duet__entered *entered = graph->entered;
+    const size_t count = entered->task_count;
+    struct {
+        double in_turn_s, any_s; /* the longest up to the last use in turn, to any */
+    } *data = g_malloc0_n(entered->datum_count + 1, sizeof(*data));
+    double *paths_s = g_new0(double, count + 1);
 
-    for (size_t i = 0; i < e->n; i++) {
-        double *row = &e->shape[i * e->n], axis = 0;
+    for (size_t n = 0; n < count; n++) {
+        const size_t i = back ? count - 1 - n : n;
+        double path_s = paths_s[i];
 
-        for (size_t k = 0; k < e->n; k++)
-            axis += row[k] * e->inner[k];
-        e->centre[i] += step * axis;
-        for (size_t k = 0; k < e->n; k++)
-            row[k] = across * row[k] + (along - across) * axis * e->inner[k];
+        for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
+            const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
+
+            if (!(use & DUET__USE_TASK))
+                path_s =
+                    longer(path_s, use & DUET__USE_IN_TURN ? data[of].any_s : data[of].in_turn_s);
+            else if (!back)
+                path_s = longer(path_s, paths_s[of] + fastest_s(graph, of));
+        }
+        paths_s[i] = path_s;
+        path_s += fastest_s(graph, i);
+        for (uint32_t u = first_use(graph, i); u < entered->tasks[i].end; u++) {
+            const uint32_t use = entered->uses[u], of = use >> DUET__USE_BITS;
+
+            if (use & DUET__USE_TASK) {
+                paths_s[of] = back ? longer(paths_s[of], path_s) : paths_s[of];
+                continue;
+            }
+            data[of].any_s = longer(data[of].any_s, path_s);
+            if (use & DUET__USE_IN_TURN)
+                data[of].in_turn_s = path_s;
+        }
+    }
+    g_free(data);
+    return paths_s;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Both together                                                                                */
+
+enum { SLICES = 512 };
+
+/* The tasks that begin after so much at the earliest, and after which so much comes. */
+struct middle {
+    double before_s, after_s;
+};
+
+/* Cuts what is up to `longest_s` into slices. The least in each; `slice`: that of each task. */
+static void slice_up(const struct graph *graph, const double *values_s, uint16_t *slice,
+                     double *least_s)
+{
+    const size_t count = graph->entered->task_count;
+    double longest_s = 0;
+
+    for (size_t i = 0; i < count; i++)
+        longest_s = longer(longest_s, values_s[i]);
+    for (size_t k = 0; k < SLICES; k++)
+        least_s[k] = INFINITY;
+    for (size_t i = 0; i < count; i++) {
+        slice[i] = longest_s > 0 ? (uint16_t)(values_s[i] / longest_s * (SLICES - 1)) : 0;
+        if (values_s[i] < least_s[slice[i]])
+            least_s[slice[i]] = values_s[i];
     }
 }
 
-/* Shares of the architectures in what the machine earns, and what a second of a worker then is
-   worth. Returns the architecture with the least share. */
-static size_t share_out(const struct area *area, const struct ellipsoid *e, double *shares,
-                        double *prices)
+/* The middle that makes the bound largest, by what tasks of each class cost, among those that end
+   at slices. */
+static struct middle best_middle(const struct graph *graph, const double *costs,
+                                 const double *heads_s, const double *tails_s)
 {
-    size_t least = e->n;
+    const size_t count = graph->entered->task_count;
+    uint16_t *head = g_new(uint16_t, count), *tail = g_new(uint16_t, count);
+    double first_s[SLICES], last_s[SLICES], costs_after[SLICES] = {0}, most_s = 0;
+    double *all = g_new0(double, (size_t)SLICES *SLICES); /* cost by slices */
+    struct middle best = {0, 0};
 
-    shares[e->n] = 1;
-    for (size_t a = 0; a < e->n; a++) {
-        shares[a] = e->centre[a];
-        shares[e->n] -= shares[a];
-    }
-    for (size_t a = 0; a <= e->n; a++) {
-        prices[a] = shares[a] / area->workers[a];
-        if (shares[a] < shares[least])
-            least = a;
-    }
-    return least;
-}
+    slice_up(graph, heads_s, head, first_s);
+    slice_up(graph, tails_s, tail, last_s);
+    for (size_t i = 0; i < count; i++) {
+        const int64_t klass = class_of(graph, i);
 
-/*
- * More architectures, by the ellipsoid method (Bland, Goldfarb, Todd, "The ellipsoid method: a
- * survey", Operations Research 29(6), 1981). The bound is a concave function of the shares that all
- * but the last architecture have in what the machine earns a second; moving share to one whose load
- * is longer raises it. Each step leaves the part of an ellipsoid where it can be larger than the
- * best so far, until it can be so by a part of 10^12 only, or rounding hides what is left, or it
- * has taken as long as anybody would wait for it.
- */
-static double search(const struct area *area, double *prices, double most_products)
-{
-    size_t n = area->arch_count - 1;
-    double products = (double)area->group_count * (double)(n + 1) + 3 * (double)(n * n);
-    double most_steps = fmin(150 * (double)(n * (n + 1)), most_products / products);
-    double *room = g_new0(double, n *n + 5 * (n + 1));
-    struct ellipsoid e = {n, room, room + n, room + n + n * n, room + 2 * n + n * n};
-    double *shares = e.inner + n, *loads_s = shares + n + 1, best = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        e.centre[i] = 1 / (double)(n + 1);
-        e.shape[i * n + i] = 1; /* all shares are within a distance of 1 */
+        all[(size_t)head[i] * SLICES + tail[i]] += klass < 0 ? 0 : costs[klass];
     }
-    for (size_t step = 0; (double)step <= most_steps; step++) {
-        size_t least = share_out(area, &e, shares, prices);
-        bool inside = shares[least] >= 0;
-        double bound = inside ? cost(area, prices, loads_s) : 0, depth, length;
+    for (size_t h = SLICES; h-- > 0;) {
+        double sum = 0;
 
-        best = fmax(best, bound);
-        for (size_t i = 0; i < n; i++)
-            e.normal[i] = inside ? loads_s[i] - loads_s[n] : least == n ? -1 : i == least;
-        length = half_length(&e);
-        depth = (inside ? best - bound : -shares[least]) / length;
-        if (!(depth < 1) || (inside && bound + length <= best * (1 + 1e-12)))
-            break;
-        cut(&e, depth);
+        if (isinf(first_s[h])) /* nothing is in it */
+            continue;
+        for (size_t t = SLICES; t-- > 0;) {
+            costs_after[t] += all[h * SLICES + t];
+            sum += costs_after[t];
+            if (sum > 0 && isfinite(last_s[t]) && first_s[h] + last_s[t] + sum > most_s) {
+                most_s = first_s[h] + last_s[t] + sum;
+                best = (struct middle){first_s[h], last_s[t]};
+            }
+        }
     }
-    g_free(room);
+    g_free(all);
+    g_free(head);
+    g_free(tail);
     return best;
 }
 
-static double bound_of(struct area *area)
+/* `prices` are those of the area bound of all tasks. */
+static double mixed(const struct graph *graph, const double *prices)
 {
-    const double most_products = 3e8; /* some tenths of a second */
-    double income = 0, *prices = area->prices;
+    const struct duet__classes *classes = graph->classes;
+    const size_t count = graph->entered->task_count;
+    double *heads_s = paths(graph, false), *tails_s = paths(graph, true), bound_s;
+    double *by_class = g_new0(double, classes->count + 1);
+    struct duet__area area = duet__area_new(classes, false);
+    struct middle middle;
+    size_t where;
 
-    if (area->group_count == 0)
-        return 0;
-    if (area->arch_count > 2)
-        return search(area, prices, most_products);
-    prices[0] = 1;
-    if (area->arch_count == 2)
-        balance(area, prices);
-    for (size_t a = 0; a < area->arch_count; a++)
-        income += area->workers[a] * prices[a];
-    return income > 0 ? cost(area, prices, NULL) / income : 0;
+    for (size_t c = 0; c < classes->count; c++)
+        if (classes->tasks[c] > 0)
+            by_class[c] = duet__area_cost(&area, classes->times_s + c * classes->arch_count, 0,
+                                          prices, &where);
+    middle = best_middle(graph, by_class, heads_s, tails_s);
+    memset(by_class, 0, classes->count * sizeof(*by_class));
+    for (size_t i = 0; i < count; i++) {
+        const int64_t klass = class_of(graph, i);
+
+        if (klass >= 0 && heads_s[i] >= middle.before_s && tails_s[i] >= middle.after_s)
+            by_class[klass]++;
+    }
+    duet__area_fill(&area, by_class);
+    bound_s = middle.before_s + duet__area_bound(&area, LESS) + middle.after_s;
+    duet__area_fini(&area);
+    g_free(by_class);
+    g_free(heads_s);
+    g_free(tails_s);
+    return bound_s;
 }
 
-struct duet__bounds duet__bounds(const struct duet_runtime *runtime)
+/* ------------------------------------------------------------------------------------------- */
+/* Links                                                                                        */
+
+static bool crosses(const struct duet_route *route, unsigned link)
+{
+    for (unsigned i = 0; i < route->count; i++)
+        if (route->links[i] == link)
+            return true;
+    return false;
+}
+
+/* What the links of a cut carry that these devices, or all, have all to themselves. */
+static double carried_Bps(const struct duet_machine *machine, const unsigned *cut, unsigned by)
+{
+    double sum_Bps = 0;
+
+    for (unsigned l = 0; l < machine->link_count; l++) {
+        bool any = false, all = true;
+
+        for (unsigned n = 1; n < machine->node_count; n++) {
+            const bool uses = cut[n] == l;
+
+            any |= uses;
+            all &=
+                !uses || by == UINT_MAX || crosses(duet_machine_route(machine, DUET_HOST, n), by);
+        }
+        sum_Bps += any && all ? machine->links[l].bandwidth_Bps : 0;
+    }
+    return sum_Bps;
+}
+
+/*
+ * The least, as far as it is found, that a set of links carries of which every way from the host's
+ * memory to a device has one: of each device the narrowest, then one instead of several that are
+ * behind it, while that carries less. INFINITY: a way has no link that copies share.
+ */
+static double from_host_Bps(const struct duet_machine *machine)
+{
+    unsigned *cut = g_new0(unsigned, machine->node_count);
+    double sum_Bps = 0;
+
+    for (unsigned n = 1; n < machine->node_count && isfinite(sum_Bps); n++) {
+        const struct duet_route *route = duet_machine_route(machine, DUET_HOST, n);
+        double least_Bps = INFINITY;
+
+        for (unsigned i = 0; route->direct && i < route->count; i++) {
+            const struct duet_link *link = &machine->links[route->links[i]];
+
+            if (!link->per_copy && link->bandwidth_Bps < least_Bps) {
+                least_Bps = link->bandwidth_Bps;
+                cut[n] = route->links[i];
+            }
+        }
+        sum_Bps += least_Bps;
+    }
+    for (unsigned l = 0; l < machine->link_count && isfinite(sum_Bps); l++) {
+        if (machine->links[l].per_copy ||
+            machine->links[l].bandwidth_Bps >= carried_Bps(machine, cut, l))
+            continue;
+        for (unsigned n = 1; n < machine->node_count; n++)
+            if (crosses(duet_machine_route(machine, DUET_HOST, n), l))
+                cut[n] = l;
+    }
+    sum_Bps = isfinite(sum_Bps) ? carried_Bps(machine, cut, UINT_MAX) : sum_Bps;
+    g_free(cut);
+    return sum_Bps;
+}
+
+/* The first version of a datum: bytes, and how many tasks read it, each of which may bring it. */
+struct first {
+    double bytes, readers;
+    bool over; /* another version has come */
+};
+
+/* Bytes that a task brings if it runs on a device, its part of what it reads: 0 while readers are
+   counted. */
+static double bring(const struct graph *graph, size_t task, struct first *data, bool counting)
+{
+    double bytes = 0;
+
+    for (uint32_t u = first_use(graph, task); u < graph->entered->tasks[task].end; u++) {
+        const uint32_t use = graph->entered->uses[u];
+        const bool reads = use & DUET__USE_READS;
+        struct first *of = &data[use >> DUET__USE_BITS];
+
+        if (use & DUET__USE_TASK || of->over)
+            continue;
+        if (class_of(graph, task) < 0) {
+            /* an acquisition or a hint, which may have brought it before the first task came */
+            of->bytes = of->readers > 0 ? of->bytes : 0;
+        } else if (reads) {
+            of->readers += counting;
+            bytes += counting ? 0 : of->bytes / of->readers;
+        }
+        of->over = use & DUET__USE_IN_TURN || !reads;
+    }
+    return bytes;
+}
+
+/* The first ten bits. */
+static double rounded_down(double value)
+{
+    int exponent;
+
+    value = frexp(value, &exponent);
+    return ldexp(floor(value * 1024), exponent - 10);
+}
+/* Groups of tasks, each with what it brings. In all, how long that keeps the links busy. */
+static double take_tasks(struct duet__area *area, const struct graph *graph, double Bps)
+{
+    enum { SLOTS = 4096 };
+    const struct duet__classes *of = graph->classes;
+    const size_t count = graph->entered->task_count;
+    struct first *data = g_new0(struct first, graph->entered->datum_count + 1);
+    size_t *slots = g_new0(size_t, SLOTS); /* 1 + number of the group that was like that last */
+    double *left = g_memdup2(of->tasks, of->count * sizeof(double)), all_s = 0;
+
+    for (size_t d = 0; d < graph->entered->datum_count; d++)
+        data[d].bytes = (double)graph->entered->bytes[d];
+    for (size_t i = 0; i < count; i++)
+        (void)bring(graph, i, data, true);
+    for (size_t d = 0; d < graph->entered->datum_count; d++)
+        data[d].over = false;
+    area->groups = g_new(struct duet__group, count + of->count);
+    for (size_t i = 0; i < count; i++) {
+        const double link_s =
+            ldexp(rounded_down(bring(graph, i, data, false) / Bps), -of->exponent);
+        const int64_t klass = class_of(graph, i);
+        const double *times_s = klass < 0 ? NULL : of->times_s + (size_t)klass * of->arch_count;
+        const guint hash = g_double_hash(&link_s) * 31 + (guint)klass;
+        size_t *slot = &slots[hash % SLOTS];
+        const struct duet__group *like = *slot ? &area->groups[*slot - 1] : NULL;
+
+        if (klass < 0)
+            continue;
+        left[klass]--;
+        all_s += link_s;
+        if (!like || like->times_s != times_s || like->link_s < link_s || like->link_s > link_s) {
+            area->groups[area->group_count] = (struct duet__group){0, link_s, times_s};
+            *slot = ++area->group_count;
+        }
+        area->groups[*slot - 1].tasks++;
+    }
+    for (size_t c = 0; c < of->count; c++)
+        if (left[c] > 0)
+            area->groups[area->group_count++] =
+                (struct duet__group){left[c], 0, of->times_s + c * of->arch_count};
+    g_free(left);
+    g_free(slots);
+    g_free(data);
+    return all_s;
+}
+
+static double with_links(const struct graph *graph, const struct duet_machine *machine,
+                         double area_s)
+{
+    const struct duet__classes *of = graph->classes;
+    struct duet__area area = duet__area_new(of, true);
+    double all_s = take_tasks(&area, graph, from_host_Bps(machine)), bound_s = area_s;
+
+    /* else all may run on devices, and links are never what is waited for */
+    if (isfinite(all_s) && all_s > area_s && of->arch_count > 1)
+        bound_s = fmax(area_s, duet__area_bound(&area, LESS));
+    else if (isfinite(all_s) && of->arch_count == 1 && of->device[0])
+        bound_s = fmax(area_s, all_s);
+    duet__area_fini(&area);
+    return bound_s;
+}
+
+const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s)
+{
+    const struct {
+        const char *name;
+        double bound_s;
+    } all[] = {{"area", bounds->area_s},
+               {"critical path", bounds->critical_path_s},
+               {"links", bounds->links_s},
+               {"mixed", bounds->mixed_s}};
+    size_t best = 0;
+
+    /* the simplest of those that are equal */
+    for (size_t i = 1; i < G_N_ELEMENTS(all); i++)
+        if (all[i].bound_s > all[best].bound_s * (1 + 1e-9))
+            best = i;
+    *best_s = all[best].bound_s;
+    return all[best].name;
+}
+
+struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links)
 {
     struct duet__bounds bounds = {0};
     struct duet_stats stats;
-    struct area area;
+    struct duet__classes classes;
 
-    if (area_init(&area, runtime)) {
+    if (classes_init(&classes, runtime)) {
+        const struct graph graph = {&classes, duet__entered(runtime)};
+        const bool known = graph.entered && is_whole(&graph);
+        struct duet__area area = duet__area_new(&classes, false);
+        double area_s;
+
+        duet__area_fill(&area, classes.tasks);
+        area_s = duet__area_bound(&area, MOST);
         duet_stats(runtime, &stats);
-        bounds =
-            (struct duet__bounds){stats.critical_path_s, ldexp(bound_of(&area), area.exponent)};
+        bounds.critical_path_s = stats.critical_path_s;
+        bounds.area_s = ldexp(area_s, classes.exponent);
+        bounds.mixed_s = fmax(bounds.area_s, bounds.critical_path_s);
+        if (known)
+            bounds.mixed_s =
+                fmax(bounds.mixed_s, ldexp(mixed(&graph, area.prices), classes.exponent));
+        if (known && links)
+            bounds.links_s =
+                ldexp(with_links(&graph, duet_runtime_machine(runtime), area_s), classes.exponent);
+        duet__area_fini(&area);
     }
-    if (!isfinite(bounds.critical_path_s) || !isfinite(bounds.area_s))
+    if (!isfinite(bounds.mixed_s) || !isfinite(bounds.links_s))
         bounds = (struct duet__bounds){0};
-    area_fini(&area);
+    classes_fini(&classes);
     return bounds;
 }

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lower bounds on the makespan of a task graph: no schedule that takes the expected times can be
- * shorter. Communication costs nothing in them, and a task may be split between architectures.
+ * shorter. A task may be split between architectures in all but the critical path.
  */
 #ifndef DUET_BOUNDS_H
 #define DUET_BOUNDS_H
 
+#include <stdbool.h>
+
 struct duet_runtime;
 
+/* In seconds; 0: not known, or no task. */
 struct duet__bounds {
     double critical_path_s; /* longest chain, each task where it is fastest */
-    double area_s;          /* all work, ideally shared among all workers; 0: no task */
+    double area_s;          /* all work, ideally shared among all workers */
+    double mixed_s;         /* both together: at least either of them */
+    double links_s;         /* at least the area: with what has to cross the links to devices */
 };
 
 /*
- * Both bounds for the tasks submitted to `runtime`, with the mean time of each class on each
+ * The bounds for the tasks submitted to `runtime`, with the mean time of each class on each
  * architecture: what the engine knows for sure, else the mean of the run, else what its models
  * expect (so that times drawn at random around them may beat the bounds by a little). Restrictions
  * of single tasks to some architectures (SetArch) are not looked at: they can only lengthen a
- * schedule. Call when no task is in flight.
+ * schedule. Call when no task is in flight. `links`: the machine's bandwidths hold, as they do in a
+ * simulation, so that links_s may be computed.
  *
  * The area bound is the smallest T such that n_ca >= 0 exist with
  *     sum over a of n_ca = tasks_c                   for each class c of tasks, and
@@ -30,9 +36,29 @@ struct duet__bounds {
  * whatever is rounded, it is a bound. 20,000 classes of different times take 20 ms with two
  * architectures, 40 ms with three, 90 ms with four.
  *
- * Both are 0, not known, where some tasks have no time on any architecture that has workers, and
+ * The mixed bound is the largest p + area + s, where the area is that of the tasks before which
+ * there is a path of at least p seconds, and after which there is one of s: none of them begins
+ * before p, and all have ended when s seconds are left, so that the workers have T - p - s for
+ * them. (On one machine, and on equal ones, it is that of Carlier, "The one-machine sequencing
+ * problem", EJOR 11, 1982, and "Scheduling jobs with release dates and tails on identical machines
+ * to minimize makespan", EJOR 29, 1987; paths as the mixed bound of IPDPS 2016 has them for
+ * Cholesky.) All p and s that are the ends of 512 slices are compared by the prices of the area
+ * bound of all tasks. It needs duet__keep_entered before the first task, else it is the larger of
+ * area and path, as also where tasks have failed.
+ *
+ * The bound with links adds a resource to the area bound, the links from the host's memory to the
+ * devices: sum over c of n_cd * bytes_c <= T * bandwidth, over the architectures d of devices, for
+ * the least bandwidth of a set of links that is found on every such way. Each task has its part of
+ * the data that was in the host's memory alone when it was first used: a datum's bytes, shared
+ * evenly by the tasks that read its first version. Wherever any of them is on a device, it has
+ * crossed once. Later versions, results and evictions count nothing.
+ *
+ * All are 0, not known, where some tasks have no time on any architecture that has workers, and
  * where one of them is no finite number. Nothing else can go wrong, whatever the times are.
  */
-struct duet__bounds duet__bounds(const struct duet_runtime *runtime);
+struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links);
+
+/* The name of the largest, of equal ones the simplest; *best_s: that one. */
+const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lower bounds: instances solved by hand, random ones against an exact method, degenerate and
- * wrong input. bounds.c is included with the calls to the runtime renamed to a small fake.
+ * Lower bounds: instances solved by hand, random ones against exact methods, degenerate and wrong
+ * input. bounds.c is included with the calls to the runtime renamed to a small fake.
  */
 #include <float.h>
 #include <math.h>
@@ -12,6 +12,7 @@
 #include <duet/machine.h>
 #include <duet/trace.h>
 
+#include "core/engine.h"
 #include "validate/bounds.h"
 
 struct duet_runtime {
@@ -20,6 +21,7 @@ struct duet_runtime {
     size_t class_count;
     double critical_path_s;
     int error;
+    const struct duet__entered *entered;
     double scratch[8]; /* expected_s of the last answer only, as the header says */
 };
 
@@ -48,19 +50,29 @@ static void fake_stats(const struct duet_runtime *runtime, struct duet_stats *st
     *stats = (struct duet_stats){.critical_path_s = runtime->critical_path_s};
 }
 
-static struct duet__bounds tested_bounds(const struct duet_runtime *runtime);
+static const struct duet__entered *fake_entered(const struct duet_runtime *runtime)
+{
+    return runtime->entered;
+}
+
+static struct duet__bounds tested_bounds(const struct duet_runtime *runtime, bool links);
+static const char *tested_best(const struct duet__bounds *bounds, double *best_s);
 
 #define duet_runtime_machine fake_machine
 #define duet_class_count fake_class_count
 #define duet_class_stats(...) fake_class_stats(__VA_ARGS__)
 #define duet_stats(...) fake_stats(__VA_ARGS__)
+#define duet__entered(...) fake_entered(__VA_ARGS__)
 #define duet__bounds(...) tested_bounds(__VA_ARGS__)
+#define duet__bounds_best(...) tested_best(__VA_ARGS__)
 
 #include "validate/bounds.c" /* NOLINT(bugprone-suspicious-include) */
 
 #undef duet_class_stats
 #undef duet_stats
+#undef duet__entered
 #undef duet__bounds
+#undef duet__bounds_best
 
 /* The bounds of classes, and of so many workers of each architecture. */
 static struct duet__bounds bounds(const struct duet_class_stats *classes, size_t count,
@@ -75,7 +87,7 @@ static struct duet__bounds bounds(const struct duet_class_stats *classes, size_t
     for (unsigned a = 0; a < arch_count; a++)
         for (unsigned w = 0; w < workers[a]; w++)
             all[machine.worker_count++].arch = a;
-    return tested_bounds(&runtime);
+    return tested_bounds(&runtime, false);
 }
 
 static double area(const struct duet_class_stats *classes, size_t count, const unsigned *workers,
@@ -354,35 +366,187 @@ static void test_extreme(void)
 static void test_limited(void)
 {
     enum { CLASSES = 500, ARCHS = 4 };
-    double seconds[CLASSES][ARCHS], prices[ARCHS], before = 0;
+    double seconds[CLASSES][ARCHS], before = 0;
     struct duet_class_stats classes[CLASSES];
-    struct duet_worker workers[] = {{.arch = 0},
-                                    {.arch = 0},
-                                    {.arch = 1},
-                                    {.arch = 2},
-                                    {.arch = 3}};
+    struct duet_worker workers[] = {{.arch = 0}, {.arch = 1}, {.arch = 2}, {.arch = 3}};
     const struct duet_machine machine = {.arch_count = ARCHS,
                                          .worker_count = G_N_ELEMENTS(workers),
                                          .workers = workers};
     const struct duet_runtime runtime = {.machine = &machine,
                                          .classes = classes,
                                          .class_count = CLASSES};
-    struct area area;
+    struct duet__classes all;
+    struct duet__area area;
     GRand *random = g_rand_new_with_seed(8);
     for (size_t c = 0; c < CLASSES; c++) {
         classes[c] = (struct duet_class_stats){.tasks = 1, .expected_s = seconds[c]};
         for (size_t a = 0; a < ARCHS; a++)
             seconds[c][a] = g_rand_double_range(random, 1, 2);
     }
-    g_assert_true(area_init(&area, &runtime));
+    g_assert_true(classes_init(&all, &runtime));
+    area = duet__area_new(&all, false);
+    duet__area_fill(&area, all.tasks);
     for (int power = 0; power < 7; power++) {
-        double found = search(&area, prices, pow(10, power));
+        double found = duet__area_bound(&area, pow(10, power));
         g_assert_cmpfloat(found, >=, before);
         g_assert_cmpfloat(found, >, 0);
         before = found;
     }
-    g_assert_cmpfloat(ldexp(before, area.exponent), ==, tested_bounds(&runtime).area_s);
-    area_fini(&area);
+    g_assert_cmpfloat(ldexp(before, all.exponent), ==, tested_bounds(&runtime, false).area_s);
+    duet__area_fini(&area);
+    classes_fini(&all);
+    g_rand_free(random);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Graphs against the best of all schedules                                                     */
+
+enum { TASKS = 6, DATA = 3, USES = 2, WORKERS = 3 };
+
+/* Small graphs on a CPU or two and two GPUs or one, behind one link or one each. */
+struct instance {
+    unsigned task_count, cpus, use_count;
+    double seconds[3][2]; /* by class, and architecture */
+    struct duet__entered_task tasks[TASKS];
+    uint32_t uses[TASKS * (USES + 1)];
+    uint64_t bytes[DATA];
+    bool before[TASKS][TASKS]; /* the first of them ends before the second begins */
+    bool first[TASKS][DATA];   /* it reads what was there at first */
+    double Bps;                /* of all links together; 0: copies take no time */
+};
+
+static struct instance random_instance(GRand *random)
+{
+    struct instance in = {.task_count = 1 + g_rand_int(random) % TASKS,
+                          .cpus = 1 + g_rand_int(random) % 2};
+    bool written[DATA] = {false};
+    for (unsigned c = 0; c < 3; c++) {
+        in.seconds[c][0] = g_rand_int_range(random, c == 1 ? 0 : 1, 7);
+        in.seconds[c][1] = g_rand_int_range(random, in.seconds[c][0] > 0 ? 0 : 1, 4);
+    }
+    for (unsigned d = 0; d < DATA; d++)
+        in.bytes[d] = (uint64_t)g_rand_int_range(random, 0, 5);
+    for (unsigned t = 0; t < in.task_count; t++) {
+        const unsigned first = in.use_count, datum = g_rand_int(random) % DATA,
+                       uses = g_rand_int(random) % (USES + 1);
+        if (t && g_rand_int_range(random, 0, 3) == 0) {
+            const unsigned task = g_rand_int(random) % t;
+            in.uses[in.use_count++] = task << DUET__USE_BITS | DUET__USE_TASK;
+            in.before[task][t] = true;
+        }
+        for (unsigned u = 0; u < uses; u++) {
+            const uint32_t how = (uint32_t)g_rand_int_range(random, 0, 4), d = (datum + u) % DATA;
+            in.uses[in.use_count++] = d << DUET__USE_BITS | how;
+            in.first[t][d] = how & DUET__USE_READS && !written[d];
+            written[d] |= how & DUET__USE_IN_TURN || !(how & DUET__USE_READS);
+        }
+        in.tasks[t] = (struct duet__entered_task){g_rand_int(random) % 3, in.use_count};
+        for (unsigned b = 0; b < t; b++)
+            for (unsigned v = b ? in.tasks[b - 1].end : 0; v < in.tasks[b].end; v++)
+                for (unsigned u = first; u < in.use_count; u++)
+                    in.before[b][t] |=
+                        in.uses[v] >> DUET__USE_BITS == in.uses[u] >> DUET__USE_BITS &&
+                        !((in.uses[v] | in.uses[u]) & DUET__USE_TASK) &&
+                        (in.uses[v] | in.uses[u]) & DUET__USE_IN_TURN;
+    }
+    return in;
+}
+
+struct schedule {
+    unsigned done;
+    double span_s, link_s, free_s[WORKERS], end_s[TASKS], there_s[DATA];
+    bool there[DATA]; /* on some device: from there it goes to others in no time */
+};
+
+/* Tries all that may come next. Copies are made in the order in which tasks need them, which is
+   the best for those that begin in this order. */
+static void try_all(const struct instance *in, const struct schedule *so_far, double *best_s)
+{
+    if (so_far->done + 1 == 1U << in->task_count)
+        *best_s = fmin(*best_s, so_far->span_s);
+    for (unsigned i = 0; i < in->task_count * WORKERS; i++) {
+        const unsigned t = i / WORKERS, w = i % WORKERS;
+        const double time_s = in->seconds[in->tasks[t].klass][w >= in->cpus];
+        struct schedule next = *so_far;
+        double start_s = next.free_s[w];
+        bool ready = !(next.done >> t & 1) && time_s > 0;
+        for (unsigned b = 0; b < in->task_count && ready; b++) {
+            ready = !in->before[b][t] || next.done >> b & 1;
+            start_s = in->before[b][t] ? fmax(start_s, next.end_s[b]) : start_s;
+        }
+        for (unsigned d = 0; d < DATA && w >= in->cpus && in->Bps > 0; d++) {
+            if (!in->first[t][d])
+                continue;
+            if (!next.there[d])
+                next.there_s[d] = next.link_s += (double)in->bytes[d] / in->Bps;
+            next.there[d] = true;
+            start_s = fmax(start_s, next.there_s[d]);
+        }
+        next.free_s[w] = next.end_s[t] = start_s + time_s;
+        next.span_s = fmax(next.span_s, next.end_s[t]);
+        next.done |= 1U << t;
+        if (ready && next.span_s < *best_s)
+            try_all(in, &next, best_s);
+    }
+}
+
+/* The bounds of an instance; `shared`: both GPUs have one link between them. */
+static struct duet__bounds bounds_of(struct instance *in, bool shared)
+{
+    struct duet_worker workers[WORKERS] = {{.arch = 0}};
+    struct duet_link links[2] = {{.bandwidth_Bps = shared ? 3 : 1}, {.bandwidth_Bps = 2}};
+    struct duet_route routes[9] = {{.direct = false}};
+    const unsigned gpus = WORKERS - in->cpus;
+    in->Bps = shared || gpus == 2 ? 3 : 1;
+    const struct duet_machine machine = {.arch_count = 2,
+                                         .node_count = gpus + 1,
+                                         .worker_count = WORKERS,
+                                         .link_count = 2,
+                                         .workers = workers,
+                                         .links = links,
+                                         .routes = routes};
+    const struct duet__entered entered = {in->tasks,      in->uses,      in->bytes,
+                                          in->task_count, in->use_count, DATA};
+    struct duet_class_stats classes[3];
+    struct duet_runtime runtime = {.machine = &machine,
+                                   .classes = classes,
+                                   .class_count = 3,
+                                   .entered = &entered};
+    for (unsigned c = 0; c < 3; c++)
+        classes[c] = (struct duet_class_stats){.expected_s = in->seconds[c]};
+    for (unsigned t = 0; t < in->task_count; t++)
+        classes[in->tasks[t].klass].tasks++;
+    for (unsigned g = 0; g < gpus; g++) {
+        workers[in->cpus + g] = (struct duet_worker){.arch = 1, .node = g + 1};
+        routes[g + 1].direct = true;
+        routes[g + 1].count = 1;
+        routes[g + 1].links[0] = shared ? 0 : (uint16_t)g;
+    }
+    return tested_bounds(&runtime, true);
+}
+
+/* No bound is above the best of all schedules, and each is more than the others now and then. */
+static void test_best_schedules(void)
+{
+    GRand *random = g_rand_new_with_seed(11);
+    unsigned mixed_helps = 0, links_help = 0, mixed_reaches = 0;
+    for (unsigned round = 0; round < 1000; round++) {
+        struct instance in = random_instance(random);
+        const struct duet__bounds found = bounds_of(&in, round % 2);
+        const struct schedule nothing = {0};
+        double free_s = INFINITY, copied_s = INFINITY;
+        try_all(&in, &nothing, &copied_s);
+        in.Bps = 0;
+        try_all(&in, &nothing, &free_s);
+        g_assert_cmpfloat(found.mixed_s, <=, free_s * (1 + 1e-9));
+        g_assert_cmpfloat(found.links_s, <=, copied_s * (1 + 1e-9));
+        g_assert_cmpfloat(found.mixed_s, >=, found.area_s);
+        g_assert_cmpfloat(found.links_s, >=, found.area_s);
+        mixed_helps += found.mixed_s > found.area_s * (1 + 1e-9);
+        links_help += found.links_s > found.area_s * (1 + 1e-9);
+        mixed_reaches += found.mixed_s > free_s * (1 - 1e-9);
+    }
+    g_assert_true(mixed_helps > 100 && mixed_reaches > 100 && links_help > 10);
     g_rand_free(random);
 }
 
@@ -391,6 +555,7 @@ static void test_limited(void)
 
 static void test_run(void)
 {
+    double best_s;
     struct duet_worker workers[] = {{.arch = 0}, {.arch = 1}, {.arch = 1}};
     const struct duet_machine machine = {.arch_count = 2, .worker_count = 3, .workers = workers};
     const double panel[] = {1, 0}, update[] = {10, 1};
@@ -400,15 +565,17 @@ static void test_run(void)
                                    .classes = classes,
                                    .class_count = 2,
                                    .critical_path_s = 2.5};
-    struct duet__bounds out = tested_bounds(&runtime);
+    struct duet__bounds out = tested_bounds(&runtime, false);
     g_assert_cmpfloat(out.critical_path_s, ==, 2.5);
     g_assert_cmpfloat_with_epsilon(out.area_s, 4 + 220.0 / 21, 1e-10);
+    g_assert_cmpstr(tested_best(&out, &best_s), ==, "area");
+    g_assert_cmpfloat(best_s, ==, out.mixed_s);
 
     runtime.error = DUET_EINVAL;
-    g_assert_cmpfloat(tested_bounds(&runtime).area_s, ==, 0);
+    g_assert_cmpfloat(tested_bounds(&runtime, false).area_s, ==, 0);
 
     runtime = (struct duet_runtime){.machine = &machine};
-    g_assert_cmpfloat(tested_bounds(&runtime).area_s, ==, 0);
+    g_assert_cmpfloat(tested_bounds(&runtime, false).area_s, ==, 0);
 }
 
 int main(int argc, char **argv)
@@ -429,6 +596,7 @@ int main(int argc, char **argv)
     g_test_add_func("/validate/bounds/many_twins", test_many_twins);
     g_test_add_func("/validate/bounds/extreme", test_extreme);
     g_test_add_func("/validate/bounds/limited", test_limited);
+    g_test_add_func("/validate/bounds/best_schedules", test_best_schedules);
     g_test_add_func("/validate/bounds/run", test_run);
     return g_test_run();
 }

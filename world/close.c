@@ -98,13 +98,12 @@ static void write_run(FILE *stream, const void *trace)
 static int write_trace(const struct duet_runtime *runtime, const struct kept *kept,
                        struct duet_message *message)
 {
-    const struct duet__bounds bounds = duet__bounds(runtime);
     struct duet__trace trace = {.world = kept->world,
                                 .workload = kept->workload,
                                 .policy = kept->policy,
                                 .run = {.seed = kept->seed,
-                                        .critical_path_s = bounds.critical_path_s,
-                                        .area_s = bounds.area_s}};
+                                        .bounds = duet__bounds(
+                                            runtime, !strcmp(kept->world, "simulated"))}};
     int error = duet__recording_take(&trace.run.recording, runtime, true);
     if (error)
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory",

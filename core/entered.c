@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What has entered the graph, in order: what bounds on the makespan are computed from. */
+#include <stdlib.h>
+
+#include "core/internal.h"
+
+/* More is not kept: some 150 MB. */
+enum { TASKS_MOST = 1 << 22, USES_MOST = 1 << 24 };
+
+struct entered {
+    struct spin lock; /* held last, and by one thread alone while it reads */
+    struct duet__entered kept;
+    size_t task_room, use_room, datum_room;
+    bool full; /* or without memory: the first of the tasks only are kept */
+};
+
+/* Room for `count` more elements of an array. */
+static bool make_room(void **array, size_t *room, size_t used, size_t count, size_t bytes)
+{
+    if (*room - used >= count)
+        return true;
+    size_t more = 2 * (used + count) + 1024;
+    void *larger = realloc(*array, more * bytes);
+    if (!larger)
+        return false;
+    *array = larger;
+    *room = more;
+    return true;
+}
+
+/* For a task without accesses of its own, or any other. Lock held. */
+static bool have_room(struct entered *all, size_t uses)
+{
+    struct duet__entered *kept = &all->kept;
+    return kept->task_count < TASKS_MOST && kept->use_count + uses < USES_MOST &&
+           make_room((void **)&kept->tasks, &all->task_room, kept->task_count, 1,
+                     sizeof *kept->tasks) &&
+           make_room((void **)&kept->uses, &all->use_room, kept->use_count, uses,
+                     sizeof *kept->uses) &&
+           make_room((void **)&kept->bytes, &all->datum_room, kept->datum_count, uses,
+                     sizeof *kept->bytes);
+}
+
+/* What has to be copied before a device reads it: all, if it is in the host's memory alone, and no
+   other data has places in common with it. Handle lock held. */
+static uint64_t bytes_at_home(const struct duet_runtime *core, const struct duet_handle *handle)
+{
+    for (unsigned n = 0; n < core->machine.node_count; n++)
+        if (bit_test(handle->valid, n) != (n == DUET_HOST) || bit_test(handle->coming, n))
+            return 0;
+    bool apart = !handle->of && !atomic_load_explicit(&handle->family, memory_order_relaxed);
+    return apart ? handle->bytes : 0;
+}
+
+/* Of a measurement's data, by order of first use. */
+static uint32_t number_of(struct duet_runtime *core, struct duet_handle *handle)
+{
+    struct duet__entered *kept = &core->entered->kept;
+    if (handle->seen_reset != core->resets || !handle->seen_as) {
+        kept->bytes[kept->datum_count++] = bytes_at_home(core, handle);
+        handle->seen_as = (uint32_t)kept->datum_count;
+        handle->seen_reset = core->resets;
+    }
+    return handle->seen_as - 1;
+}
+
+static void keep_use(struct duet_runtime *core, const struct access *access)
+{
+    struct duet__entered *kept = &core->entered->kept;
+    const bool reduces = access->mode & ACCESS_REDUCES, commutes = access->mode & ACCESS_COMMUTES;
+    kept->uses[kept->use_count++] =
+        number_of(core, access->handle) << DUET__USE_BITS |
+        (access->mode & DUET_R && !reduces ? DUET__USE_READS : 0) |
+        (access->mode & DUET_W && !reduces && !commutes ? DUET__USE_IN_TURN : 0);
+}
+
+/* Its handles' locks are held. */
+RARE void duet__entered_add(struct duet_runtime *core, struct duet_task *task)
+{
+    struct entered *all = core->entered;
+    const struct task_extra *extra = task->extra;
+    spin_lock(&all->lock);
+    struct duet__entered *kept = &all->kept;
+    /* what combines contributions comes after what waits for that here, and before it there */
+    bool combines = task->modes & TASK_COMBINES;
+    unsigned edges = extra ? extra->edge_count : 0;
+    all->full = all->full || !have_room(all, task->access_count + (size_t)edges);
+    if (!all->full) {
+        for (unsigned i = 0; i < edges; i++) {
+            uint32_t before = duet__edge_seen(extra, i);
+            if (before)
+                kept->uses[kept->use_count++] = (before - 1) << DUET__USE_BITS | DUET__USE_TASK;
+        }
+        for (unsigned i = 0; i < task->access_count && !combines; i++)
+            if (task->accesses[i].mode)
+                keep_use(core, &task->accesses[i]);
+        kept->tasks[kept->task_count++] = (struct duet__entered_task){
+            .klass = task->klass ? task->klass->index : UINT32_MAX,
+            .end = (uint32_t)kept->use_count,
+        };
+        if (extra && extra->ref)
+            duet__ref_see(extra->ref, (uint32_t)kept->task_count);
+    }
+    spin_unlock(&all->lock);
+}
+
+void duet__entered_reset(struct duet_runtime *core)
+{
+    struct entered *all = core->entered;
+    if (!all)
+        return;
+    all->kept.task_count = all->kept.use_count = all->kept.datum_count = 0;
+    all->full = false;
+}
+
+void duet__entered_fini(struct duet_runtime *core)
+{
+    if (!core->entered)
+        return;
+    free(core->entered->kept.tasks);
+    free(core->entered->kept.uses);
+    free(core->entered->kept.bytes);
+    free(core->entered);
+}
+
+void duet__keep_entered(struct duet_runtime *core)
+{
+    if (!core->entered)
+        core->entered = calloc(1, sizeof *core->entered);
+}
+
+const struct duet__entered *duet__entered(const struct duet_runtime *core)
+{
+    return core->entered ? &core->entered->kept : NULL;
+}
