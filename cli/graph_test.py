@@ -162,9 +162,11 @@ for name in ("dot", "wfformat", "json", "stg", "json"):
     assert duet("list", path) == told, (name, duet("list", path))
     last = path
 # of the makespan on four processors no policy is below the bounds, and the runtime takes nothing
-spans = {run["policy"]: run["makespan_s"]["median"] for run in json.loads(duet(
+runs = json.loads(duet(
     "simulate", RANDOM, "--platform", "idgraf", "--cpus", 4, "--gpus", 0, "--no-costs",
-    "--policy", "ws,heft,cp", "--json"))["runs"]}
+    "--policy", "ws,heft,cp", "--json"))["runs"]
+spans = {run["policy"]: run["makespan_s"]["median"] for run in runs}
+assert all(run["bounds_s"]["best"] == run["bounds_s"]["mixed"] == 65.5 for run in runs), runs
 assert all(66 <= span <= 80 and span == round(span) for span in spans.values()), spans
 
 # A workload as a file is the workload, to the last digit, where its data is not cut.

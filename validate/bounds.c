@@ -205,11 +205,6 @@ static double *paths(const struct graph *graph, bool back)
 
 enum { SLICES = 512 };
 
-/* The tasks that begin after so much at the earliest, and after which so much comes. */
-struct middle {
-    double before_s, after_s;
-};
-
 /* Cuts what is up to `longest_s` into slices. The least in each; `slice`: that of each task. */
 static void slice_up(const struct graph *graph, const double *values_s, uint16_t *slice,
                      double *least_s)
@@ -228,16 +223,17 @@ static void slice_up(const struct graph *graph, const double *values_s, uint16_t
     }
 }
 
-/* The middle that makes the bound largest, by what tasks of each class cost, among those that end
-   at slices. */
-static struct middle best_middle(const struct graph *graph, const double *costs,
-                                 const double *heads_s, const double *tails_s)
+/*
+ * The largest of all cuts at slices, by what tasks of each class cost at prices of which the
+ * machine earns 1 a second.
+ */
+static double best_middle(const struct graph *graph, const double *costs, const double *heads_s,
+                          const double *tails_s)
 {
     const size_t count = graph->entered->task_count;
     uint16_t *head = g_new(uint16_t, count), *tail = g_new(uint16_t, count);
-    double first_s[SLICES], last_s[SLICES], costs_after[SLICES] = {0}, most_s = 0;
+    double first_s[SLICES], last_s[SLICES], costs_after[SLICES] = {0}, best_s = 0;
     double *all = g_new0(double, (size_t)SLICES *SLICES); /* cost by slices */
-    struct middle best = {0, 0};
 
     slice_up(graph, heads_s, head, first_s);
     slice_up(graph, tails_s, tail, last_s);
@@ -254,45 +250,30 @@ static struct middle best_middle(const struct graph *graph, const double *costs,
         for (size_t t = SLICES; t-- > 0;) {
             costs_after[t] += all[h * SLICES + t];
             sum += costs_after[t];
-            if (sum > 0 && isfinite(last_s[t]) && first_s[h] + last_s[t] + sum > most_s) {
-                most_s = first_s[h] + last_s[t] + sum;
-                best = (struct middle){first_s[h], last_s[t]};
-            }
+            if (sum > 0 && isfinite(last_s[t]))
+                best_s = longer(best_s, first_s[h] + sum + last_s[t]);
         }
     }
     g_free(all);
     g_free(head);
     g_free(tail);
-    return best;
+    return best_s;
 }
 
-/* `prices` are those of the area bound of all tasks. */
-static double mixed(const struct graph *graph, const double *prices)
+/* `all` are all tasks, whose prices are known. */
+static double mixed(const struct graph *graph, const struct duet__area *all)
 {
     const struct duet__classes *classes = graph->classes;
-    const size_t count = graph->entered->task_count;
     double *heads_s = paths(graph, false), *tails_s = paths(graph, true), bound_s;
-    double *by_class = g_new0(double, classes->count + 1);
-    struct duet__area area = duet__area_new(classes, false);
-    struct middle middle;
+    double *costs = g_new0(double, classes->count + 1);
     size_t where;
 
     for (size_t c = 0; c < classes->count; c++)
         if (classes->tasks[c] > 0)
-            by_class[c] = duet__area_cost(&area, classes->times_s + c * classes->arch_count, 0,
-                                          prices, &where);
-    middle = best_middle(graph, by_class, heads_s, tails_s);
-    memset(by_class, 0, classes->count * sizeof(*by_class));
-    for (size_t i = 0; i < count; i++) {
-        const int64_t klass = class_of(graph, i);
-
-        if (klass >= 0 && heads_s[i] >= middle.before_s && tails_s[i] >= middle.after_s)
-            by_class[klass]++;
-    }
-    duet__area_fill(&area, by_class);
-    bound_s = middle.before_s + duet__area_bound(&area, LESS) + middle.after_s;
-    duet__area_fini(&area);
-    g_free(by_class);
+            costs[c] = duet__area_cost(all, classes->times_s + c * classes->arch_count, 0,
+                                       all->prices, &where);
+    bound_s = best_middle(graph, costs, heads_s, tails_s);
+    g_free(costs);
     g_free(heads_s);
     g_free(tails_s);
     return bound_s;
@@ -301,68 +282,33 @@ static double mixed(const struct graph *graph, const double *prices)
 /* ------------------------------------------------------------------------------------------- */
 /* Links                                                                                        */
 
-static bool crosses(const struct duet_route *route, unsigned link)
-{
-    for (unsigned i = 0; i < route->count; i++)
-        if (route->links[i] == link)
-            return true;
-    return false;
-}
-
-/* What the links of a cut carry that these devices, or all, have all to themselves. */
-static double carried_Bps(const struct duet_machine *machine, const unsigned *cut, unsigned by)
-{
-    double sum_Bps = 0;
-
-    for (unsigned l = 0; l < machine->link_count; l++) {
-        bool any = false, all = true;
-
-        for (unsigned n = 1; n < machine->node_count; n++) {
-            const bool uses = cut[n] == l;
-
-            any |= uses;
-            all &=
-                !uses || by == UINT_MAX || crosses(duet_machine_route(machine, DUET_HOST, n), by);
-        }
-        sum_Bps += any && all ? machine->links[l].bandwidth_Bps : 0;
-    }
-    return sum_Bps;
-}
-
 /*
- * The least, as far as it is found, that a set of links carries of which every way from the host's
- * memory to a device has one: of each device the narrowest, then one instead of several that are
- * behind it, while that carries less. INFINITY: a way has no link that copies share.
+ * What a set of links carries of which every way from the host's memory to a device has one: of
+ * each the narrowest that copies share. INFINITY: a way has none.
  */
 static double from_host_Bps(const struct duet_machine *machine)
 {
-    unsigned *cut = g_new0(unsigned, machine->node_count);
+    bool *chosen = g_new0(bool, machine->link_count + 1);
     double sum_Bps = 0;
 
-    for (unsigned n = 1; n < machine->node_count && isfinite(sum_Bps); n++) {
+    for (unsigned n = 1; n < machine->node_count; n++) {
         const struct duet_route *route = duet_machine_route(machine, DUET_HOST, n);
-        double least_Bps = INFINITY;
+        const struct duet_link *narrowest = NULL;
 
         for (unsigned i = 0; route->direct && i < route->count; i++) {
             const struct duet_link *link = &machine->links[route->links[i]];
 
-            if (!link->per_copy && link->bandwidth_Bps < least_Bps) {
-                least_Bps = link->bandwidth_Bps;
-                cut[n] = route->links[i];
-            }
+            if (!link->per_copy && (!narrowest || link->bandwidth_Bps < narrowest->bandwidth_Bps))
+                narrowest = link;
         }
-        sum_Bps += least_Bps;
+        if (!narrowest)
+            sum_Bps = INFINITY;
+        else if (!chosen[narrowest - machine->links])
+            sum_Bps += narrowest->bandwidth_Bps;
+        if (narrowest)
+            chosen[narrowest - machine->links] = true;
     }
-    for (unsigned l = 0; l < machine->link_count && isfinite(sum_Bps); l++) {
-        if (machine->links[l].per_copy ||
-            machine->links[l].bandwidth_Bps >= carried_Bps(machine, cut, l))
-            continue;
-        for (unsigned n = 1; n < machine->node_count; n++)
-            if (crosses(duet_machine_route(machine, DUET_HOST, n), l))
-                cut[n] = l;
-    }
-    sum_Bps = isfinite(sum_Bps) ? carried_Bps(machine, cut, UINT_MAX) : sum_Bps;
-    g_free(cut);
+    g_free(chosen);
     return sum_Bps;
 }
 
@@ -397,22 +343,13 @@ static double bring(const struct graph *graph, size_t task, struct first *data, 
     return bytes;
 }
 
-/* The first ten bits. */
-static double rounded_down(double value)
-{
-    int exponent;
-
-    value = frexp(value, &exponent);
-    return ldexp(floor(value * 1024), exponent - 10);
-}
 /* Groups of tasks, each with what it brings. In all, how long that keeps the links busy. */
 static double take_tasks(struct duet__area *area, const struct graph *graph, double Bps)
 {
-    enum { SLOTS = 4096 };
     const struct duet__classes *of = graph->classes;
     const size_t count = graph->entered->task_count;
     struct first *data = g_new0(struct first, graph->entered->datum_count + 1);
-    size_t *slots = g_new0(size_t, SLOTS); /* 1 + number of the group that was like that last */
+    size_t *newest = g_new0(size_t, of->count); /* by class: 1 + number of its newest group */
     double *left = g_memdup2(of->tasks, of->count * sizeof(double)), all_s = 0;
 
     for (size_t d = 0; d < graph->entered->datum_count; d++)
@@ -423,30 +360,28 @@ static double take_tasks(struct duet__area *area, const struct graph *graph, dou
         data[d].over = false;
     area->groups = g_new(struct duet__group, count + of->count);
     for (size_t i = 0; i < count; i++) {
-        const double link_s =
-            ldexp(rounded_down(bring(graph, i, data, false) / Bps), -of->exponent);
+        const double link_s = ldexp(bring(graph, i, data, false) / Bps, -of->exponent);
         const int64_t klass = class_of(graph, i);
-        const double *times_s = klass < 0 ? NULL : of->times_s + (size_t)klass * of->arch_count;
-        const guint hash = g_double_hash(&link_s) * 31 + (guint)klass;
-        size_t *slot = &slots[hash % SLOTS];
-        const struct duet__group *like = *slot ? &area->groups[*slot - 1] : NULL;
+        size_t *group = klass < 0 ? NULL : &newest[klass];
 
-        if (klass < 0)
+        if (!group)
             continue;
         left[klass]--;
         all_s += link_s;
-        if (!like || like->times_s != times_s || like->link_s < link_s || like->link_s > link_s) {
-            area->groups[area->group_count] = (struct duet__group){0, link_s, times_s};
-            *slot = ++area->group_count;
+        if (!*group || area->groups[*group - 1].link_s < link_s ||
+            area->groups[*group - 1].link_s > link_s) {
+            area->groups[area->group_count] =
+                (struct duet__group){0, link_s, of->times_s + (size_t)klass * of->arch_count};
+            *group = ++area->group_count;
         }
-        area->groups[*slot - 1].tasks++;
+        area->groups[*group - 1].tasks++;
     }
     for (size_t c = 0; c < of->count; c++)
         if (left[c] > 0)
             area->groups[area->group_count++] =
                 (struct duet__group){left[c], 0, of->times_s + c * of->arch_count};
     g_free(left);
-    g_free(slots);
+    g_free(newest);
     g_free(data);
     return all_s;
 }
@@ -505,8 +440,7 @@ struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links)
         bounds.area_s = ldexp(area_s, classes.exponent);
         bounds.mixed_s = fmax(bounds.area_s, bounds.critical_path_s);
         if (known)
-            bounds.mixed_s =
-                fmax(bounds.mixed_s, ldexp(mixed(&graph, area.prices), classes.exponent));
+            bounds.mixed_s = fmax(bounds.mixed_s, ldexp(mixed(&graph, &area), classes.exponent));
         if (known && links)
             bounds.links_s =
                 ldexp(with_links(&graph, duet_runtime_machine(runtime), area_s), classes.exponent);

@@ -42,9 +42,9 @@ struct duet__bounds {
  * them. (On one machine, and on equal ones, it is that of Carlier, "The one-machine sequencing
  * problem", EJOR 11, 1982, and "Scheduling jobs with release dates and tails on identical machines
  * to minimize makespan", EJOR 29, 1987; paths as the mixed bound of IPDPS 2016 has them for
- * Cholesky.) All p and s that are the ends of 512 slices are compared by the prices of the area
- * bound of all tasks. It needs duet__keep_entered before the first task, else it is the larger of
- * area and path, as also where tasks have failed.
+ * Cholesky.) All p and s that are the ends of 512 slices are compared, at the prices of the area
+ * bound of all tasks, which make a bound of any. It needs duet__keep_entered before the first task,
+ * else it is the larger of area and path, as also where tasks have failed.
  *
  * The bound with links adds a resource to the area bound, the links from the host's memory to the
  * devices: sum over c of n_cd * bytes_c <= T * bandwidth, over the architectures d of devices, for
