@@ -406,7 +406,7 @@ enum { TASKS = 6, DATA = 3, USES = 2, WORKERS = 3 };
 /* Small graphs on a CPU or two and two GPUs or one, behind one link or one each. */
 struct instance {
     unsigned task_count, cpus, use_count;
-    double seconds[3][2]; /* by class, and architecture */
+    double seconds[3][2]; /* by class, architecture */
     struct duet__entered_task tasks[TASKS];
     uint32_t uses[TASKS * (USES + 1)];
     uint64_t bytes[DATA];
@@ -458,8 +458,7 @@ struct schedule {
     bool there[DATA]; /* on some device: from there it goes to others in no time */
 };
 
-/* Tries all that may come next. Copies are made in the order in which tasks need them, which is
-   the best for those that begin in this order. */
+/* Tries all that may come next, with copies in the order in which tasks need them. */
 static void try_all(const struct instance *in, const struct schedule *so_far, double *best_s)
 {
     if (so_far->done + 1 == 1U << in->task_count)
@@ -540,8 +539,7 @@ static void test_best_schedules(void)
         try_all(&in, &nothing, &free_s);
         g_assert_cmpfloat(found.mixed_s, <=, free_s * (1 + 1e-9));
         g_assert_cmpfloat(found.links_s, <=, copied_s * (1 + 1e-9));
-        g_assert_cmpfloat(found.mixed_s, >=, found.area_s);
-        g_assert_cmpfloat(found.links_s, >=, found.area_s);
+        g_assert_cmpfloat(fmin(found.mixed_s, found.links_s), >=, found.area_s);
         mixed_helps += found.mixed_s > found.area_s * (1 + 1e-9);
         links_help += found.links_s > found.area_s * (1 + 1e-9);
         mixed_reaches += found.mixed_s > free_s * (1 - 1e-9);
