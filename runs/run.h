@@ -18,7 +18,7 @@
 struct duet__run {
     uint64_t seed;
     struct duet_stats stats;
-    struct duet_choice choice;      /* policy "": it was not the policy's to choose one */
+    struct duet_choice choice; /* policy "": it was not the policy's to choose one */
     struct duet__bounds bounds;
     double wall_s; /* what it took to make, of a real run with its results back in the host's memory
                     */

@@ -102,8 +102,8 @@ static int write_trace(const struct duet_runtime *runtime, const struct kept *ke
                                 .workload = kept->workload,
                                 .policy = kept->policy,
                                 .run = {.seed = kept->seed,
-                                        .bounds = duet__bounds(
-                                            runtime, !strcmp(kept->world, "simulated"))}};
+                                        .bounds = duet__bounds(runtime,
+                                                               !strcmp(kept->world, "simulated"))}};
     int error = duet__recording_take(&trace.run.recording, runtime, true);
     if (error)
         return duet_fail(message, error, "cannot write %s: the trace has no room in memory",
