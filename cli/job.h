@@ -36,7 +36,8 @@ struct duet__job {
     const char *graph_path;    /* of a file, as it was given; NULL: none */
     struct duet__graph *graph; /* of a file, owned; NULL: the workload is one of duet's own */
     struct duet__workload graph_workload; /* that submits it */
-    struct duet__platform *platform;      /* that is simulated or emulated at its pace, owned */
+    struct duet__platform *platform;      /* that is simulated or emulated at its pace, owned; of
+                                             a table it may be there before it is read */
     const char *platform_option;          /* by which a platform was given: "--platform" */
 };
 

@@ -126,7 +126,9 @@ static void remark(const struct duet__job *job)
 static int build_machine(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *request = &job->request;
-    int error = duet__platform_load(duet__request_platform(request), &job->platform, message);
+    int error = job->platform
+                    ? 0
+                    : duet__platform_load(duet__request_platform(request), &job->platform, message);
 
     if (error)
         return error;
@@ -341,7 +343,7 @@ static char *list(const struct duet__job *job, const struct duet__series *series
                                         .request = &job->request,
                                         .series = series,
                                         .series_count = 1,
-                                        .cores = duet__usable_cores(),
+                                        .cores = is_simulated(job) ? 0 : duet__usable_cores(),
                                         .show_wall = job->values.wall || !is_simulated(job)};
     char *rows = NULL;
     size_t length;

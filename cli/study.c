@@ -18,6 +18,9 @@ struct tables {
     struct duet__study *study;
     struct duet__plan plan;
     struct duet__store store;
+    /* of a worker: of its last cell, since the next one is often on the same */
+    struct duet__platform *platform;
+    char *platform_name;
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -52,9 +55,9 @@ static int set_options(struct duet__job *job, const struct tables *tables, uint6
 /* What duet__work_fn is to do, in a worker. */
 static char *make_rows(const struct duet__work *work, void *data)
 {
-    const struct tables *tables = data;
+    struct tables *tables = data;
     struct duet_message message = {""};
-    const char *workload = NULL;
+    const char *workload = NULL, *platform;
     struct duet__job job;
     char *rows = NULL;
 
@@ -70,7 +73,14 @@ static char *make_rows(const struct duet__work *work, void *data)
         if (job.command == &duet__simulate_command)
             job.values.reps = 1;
         duet__job_take_values(&job);
+        platform = job.values.platform; /* NULL of real runs, which each load their own */
+        if (platform && !g_strcmp0(platform, tables->platform_name))
+            job.platform = g_steal_pointer(&tables->platform);
         rows = duet__job_rows(&job, workload);
+        duet__platform_free(tables->platform);
+        tables->platform = platform ? g_steal_pointer(&job.platform) : NULL;
+        g_free(tables->platform_name);
+        tables->platform_name = g_strdup(tables->platform ? platform : NULL);
     }
     duet__job_fini(&job);
     return rows ? rows : g_strdup("{\"status\": 2, \"error\": \"an option was not taken\"}");
