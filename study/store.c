@@ -350,8 +350,8 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
     if (error)
         return error;
     g_array_remove_range(values, 0, KEYS);
-    good = store->writing || execute(store, "BEGIN IMMEDIATE");
-    store->writing = good;
+    good = store->writing || (execute(store, "BEGIN IMMEDIATE") && !read_columns(store, message));
+    store->writing = good; /* from here on nobody else adds columns */
     good = good && note_settings(store, product);
     for (guint i = 0; i < values->len && good; i++)
         good = add_column(store, g_array_index(values, struct value, i).column);

@@ -258,6 +258,25 @@ static void test_shards(const struct duet__study *study)
     g_assert_cmpuint(duet__plan_runs(&plan), ==, 2 * CELLS / 8);
 }
 
+/* Two processes with one file, which both make. */
+static void test_together(const struct duet__study *study)
+{
+    g_autofree char *path = path_of("together.db");
+    struct duet__plan plan = plan_of(study, "slow");
+    struct duet__outcome outcome;
+    pid_t pid = fork();
+    int status;
+
+    plan.shards = 2;
+    plan.shard = pid == 0;
+    make_all(&plan, path, &outcome);
+    if (pid == 0)
+        _exit(0);
+    g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+    g_assert_cmpint(status, ==, 0);
+    check_whole(path);
+}
+
 /* Rows of failed runs give way to those of others that have not failed. */
 static void test_merge_failed(const struct duet__study *study)
 {
@@ -374,6 +393,7 @@ int main(int argc, char **argv)
     test_full(study);
     test_failures(study);
     test_shards(study);
+    test_together(study);
     test_merge_failed(study);
     test_others();
     test_answer();
