@@ -11,12 +11,12 @@
 /* What is known of a handle. */
 struct handle {
     GArray *parts;  /* uint64_t: handles that it is cut into; NULL: none */
-    uint64_t cut;   /* the one that they are of */
+    uint64_t cut;   /* the first one that they are of */
     uint64_t of;    /* what it is a part of; 0: nothing */
-    uint64_t bytes; /* of its own data */
+    uint64_t bytes; /* of its own data; where no task accesses it, of the parts of that cut */
     uint32_t data;  /* NO_DATA: not made so far */
     bool whole;     /* it is cut in several ways: its parts count as the whole */
-    bool temporary;
+    bool accessed, temporary;
 };
 #define NO_DATA UINT32_MAX
 enum { DEEPEST = 64 }; /* cuts of parts; what a file says beyond is data of its own */
@@ -54,21 +54,25 @@ static struct handle *find(const struct taking *taking, uint64_t number)
 static void find_part(const struct taking *taking, const struct duet_trace_access *access)
 {
     struct handle *own = find(taking, access->handle), *whole;
-    const bool known = own->bytes > 0;
 
+    own->accessed = true;
     own->bytes = access->bytes;
     own->temporary = access->temporary;
-    if (known || !access->whole)
+    if (own->of || !access->whole)
         return;
     whole = find(taking, access->whole);
     if (access->mode == DUET_REDUCE) {
+        whole->accessed = true;
         whole->bytes = access->bytes;
         return;
     }
-    if (!whole->parts)
+    if (!whole->parts) {
         whole->parts = g_array_new(FALSE, FALSE, sizeof(uint64_t));
-    whole->whole |= whole->parts->len && whole->cut != access->cut;
-    whole->cut = access->cut;
+        whole->cut = access->cut;
+    }
+    whole->whole |= whole->cut != access->cut;
+    if (!whole->accessed && whole->cut == access->cut)
+        whole->bytes += MIN(access->bytes, DUET__GRAPH_BYTES_MAX - whole->bytes);
     own->of = access->whole;
     g_array_append_val(whole->parts, access->handle);
 }
@@ -198,7 +202,7 @@ static int take_task(const struct taking *taking, const struct duet_event *event
     task->priority = event->priority;
     task->name =
         duet__graph_text(taking->graph, duet__recording_name(taking->recording, event->name));
-    if (event->where && event->where != (UINT64_C(1) << machine->arch_count) - 1)
+    if (event->where && event->where != (UINT64_C(2) << (machine->arch_count - 1)) - 1)
         add_where(where, machine, event->where);
     if (!duet__graph_where(taking->graph, where->str, &task->where))
         return duet_fail(message, DUET_EINVAL, "more than %d different restrictions of tasks",

@@ -367,9 +367,93 @@ static void test_program(gconstpointer number)
     duet__graph_fini(&direct);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Traces that no run of duet's has written, or few                                             */
+
+/* The graph of a trace with one task, on one of so many architectures. */
+static void read_task(const char *accesses, unsigned archs, struct duet__graph *out)
+{
+    g_autoptr(GString) names = g_string_new("\"a0\""), backends = g_string_new("\"cpu\"");
+
+    for (unsigned i = 1; i < archs; i++) {
+        g_string_append_printf(names, ",\"a%u\"", i);
+        g_string_append(backends, ",\"cpu\"");
+    }
+    g_autofree char *text = g_strdup_printf(
+        "{\"otherData\":{\"producer\":\"duet\",\"architectures\":[%s],\"backends\":[%s],\"nodes\":["
+        "\"host\"],"
+        "\"workers\":[{\"name\":\"w\",\"architecture\":\"a0\",\"node\":\"host\"}]},"
+        "\"traceEvents\":[{\"ph\":\"M\",\"pid\":1,\"tid\":1,\"name\":\"thread_name\","
+        "\"args\":{\"worker\":\"w\"}},{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1,"
+        "\"cat\":\"kernel\",\"name\":\"k\",\"args\":{\"task\":1,\"bytes\":8,\"submitted_us\":0,"
+        "\"ready_us\":0,\"accesses\":[%s]}}]}",
+        names->str, backends->str, accesses);
+
+    read(duet__graph_format_find("trace"), text, out);
+    g_assert_cmpuint(duet__graph_count(out), ==, 1);
+}
+
+/* Empty parts of parts, each of which is told of twice, are known once. */
+static void test_empty_parts(void)
+{
+    enum { LEVELS = 20 };
+    g_autoptr(GString) accesses = g_string_new("[1,0,\"rw\"]");
+    struct duet__graph graph;
+
+    for (unsigned i = 2; i < 2 * LEVELS; i++)
+        g_string_append_printf(accesses, ",[%u,0,\"\",%u,1]", i / 2 + 1, i / 2);
+    read_task(accesses->str, 1, &graph);
+    g_assert_cmpuint(graph.accesses->len, ==, 1);
+    duet__graph_fini(&graph);
+}
+
+/* Data of which only parts are accessed, of two cuts, is as large as those of one. */
+static void test_sizes(void)
+{
+    struct duet__graph graph;
+
+    read_task("[2,30,\"r\",1,2],[3,10,\"r\",1,2],[4,25,\"r\",1,4],[5,15,\"r\",1,4]", 1, &graph);
+    g_assert_cmpuint(graph.data->len, ==, 1);
+    g_assert_cmpuint(duet__graph_datum(&graph, 0)->bytes, ==, 40);
+    duet__graph_fini(&graph);
+}
+
+/* Whatever letters a mode has, it is one. */
+static void test_modes(void)
+{
+    static const char *const texts[] = {"c", "rws", "rwcx", "t"};
+    struct duet__graph graph;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
+        g_autofree char *access = g_strdup_printf("[1,8,\"%s\"]", texts[i]);
+
+        read_task(access, 1, &graph);
+        for (guint k = 0; k < graph.accesses->len; k++)
+            g_assert_nonnull(duet__graph_mode_name(
+                g_array_index(graph.accesses, struct duet__graph_access, k).mode));
+        g_assert_cmpuint(graph.accesses->len, ==, i < 3);
+        duet__graph_fini(&graph);
+    }
+}
+
+/* As many architectures as there are bits for. */
+static void test_architectures(void)
+{
+    struct duet__graph graph;
+
+    read_task("[1,8,\"r\"]", 64, &graph);
+    g_assert_cmpuint(graph.archs->len, ==, 64);
+    g_assert_cmpuint(duet__graph_task(&graph, 0)->where, ==, 0);
+    duet__graph_fini(&graph);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/recording/empty-parts", test_empty_parts);
+    g_test_add_func("/recording/sizes", test_sizes);
+    g_test_add_func("/recording/modes", test_modes);
+    g_test_add_func("/recording/architectures", test_architectures);
     for (guint i = 0; i < SEEDS; i++) {
         g_autofree char *name = g_strdup_printf("/recording/program/%u", i);
 

@@ -309,7 +309,10 @@ static int read_access(const struct duet__json *at, struct duet_trace_access *ac
     access->reads = bits & DUET_R;
     access->writes = bits & DUET_W;
     access->temporary = bits & 32;
-    access->mode = bits & 8 ? DUET_REDUCE : bits & (DUET_COMMUTE | DUET_SCRATCH);
+    access->mode = bits & 8    ? DUET_REDUCE
+                   : bits & 16 ? DUET_SCRATCH
+                   : bits & 4  ? DUET_COMMUTE
+                               : bits & DUET_RW;
     return error;
 }
 
