@@ -39,6 +39,9 @@ def commands(text):
             while command.endswith("\\") and number + 1 < len(lines):
                 number += 1
                 command = command[:-1] + lines[number].strip().removeprefix("> ")
+            while number + 1 < len(lines) and lines[number + 1].lstrip().startswith("> "):
+                number += 1  # of a text in quotes
+                command += "\n" + lines[number].lstrip()[2:]
             yield start + 1, command
         number += 1
 
