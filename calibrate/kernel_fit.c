@@ -61,7 +61,8 @@ struct work {
     bool *fitted;    /* of these, what base and memory come from */
     double *seconds; /* measured, without what the bandwidth of memory made of it */
     double *expected;
-    bool all; /* fitted are those that were not alone, too */
+    bool all;  /* fitted are those that were not alone, too */
+    bool wild; /* outliers are still among those kept */
 };
 
 /* Chooses the rows for base and memory. Returns how many. */
@@ -81,6 +82,18 @@ static size_t choose(struct work *work)
     return kept;
 }
 
+/*
+ * A row's measured time; while there are outliers no more than the largest ratio explains. A
+ * stalled one would make up for all others, which then were those that are too short.
+ */
+static double believed(const struct work *work, const struct duet__kernel_fit *kernel, size_t row)
+{
+    struct duet__kernel_fit most = *kernel;
+    most.busy_ratio = BUSY_HIGH;
+    return work->wild ? fmin(work->rows->seconds[row], duet__kernel_seconds(&most, work->rows, row))
+                      : work->rows->seconds[row];
+}
+
 /* How much the busy rows' expected times with that ratio are beyond the measured ones. */
 static double beyond(const struct work *work, struct duet__kernel_fit *kernel, double ratio)
 {
@@ -89,7 +102,7 @@ static double beyond(const struct work *work, struct duet__kernel_fit *kernel, d
     kernel->busy_ratio = ratio;
     for (size_t i = 0; i < rows->count; i++)
         if (work->kept[i] && duet__row_busy(&rows->list[i]))
-            sum += duet__kernel_seconds(kernel, rows, i) - rows->seconds[i];
+            sum += duet__kernel_seconds(kernel, rows, i) - believed(work, kernel, i);
     return sum;
 }
 
@@ -166,13 +179,14 @@ void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double ba
     bool *kept = g_new(bool, rows->count + 1), *fitted = g_new(bool, rows->count + 1);
     double *expected = g_new(double, rows->count + 1);
     double *seconds = g_memdup2(rows->seconds, (rows->count + 1) * sizeof *seconds);
-    struct work work = {rows, kept, fitted, seconds, expected, false};
+    struct work work = {rows, kept, fitted, seconds, expected, false, false};
     /* without outliers only what the bandwidth makes of times changes with a round */
     int rounds = rejected ? ROUNDS : 1 + (bandwidth_Bps > 0);
     *out = (struct duet__kernel_fit){.busy_ratio = 1, .bandwidth_Bps = bandwidth_Bps};
     for (size_t i = 0; i < rows->count; i++)
         kept[i] = !used || used[i];
     for (int round = 0; round < rounds; round++) {
+        work.wild = rejected && round == 0;
         fit_once(&work, out);
         expect(&work, out);
         if (rejected)

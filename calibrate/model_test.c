@@ -135,6 +135,25 @@ static void test_busy(void)
     }
 }
 
+/* Executions that lost much time beside others are outliers, and say nothing of neighbours. */
+static void test_busy_stalled(void)
+{
+    struct made made[2];
+    struct duet__model model;
+    struct plan plan = {.workers = 1, .tiles = 12, .noise = 0.02, .seed = 7};
+    make_run(&made[0], plan);
+    plan = (struct plan){.workers = 2, .tiles = 14, .noise = 0.02, .busy_ratio = 0.95, .seed = 7};
+    plan.outliers = 0.02;
+    plan.factor = 1000;
+    plan.poisoned = GEMM;
+    make_run(&made[1], plan);
+    fit_runs(made, 2, &sizes, &model);
+    g_assert_cmpuint(made[1].outliers[GEMM], >, 0);
+    g_assert_cmpuint(point_of(&model, GEMM)->rejected, ==, made[1].outliers[GEMM]);
+    g_assert_cmpfloat(distance(point_of(&model, GEMM)->busy_ratio, 0.95), <, 0.02);
+    free_all(made, 2, &model);
+}
+
 /* Twice as fast beside others: whatever that was, neighbours do not do it. */
 static void test_busy_absurd(void)
 {
@@ -292,6 +311,7 @@ int main(int argc, char **argv)
     g_test_add_func("/calibrate/model/exact", test_exact);
     g_test_add_func("/calibrate/model/noise", test_noise);
     g_test_add_func("/calibrate/model/busy", test_busy);
+    g_test_add_func("/calibrate/model/busy-stalled", test_busy_stalled);
     g_test_add_func("/calibrate/model/only-busy-absurd", test_busy_absurd);
     g_test_add_func("/calibrate/model/only-busy", test_only_busy);
     g_test_add_func("/calibrate/model/poisoned", test_poisoned);

@@ -233,7 +233,9 @@ static void put_enough(const struct duet__calibrating *c, FILE *stream)
 {
     double rest_s = c->wall_s - c->runs_s, round_s = c->runs_s / (double)MAX(c->rounds, 1);
 
-    if (c->request->rounds)
+    if (c->request->traces->len)
+        fputs("more traces of the same should do (--from).\n", stream);
+    else if (c->request->rounds)
         fprintf(stream, "--reps %d should do.\n", DUET__LEAST_ROUNDS);
     else
         fprintf(stream, "--budget %.0fs should do.\n",
@@ -246,6 +248,9 @@ static void put_advice(const struct duet__calibrating *c, const struct duet__con
 {
     enum { FEW = 10 };
     static const double poor = 0.05, disturbed = 0.02;
+    g_autofree char *more = c->request->traces->len ? g_strdup("traces (--from)")
+                                                    : g_strdup_printf("time (--budget, now %.0fs)",
+                                                                      c->request->budget_s);
 
     /* with more time there would be more to do */
     if (!put_left_out(c, stream) && confidence->fewest_runs < DUET__LEAST_ROUNDS) {
@@ -256,8 +261,7 @@ static void put_advice(const struct duet__calibrating *c, const struct duet__con
                 plural(confidence->fewest_runs), DUET__LEAST_ROUNDS);
         put_enough(c, stream);
     } else if (confidence->half > poor || confidence->fewest_samples < FEW) {
-        fprintf(stream, "More time (--budget, now %.0fs) would give more samples%s.\n",
-                c->request->budget_s,
+        fprintf(stream, "More %s would give more samples%s.\n", more,
                 confidence->half > poor ? ", and a machine with nothing else to do better ones"
                                         : "");
     }

@@ -68,7 +68,9 @@ static int take_run(struct duet__job *job, struct duet_message *message)
     if (!error)
         error = duet__graph_take(graph, &series.runs[0].recording, message);
     graph->name = g_strdup(request->workload->name);
-    graph->origin = g_strdup(job->line);
+    graph->origin = request->estimated ? g_strdup_printf("%s; estimated: times of %s", job->line,
+                                                         request->estimated)
+                                       : g_strdup(job->line);
     if (!error)
         set_times(job, graph);
     duet__series_fini(&series);

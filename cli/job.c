@@ -109,7 +109,7 @@ int duet__job_complain(const char *what, int error, const char *message)
 
     if (status == DUET__MISUSED)
         return duet__complain(status, "%s", own);
-    return duet__complain(status, "%s failed: %s", what, message);
+    return duet__complain(status, "%s failed: %s", what, own);
 }
 
 int duet__job_check_run(struct duet__job *job, struct duet_message *message)

@@ -153,6 +153,13 @@ def test_new():
         assert "\nestimated, not measured: times of dpotrf, " in head, table
         rows = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192, "--csv")
         assert "estimated" in rows.stderr and "estimated" not in rows.stdout, rows
+        graph = os.path.join(folder, "graph.json")
+        duet("export", "cholesky", "--platform", path, "--n", 1920, "--tile", 192, "--out", graph)
+        with open(graph, encoding="utf-8") as file:
+            assert "; estimated: times of dpotrf, " in json.load(file)["origin"]
+        head = duet("simulate", graph, "--platform", path).stdout.split("\n\n")[0]
+        assert "\nestimated, not measured: times of all kernels of " in head, head
+        assert "estimated" not in duet("simulate", graph, "--platform", "idgraf").stdout
         path = os.path.join(folder, "bad.json")
         for words, fragment in BAD_MACHINES:
             result = duet("platform", "new", *words.split(), "--out", path)

@@ -78,9 +78,10 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
                 state->speed[k * width + i] = speed;
     }
     if (!met && strncmp(word, "gpu=", 4) != 0 && strncmp(word, "cpu=", 4) != 0)
-        return duet_fail(message, DUET_EINVAL,
-                         "--speed %s: %s has no such architecture (duet info shows what it has)",
-                         text, state->machine->name);
+        return duet_fail(
+            message, DUET_EINVAL,
+            "--speed %s: %s has no such architecture (duet list kernels --platform shows them)",
+            text, state->machine->name);
     return 0;
 }
 

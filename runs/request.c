@@ -178,12 +178,17 @@ uint64_t duet__request_tasks(const struct duet__request *request)
     return request->workload->tasks(&request->problem);
 }
 
-/* Those kernels of the workload whose times the platform calls estimated; NULL: none. */
+/*
+ * Those kernels of the workload whose times the platform calls estimated; NULL: none. Of programs
+ * and task graphs from files the kernels are not known here: all of a machine that is estimated.
+ */
 static char *estimated_of(const struct duet__request *request,
                           const struct duet__platform *platform, const struct duet_machine *machine)
 {
     g_autoptr(GPtrArray) names = g_ptr_array_new_with_free_func(g_free);
 
+    if (!*request->workload->kernels && platform->origin && strstr(platform->origin, "estimated"))
+        return g_strdup_printf("all kernels of %s", machine->name);
     for (const char *const *kernel = request->workload->kernels; *kernel; kernel++) {
         g_autofree char *name = g_strdup_printf("%c%s", request->problem.precision, *kernel);
         bool estimated = false;

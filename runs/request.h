@@ -46,7 +46,8 @@ struct duet__request {
        is known once a runtime is open */
     struct duet_machine machine;
     char *platform_name; /* as reports call it */
-    char *estimated;     /* the kernels whose times nobody has measured, "dgeqrt, dtsqrt"; NULL */
+    char *estimated;     /* the kernels whose times nobody has measured, "dgeqrt, dtsqrt", or "all
+                            kernels of a100"; NULL */
     GPtrArray *kept;     /* what the fields above point to, for g_free; shared by copies */
 };
 
