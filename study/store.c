@@ -104,6 +104,24 @@ static const char schema[] =
     "PRAGMA user_version = 1;"            /* SCHEMA */
     "COMMIT";
 
+/*
+ * A log beside the file, so that readers do not stop writers, and a process that is killed leaves
+ * what it has committed. While others open or close it, SQLite says no at once.
+ */
+static bool begin_log(const struct duet__store *store)
+{
+    enum { PAUSE_MS = 10 };
+
+    for (int waited_ms = 0; waited_ms < BUSY_MS; waited_ms += PAUSE_MS) {
+        if (execute(store, "PRAGMA journal_mode = WAL"))
+            return true;
+        if (sqlite3_errcode(store->database) != SQLITE_BUSY)
+            return false;
+        g_usleep(PAUSE_MS * 1000);
+    }
+    return false;
+}
+
 int duet__store_open(struct duet__store *store, const char *path, enum duet__store_use use,
                      struct duet_message *message)
 {
@@ -128,10 +146,9 @@ int duet__store_open(struct duet__store *store, const char *path, enum duet__sto
         error = duet_fail(message, DUET_EINVAL, "there is nothing in %s", path);
     if (error)
         return error;
-    /* readers do not stop writers; a process that is killed leaves what it has committed */
     if (use == DUET__STORE_WRITE &&
-        (!execute(store, "PRAGMA journal_mode = WAL") ||
-         !execute(store, "PRAGMA synchronous = NORMAL") || (empty && !execute(store, schema))))
+        (!begin_log(store) || !execute(store, "PRAGMA synchronous = NORMAL") ||
+         (empty && !execute(store, schema))))
         return fail(store, path, message);
     return read_columns(store, message);
 }
