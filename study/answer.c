@@ -352,8 +352,7 @@ static int put_cases(struct answer *answer, struct duet_message *message)
         sqlite3_free(name);
     }
     row = duet__store_ask(answer->store, message,
-                          "SELECT %sseed + rep, makespan_s, gflops, "
-                          "max(ifnull(critical_path_s, 0), ifnull(area_s, 0)) " NEWEST
+                          "SELECT %sseed + rep, makespan_s, gflops, best_s " NEWEST
                           " ORDER BY %sseed, rep",
                           names->str, names->str);
     if (!row)
