@@ -201,12 +201,24 @@ static int replace(const struct duet__history *history, const struct duet__recor
     return error;
 }
 
+/* Whether there is anything to add: some processes of a program may have nothing to do. */
+static bool has_kernels(const struct duet__recording *recording)
+{
+    for (size_t i = 0; i < recording->event_count; i++)
+        if (recording->events[i].kind == DUET_EVENT_TASK && !recording->events[i].failed)
+            return true;
+    return false;
+}
+
 int duet__history_add(const struct duet__history *history, const struct duet__recording *recording,
                       const char *context, struct duet_message *message)
 {
     const struct duet__recorded_run run = {.recording = *recording, .context = context};
     g_autofree char *name = g_strconcat(history->path, ".lock", NULL);
-    int locked = lock(name), error;
+    int locked, error;
+    if (!has_kernels(recording))
+        return DUET_OK;
+    locked = lock(name);
     if (locked < 0)
         return duet_fail(message, DUET_EIO, "cannot lock %s: %s", name,
                          errno == EWOULDBLOCK ? "others have it for a minute" : g_strerror(errno));

@@ -233,6 +233,22 @@ static void test_bad_at_the_end(void)
     g_assert_cmpstr(after, ==, "{}");
 }
 
+/* A run without a task, or all of whose tasks have failed, adds nothing, and is no error. */
+static void test_nothing(void)
+{
+    const struct duet_config config = configuration();
+    struct duet_event events[] = {{.kind = DUET_EVENT_TASK, .failed = true},
+                                  {.kind = DUET_EVENT_COPY}};
+    const struct duet__recording recording = {.events = events, .event_count = 2};
+    struct duet__history *history;
+    struct duet_message message = {""};
+    g_assert_cmpint(duet__history_open(&history, &config, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__history_add(history, &recording, "test", &message), ==, DUET_OK);
+    g_assert_cmpstr(message.text, ==, "");
+    g_assert_false(g_file_test(path, G_FILE_TEST_EXISTS));
+    duet__history_free(history);
+}
+
 /* Parts of a sample, joined one after another, are as all of it, whatever their sizes. */
 static void test_pool(void)
 {
@@ -332,6 +348,7 @@ int main(int argc, char **argv)
     add("/calibrate/history/refused", test_refused);
     add("/calibrate/history/other-machine", test_other_machine);
     add("/calibrate/history/bad-at-the-end", test_bad_at_the_end);
+    add("/calibrate/history/nothing", test_nothing);
     g_test_add_func("/calibrate/history/pool", test_pool);
     g_test_add_func("/calibrate/history/pool-parts", test_pool_parts);
     return g_test_run();
