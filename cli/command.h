@@ -47,6 +47,7 @@ extern const struct duet__command duet__study_command;
 extern const struct duet__command duet__calibrate_command;
 extern const struct duet__command duet__validate_command;
 extern const struct duet__command duet__compare_command;
+extern const struct duet__command duet__explain_command;
 extern const struct duet__command duet__info_command;
 extern const struct duet__command duet__list_command;
 extern const struct duet__command duet__platform_command;

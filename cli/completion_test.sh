@@ -47,6 +47,7 @@ offers 'new' platform ne
 offers '--nvlink --nvswitch' platform new --nv
 offers 'idgraf' platform check idg
 offers '' compare w
+offers '--no-what-if' explain --no
 offers '' simulate --trace .
 offers '' unknown x
 exit $failed

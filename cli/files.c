@@ -34,6 +34,7 @@ static void write_trace(FILE *stream, const void *data)
         .n = request->problem.n,
         .tile = request->problem.tile,
         .estimated = request->estimated,
+        .links = (char *)(uintptr_t)request->config.links,
     };
 
     duet__trace_write(stream, &trace);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`duet simulate` against stored outputs, byte for byte: tables, figures with all their digits, and
-every date of a small run. A change of these files is a change of what is simulated: look at it.
+"""`duet simulate`, and `duet explain`, against stored outputs, byte for byte: tables, figures with
+all their digits, and every date of a small run. A change of these files is a change of what is
+simulated: look at it.
 
 Regenerate with: DUET=build/duet python3 cli/golden_test.py --update
 """
@@ -27,7 +28,7 @@ UNEVEN = f"{FIVE},w-rand,dmda,dmdar,heteroprio,dada"
 NEWER = "no-prio,random,w-rand,heft-tm,dmda,dmdas,dmdar,lws,heteroprio,multreeprio,dada"
 
 # Name -> arguments; FIVE, UNEVEN and NEWER stand for policies, THREE-KINDS and NEW for platforms,
-# "trace" among the words for the file that is compared instead.
+# "trace" among the words for the file that is compared, or explained, instead.
 CASES = {
     "cholesky-table.txt": "cholesky --n 9600 --cpus 4 --gpus 8 --policy FIVE --set-arch",
     "cholesky-noise.csv": "cholesky --n 9600 --cpus 8 --gpus 4 --policy FIVE --reps 3 --noise"
@@ -66,6 +67,8 @@ CASES = {
     "nbody-three-kinds.csv": "nbody --n 16384 --tile 512 --policy UNEVEN --csv --precision s"
                              " --param iterations=4 --platform THREE-KINDS",
     "cholesky-estimated.txt": "cholesky --n 19200 --policy FIVE --platform NEW",
+    "explain.txt": "explain cholesky --n 9600 --cpus 2 --gpus 2 --policy ws --link pcie=2GB/s"
+                   " --trace trace",
     "layered.csv": "layered --n 300 --cpus 4 --gpus 4 --policy FIVE --csv",
 }
 
@@ -77,6 +80,8 @@ def output(arguments):
                   "THREE-KINDS": str(THREE_KINDS), "NEW": os.path.join(folder, "new.json")}
         words = [stands.get(word, word) for word in arguments.split()]
         words += ["--quiet"] if "--platform" in words else ["--platform", "idgraf", "--quiet"]
+        explain = words[0] == "explain"
+        words = words[explain:]
         if words[0] not in ("layered", "nbody", "sort"):
             words += ["--tile", "960"]
         if stands["NEW"] in words:
@@ -84,7 +89,10 @@ def output(arguments):
                            check=True, capture_output=True)
         command = [os.path.abspath(DUET), "simulate", *words]
         printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        if trace not in words:
+        if explain:
+            printed = subprocess.run([command[0], "explain", "trace.json"], check=True,
+                                     text=True, capture_output=True, cwd=folder).stdout
+        if explain or trace not in words:
             return printed.replace(folder, "")
         with open(trace, encoding="utf-8") as file:
             return file.read()

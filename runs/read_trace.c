@@ -41,6 +41,7 @@ struct loader {
 /* The machine: the value of otherData                                                          */
 
 static int read_nodes(const struct duet__json *at, void *into, void *root);
+static int read_memory(const struct duet__json *at, void *into, void *root);
 static int read_archs(const struct duet__json *at, void *into, void *root);
 static int read_backends(const struct duet__json *at, void *into, void *root);
 static int read_arch(const struct duet__json *at, void *into, void *root);
@@ -74,6 +75,7 @@ static const struct duet__field machine_fields[] = {
     {"architectures", DUET__CUSTOM, DUET__OPTIONAL, .read = read_archs},
     {"backends", DUET__CUSTOM, DUET__OPTIONAL, .read = read_backends},
     {"nodes", DUET__CUSTOM, DUET__OPTIONAL, .read = read_nodes},
+    {"memory_bytes", DUET__CUSTOM, DUET__OPTIONAL, .read = read_memory},
     {"workers", DUET__LIST, DUET__OPTIONAL, .list = &workers},
     DUET__OTHER_KEYS,
 };
@@ -97,6 +99,22 @@ static int read_nodes(const struct duet__json *at, void *into, void *root)
                 error =
                     duet__json_fail(&element, DUET_EPARSE, "two memories are called '%s'", name);
         machine->node_count++;
+    }
+    return error;
+}
+
+/* The capacity of each memory, 0 where it is not known. */
+static int read_memory(const struct duet__json *at, void *into, void *root)
+{
+    struct duet_machine *machine = into;
+    unsigned count = 0;
+    int error = duet__json_array(at, machine->node_count, machine->node_count, &count);
+
+    (void)root;
+    for (unsigned i = 0; i < count && !error; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = duet__json_integer(&element, 0, INT64_MAX, &machine->nodes[i].capacity_bytes);
     }
     return error;
 }
@@ -570,5 +588,6 @@ void duet__trace_fini(struct duet__trace *trace)
     g_free(trace->settings);
     g_free(trace->estimated);
     g_free(trace->policy);
+    g_free(trace->links);
     *trace = (struct duet__trace){0};
 }

@@ -42,6 +42,8 @@ struct duet__request {
     unsigned jobs; /* simulated runs at a time */
     /* in memory, for simulated runs to be opened on; borrowed; NULL: config.simulate is loaded */
     const struct duet__platform *platform;
+    /* by policy: what its simulated runs are made of in place of this; NULL: all are of this */
+    const struct duet__request *variants;
     /* what runs are made on; owned: by duet__request_build of simulated ones, and of real ones it
        is known once a runtime is open */
     struct duet_machine machine;

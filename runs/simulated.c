@@ -96,11 +96,13 @@ static void *watch(void *argument)
  */
 static void child_main(const struct pool *pool, const struct child *child, pid_t parent)
 {
-    struct duet__request request = *pool->request;
-    const size_t policy = child->index / request.reps, rep = child->index % request.reps;
+    const size_t reps = pool->request->reps, policy = child->index / reps,
+                 rep = child->index % reps;
+    struct duet__request request =
+        pool->request->variants ? pool->request->variants[policy] : *pool->request;
     const enum duet__recorded records = duet__request_records(&request, rep);
     struct duet__session session = {.request = &request,
-                                    .policy = request.policies[policy],
+                                    .policy = pool->request->policies[policy],
                                     .problem = request.problem};
     struct result result = {0};
     struct watcher watcher = {.done = &pool->counters[child->index], .parent = parent};

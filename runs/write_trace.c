@@ -118,6 +118,7 @@ const struct duet__field duet__trace_fields[] = {
     {"tile", DUET__INTEGER, DUET__OPTIONAL, AT(tile), .most = (double)INT64_MAX},
     {TEXT(estimated)},
     {TEXT(policy)},
+    {TEXT(links)},
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
     {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.critical_path_s), SECONDS},
@@ -173,6 +174,9 @@ static void put_machine(struct duet__json_writer *json, const struct duet_machin
     duet__json_print(json, "], nodes: [");
     for (unsigned node = 0; node < machine->node_count; node++)
         duet__json_put_string(json, NULL, machine->nodes[node].name);
+    duet__json_print(json, "], memory_bytes: [");
+    for (unsigned node = 0; node < machine->node_count; node++)
+        duet__json_put_integer(json, NULL, machine->nodes[node].capacity_bytes);
     duet__json_print(json, "], workers: [");
     for (unsigned i = 0; i < machine->worker_count; i++) {
         const struct duet_worker *worker = &machine->workers[i];

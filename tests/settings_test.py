@@ -18,6 +18,7 @@ PAGES = {
     "calibrate": {"calibrate"},
     "validate": {"validate"},
     "compare": {"compare"},
+    "explain": {"explain"},
     "info": {"run", "platforms"},
     "list": {"simulate", "graphs"},
     "export": {"graphs"},
@@ -60,7 +61,8 @@ def option_problems(known):
         for name in sorted(names - shown):
             yield f"duet {command} {name} is not in docs/: {', '.join(sorted(PAGES[command]))}"
     everything = set().union(*known.values()) | OTHERS
-    for command in sorted({"simulate", "run", "calibrate", "validate", "compare", "study"}):
+    for command in sorted({"simulate", "run", "calibrate", "validate", "compare", "study",
+                           "explain"}):
         named = OPTION.findall(page(command))
         # rows of a table are about the page's own subcommand
         own = OPTION.findall("\n".join(re.findall(r"^\| `--[^|]*\|", page(command), re.MULTILINE)))

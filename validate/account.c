@@ -126,20 +126,33 @@ struct sweep {
     const struct duet__recording *recording;
     struct duet__account *account; /* its kernels, by index, then architecture, each of all there
                                      are; the last index stands for those without a name */
-    GArray *gaps;                  /* struct duet__gap */
+    GArray *gaps, *idle;           /* struct duet__gap: with a ready task, and without */
     double *began_s; /* by event: what a kernel that ran all the time would have had then */
 };
 
+static void add_idle(struct sweep *sweep, int worker, double start_s, double end_s,
+                     enum duet__state state)
+{
+    struct duet__gap gap = {.worker = (unsigned)worker,
+                            .state = state,
+                            .start_s = start_s,
+                            .end_s = end_s};
+
+    if (start_s < end_s)
+        g_array_append_val(sweep->idle, gap);
+}
+
 /* The worker ran nothing from `start_s` until `next` started. */
-static void add_gap(struct sweep *sweep, double start_s, const struct edge *next)
+static void add_gap(struct sweep *sweep, double start_s, const struct edge *next, bool first)
 {
     const struct duet__recording *recording = sweep->recording;
     double ready_s = within(recording->events[next->event].ready_s, start_s, next->date_s);
-    struct duet__gap gap = {.node = recording->machine->workers[next->worker].node,
+    struct duet__gap gap = {.worker = (unsigned)next->worker,
+                            .node = recording->machine->workers[next->worker].node,
                             .start_s = ready_s,
                             .end_s = next->date_s};
 
-    sweep->account->parts_s[DUET_PART_IDLE] += ready_s - start_s;
+    add_idle(sweep, next->worker, start_s, ready_s, first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN);
     if (ready_s < next->date_s)
         g_array_append_val(sweep->gaps, gap);
 }
@@ -168,8 +181,10 @@ static void add_execution(struct sweep *sweep, const struct edge *edge, double s
  */
 static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, guint at)
 {
-    double own_s = 0, date_s = 0, *parts_s = sweep->account->parts_s;
+    double own_s = 0, date_s = 0;
+    double *kernels_s = &sweep->account->states_s[worker][DUET_STATE_KERNEL];
     size_t running = 0;
+    const guint begin = at;
 
     for (; at < edges->len; at++) {
         const struct edge *edge = &g_array_index(edges, struct edge, at);
@@ -179,9 +194,9 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
             break;
         if (running) {
             own_s += length_s / (double)running;
-            parts_s[DUET_PART_KERNEL] += length_s;
+            *kernels_s += length_s;
         } else if (length_s > 0) {
-            add_gap(sweep, date_s, edge);
+            add_gap(sweep, date_s, edge, at == begin);
         }
         date_s = edge->date_s;
         if (edge->end) {
@@ -192,7 +207,8 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
             sweep->began_s[edge->event] = own_s;
         }
     }
-    parts_s[DUET_PART_IDLE] += sweep->recording->makespan_s - date_s;
+    add_idle(sweep, worker, date_s, sweep->recording->makespan_s,
+             at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
     return at;
 }
 
@@ -210,6 +226,27 @@ static void add_bytes(const struct duet__recording *recording, struct duet__acco
                    : event->destination == DUET_HOST ? 1
                                                      : 2] += (double)event->bytes;
     }
+}
+
+enum duet__part duet__state_part(enum duet__state state)
+{
+    static const enum duet__part parts[] = {
+        [DUET_STATE_KERNEL] = DUET_PART_KERNEL,
+        [DUET_STATE_TO_DEVICE_QUEUE] = DUET_PART_TO_DEVICE,
+        [DUET_STATE_TO_DEVICE] = DUET_PART_TO_DEVICE,
+        [DUET_STATE_TO_HOST_QUEUE] = DUET_PART_TO_HOST,
+        [DUET_STATE_TO_HOST] = DUET_PART_TO_HOST,
+        [DUET_STATE_BETWEEN_QUEUE] = DUET_PART_BETWEEN,
+        [DUET_STATE_BETWEEN] = DUET_PART_BETWEEN,
+        [DUET_STATE_ROOM] = DUET_PART_TO_HOST,
+        [DUET_STATE_OVERHEAD] = DUET_PART_OVERHEAD,
+        [DUET_STATE_ELSEWHERE] = DUET_PART_IDLE,
+        [DUET_STATE_BEFORE] = DUET_PART_IDLE,
+        [DUET_STATE_WITHIN] = DUET_PART_IDLE,
+        [DUET_STATE_AFTER] = DUET_PART_IDLE,
+    };
+
+    return parts[state];
 }
 
 /* Many small stretches leave a last bit or two over: the largest part takes them. */
@@ -234,19 +271,25 @@ static void fill(const struct duet__recording *recording, struct duet__account *
     size_t kinds = (recording->kernel_count + 1) * machine->arch_count;
     g_autoptr(GArray) edges = collect(recording);
     g_autoptr(GArray) gaps = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
+    g_autoptr(GArray) idle = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
     double *began_s = g_new(double, recording->event_count + 1);
-    struct sweep sweep = {recording, out, gaps, began_s};
+    struct sweep sweep = {recording, out, gaps, idle, began_s};
     guint at = 0;
 
     out->workers = machine->worker_count;
     out->makespan_s = recording->makespan_s;
     out->kernels = g_new0(struct duet__account_kernel, kinds);
+    out->states_s = g_malloc0_n(out->workers, sizeof *out->states_s);
     for (unsigned worker = 0; worker < machine->worker_count; worker++)
         at = add_worker(&sweep, (int)worker, edges, at);
     for (size_t i = 0; i < kinds; i++)
         if (out->kernels[i].count > 0)
             out->kernels[out->kernel_count++] = out->kernels[i];
-    duet__account_waits(recording, gaps, out->parts_s);
+    duet__account_waits(recording, gaps, out->states_s);
+    duet__account_idle(recording, idle, out->states_s);
+    for (unsigned worker = 0; worker < out->workers; worker++)
+        for (unsigned state = 0; state < DUET_STATES; state++)
+            out->parts_s[duet__state_part(state)] += out->states_s[worker][state];
     add_bytes(recording, out);
     complete(out);
     g_free(began_s);
@@ -311,5 +354,6 @@ void duet__account_mean(const struct duet__account *accounts, size_t count,
 void duet__account_fini(struct duet__account *account)
 {
     g_free(account->kernels);
+    g_free(account->states_s);
     *account = (struct duet__account){0};
 }

@@ -29,6 +29,27 @@ enum duet__part {
     DUET_PARTS,
 };
 
+/* The same in more detail, by worker: what it does, or why it does nothing. */
+enum duet__state {
+    DUET_STATE_KERNEL,
+    DUET_STATE_TO_DEVICE_QUEUE, /* data is to come from the host, and its copy has not begun */
+    DUET_STATE_TO_DEVICE,       /* ... is under way */
+    DUET_STATE_TO_HOST_QUEUE,
+    DUET_STATE_TO_HOST,
+    DUET_STATE_BETWEEN_QUEUE,
+    DUET_STATE_BETWEEN,
+    DUET_STATE_ROOM, /* data has to leave the device's memory before other data comes in */
+    DUET_STATE_OVERHEAD,
+    DUET_STATE_ELSEWHERE, /* none of its own is ready, but one that it could run waits elsewhere */
+    DUET_STATE_BEFORE,    /* no task that it could run is ready: before its first one, */
+    DUET_STATE_WITHIN,    /* between two, */
+    DUET_STATE_AFTER,     /* after its last one */
+    DUET_STATES,
+};
+
+/* The part that a state belongs to. */
+enum duet__part duet__state_part(enum duet__state state);
+
 /* Executions of one kernel on one architecture. */
 struct duet__account_kernel {
     char name[DUET_NAME_MAX], arch[DUET_NAME_MAX];
@@ -40,7 +61,8 @@ struct duet__account_kernel {
 struct duet__account {
     unsigned workers;
     double makespan_s;
-    double parts_s[DUET_PARTS]; /* their sum is workers * makespan_s */
+    double parts_s[DUET_PARTS];      /* their sum is workers * makespan_s */
+    double (*states_s)[DUET_STATES]; /* by worker: the sum of each is makespan_s; NULL of a mean */
     struct duet__account_kernel *kernels;
     size_t kernel_count;
     double bytes[3]; /* copied: to devices, to the host, between devices */
@@ -105,18 +127,26 @@ void duet__explain_difference(const struct duet__account *first, const struct du
 void duet__explanation_fini(struct duet__explanation *explanation);
 
 /* ------------------------------------------------------------------------------------------- */
-/* Between account.c and account_waits.c                                                        */
+/* Between account*.c                                                                           */
 
-/* A stretch in which a worker runs nothing although its next task is ready. */
+/* A stretch in which a worker runs nothing. */
 struct duet__gap {
-    unsigned node; /* memory that the worker's kernels work in */
+    unsigned worker;
+    unsigned node;          /* memory that its kernels work in */
+    enum duet__state state; /* of those without a task: where in the run it is */
     double start_s, end_s;
 };
 
 /*
- * Divides the gaps (struct duet__gap), which it sorts, among the directions of the copies that were
- * waited for, and overhead: O((gaps + copies) log(gaps + copies)). The records have been checked.
+ * Divides the gaps (struct duet__gap) of workers whose next task is ready, which it sorts, among
+ * the copies that were waited for, and overhead: O((gaps + copies) log(gaps + copies)). The records
+ * have been checked.
  */
-void duet__account_waits(const struct duet__recording *recording, GArray *gaps, double *parts_s);
+void duet__account_waits(const struct duet__recording *recording, GArray *gaps,
+                         double (*states_s)[DUET_STATES]);
+
+/* Divides those of workers without a ready task into where there was one elsewhere, or none. */
+void duet__account_idle(const struct duet__recording *recording, const GArray *gaps,
+                        double (*states_s)[DUET_STATES]);
 
 #endif

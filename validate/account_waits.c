@@ -17,21 +17,23 @@ static const double resolution_s = 1e-6;
  */
 static const double notice_s = 1e-3;
 
-enum { DIRECTIONS = 3, FIRST = DUET_PART_TO_DEVICE }; /* parts that are directions of copies */
+/* The states in which data is waited for. */
+enum { FIRST = DUET_STATE_TO_DEVICE_QUEUE, WAITS = DUET_STATE_ROOM + 1 - FIRST };
 
 /* From when to when somebody who works in the memory `node` may wait for a copy. */
 struct wait {
     unsigned node;
-    enum duet__part part;
+    enum duet__state state;
     double start_s, end_s;
-    double last_s; /* end of the copy that goes on from it, or its own */
+    double last_s;             /* end of the copy that goes on from it, or its own */
+    double asked_s, arrived_s; /* of the copy that it is a part of */
 };
 
 /* Stretches that do not overlap, in order of time, and the seconds up to the end of each. */
 struct stretch {
     double start_s, end_s;
-    enum duet__part part;
-    double before_s[DIRECTIONS]; /* of all stretches before this one */
+    enum duet__state state;
+    double before_s[WAITS]; /* of all stretches before this one */
 };
 
 static int by_end(const void *left, const void *right)
@@ -42,11 +44,11 @@ static int by_end(const void *left, const void *right)
         return a->node < b->node ? -1 : 1;
     if (a->last_s != b->last_s)
         return a->last_s < b->last_s ? -1 : 1;
-    if (a->end_s != b->end_s)
-        return a->end_s < b->end_s ? -1 : 1;
-    if (a->start_s != b->start_s)
-        return a->start_s < b->start_s ? -1 : 1;
-    return (a->part > b->part) - (a->part < b->part);
+    if (a->arrived_s != b->arrived_s)
+        return a->arrived_s < b->arrived_s ? -1 : 1;
+    if (a->asked_s != b->asked_s)
+        return a->asked_s < b->asked_s ? -1 : 1;
+    return (a->state > b->state) - (a->state < b->state);
 }
 
 static int by_gap_end(const void *left, const void *right)
@@ -103,32 +105,58 @@ static const struct duet_event *first_half(const struct duet_event *copy, const 
                                                                                          : NULL;
 }
 
+/* A copy is asked for, then under way; both count to the end of `last_s`. */
+static void add_wait(const struct duet_event *copy, unsigned node, enum duet__state queue,
+                     enum duet__state state, double last_s, GArray *waits)
+{
+    const double end_s = fmin(copy->end_s, last_s),
+                 start_s = fmin(fmax(copy->start_s, copy->ready_s), end_s);
+    const struct wait both[] = {
+        {.node = node, .state = queue, .start_s = copy->ready_s, .end_s = start_s},
+        {.node = node, .state = state, .start_s = start_s, .end_s = end_s},
+    };
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(both); i++) {
+        struct wait wait = both[i];
+
+        wait.last_s = last_s;
+        wait.asked_s = copy->ready_s;
+        wait.arrived_s = end_s;
+        if (wait.start_s < wait.end_s)
+            g_array_append_val(waits, wait);
+    }
+}
+
 /* What may be waited for because of one copy: by those who work where it arrives or comes from. */
 static void add_waits(const struct duet_event *copy, const GPtrArray *to_host, GArray *waits)
 {
-    struct wait wait = {.node = copy->destination,
-                        .part = DUET_PART_TO_DEVICE,
-                        .start_s = copy->ready_s,
-                        .end_s = copy->end_s,
-                        .last_s = copy->end_s};
-    const struct duet_event *before = NULL;
+    const struct duet_event *before;
 
     if (copy->destination == DUET_HOST) {
         /* a device waits for the room that it makes, the host for the data that it was asked for */
-        wait.part = DUET_PART_TO_HOST;
-        wait.node = copy->write_back ? copy->source : DUET_HOST;
-    } else if (copy->source != DUET_HOST) {
-        wait.part = DUET_PART_BETWEEN;
-    } else {
-        before = first_half(copy, to_host);
-    }
-    g_array_append_val(waits, wait);
-    if (!before || before->ready_s >= copy->ready_s)
+        if (copy->write_back)
+            add_wait(copy, copy->source, DUET_STATE_ROOM, DUET_STATE_ROOM, copy->end_s, waits);
+        else
+            add_wait(copy, DUET_HOST, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST, copy->end_s,
+                     waits);
         return;
-    wait.part = DUET_PART_TO_HOST;
-    wait.start_s = before->ready_s;
-    wait.end_s = copy->ready_s;
-    g_array_append_val(waits, wait);
+    }
+    if (copy->source != DUET_HOST) {
+        add_wait(copy, copy->destination, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, copy->end_s,
+                 waits);
+        return;
+    }
+    add_wait(copy, copy->destination, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_TO_DEVICE, copy->end_s,
+             waits);
+    before = first_half(copy, to_host);
+    if (before && before->ready_s < copy->ready_s) {
+        /* from its end until that has been noticed it still counts as the first half */
+        struct duet_event half = *before;
+
+        half.end_s = copy->ready_s;
+        add_wait(&half, copy->destination, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST,
+                 copy->end_s, waits);
+    }
 }
 
 static GArray *collect_waits(const struct duet__recording *recording)
@@ -154,7 +182,7 @@ static struct stretch *stretch_at(const GArray *line, guint index)
  */
 static void paint(GArray *line, const struct wait *wait)
 {
-    struct stretch stretch = {wait->start_s, wait->end_s, wait->part, {0}};
+    struct stretch stretch = {wait->start_s, wait->end_s, wait->state, {0}};
 
     while (line->len && stretch_at(line, line->len - 1)->start_s >= wait->start_s)
         g_array_set_size(line, line->len - 1);
@@ -163,14 +191,14 @@ static void paint(GArray *line, const struct wait *wait)
 
         last->end_s = fmin(last->end_s, wait->start_s);
         memcpy(stretch.before_s, last->before_s, sizeof(stretch.before_s));
-        stretch.before_s[last->part - FIRST] += last->end_s - last->start_s;
+        stretch.before_s[last->state - FIRST] += last->end_s - last->start_s;
     }
     if (stretch.end_s > stretch.start_s)
         g_array_append_val(line, stretch);
 }
 
-/* Seconds of each direction from the beginning to `date_s`. */
-static void seconds_until(const GArray *line, double date_s, double seconds[DIRECTIONS])
+/* Seconds of each state from the beginning to `date_s`. */
+static void seconds_until(const GArray *line, double date_s, double seconds[WAITS])
 {
     guint low = 0, high = line->len;
     const struct stretch *last;
@@ -183,31 +211,32 @@ static void seconds_until(const GArray *line, double date_s, double seconds[DIRE
         else
             high = middle;
     }
-    memset(seconds, 0, DIRECTIONS * sizeof(*seconds));
+    memset(seconds, 0, WAITS * sizeof(*seconds));
     if (!low)
         return;
     last = stretch_at(line, low - 1);
     memcpy(seconds, last->before_s, sizeof(last->before_s));
-    seconds[last->part - FIRST] += fmin(date_s, last->end_s) - last->start_s;
+    seconds[last->state - FIRST] += fmin(date_s, last->end_s) - last->start_s;
 }
 
-static void divide(const struct duet__gap *gap, const GArray *line, double *parts_s)
+static void divide(const struct duet__gap *gap, const GArray *line, double *states_s)
 {
-    double before[DIRECTIONS], until[DIRECTIONS], left_s = gap->end_s - gap->start_s;
+    double before[WAITS], until[WAITS], left_s = gap->end_s - gap->start_s;
 
     seconds_until(line, gap->start_s, before);
     seconds_until(line, gap->end_s, until);
-    for (unsigned i = 0; i < DIRECTIONS; i++) {
+    for (unsigned i = 0; i < WAITS; i++) {
         double seconds = fmin(fmax(until[i] - before[i], 0), left_s);
 
-        parts_s[FIRST + i] += seconds;
+        states_s[FIRST + i] += seconds;
         left_s -= seconds;
     }
-    parts_s[DUET_PART_OVERHEAD] += left_s;
+    states_s[DUET_STATE_OVERHEAD] += left_s;
 }
 
 /* Memory by memory in order of their ends, each beside the copies that have ended by then. */
-void duet__account_waits(const struct duet__recording *recording, GArray *gaps, double *parts_s)
+void duet__account_waits(const struct duet__recording *recording, GArray *gaps,
+                         double (*states_s)[DUET_STATES])
 {
     g_autoptr(GArray) waits = collect_waits(recording);
     g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct stretch));
@@ -228,6 +257,6 @@ void duet__account_waits(const struct duet__recording *recording, GArray *gaps, 
             if (wait->node == gap->node)
                 paint(line, wait);
         }
-        divide(gap, line, parts_s);
+        divide(gap, line, states_s[gap->worker]);
     }
 }

@@ -28,6 +28,7 @@ enum {
     STUDY = DUET__IN_STUDY,
     FACTOR = DUET__FACTOR | STUDY, /* of simulations */
     RUN_FACTOR = DUET__FACTOR,
+    EXPLAIN = DUET__IN_EXPLAIN,
 };
 
 /* How a value is read. */
@@ -190,7 +191,8 @@ static const struct duet__option settings[] = {
      "Lose emulated GPUs, \"gpu1@100\": at its 100th kernel or copy", "LIST"},
     {RUN | ENVIRONMENT, "watchdog", 0, WATCHDOG, AT(watchdog_s), 0, 0,
      "Seconds without any event after which a run is given up; default: 10", "S|never"},
-    {ALL | INFO | VALIDATE | COMPARE, "json", 0, FLAG, OWN(json), 0, 0, "Print JSON", NULL},
+    {ALL | INFO | VALIDATE | COMPARE | EXPLAIN, "json", 0, FLAG, OWN(json), 0, 0, "Print JSON",
+     NULL},
     {SIMULATE | FACTOR | VALIDATE | ENVIRONMENT, "without", 0, EFFECTS, AT(without), 0, 0,
      "Simulate without these effects, \"caches,neighbours\"", "LIST"},
     {VALIDATE, "no-noise", 0, FLAG, OWN(no_noise), 0, 0,
@@ -218,8 +220,8 @@ static const struct duet__option settings[] = {
      "Simulations at a time; default: one a core of this machine", "J"},
     {SIMULATE | STUDY, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Runs at a time; default: one a core of this machine", "J"},
-    {ALL | VALIDATE | CALIBRATE | STUDY, "quiet", 'q', FLAG, OWN(quiet), 0, 0, "No progress bar",
-     NULL},
+    {ALL | VALIDATE | CALIBRATE | STUDY | EXPLAIN, "quiet", 'q', FLAG, OWN(quiet), 0, 0,
+     "No progress bar", NULL},
     {RECORD, "out", 'o', TEXT, OWN(out), 0, 0, "Write the graph here; default: PROGRAM.json",
      "F.json"},
     {RECORD, "threads", 0, COUNT, OWN(threads), 1, 100000,
@@ -272,6 +274,11 @@ static const struct duet__option settings[] = {
     {PLATFORM, "name", 0, TEXT, OWN(name), 0, 0, "Name of the machine; default: that of F", "NAME"},
     {PLATFORM, "out", 'o', TEXT, OWN(out), 0, 0, "Write the description here", "F.json"},
     {PLATFORM, "replace", 0, FLAG, OWN(replace), 0, 0, "Replace the file if it is there", NULL},
+    {EXPLAIN, "platform", 'p', TEXT, OWN(platform), 0, 0,
+     "Machine that changes are simulated on; default: the trace's", "P"},
+    {EXPLAIN, "no-what-if", 0, FLAG, OWN(no_what_if), 0, 0, "Simulate nothing", NULL},
+    {EXPLAIN, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
+     "Simulations at a time; default: one a core of this machine", "J"},
     {EXPORT, "platform", 'p', TEXT, OWN(platform), 0, 0,
      "Machine of a workload's kernel times: name or file", "P"},
     {EXPORT, "format", 'f', TEXT, OWN(format), 0, 0, "Format; default: json",

@@ -29,6 +29,7 @@ enum {
     DUET__IN_EXPORT = 1024,
     DUET__IN_STUDY = 2048,
     DUET__FACTOR = 4096, /* it may be given several values, of which each makes a run of its own */
+    DUET__IN_EXPLAIN = 8192,
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -55,7 +56,7 @@ struct duet__values {
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
     bool from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
-    bool show, retry;
+    bool show, retry, no_what_if;
 };
 
 struct duet__option {

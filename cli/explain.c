@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `duet explain`: reads a trace, finds why its run took so long, simulates what would help. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/job.h"
+#include "report/why.h"
+#include "runs/simulated.h"
+
+/* All that is found out. Zero-initialise. */
+struct findings {
+    struct duet__trace trace;
+    struct duet__account account;
+    struct duet__path path;
+    struct duet__node_use *uses;
+    struct duet__what_if what_if;
+};
+
+static void free_findings(struct findings *findings)
+{
+    duet__trace_fini(&findings->trace);
+    duet__account_fini(&findings->account);
+    duet__path_fini(&findings->path);
+    g_free(findings->uses);
+    duet__what_if_fini(&findings->what_if);
+}
+
+/* The run's graph, where it can be one; else what prevents it in `why`. */
+static int take_graph(struct duet__job *job, const struct duet__trace *trace,
+                      struct duet_message *why)
+{
+    int error;
+
+    job->graph = g_new0(struct duet__graph, 1);
+    duet__graph_init(job->graph);
+    error = duet__graph_take(job->graph, &trace->run.recording, why);
+    if (error) {
+        duet__graph_free(job->graph);
+        job->graph = NULL;
+        return error;
+    }
+    job->graph->name = g_strdup(trace->workload ? trace->workload : "trace");
+    return 0;
+}
+
+static int find(struct duet__job *job, const char *path, struct findings *findings,
+                struct duet_message *why, struct duet_message *message)
+{
+    int error = duet__trace_load(path, &findings->trace, message);
+    const struct duet__recording *recording = &findings->trace.run.recording;
+    struct duet_message problem;
+
+    if (error)
+        return error;
+    if (duet__account_make(recording, &findings->account, &problem))
+        return duet_fail(message, DUET_EPARSE, "%.300s: %s", path, problem.text);
+    (void)take_graph(job, &findings->trace, why);
+    duet__path_make(recording, job->graph, &findings->path);
+    findings->uses = duet__use_make(recording);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* What would help                                                                              */
+
+/* The request that simulates the graph as the run was made, as far as the trace says how. */
+static int make_request(struct duet__job *job, const struct duet__trace *trace,
+                        struct duet_message *message)
+{
+    const struct duet_machine *machine = trace->run.recording.machine;
+    struct duet__request *request = &job->request;
+    struct duet_config *config = &request->config;
+    int error;
+
+    config->simulate = job->values.platform ? job->values.platform : machine->name;
+    error = duet__platform_load(config->simulate, &job->platform, message);
+    if (error)
+        return error;
+    job->graph_workload = duet__graph_workload(job->graph);
+    request->workload = &job->graph_workload;
+    request->problem.graph = job->graph;
+    request->problem.n = duet__graph_count(job->graph);
+    config->context = request->workload->name;
+    config->strict = false;
+    request->reps = 1;
+    request->warmups = 0;
+    config->seed = request->seed;
+    if (strcmp(job->platform->name, machine->name) == 0) { /* as much of it as the run had */
+        config->cpus = config->gpus = 0;
+        for (unsigned i = 0; i < machine->worker_count; i++)
+            *(machine->workers[i].node == DUET_HOST ? &config->cpus : &config->gpus) += 1;
+        config->links = trace->links;
+        if (machine->node_count > 1)
+            config->gpu_memory_bytes = machine->nodes[1].capacity_bytes;
+    }
+    error = duet__policies_read(trace->policy && *trace->policy ? trace->policy : "ws",
+                                &request->policies, message);
+    request->policy_count = error ? 0 : 1;
+    duet__calibration_select(&job->platform->calibration, config->context);
+    request->platform = job->platform;
+    if (!error && request->policies[1])
+        error = duet_fail(message, DUET_EINVAL, "the trace names several policies");
+    return error ? error : duet__request_build(request, message);
+}
+
+/* Exit status: what cannot be simulated is told, and the rest is shown. */
+static int ask(struct duet__job *job, struct findings *findings, const struct duet_message *why)
+{
+    struct duet__progress progress;
+    struct duet_message message = {""};
+    int number = 0, error;
+
+    if (!job->graph)
+        return duet__complain(DUET__DONE, "nothing is simulated: %s", why->text);
+    error = make_request(job, &findings->trace, &message);
+    if (!error) {
+        duet__progress_init(&progress, !job->values.quiet, 0, 0);
+        error = duet__what_if_make(&job->request, &findings->trace, &findings->path, &progress,
+                                   &findings->what_if, &number, &message);
+        duet__progress_clear(&progress);
+    }
+    if (number)
+        return duet__complain(DUET__SIGNALLED + number, "interrupted");
+    if (error && job->values.platform)
+        return duet__job_refuse(error, &message);
+    if (error)
+        duet__complain(DUET__DONE,
+                       "nothing is simulated: %s (--platform P simulates another machine)",
+                       message.text);
+    if (error)
+        duet__what_if_fini(&findings->what_if);
+    return DUET__DONE;
+}
+
+static int work(struct duet__job *job, int argc, char **argv)
+{
+    struct findings findings = {0};
+    struct duet_message message = {""}, why = {""};
+    int error = argc == 2
+                    ? duet__exclude(job, "platform", "no-what-if", &message)
+                    : duet_fail(&message, DUET_EINVAL,
+                                "explain takes one trace, not %d (duet explain --help)", argc - 1),
+        status;
+
+    if (!error)
+        error = find(job, argv[1], &findings, &why, &message);
+    status = error                    ? duet__job_refuse(error, &message)
+             : job->values.no_what_if ? DUET__DONE
+                                      : ask(job, &findings, &why);
+    if (!status) {
+        const struct duet__why shown = {
+            .path_name = argv[1],
+            .command = job->line,
+            .trace = &findings.trace,
+            .account = &findings.account,
+            .path = &findings.path,
+            .uses = findings.uses,
+            .what_if = findings.what_if.changes ? &findings.what_if : NULL,
+            .simulated = job->request.platform_name,
+        };
+
+        (job->values.json ? duet__why_write_json : duet__why_write_text)(stdout, &shown);
+        status = duet__finish_output();
+    }
+    free_findings(&findings);
+    return status;
+}
+
+const struct duet__command duet__explain_command = {
+    .name = "explain",
+    .description = "one trace: why the run took so long, and what would help",
+    .where = DUET__IN_EXPLAIN,
+    .arguments = "TRACE.json",
+    .summary =
+        "Explains the run of a trace (--trace, DUET_TRACE): its critical path through tasks, "
+        "copies and\nwaits, what each worker did or waited for, what links and memories were used "
+        "for, and by\nsimulation what changes would bring.",
+    .notes =
+        "Changes are simulated on the platform that the trace names, with its numbers of CPUs and "
+        "GPUs,\nmemory and links; --platform takes another machine, as it is described.\n\n"
+        "Example:\n"
+        "  duet simulate cholesky --platform idgraf --n 9600 --link pcie=1GB/s --trace run.json\n"
+        "  duet explain run.json",
+    .work = work,
+};

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet explain` names the cause of planted problems; its parts add up; what is no trace is refused
+with one line."""
+
+import json
+import math
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+
+def duet(*arguments):
+    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300,
+                          check=False)
+
+
+def explain(folder, problem, *options, platform="idgraf"):
+    """What is said of a simulated run; whatever it is, it adds up."""
+    trace = str(folder / "trace.json")
+    result = duet("simulate", *problem.split(), "--platform", platform, "--quiet", "--trace", trace)
+    assert result.returncode == 0, result
+    result = duet("explain", trace, "--json", *options)
+    assert result.returncode == 0, result
+    found = json.loads(result.stdout)
+    makespan = found["makespan_s"]
+    steps = found["path"]["steps"]
+    assert steps[0]["start_s"] == 0 and math.isclose(steps[-1]["end_s"], makespan), found
+    for before, after in zip(steps, steps[1:]):
+        assert before["end_s"] == after["start_s"], (before, after)
+    parts = [sum(part["seconds"] for part in found["path"]["parts"]),
+             *(sum(worker["seconds"].values()) for worker in found["workers"])]
+    assert all(math.isclose(part, makespan, rel_tol=1e-9) for part in parts), (parts, makespan)
+    if found["what_if"] and platform == "idgraf":
+        # the run itself, to the nanoseconds that a trace has; small ones decide what comes first
+        tolerance = 0.02 if "--extrapolate" in problem else 1e-4
+        assert math.isclose(found["what_if"]["reference_s"], makespan, rel_tol=tolerance), found
+    return found
+
+
+def gains(found):
+    return {change["what"]: change["gain"] for change in found["what_if"]["changes"]}
+
+
+def best(found, buys=None):
+    return next(change["what"] for change in found["what_if"]["changes"]
+                if buys is None or change["buys"] == buys)
+
+
+def test_slow_link(folder):
+    for policy in ("heft", "dmdas", "cp"):
+        found = explain(folder, f"cholesky --n 9600 --tile 960 --policy {policy} --link pcie=0.1x")
+        assert found["cause"] == "to_device" and "from the host" in found["sentence"], found
+        assert best(found) == "links twice as fast", found["what_if"]
+    # ws takes no notice of links, and lets CPUs compute what others would not
+    found = explain(folder, "cholesky --n 9600 --tile 960 --policy ws --link pcie=0.1x")
+    assert found["cause"] == "choice" and best(found).startswith("policy "), found
+
+
+def test_missing_kernel(folder):
+    path = folder / "without.json"
+    platform = json.loads((ROOT / "platforms" / "idgraf.json").read_text(encoding="utf-8"))
+    platform["curves"] = [curve for curve in platform["curves"]
+                          if (curve["kernel"], curve["arch"]) != ("dgemm", "c2050")]
+    path.write_text(json.dumps(platform), encoding="utf-8")
+    found = explain(folder, "cholesky --n 9600 --tile 960 --policy heft", "--platform", str(path),
+                    platform=str(path))
+    assert found["cause"] == "kernel", found
+    assert found["sentence"].startswith("dgemm on x5650 is") and "no GPU" in found["sentence"]
+    assert best(found, True) == "dgemm on x5650 twice as fast", found["what_if"]
+
+
+def test_tiny_memory(folder):
+    found = explain(folder, "cholesky --n 19200 --tile 960 --cpus 1 --gpus 8 --gpu-memory 1% "
+                            "--policy dmdas")
+    assert found["cause"] == "memory" and "too small" in found["sentence"], found
+    assert best(found) == "GPU memory twice as large", found["what_if"]
+    gpus = found["memories"][1:]
+    assert all(0 < memory["again_bytes"] < memory["in_bytes"] and
+               memory["peak_bytes"] <= memory["capacity_bytes"] for memory in gpus), gpus
+    found = explain(folder, "cholesky --n 9600 --tile 960 --policy heft", "--no-what-if")
+    assert found["what_if"] is None and not any(memory["again_bytes"]
+                                                for memory in found["memories"]), found
+
+
+def test_bad_priorities(folder):
+    graph = folder / "graph.json"
+    result = duet("export", *"cholesky --n 9600 --tile 960 --platform idgraf --out".split(),
+                  str(graph))
+    assert result.returncode == 0, result
+    good = json.loads(graph.read_text(encoding="utf-8"))
+    for cpus, gpus in ((1, 2), (4, 4)):
+        run = f"{graph} --policy dmdas --cpus {cpus} --gpus {gpus}"
+        graph.write_text(json.dumps(good), encoding="utf-8")
+        assert explain(folder, run, "--no-what-if")["cause"] != "priorities"
+        bad = json.loads(json.dumps(good))
+        for task in bad["tasks"]:
+            task["priority"] = -task.get("priority", 0)
+        graph.write_text(json.dumps(bad), encoding="utf-8")
+        found = explain(folder, run)
+        assert found["cause"] == "priorities" and "order of tasks" in found["sentence"], found
+        assert gains(found)["priorities bottom-level"] > 0.1, found["what_if"]
+
+
+def test_wrong_tile(folder):
+    # sixteen tiles, of which hardly two can be computed at once
+    found = explain(folder, "lu --n 3840 --tile 960 --policy heft")
+    assert best(found, False) == "tile 480", found["what_if"]
+    # tiles so small that copies take their latency
+    found = explain(folder, "cholesky --n 1920 --tile 60 --cpus 1 --gpus 4 --policy dmdas "
+                            "--extrapolate")
+    assert "larger tiles" in found["sentence"] and best(found) == "tile 120", found
+    assert gains(found)["tile 120"] > 2 * gains(found)["links twice as fast"], found["what_if"]
+
+
+def test_text(folder):
+    explain(folder, "cholesky --n 9600 --tile 960 --cpus 2 --gpus 2 --policy heft", "--no-what-if")
+    shown = duet("explain", str(folder / "trace.json"), "--jobs", "1", "--quiet")
+    assert shown.returncode == 0 and not shown.stderr, shown
+    for words in ("critical path", "Most would help:", "% of the time", "what if", "lines more"):
+        assert words in shown.stdout, (words, shown.stdout)
+    assert max(map(len, shown.stdout.splitlines())) <= 110, shown.stdout
+    assert duet("explain", str(folder / "trace.json")).stdout == shown.stdout
+    # a machine that nobody has described: all but the simulation
+    text = (folder / "trace.json").read_text(encoding="utf-8")
+    text = text.replace('"platform":"idgraf"', '"platform":"elsewhere"')
+    (folder / "trace.json").write_text(text, encoding="utf-8")
+    shown = duet("explain", str(folder / "trace.json"))
+    assert shown.returncode == 0 and "critical path" in shown.stdout, shown
+    assert shown.stderr.startswith("duet: nothing is simulated: ") and "what if" not in shown.stdout
+    shown = duet("explain", str(folder / "trace.json"), "--platform", "idgraf")
+    assert shown.returncode == 0 and "what if" in shown.stdout and not shown.stderr, shown
+
+
+def test_refused(folder):
+    broken = folder / "broken.json"
+    broken.write_text("{", encoding="utf-8")
+    for arguments, says in [
+            ([], "takes one trace"),
+            ([str(broken), str(broken)], "takes one trace"),
+            ([str(broken)], "broken.json:"),
+            (["/nope/x.json"], "/nope/x.json: cannot open"),
+            ([str(broken), "--platform", "idgraf", "--no-what-if"], "exclude each other"),
+            ([str(broken), "--nope"], "--nope"),
+    ]:
+        result = duet("explain", *arguments)
+        assert result.returncode == 2 and says in result.stderr, (arguments, result)
+        assert result.stderr.count("\n") == 1 and not result.stdout, (arguments, result)
+
+
+for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
+             test_wrong_tile, test_text, test_refused):
+    with tempfile.TemporaryDirectory() as scratch:
+        test(pathlib.Path(scratch))

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main cause of a run's length, in one sentence. */
+#include "report/why.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "report/table.h"
+
+static const double much = 0.25;           /* of the path, or of the processors' time: a cause */
+static const double small_bytes = 1 << 16; /* are copied in about the latency of a copy */
+static const double disorder = 0.2; /* of the path, in kernels that others should have preceded */
+static const double most = 0.8;     /* of the processors' time: there is nothing to be gained */
+
+const char *duet__cause_name(enum duet__cause cause)
+{
+    static const char *const names[] = {
+        [DUET_CAUSE_MEMORY] = "memory",
+        [DUET_CAUSE_TO_DEVICE] = "to_device",
+        [DUET_CAUSE_TO_HOST] = "to_host",
+        [DUET_CAUSE_BETWEEN] = "between",
+        [DUET_CAUSE_OVERHEAD] = "overhead",
+        [DUET_CAUSE_SUBMISSION] = "submission",
+        [DUET_CAUSE_PRIORITIES] = "priorities",
+        [DUET_CAUSE_KERNEL] = "kernel",
+        [DUET_CAUSE_CHOICE] = "choice",
+        [DUET_CAUSE_PARALLELISM] = "parallelism",
+        [DUET_CAUSE_WORK] = "work",
+    };
+
+    return names[cause];
+}
+
+char *duet__why_part(const struct duet__why *why, const struct duet__path_part *part)
+{
+    static const char *const names[] = {
+        [DUET_STATE_TO_DEVICE_QUEUE] = "copies to devices, waiting for the link",
+        [DUET_STATE_TO_DEVICE] = "copies to devices",
+        [DUET_STATE_TO_HOST_QUEUE] = "copies to the host, waiting for the link",
+        [DUET_STATE_TO_HOST] = "copies to the host",
+        [DUET_STATE_BETWEEN_QUEUE] = "copies between devices, waiting for the link",
+        [DUET_STATE_BETWEEN] = "copies between devices",
+        [DUET_STATE_ROOM] = "making room in a device's memory",
+        [DUET_STATE_OVERHEAD] = "overhead",
+        [DUET_STATE_BEFORE] = "submission",
+    };
+    const struct duet__recording *recording = &why->trace->run.recording;
+    const struct duet_event event = {.kernel = part->kernel};
+
+    if (part->state != DUET_STATE_KERNEL)
+        return g_strdup(names[part->state]);
+    return g_strdup_printf("%s on %s", duet__recording_kernel(recording, &event),
+                           recording->machine->archs[part->arch].name);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Figures                                                                                      */
+
+/* Parts of 1, of the path and of the workers that count. */
+struct shares {
+    double path[DUET_STATES], workers[DUET_STATES];
+    const char *who;                      /* these are called */
+    const struct duet__path_part *kernel; /* the longest of the path; NULL: none */
+    bool gpus;
+    double again; /* of the bytes that came to devices, those that had been there */
+};
+
+static bool is_gpu(const struct duet_machine *machine, unsigned worker)
+{
+    return machine->workers[worker].node != DUET_HOST;
+}
+
+/* GPUs if there are any, else CPUs: what is bought to be used. */
+static void find_shares(const struct duet__why *why, struct shares *out)
+{
+    const struct duet_machine *machine = why->trace->run.recording.machine;
+    const double makespan_s = fmax(why->account->makespan_s, 1e-300);
+    double in_bytes = 0, again_bytes = 0, count = 0;
+
+    *out = (struct shares){.who = "CPUs"};
+    for (unsigned i = 0; i < machine->worker_count; i++)
+        out->gpus |= is_gpu(machine, i);
+    if (out->gpus)
+        out->who = "GPUs";
+    for (unsigned i = 0; i < machine->worker_count; i++) {
+        if (out->gpus && !is_gpu(machine, i))
+            continue;
+        count++;
+        for (unsigned state = 0; state < DUET_STATES; state++)
+            out->workers[state] += why->account->states_s[i][state] / makespan_s;
+    }
+    for (unsigned state = 0; state < DUET_STATES; state++)
+        out->workers[state] /= count;
+    for (guint i = 0; i < why->path->parts->len; i++) {
+        const struct duet__path_part *part =
+            &g_array_index(why->path->parts, struct duet__path_part, i);
+
+        out->path[part->state] += part->seconds / makespan_s;
+        if (part->state == DUET_STATE_KERNEL && !out->kernel)
+            out->kernel = part;
+    }
+    for (unsigned i = 1; i < machine->node_count; i++) {
+        in_bytes += (double)why->uses[i].in_bytes;
+        again_bytes += (double)why->uses[i].again_bytes;
+    }
+    out->again = in_bytes > 0 ? again_bytes / in_bytes : 0;
+}
+
+static double sum(const double *shares, enum duet__state first, enum duet__state end)
+{
+    double all = 0;
+
+    for (unsigned i = first; i <= end; i++)
+        all += shares[i];
+    return all;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Causes                                                                                       */
+
+/* Whether, of the tasks of a kernel, some could have run on a GPU. */
+static bool could_on_gpu(const struct duet__recording *recording, unsigned kernel)
+{
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+
+        if (event->kind != DUET_EVENT_TASK || event->kernel != kernel)
+            continue;
+        for (unsigned w = 0; w < recording->machine->worker_count; w++)
+            if (is_gpu(recording->machine, w) &&
+                event->where >> recording->machine->workers[w].arch & 1)
+                return true;
+    }
+    return false;
+}
+
+static char *say_memory(const struct duet__why *why, const struct shares *shares)
+{
+    const struct duet_machine *machine = why->trace->run.recording.machine;
+    const uint64_t capacity = machine->node_count > 1 ? machine->nodes[1].capacity_bytes : 0;
+    g_autofree char *size = capacity ? duet__size_text(capacity) : NULL;
+
+    return g_strdup_printf(
+        "The memory of the GPUs%s%s%s is too small: %.0f %% of the bytes that were copied to them "
+        "had been there before, and they wait %.0f %% of the time for data or room.",
+        size ? " (" : "", size ? size : "", size ? ")" : "", 100 * shares->again,
+        100 * sum(shares->workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM));
+}
+
+/* The direction of copies that is waited for most, on the path above all. */
+static char *say_copies(const struct duet__why *why, const struct shares *shares,
+                        enum duet__cause *cause)
+{
+    static const struct {
+        enum duet__cause cause;
+        enum duet__state first, end;
+        const char *what;
+    } ways[] = {
+        {DUET_CAUSE_TO_DEVICE, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_TO_DEVICE, "from the host"},
+        {DUET_CAUSE_TO_HOST, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST,
+         "on its way to the host"},
+        {DUET_CAUSE_BETWEEN, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, "from other GPUs"},
+    };
+    const struct duet__recording *recording = &why->trace->run.recording;
+    g_autofree char *size = NULL;
+    unsigned largest = 0;
+    double found = -1, path, workers, bytes = 0, copies = 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
+        double own = 2 * sum(shares->path, ways[i].first, ways[i].end) +
+                     sum(shares->workers, ways[i].first, ways[i].end);
+
+        largest = own > found ? i : largest;
+        found = fmax(found, own);
+    }
+    path = sum(shares->path, ways[largest].first, ways[largest].end);
+    workers = sum(shares->workers, ways[largest].first, ways[largest].end);
+    for (size_t i = 0; i < recording->event_count; i++) {
+        copies += recording->events[i].kind == DUET_EVENT_COPY;
+        if (recording->events[i].kind == DUET_EVENT_COPY)
+            bytes += (double)recording->events[i].bytes;
+    }
+    size = duet__size_text((uint64_t)(bytes / fmax(copies, 1)));
+    *cause = ways[largest].cause;
+    return g_strdup_printf(
+        "%.0f %% of the critical path is waiting for data %s; %s wait %.0f %% of "
+        "the time for that.%s%s%s",
+        100 * path, ways[largest].what, shares->who, 100 * workers,
+        bytes < small_bytes * copies ? " Copies are small, " : "",
+        bytes < small_bytes * copies ? size : "",
+        bytes < small_bytes * copies ? " in the mean, and take their latency: larger tiles help."
+                                     : "");
+}
+
+static char *say_overhead(const struct duet__why *why, const struct shares *shares)
+{
+    const struct duet__account *account = why->account;
+    double count = 0;
+
+    for (size_t i = 0; i < account->kernel_count; i++)
+        count += account->kernels[i].count;
+    return g_strdup_printf(
+        "Tasks are too short: a kernel takes %.3g us in the mean, and %.0f %% of "
+        "the critical path is what it takes to start them.",
+        1e6 * account->parts_s[DUET_PART_KERNEL] / fmax(count, 1),
+        100 * shares->path[DUET_STATE_OVERHEAD]);
+}
+
+/* Kernels are the path: because they are slow there, in a bad order, too few, or all there is. */
+static char *say_kernels(const struct duet__why *why, const struct shares *shares,
+                         enum duet__cause *cause)
+{
+    const struct duet__recording *recording = &why->trace->run.recording;
+    const double none = sum(shares->workers, DUET_STATE_BEFORE, DUET_STATE_AFTER),
+                 elsewhere = shares->workers[DUET_STATE_ELSEWHERE],
+                 hindered = why->path->hindered_s / fmax(why->account->makespan_s, 1e-300);
+    const struct duet__path_part *kernel = shares->kernel;
+    g_autofree char *what = kernel ? duet__why_part(why, kernel) : g_strdup("kernels");
+    const double share = kernel ? kernel->seconds / fmax(why->account->makespan_s, 1e-300) : 0;
+
+    if (shares->workers[DUET_STATE_KERNEL] >= most) {
+        *cause = DUET_CAUSE_WORK;
+        return g_strdup_printf("%s compute %.0f %% of the time: less work, or more or faster ones, "
+                               "would shorten the run.",
+                               shares->who, 100 * shares->workers[DUET_STATE_KERNEL]);
+    }
+    if (hindered >= disorder) {
+        *cause = DUET_CAUSE_PRIORITIES;
+        return g_strdup_printf("The order of tasks is bad: for %.0f %% of the time the critical "
+                               "path waits for tasks on which less depends than on those that were "
+                               "ready.",
+                               100 * hindered);
+    }
+    if (shares->gpus && kernel && share >= much &&
+        strcmp(recording->machine->archs[kernel->arch].backend, "cpu") == 0) {
+        const bool could = could_on_gpu(recording, kernel->kernel);
+
+        *cause = could ? DUET_CAUSE_CHOICE : DUET_CAUSE_KERNEL;
+        return g_strdup_printf(
+            "%s is %.0f %% of the critical path%s, while GPUs compute %.0f %% of "
+            "the time.",
+            what, 100 * share,
+            could ? " by the policy's choice: GPUs could run it" : " and can run on no GPU",
+            100 * shares->workers[DUET_STATE_KERNEL]);
+    }
+    *cause = elsewhere > none ? DUET_CAUSE_CHOICE : DUET_CAUSE_PARALLELISM;
+    if (elsewhere > none)
+        return g_strdup_printf("%s have nothing to do for %.0f %% of the time although tasks that "
+                               "they could run are ready, for others: that is the policy's choice.",
+                               shares->who, 100 * elsewhere);
+    return g_strdup_printf(
+        "%s have nothing to do for %.0f %% of the time, as no task is ready: too "
+        "few tasks can run at once. %s is %.0f %% of the critical path.",
+        shares->who, 100 * none, what, 100 * share);
+}
+
+char *duet__why_sentence(const struct duet__why *why, enum duet__cause *cause)
+{
+    struct shares shares;
+    double path, workers;
+
+    find_shares(why, &shares);
+    path = sum(shares.path, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM);
+    workers = sum(shares.workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM);
+    if (fmax(path, workers) >= much && shares.again >= much) {
+        *cause = DUET_CAUSE_MEMORY;
+        return say_memory(why, &shares);
+    }
+    if (shares.path[DUET_STATE_OVERHEAD] >= fmax(much, path)) {
+        *cause = DUET_CAUSE_OVERHEAD;
+        return say_overhead(why, &shares);
+    }
+    if (shares.path[DUET_STATE_BEFORE] >= fmax(much, path)) {
+        *cause = DUET_CAUSE_SUBMISSION;
+        return g_strdup_printf("%.0f %% of the critical path is before tasks are submitted: the "
+                               "application does something else, or submission takes that long.",
+                               100 * shares.path[DUET_STATE_BEFORE]);
+    }
+    if (fmax(path, workers) >= much)
+        return say_copies(why, &shares, cause);
+    return say_kernels(why, &shares, cause);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why one run took as long as it did: `duet explain`, for people and for programs. */
+#ifndef DUET_REPORT_WHY_H
+#define DUET_REPORT_WHY_H
+
+#include <stdio.h>
+
+#include "runs/trace.h"
+#include "validate/path.h"
+#include "validate/what_if.h"
+
+/* What is known of it, all borrowed. */
+struct duet__why {
+    const char *path_name; /* of the file */
+    const char *command;   /* that is reporting */
+    const struct duet__trace *trace;
+    const struct duet__account *account;
+    const struct duet__path *path;
+    const struct duet__node_use *uses;
+    const struct duet__what_if *what_if; /* NULL: nothing was simulated */
+    const char *simulated;               /* where it was, "idgraf"; NULL likewise */
+};
+
+/* What may be the main cause. */
+enum duet__cause {
+    DUET_CAUSE_MEMORY,    /* data comes again that was there before, or has to leave */
+    DUET_CAUSE_TO_DEVICE, /* data from the host, to it, between devices */
+    DUET_CAUSE_TO_HOST,
+    DUET_CAUSE_BETWEEN,
+    DUET_CAUSE_OVERHEAD,    /* tasks are short beside what it takes to start them */
+    DUET_CAUSE_SUBMISSION,  /* the application submits late */
+    DUET_CAUSE_PRIORITIES,  /* tasks ran on which less depends than on others */
+    DUET_CAUSE_KERNEL,      /* one kernel, on an architecture that is not the fastest */
+    DUET_CAUSE_CHOICE,      /* ready tasks wait elsewhere */
+    DUET_CAUSE_PARALLELISM, /* there are not enough tasks at once */
+    DUET_CAUSE_WORK,        /* the processors compute nearly all the time */
+};
+
+const char *duet__cause_name(enum duet__cause cause); /* "memory", ... */
+
+/*
+ * The main cause of the run's length, and a sentence about it, for g_free. By thresholds: a quarter
+ * of the critical path, or of the time of the processors that there are most of, is a cause.
+ */
+char *duet__why_sentence(const struct duet__why *why, enum duet__cause *cause);
+
+/* "dgemm on c2050", "copies to devices", of a part of the path; for g_free. */
+char *duet__why_part(const struct duet__why *why, const struct duet__path_part *part);
+
+void duet__why_write_text(FILE *stream, const struct duet__why *why);
+void duet__why_write_json(FILE *stream, const struct duet__why *why);
+
+#endif

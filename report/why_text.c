@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a run took as long as it did, as tables. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "report/report.h"
+#include "report/table.h"
+#include "report/why.h"
+
+enum {
+    MOST_WORKERS = 32, /* that have a row each */
+    MOST_LINES = 24,   /* of the path */
+};
+
+static double makespan_of(const struct duet__why *why)
+{
+    return fmax(why->account->makespan_s, 1e-300);
+}
+
+/* "12.3", of a hundred; nothing for nothing. */
+static void add_share(struct duet__table *table, double share)
+{
+    if (share < 0.0005)
+        duet__table_say(table, "-");
+    else
+        duet__table_print(table, "%.1f", 100 * share);
+}
+
+static void put_head(FILE *stream, const struct duet__why *why)
+{
+    const struct duet__trace *trace = why->trace;
+    g_autofree char *resources = duet__report_resources(trace->run.recording.machine), *sentence;
+    g_autoptr(GString) text = g_string_new(NULL);
+    enum duet__cause cause;
+
+    g_string_append_printf(text, "%s: ", why->path_name);
+    if (trace->workload && *trace->workload)
+        g_string_append_printf(text, "%s, ", trace->workload);
+    if (trace->n)
+        g_string_append_printf(text, "n %" PRIu64 ", ", trace->n);
+    if (trace->tile)
+        g_string_append_printf(text, "tile %" PRIu64 ", ", trace->tile);
+    if (trace->policy)
+        g_string_append_printf(text, "%s, ", trace->policy);
+    g_string_append_printf(text, "on %s with %s: %.5g s", trace->run.recording.machine->name,
+                           resources, why->account->makespan_s);
+    if (trace->world)
+        g_string_append_printf(text, " (%s)", trace->world);
+    duet__put_wrapped(stream, text->str, 0);
+    sentence = duet__why_sentence(why, &cause);
+    putc('\n', stream);
+    duet__put_wrapped(stream, sentence, 0);
+}
+
+/* The largest gain, and the largest that needs nothing new. */
+static void put_advice(FILE *stream, const struct duet__why *why)
+{
+    const struct duet__change *any = NULL, *setting = NULL;
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    for (guint i = 0; why->what_if && i < why->what_if->changes->len; i++) {
+        const struct duet__change *change =
+            &g_array_index(why->what_if->changes, struct duet__change, i);
+
+        if (!(change->makespan_s < why->what_if->reference_s * 0.995))
+            continue;
+        any = any ? any : change;
+        setting = setting || change->buys ? setting : change;
+    }
+    if (!any)
+        return;
+    g_string_append_printf(text, "Most would help: %s (%.1f %% of the time less)", any->what,
+                           100 * (1 - any->makespan_s / why->what_if->reference_s));
+    if (setting && setting != any)
+        g_string_append_printf(text, "; of settings: %s (%.1f %%)", setting->what,
+                               100 * (1 - setting->makespan_s / why->what_if->reference_s));
+    g_string_append_c(text, '.');
+    duet__put_wrapped(stream, text->str, 0);
+}
+
+static void put_parts(FILE *stream, const struct duet__why *why)
+{
+    struct duet__table table;
+
+    duet__table_init(&table, "trrr");
+    duet__table_row(&table, "critical path", "times", "s", "%", NULL);
+    for (guint i = 0; i < why->path->parts->len; i++) {
+        const struct duet__path_part *part =
+            &g_array_index(why->path->parts, struct duet__path_part, i);
+
+        duet__table_add(&table, duet__why_part(why, part));
+        duet__table_print(&table, "%zu", part->count);
+        duet__table_print(&table, "%.5g", part->seconds);
+        add_share(&table, part->seconds / makespan_of(why));
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks of the path                                                                            */
+
+/* Tasks of one kernel on one worker that follow each other for the same reason. */
+struct fold {
+    const struct duet_event *event; /* of the first one */
+    enum duet__after after;
+    size_t count;
+    double start_s, end_s, wait_s; /* of all; with what is waited for before */
+};
+
+static GArray *fold_path(const struct duet__why *why)
+{
+    const struct duet_event *events = why->trace->run.recording.events;
+    GArray *folds = g_array_new(FALSE, FALSE, sizeof(struct fold));
+    double wait_s = 0;
+
+    for (guint i = 0; i < why->path->steps->len; i++) {
+        const struct duet__step *step = &g_array_index(why->path->steps, struct duet__step, i);
+        const struct duet_event *event = &events[step->event];
+        struct fold *last = folds->len ? &g_array_index(folds, struct fold, folds->len - 1) : NULL;
+        struct fold own = {event, step->after, 1, step->start_s, step->end_s, wait_s};
+
+        if (step->state != DUET_STATE_KERNEL) {
+            wait_s += step->end_s - step->start_s;
+            continue;
+        }
+        if (last && last->event->kernel == event->kernel && last->event->worker == event->worker &&
+            last->after == step->after) {
+            last->count++;
+            last->end_s = step->end_s;
+            last->wait_s += wait_s;
+        } else {
+            g_array_append_val(folds, own);
+        }
+        wait_s = 0;
+    }
+    return folds;
+}
+
+static void put_tasks(FILE *stream, const struct duet__why *why)
+{
+    static const char *const reasons[] = {
+        [DUET_AFTER_NOTHING] = "the beginning",     [DUET_AFTER_TASK] = "a task it needs",
+        [DUET_AFTER_COPY] = "a copy it needs",      [DUET_AFTER_WORKER] = "its worker's last task",
+        [DUET_AFTER_SUBMISSION] = "its submission",
+    };
+    const struct duet__recording *recording = &why->trace->run.recording;
+    g_autoptr(GArray) folds = fold_path(why);
+    struct duet__table table;
+
+    duet__table_init(&table, "rrrltlt");
+    duet__table_row(&table, "from s", "to s", "waits s", "task", "kernel", "worker", "after", NULL);
+    for (guint i = 0; i < folds->len; i++) {
+        const struct fold *fold = &g_array_index(folds, struct fold, i);
+
+        if (folds->len > MOST_LINES && i == MOST_LINES / 2) {
+            i = folds->len - MOST_LINES / 2 - 1;
+            duet__table_row(&table, "", "", "", NULL);
+            duet__table_print(&table, "... %u lines more, in --json", folds->len - MOST_LINES);
+            duet__table_row(&table, "", "", "", NULL);
+            continue;
+        }
+        duet__table_print(&table, "%.6f", fold->start_s);
+        duet__table_print(&table, "%.6f", fold->end_s);
+        duet__table_print(&table, "%.6f", fold->wait_s);
+        if (fold->count > 1)
+            duet__table_print(&table, "%zu tasks", fold->count);
+        else
+            duet__table_print(&table, "%" PRIu64, fold->event->id);
+        duet__table_say(&table, duet__recording_kernel(recording, fold->event));
+        duet__table_say(&table, recording->machine->workers[fold->event->worker].name);
+        duet__table_say(&table, reasons[fold->after]);
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Workers and memories                                                                         */
+
+/* Columns of the table: states from one to another, with two lines of heading. */
+static const struct {
+    const char *heads[2];
+    enum duet__state first, end;
+} columns[] = {
+    {{"runs", "%"}, DUET_STATE_KERNEL, DUET_STATE_KERNEL},
+    {{"to GPU", "queue"}, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_TO_DEVICE_QUEUE},
+    {{"to GPU", "copy"}, DUET_STATE_TO_DEVICE, DUET_STATE_TO_DEVICE},
+    {{"to host", "%"}, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST},
+    {{"GPU-GPU", "queue"}, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN_QUEUE},
+    {{"GPU-GPU", "copy"}, DUET_STATE_BETWEEN, DUET_STATE_BETWEEN},
+    {{"room", "%"}, DUET_STATE_ROOM, DUET_STATE_ROOM},
+    {{"over-", "head"}, DUET_STATE_OVERHEAD, DUET_STATE_OVERHEAD},
+    {{"else-", "where"}, DUET_STATE_ELSEWHERE, DUET_STATE_ELSEWHERE},
+    {{"none", "first"}, DUET_STATE_BEFORE, DUET_STATE_BEFORE},
+    {{"none", "within"}, DUET_STATE_WITHIN, DUET_STATE_WITHIN},
+    {{"none", "after"}, DUET_STATE_AFTER, DUET_STATE_AFTER},
+};
+
+/* A row of the workers of an architecture, or of one worker. */
+static void put_worker(struct duet__table *table, const struct duet__why *why, unsigned first,
+                       unsigned count, const unsigned *workers)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(columns); i++) {
+        double seconds = 0;
+
+        for (unsigned k = first; k < first + count; k++)
+            for (unsigned state = columns[i].first; state <= columns[i].end; state++)
+                seconds += why->account->states_s[workers[k]][state];
+        add_share(table, seconds / (count * makespan_of(why)));
+    }
+}
+
+static void put_workers(FILE *stream, const struct duet__why *why)
+{
+    const struct duet_machine *machine = why->trace->run.recording.machine;
+    g_autofree unsigned *workers = g_new(unsigned, machine->worker_count);
+    struct duet__table table;
+
+    duet__table_init(&table, "trrrrrrrrrrrr");
+    for (unsigned line = 0; line < 2; line++) {
+        duet__table_say(&table, line ? "" : "% of the time");
+        for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
+            duet__table_say(&table, columns[i].heads[line]);
+    }
+    for (unsigned arch = 0, used = 0; arch < machine->arch_count; arch++) {
+        const unsigned first = used;
+
+        for (unsigned i = 0; i < machine->worker_count; i++)
+            if (machine->workers[i].arch == arch)
+                workers[used++] = i;
+        if (used == first)
+            continue;
+        duet__table_print(&table, "%u x %s", used - first, machine->archs[arch].name);
+        put_worker(&table, why, first, used - first, workers);
+        for (unsigned i = first; i < used && machine->worker_count <= MOST_WORKERS; i++) {
+            duet__table_print(&table, "  %s", machine->workers[workers[i]].name);
+            put_worker(&table, why, i, 1, workers);
+        }
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 0);
+}
+
+static void put_memories(FILE *stream, const struct duet__why *why)
+{
+    const struct duet_machine *machine = why->trace->run.recording.machine;
+    struct duet__table table;
+
+    if (machine->node_count < 2)
+        return;
+    duet__table_init(&table, "trrrrrrr");
+    duet__table_row(&table, "memory", "in", "busy", "again", "out", "busy", "most", "of", NULL);
+    duet__table_row(&table, "", "GB", "%", "GB", "GB", "%", "GiB", "GiB", NULL);
+    for (unsigned i = 0; i < machine->node_count; i++) {
+        const struct duet__node_use *use = &why->uses[i];
+
+        duet__table_say(&table, machine->nodes[i].name);
+        duet__table_print(&table, "%.3f", (double)use->in_bytes / 1e9);
+        add_share(&table, use->in_s / makespan_of(why));
+        duet__table_print(&table, "%.3f", (double)use->again_bytes / 1e9);
+        duet__table_print(&table, "%.3f", (double)use->out_bytes / 1e9);
+        add_share(&table, use->out_s / makespan_of(why));
+        if (use->peak_bytes)
+            duet__table_print(&table, "%.3f", (double)use->peak_bytes / 0x1p30);
+        else
+            duet__table_say(&table, "-");
+        if (machine->nodes[i].capacity_bytes)
+            duet__table_print(&table, "%.3f", (double)machine->nodes[i].capacity_bytes / 0x1p30);
+        else
+            duet__table_say(&table, "-");
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Changes                                                                                      */
+
+static void put_changes(FILE *stream, const struct duet__why *why)
+{
+    const struct duet__what_if *what_if = why->what_if;
+    struct duet__table table;
+
+    if (!what_if)
+        return;
+    duet__table_init(&table, "trr");
+    duet__table_row(&table, "what if", "s", "% less", NULL);
+    duet__table_print(&table, "nothing changes (simulated on %s)", why->simulated);
+    duet__table_print(&table, "%.5g", what_if->reference_s);
+    duet__table_say(&table, "");
+    for (guint i = 0; i < what_if->changes->len; i++) {
+        const struct duet__change *change =
+            &g_array_index(what_if->changes, struct duet__change, i);
+
+        duet__table_say(&table, change->what);
+        if (isnan(change->makespan_s)) {
+            duet__table_remark(&table, change->why);
+            continue;
+        }
+        duet__table_print(&table, "%.5g", change->makespan_s);
+        duet__table_print(&table, "%.1f", 100 * (1 - change->makespan_s / what_if->reference_s));
+    }
+    putc('\n', stream);
+    duet__table_put(&table, stream, 0);
+}
+
+void duet__why_write_text(FILE *stream, const struct duet__why *why)
+{
+    put_head(stream, why);
+    put_advice(stream, why);
+    put_parts(stream, why);
+    put_workers(stream, why);
+    put_memories(stream, why);
+    put_changes(stream, why);
+    put_tasks(stream, why);
+}

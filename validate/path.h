@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a run took as long as it did: the chain of kernels, copies and waits that ends last, each
+ * link of which began when the one before it had ended; and what links and memories were used for.
+ */
+#ifndef DUET_VALIDATE_PATH_H
+#define DUET_VALIDATE_PATH_H
+
+#include <glib.h>
+
+#include "graphs/graph.h"
+#include "validate/account.h"
+
+/* What ended last before a task of the path could start. */
+enum duet__after {
+    DUET_AFTER_NOTHING,    /* the run began with it */
+    DUET_AFTER_TASK,       /* a task that it comes after */
+    DUET_AFTER_COPY,       /* a copy of data that it reads */
+    DUET_AFTER_WORKER,     /* another task on its worker */
+    DUET_AFTER_SUBMISSION, /* its own submission */
+};
+
+/* A stretch of the path; the next one begins where it ends. */
+struct duet__step {
+    /* what is done or waited for; OVERHEAD: nothing that the records show; BEFORE: the application
+       submits, or does something else */
+    enum duet__state state;
+    size_t event; /* index of the kernel, or of the copy, that it is about */
+    double start_s, end_s;
+    enum duet__after after; /* of kernels */
+};
+
+/* All stretches of the path of one kind. */
+struct duet__path_part {
+    enum duet__state state;
+    unsigned kernel, arch; /* of kernels: indices */
+    size_t count;          /* stretches */
+    double seconds;
+};
+
+struct duet__path {
+    GArray *steps; /* struct duet__step, from 0 to the makespan */
+    GArray *parts; /* struct duet__path_part, the longest first; their sum is the makespan */
+    /* kernels of the path that ran while a later task of it was ready for their worker, with which
+       a chain of others begins that is longer by a quarter (at the times of the run); 0 without a
+       graph */
+    double hindered_s;
+};
+
+/*
+ * Finds the path by walking back from the end: O(n log n). `graph` is what duet__graph_take makes
+ * of the recording, or NULL: then a task comes after whichever ended last before it was ready, and
+ * waits for whichever copy to its memory arrived last. The recording has an account, and a task.
+ */
+void duet__path_make(const struct duet__recording *recording, const struct duet__graph *graph,
+                     struct duet__path *out);
+
+void duet__path_fini(struct duet__path *path); /* safe on a zeroed one, and twice */
+
+/* What copies did with one memory. */
+struct duet__node_use {
+    uint64_t in_bytes, out_bytes;
+    double in_s, out_s;   /* at least one copy was under way */
+    uint64_t again_bytes; /* of in_bytes: the same data had been there before */
+    uint64_t peak_bytes;  /* of data that was there at once, at most: what left without being copied
+                             is not seen, but where it came again; 0: not known */
+};
+
+/* By memory of the machine, for g_free; the records are sorted, as those of runs are. */
+struct duet__node_use *duet__use_make(const struct duet__recording *recording);
+
+#endif

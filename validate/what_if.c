@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changes of a run, each simulated in a process of its own. */
+#include "validate/what_if.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "runs/simulated.h"
+
+enum {
+    KERNELS = 3,             /* of the path that are made faster */
+    MOST_TASKS = 200 * 1000, /* of another tile */
+};
+
+/* What is simulated. */
+struct variant {
+    struct duet__change change;
+    const char *policy; /* NULL: that of the run */
+    struct duet__platform *platform;
+    struct duet__graph graph; /* with seconds of its own, where kernels are faster */
+};
+
+/* All of them: arrays of equal length. */
+struct variants {
+    const struct duet__request *base;
+    const struct duet__trace *trace;
+    GArray *all;      /* struct variant */
+    GArray *requests; /* struct duet__request */
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Adding                                                                                       */
+
+/* Adds one, named as by printf; its request is to be changed. Pointers hold until the next one. */
+static struct duet__request *add(struct variants *variants, bool buys, const char *format, ...)
+    G_GNUC_PRINTF(3, 4);
+static struct duet__request *add(struct variants *variants, bool buys, const char *format, ...)
+{
+    struct variant variant = {.change = {.buys = buys, .makespan_s = NAN}};
+    struct duet__request request;
+    va_list args;
+
+    va_start(args, format);
+    variant.change.what = g_strdup_vprintf(format, args);
+    va_end(args);
+    duet__request_copy(&request, variants->base);
+    g_array_append_val(variants->all, variant);
+    g_array_append_val(variants->requests, request);
+    return &g_array_index(variants->requests, struct duet__request, variants->requests->len - 1);
+}
+
+static struct variant *last(const struct variants *variants)
+{
+    return &g_array_index(variants->all, struct variant, variants->all->len - 1);
+}
+
+/* Times of a kernel are halved, those that the platform knows and those of the graph. */
+static int halve(struct variants *variants, struct duet__request *request, const char *kernel,
+                 const char *arch, struct duet_message *message)
+{
+    struct variant *variant = last(variants);
+    const struct duet__graph *graph = request->problem.graph;
+    GArray *seconds = g_array_copy(graph->seconds);
+    gpointer index = NULL;
+    guint column = 0;
+    int error = duet__platform_load(request->config.simulate, &variant->platform, message);
+
+    variant->graph = *graph;
+    variant->graph.seconds = seconds;
+    while (column < graph->archs->len && strcmp(graph->archs->pdata[column], arch) != 0)
+        column++;
+    if (g_hash_table_lookup_extended(graph->kernel_index, kernel, NULL, &index))
+        for (size_t i = 0; i < duet__graph_count(graph) && column < graph->archs->len; i++)
+            if (duet__graph_task(graph, i)->kernel == GPOINTER_TO_UINT(index))
+                duet__graph_seconds(&variant->graph, i)[column] /= 2;
+    if (error)
+        return error;
+    duet__calibration_select(&variant->platform->calibration, request->config.context);
+    for (size_t i = 0; i < variant->platform->calibration.count; i++) {
+        struct duet__curve *curve = &variant->platform->calibration.curves[i];
+
+        for (size_t k = 0;
+             k < curve->count && !strcmp(curve->kernel, kernel) && !strcmp(curve->arch, arch);
+             k++) {
+            struct duet__point *point = &curve->points[k];
+
+            point->mean_s /= 2;
+            point->deviation_s /= 2;
+            point->median_s /= 2;
+            point->base_s /= 2;
+            point->memory_s /= 2;
+        }
+    }
+    request->platform = variant->platform;
+    return 0;
+}
+
+static int add_kernels(struct variants *variants, const struct duet__path *path,
+                       struct duet_message *message)
+{
+    const struct duet__recording *recording = &variants->trace->run.recording;
+    unsigned kernels = 0;
+    int error = 0;
+
+    for (guint i = 0; i < path->parts->len && kernels < KERNELS && !error; i++) {
+        const struct duet__path_part *part = &g_array_index(path->parts, struct duet__path_part, i);
+        const char *arch = recording->machine->archs[part->arch].name;
+
+        if (part->state != DUET_STATE_KERNEL || part->kernel >= recording->kernel_count)
+            continue;
+        kernels++;
+        error = halve(variants,
+                      add(variants, true, "%s on %s twice as fast",
+                          recording->kernels[part->kernel], arch),
+                      recording->kernels[part->kernel], arch, message);
+    }
+    return error;
+}
+
+static void add_hardware(struct variants *variants)
+{
+    const struct duet_machine *machine = variants->trace->run.recording.machine;
+    const struct duet_config *base = &variants->base->config;
+    struct duet__request *request;
+    struct duet_message message;
+    uint64_t capacity = 0;
+
+    if (machine->node_count < 2)
+        return;
+    for (unsigned i = 1; i < machine->node_count; i++)
+        capacity = MAX(capacity, machine->nodes[i].capacity_bytes);
+    request = add(variants, true, "links twice as fast");
+    request->config.links =
+        duet__request_keep(request, g_strdup_printf("%s%sall=2x", base->links ? base->links : "",
+                                                    base->links ? "," : ""));
+    request = add(variants, true, "one more GPU");
+    request->config.gpus++;
+    if (duet__request_build(request, &message) && request->config.cpus > 0) {
+        request->config.cpus--; /* that core feeds it */
+        g_free(last(variants)->change.what);
+        last(variants)->change.what = g_strdup("one more GPU, one CPU less");
+    }
+    if (capacity) {
+        request = add(variants, true, "GPU memory twice as large");
+        request->config.gpu_memory_bytes = 2 * capacity;
+        request->config.gpu_memory_share = 0;
+    }
+}
+
+static void add_settings(struct variants *variants)
+{
+    static const char *const policies[] = {"heft", "dmdas", "ws", "cp", "eager"};
+    const char *own = variants->base->policies[0];
+    struct duet__request *request = add(variants, true, "a runtime that takes no time itself");
+
+    request->config.costs = NULL;
+    request->config.no_costs = true;
+    for (size_t i = 0; i < G_N_ELEMENTS(policies); i++) {
+        if (strcmp(own, policies[i]) == 0)
+            continue;
+        (void)add(variants, false, "policy %s", policies[i]);
+        last(variants)->policy = policies[i];
+    }
+    request = add(variants, false, "priorities bottom-level");
+    request->config.priorities = "bottom-level";
+}
+
+/* The workload itself with another tile, where it is one of duet's own. */
+static void add_tile(struct variants *variants, uint64_t tile)
+{
+    const struct duet__trace *trace = variants->trace;
+    const struct duet__workload *workload =
+        trace->workload ? duet__workload_find(trace->workload) : NULL;
+    const char *kernel = trace->run.recording.kernels[0];
+    g_auto(GStrv) params = g_strsplit(trace->settings ? trace->settings : "", ", ", -1);
+    struct duet__request *request;
+    struct duet_message message;
+
+    if (!workload || !trace->n || !tile || trace->n % tile)
+        return;
+    request = add(variants, false, "tile %" PRIu64, tile);
+    request->workload = workload;
+    request->config.context = workload->name;
+    request->config.extrapolate = true;
+    request->problem = (struct duet__problem){.n = trace->n,
+                                              .tile = tile,
+                                              .precision = *kernel == 's' ? 's' : 'd',
+                                              .seed = trace->run.seed};
+    if (!duet__request_set_params(request, params, &message) &&
+        !workload->check(&request->problem, &message) && duet__request_tasks(request) <= MOST_TASKS)
+        return;
+    /* what it does not take is no change that could be made */
+    duet__request_fini(request);
+    g_free(last(variants)->change.what);
+    g_array_set_size(variants->requests, variants->requests->len - 1);
+    g_array_set_size(variants->all, variants->all->len - 1);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Simulating                                                                                   */
+
+static int by_makespan(const void *left, const void *right)
+{
+    const struct duet__change *a = left, *b = right;
+
+    if (isnan(a->makespan_s) != isnan(b->makespan_s))
+        return isnan(a->makespan_s) ? 1 : -1;
+    if (a->makespan_s < b->makespan_s || a->makespan_s > b->makespan_s)
+        return a->makespan_s < b->makespan_s ? -1 : 1;
+    return strcmp(a->what, b->what);
+}
+
+static int simulate(struct variants *variants, struct duet__progress *progress, int *number,
+                    struct duet_message *message)
+{
+    const guint count = variants->all->len;
+    struct duet__request pool = *variants->base;
+    g_autofree char **policies = g_new0(char *, count + 1);
+    g_autofree struct duet__series *series = g_new0(struct duet__series, count);
+    int error;
+
+    for (guint i = 0; i < count; i++) {
+        struct variant *variant = &g_array_index(variants->all, struct variant, i);
+        struct duet__request *request = &g_array_index(variants->requests, struct duet__request, i);
+
+        if (variant->graph.seconds)
+            request->problem.graph = &variant->graph;
+        policies[i] = variant->policy ? (char *)(uintptr_t)variant->policy : pool.policies[0];
+    }
+    pool.policies = policies;
+    pool.policy_count = count;
+    pool.variants = (const struct duet__request *)(void *)variants->requests->data;
+    error = duet__simulate(&pool, progress, series, number, message);
+    for (guint i = 0; i < count && !error; i++) {
+        struct duet__change *change = &g_array_index(variants->all, struct variant, i).change;
+
+        if (series[i].count)
+            change->makespan_s = series[i].runs[0].stats.makespan_s;
+        else
+            change->why = g_strdup(*series[i].message.text ? series[i].message.text : "given up");
+    }
+    if (!error && !*number && series[0].error)
+        error = duet_fail(message, series[0].error, "%s", series[0].message.text);
+    for (guint i = 0; i < count; i++)
+        duet__series_fini(&series[i]);
+    return error;
+}
+
+static void take(struct variants *variants, struct duet__what_if *out)
+{
+    out->changes = g_array_new(FALSE, FALSE, sizeof(struct duet__change));
+    for (guint i = 0; i < variants->all->len; i++) {
+        struct variant *variant = &g_array_index(variants->all, struct variant, i);
+
+        if (i) {
+            g_array_append_val(out->changes, variant->change);
+        } else {
+            out->reference_s = variant->change.makespan_s;
+            g_free(variant->change.what);
+            g_free(variant->change.why);
+        }
+        if (variant->graph.seconds)
+            g_array_unref(variant->graph.seconds);
+        duet__request_fini(&g_array_index(variants->requests, struct duet__request, i));
+        duet__platform_free(variant->platform);
+    }
+    g_array_sort(out->changes, by_makespan);
+    g_array_unref(variants->all);
+    g_array_unref(variants->requests);
+}
+
+int duet__what_if_make(const struct duet__request *request, const struct duet__trace *trace,
+                       const struct duet__path *path, struct duet__progress *progress,
+                       struct duet__what_if *out, int *number, struct duet_message *message)
+{
+    struct variants variants = {
+        .base = request,
+        .trace = trace,
+        .all = g_array_new(FALSE, FALSE, sizeof(struct variant)),
+        .requests = g_array_new(FALSE, FALSE, sizeof(struct duet__request)),
+    };
+    int error;
+
+    *number = 0;
+    (void)add(&variants, false, "nothing");
+    error = add_kernels(&variants, path, message);
+    if (!error) {
+        add_hardware(&variants);
+        add_settings(&variants);
+        add_tile(&variants, trace->tile / 2);
+        add_tile(&variants, trace->tile * 2);
+        error = simulate(&variants, progress, number, message);
+    }
+    take(&variants, out);
+    return error;
+}
+
+void duet__what_if_fini(struct duet__what_if *what_if)
+{
+    for (guint i = 0; what_if->changes && i < what_if->changes->len; i++) {
+        g_free(g_array_index(what_if->changes, struct duet__change, i).what);
+        g_free(g_array_index(what_if->changes, struct duet__change, i).why);
+    }
+    if (what_if->changes)
+        g_array_unref(what_if->changes);
+    *what_if = (struct duet__what_if){0};
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run would gain by changes of the machine, the policy or the tiles: by simulating them. */
+#ifndef DUET_VALIDATE_WHAT_IF_H
+#define DUET_VALIDATE_WHAT_IF_H
+
+#include "graphs/graph.h"
+#include "runs/progress.h"
+#include "runs/request.h"
+#include "runs/trace.h"
+#include "validate/path.h"
+
+/* One change. */
+struct duet__change {
+    char *what;        /* "dgemm on c2050 twice as fast", owned */
+    bool buys;         /* it needs other hardware, or faster kernels; else an option brings it */
+    double makespan_s; /* NaN: it could not be simulated, and */
+    char *why;         /* is why, owned; else NULL */
+};
+
+struct duet__what_if {
+    double reference_s; /* the same graph without a change, simulated likewise */
+    GArray *changes;    /* struct duet__change, the shortest makespan first */
+};
+
+/*
+ * Simulates changes of the run of a trace, all at once, as many processes at a time as
+ * request->jobs says. `request`: what its graph is simulated with, checked, on a platform by its
+ * name; `path`: of the run. *number: of a signal that ended it, or 0. The caller owns *out
+ * (duet__what_if_fini). Errors of duet__platform_load, duet__request_build and duet__simulate, and
+ * of the simulation without a change.
+ */
+DUET_MUST_CHECK int duet__what_if_make(const struct duet__request *request,
+                                       const struct duet__trace *trace,
+                                       const struct duet__path *path,
+                                       struct duet__progress *progress, struct duet__what_if *out,
+                                       int *number, struct duet_message *message);
+
+void duet__what_if_fini(struct duet__what_if *what_if); /* safe on a zeroed one, and twice */
+
+#endif
