@@ -97,8 +97,9 @@ static int read_text(const char *text, size_t length, const char *path, struct d
     int error;
 
     if (memchr(text, 0, length))
-        return duet_fail(message, DUET_EPARSE,
-                         "%.300s: this is no text, and so no task graph (docs/graphs.md)", path);
+        return duet_fail(
+            message, DUET_EPARSE,
+            "%.300s: this is no text, and so no task graph (a program stands behind --)", path);
     if (!*begin)
         return duet_fail(message, DUET_EPARSE, "%.300s: the file is empty", path);
     while (format < formats + G_N_ELEMENTS(formats) &&

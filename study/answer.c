@@ -419,6 +419,22 @@ static void put_advice(FILE *stream, const struct answer *answer)
             100 * expm1(best->logarithm / answer->cases));
 }
 
+/* What rests on estimates: a line for each machine and set of kernels. */
+static void put_estimated(FILE *stream, const struct duet__store *store)
+{
+    sqlite3_stmt *row = g_hash_table_contains(store->columns, "estimated")
+                            ? duet__store_ask(store, NULL,
+                                              "SELECT DISTINCT estimated, platform " NEWEST
+                                              " AND estimated IS NOT NULL ORDER BY 2, 1")
+                            : NULL;
+
+    while (row && sqlite3_step(row) == SQLITE_ROW)
+        fprintf(stream, "estimated, not measured: times of %s on %s\n",
+                (const char *)sqlite3_column_text(row, 0),
+                (const char *)sqlite3_column_text(row, 1));
+    sqlite3_finalize(row);
+}
+
 int duet__study_show(FILE *stream, const struct duet__store *store, const char *best, bool every,
                      struct duet_message *message)
 {
@@ -437,6 +453,7 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
     answer.tallies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     error = find_columns(&answer, names, message);
     if (!error) {
+        put_estimated(stream, store);
         put_heading(&answer);
         error = put_cases(&answer, message);
         duet__table_put(&answer.table, stream, 0);
