@@ -59,7 +59,7 @@ static char *work(const struct duet__work *work, void *data)
     if (!strcmp(odd, "slow"))
         g_usleep(500);
     return g_strdup_printf("{\"seed\": %d, \"makespan_s\": %d.5, \"gflops\": null, "
-                           "\"critical_path_s\": 1, \"area_s\": 0.5, \"held\": true}\n",
+                           "\"best_s\": 1, \"held\": true}\n",
                            (int)work->rep + 1, (int)(work->cell + work->rep));
 }
 
@@ -363,9 +363,8 @@ static void test_answer(void)
             g_autofree char *command = duet__cell_command(study, "simulate", cell, rep + 1);
             const struct duet__run_key key = {command, 0, "1", "", ""};
             g_autofree char *row = g_strdup_printf(
-                "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"critical_path_s\": %g, "
-                "\"area_s\": 0}",
-                (int)rep + 1, spans[cell][rep], 10 / spans[cell][rep], spans[cell][rep] / 2);
+                "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"best_s\": %g}", (int)rep + 1,
+                spans[cell][rep], 10 / spans[cell][rep], spans[cell][rep] / 2);
 
             g_assert_cmpint(duet__store_put(&store, &key, study->products->pdata[0], cell, row,
                                             &message),
