@@ -91,8 +91,7 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
         for (unsigned i = 0; i < machine->worker_count; i++)
             *(machine->workers[i].node == DUET_HOST ? &config->cpus : &config->gpus) += 1;
         config->links = trace->links;
-        if (machine->node_count > 1)
-            config->gpu_memory_bytes = machine->nodes[1].capacity_bytes;
+        config->gpu_memory_bytes = duet__what_if_memory(machine);
     }
     error = duet__policies_read(trace->policy && *trace->policy ? trace->policy : "ws",
                                 &request->policies, message);

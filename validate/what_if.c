@@ -97,6 +97,15 @@ static int halve(struct variants *variants, struct duet__request *request, const
     return 0;
 }
 
+static bool has_arch(const struct duet_machine *machine, const char *arch)
+{
+    unsigned i = 0;
+
+    while (i < machine->arch_count && strcmp(machine->archs[i].name, arch) != 0)
+        i++;
+    return i < machine->arch_count;
+}
+
 static int add_kernels(struct variants *variants, const struct duet__path *path,
                        struct duet_message *message)
 {
@@ -108,7 +117,8 @@ static int add_kernels(struct variants *variants, const struct duet__path *path,
         const struct duet__path_part *part = &g_array_index(path->parts, struct duet__path_part, i);
         const char *arch = recording->machine->archs[part->arch].name;
 
-        if (part->state != DUET_STATE_KERNEL || part->kernel >= recording->kernel_count)
+        if (part->state != DUET_STATE_KERNEL || part->kernel >= recording->kernel_count ||
+            !has_arch(&variants->base->machine, arch))
             continue;
         kernels++;
         error = halve(variants,
@@ -119,24 +129,31 @@ static int add_kernels(struct variants *variants, const struct duet__path *path,
     return error;
 }
 
+uint64_t duet__what_if_memory(const struct duet_machine *machine)
+{
+    uint64_t bytes = machine->node_count > 1 ? machine->nodes[1].capacity_bytes : 0;
+
+    for (unsigned i = 2; i < machine->node_count; i++)
+        bytes = machine->nodes[i].capacity_bytes == bytes ? bytes : 0;
+    return bytes;
+}
+
 static void add_hardware(struct variants *variants)
 {
-    const struct duet_machine *machine = variants->trace->run.recording.machine;
+    const struct duet_machine *machine = &variants->base->machine;
     const struct duet_config *base = &variants->base->config;
+    const uint64_t capacity = duet__what_if_memory(machine);
     struct duet__request *request;
     struct duet_message message;
-    uint64_t capacity = 0;
 
     if (machine->node_count < 2)
         return;
-    for (unsigned i = 1; i < machine->node_count; i++)
-        capacity = MAX(capacity, machine->nodes[i].capacity_bytes);
     request = add(variants, true, "links twice as fast");
     request->config.links =
         duet__request_keep(request, g_strdup_printf("%s%sall=2x", base->links ? base->links : "",
                                                     base->links ? "," : ""));
     request = add(variants, true, "one more GPU");
-    request->config.gpus++;
+    request->config.gpus = (int)machine->node_count;
     if (duet__request_build(request, &message) && request->config.cpus > 0) {
         request->config.cpus--; /* that core feeds it */
         g_free(last(variants)->change.what);
@@ -232,6 +249,8 @@ static int simulate(struct variants *variants, struct duet__progress *progress, 
     pool.policies = policies;
     pool.policy_count = count;
     pool.variants = (const struct duet__request *)(void *)variants->requests->data;
+    progress->total = duet__request_tasks(&pool) * count;
+    progress->run_count = count;
     error = duet__simulate(&pool, progress, series, number, message);
     for (guint i = 0; i < count && !error; i++) {
         struct duet__change *change = &g_array_index(variants->all, struct variant, i).change;

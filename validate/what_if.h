@@ -35,6 +35,9 @@ DUET_MUST_CHECK int duet__what_if_make(const struct duet__request *request,
                                        struct duet__progress *progress, struct duet__what_if *out,
                                        int *number, struct duet_message *message);
 
+/* What the memory of each GPU holds; 0: not known, or they differ, or there is none. */
+uint64_t duet__what_if_memory(const struct duet_machine *machine);
+
 void duet__what_if_fini(struct duet__what_if *what_if); /* safe on a zeroed one, and twice */
 
 #endif
