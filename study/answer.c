@@ -411,12 +411,11 @@ static void put_advice(FILE *stream, const struct answer *answer)
         }
     }
     if (best && answer->chosen && answer->cases > 1)
-        fprintf(
-            stream,
-            "\none for all %u cases: %s, the best of %u; at most %.2f %% behind, %.2f %% in the "
-            "mean\n",
-            answer->cases, name, best->wins, 100 * (best->worst - 1),
-            100 * expm1(best->logarithm / answer->cases));
+        fprintf(stream,
+                "\none setting for all %u cases: %s, best in %u of them, at most %.2f %% behind, "
+                "%.2f %% in the mean\n",
+                answer->cases, name, best->wins, 100 * (best->worst - 1),
+                100 * expm1(best->logarithm / answer->cases));
 }
 
 /* What rests on estimates: a line for each machine and set of kernels. */
