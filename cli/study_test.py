@@ -72,7 +72,7 @@ assert len(rows("a.db")) == 3 * len(before) // 2
 shown = duet("study", "--show", "--out", "a.db").stdout
 assert shown == duet("study", *TABLE, "--out", "a.db", "--reps", "3", "--noise").stdout
 assert re.search(r"^1920 +1 +480 +\w+ .* (sure|\d within noise)$", shown, re.M), shown
-assert "one for all 6 cases: " in shown
+assert "one setting for all 6 cases: " in shown
 by_policy = duet("study", "--show", "--out", "a.db", "--best", "policy").stdout
 assert len(re.findall(r"^\d", by_policy, re.M)) == 12, by_policy
 assert len(table(duet("study", "--show", "--out", "a.db", "--csv").stdout)) == 72
