@@ -55,7 +55,12 @@ for speed, wanted in (("gpu=10", .3), ("cuda=10", .3), ("c2050=10", .3), ("a@gpu
 close(makespan(unknown, "--speed", "gpu=10", "--speed", "a@gpu=30", cpus=0), .1)
 backward = graph([{"kernel": 0, "seconds": [None, 2]}])
 close(makespan(backward, gpus=0), 2)
-close(makespan(backward, "--speed", "cuda=10", gpus=0), 20)
+for speed in ("cuda=10", "gpu=10"):
+    close(makespan(backward, "--speed", speed, gpus=0), 20)
+# what a file's times are of is no GPU, unless it is called like one
+other = graph([{"kernel": 0, "seconds": [3]}], archs=["reference"])
+close(makespan(other, "--speed", "gpu=10", cpus=0), .3)
+close(makespan(other, "--speed", "gpu=10", gpus=0), 3)
 # a task without a duration goes by
 close(makespan(graph([{"kernel": 0, "seconds": [0, 0]}, {"kernel": 1, "seconds": [1, 1],
                                                          "after": [0]}])), 1)

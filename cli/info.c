@@ -146,13 +146,11 @@ static int find(struct duet__facts *facts, const struct duet_config *config,
 static int write_platform(const struct duet__facts *facts, const char *path,
                           struct duet_message *message)
 {
-    static const struct duet__calibration none = {0};
-
     if (!path)
         return 0;
     if (facts->info.error)
         return duet_fail(message, facts->info.error, "%s", facts->info.why.text);
-    return duet__platform_write_xml(&facts->info.machine, &none, path, message);
+    return duet__platform_write_xml(&facts->info.machine, NULL, path, message);
 }
 
 static int show(const struct duet__facts *facts, const struct duet__job *job)

@@ -138,8 +138,8 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     if (!error && !job->in_table)
         remark(job);
     if (!error && job->values.machine_xml)
-        error = duet__platform_write_xml(&request->machine, &job->platform->calibration,
-                                         job->values.machine_xml, message);
+        error = duet__platform_write_xml(&request->machine, job->platform, job->values.machine_xml,
+                                         message);
     return error;
 }
 

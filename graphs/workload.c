@@ -37,12 +37,19 @@ static const char *column_name(const struct state *state, unsigned column)
     return state->graph->archs->pdata[column];
 }
 
-/* Whether `word`, "gpu", "cuda" or "c2050", means an architecture (or a column) of that backend. */
-static bool means(const char *word, size_t length, const char *arch, const char *backend)
+/*
+ * Whether `word`, "gpu", "cuda" or "c2050", means an architecture (NULL: none of the machine's, but
+ * a column of this name, of which it is known to be a GPU's if it is called as a backend is).
+ */
+static bool means(const char *word, size_t length, const struct duet_arch *arch, const char *name)
 {
-    return (strlen(arch) == length && memcmp(word, arch, length) == 0) ||
+    const char *backend = arch ? arch->backend : name;
+    bool gpu = arch ? strcmp(backend, "cpu") != 0
+                    : g_str_has_prefix(name, "cuda") || g_str_has_prefix(name, "opencl");
+
+    return (strlen(name) == length && memcmp(word, name, length) == 0) ||
            (strlen(backend) == length && memcmp(word, backend, length) == 0) ||
-           (length == 3 && memcmp(word, "gpu", 3) == 0 && strcmp(backend, "cpu") != 0);
+           (length == 3 && memcmp(word, "gpu", 3) == 0 && gpu);
 }
 
 /* "[KERNEL@]ARCH=X" */
@@ -70,7 +77,7 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
         const struct duet_arch *arch = i < archs ? &state->machine->archs[i] : NULL;
         const char *name = arch ? arch->name : column_name(state, i - archs);
 
-        if (!means(word, (size_t)(equals - word), name, arch ? arch->backend : name))
+        if (!means(word, (size_t)(equals - word), arch, name))
             continue;
         met = true;
         for (guint k = 0; k < graph->kernels->len; k++)

@@ -204,7 +204,7 @@ static void test_description(void)
 static void test_calibration(void)
 {
     struct duet__platform *p = load("mirage");
-    char *text = duet__format_times(&p->calibration);
+    char *text = duet__format_times(p);
 
     fuzz(text, strlen(text));
     free(text);

@@ -60,7 +60,7 @@ DUET_MUST_CHECK int duet__read_calibration(struct duet__platform *platform, cons
                                            struct duet_message *message);
 
 /* write_json.c: the text of a file of kernel times alone, as duet__platform_text. */
-char *duet__format_times(const struct duet__calibration *calibration);
+char *duet__format_times(const struct duet__platform *from);
 
 /* options.c: what options make of the bandwidth of a link of the kind `name`. */
 void duet__change_bandwidth(const struct duet__platform_options *options, const char *name,

@@ -261,12 +261,12 @@ char **duet__platform_names(void);
 /*
  * Writes `machine` as a SimGrid platform file that stock SimGrid tools load: hosts for memory
  * nodes, links, routes, and properties from which duet__platform_load of that file builds an equal
- * machine. Kernel times, where `calibration` has any, go into a second file that it names:
+ * machine. Kernel times, where `from` (NULL: none) has any, go into a second file that it names:
  * `path` with ".kernels.json" added. Each is replaced in one step: on error the old one stays
  * whole. Errors: DUET_EIO with a message, DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__platform_write_xml(const struct duet_machine *machine,
-                                             const struct duet__calibration *calibration,
-                                             const char *path, struct duet_message *message);
+                                             const struct duet__platform *from, const char *path,
+                                             struct duet_message *message);
 
 #endif

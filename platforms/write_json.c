@@ -100,10 +100,11 @@ char *duet__platform_text(const struct duet__platform *platform)
     return text;
 }
 
-char *duet__format_times(const struct duet__calibration *calibration)
+char *duet__format_times(const struct duet__platform *from)
 {
     static char origin[] = "copied from the platform it was made from";
-    const struct duet__platform p = {.origin = origin, .calibration = *calibration};
+    const struct duet__platform p = {.origin = from->origin ? from->origin : origin,
+                                     .calibration = from->calibration};
 
     return format(&p, duet__times_fields);
 }

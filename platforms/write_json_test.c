@@ -211,7 +211,7 @@ static void test_xml(void)
     char *xml = g_build_filename(folder.path, "m.xml", NULL);
     char *xml_times = g_strconcat(xml, ".kernels.json", NULL);
     struct duet__platform draft = make_draft();
-    struct duet__calibration times = any_calibration(3);
+    struct duet__platform times = {.calibration = any_calibration(3)};
     struct duet_machine m = through_files(&draft), again, part;
     struct duet_message message = {""};
     struct duet__platform *p;
@@ -220,7 +220,7 @@ static void test_xml(void)
     p = load(xml);
     again = build(p, -1, -1);
     assert_equal_machines(&m, &again);
-    assert_equal_calibrations(&times, &p->calibration);
+    assert_equal_calibrations(&times.calibration, &p->calibration);
     part = build(p, 1, 1);
     assert_equal_costs(&part.costs, &draft.costs);
     assert_equal_sharing(&part.sharing, &draft.sharing);
@@ -230,7 +230,7 @@ static void test_xml(void)
     duet_machine_fini(&m);
     duet_machine_fini(&again);
     duet_machine_fini(&part);
-    duet__calibration_fini(&times);
+    duet__calibration_fini(&times.calibration);
     (void)g_remove(xml);
     (void)g_remove(xml_times);
     g_free(xml);

@@ -220,10 +220,10 @@ static int check_text(const char *text, const char *path, struct duet_message *m
                : duet_fail(message, DUET_EINVAL, "the machine cannot be written: %s", why.text);
 }
 
-int duet__platform_write_xml(const struct duet_machine *machine,
-                             const struct duet__calibration *calibration, const char *path,
-                             struct duet_message *message)
+int duet__platform_write_xml(const struct duet_machine *machine, const struct duet__platform *from,
+                             const char *path, struct duet_message *message)
 {
+    const struct duet__calibration *calibration = from ? &from->calibration : NULL;
     bool timed = calibration != NULL && calibration->count > 0;
     /* machine.xml.kernels.json: machine.kernels.json may be the times of machine.json */
     g_autofree char *times_path = g_strconcat(path, ".kernels.json", NULL);
@@ -241,7 +241,7 @@ int duet__platform_write_xml(const struct duet_machine *machine,
     text = format_xml(machine, calibration, timed ? times_name : NULL);
     error = check_text(text, path, message);
     if (error == DUET_OK && timed) { /* first: a platform that is there always finds its times */
-        char *times = duet__format_times(calibration);
+        char *times = duet__format_times(from);
 
         error = duet__write_file(times_path, times, strlen(times), message);
         free(times);

@@ -28,12 +28,12 @@ static void remove_place(struct place *place)
     g_free(place->times);
 }
 
-static void write_xml(const struct duet_machine *m, const struct duet__calibration *c,
+static void write_xml(const struct duet_machine *m, const struct duet__platform *from,
                       const char *path)
 {
     struct duet_message message = {""};
 
-    if (duet__platform_write_xml(m, c, path, &message) != DUET_OK)
+    if (duet__platform_write_xml(m, from, path, &message) != DUET_OK)
         g_error("%s", message.text);
 }
 
@@ -57,11 +57,13 @@ static void round_trip(const struct duet__platform *p, const struct duet__platfo
     struct duet_machine again, third;
     struct duet__platform *q;
 
-    write_xml(&m, &p->calibration, place.xml);
+    write_xml(&m, p, place.xml);
     q = load(place.xml);
     again = build(q, -1, -1);
     assert_equal_machines(&m, &again);
     assert_equal_times(&p->calibration, &q->calibration);
+    if (p->origin)
+        g_assert_cmpstr(q->origin, ==, p->origin);
     g_assert_cmpuint(duet__platform_cores(q), ==, m.worker_count);
     g_assert_cmpuint(duet__platform_gpus(q), ==, m.node_count - 1);
     duet__platform_free(q);
