@@ -400,6 +400,7 @@ static void trim(struct duet__omp_task *initial)
             last = step;
     if (last)
         last->next = NULL;
+    initial->own_ns = 0;
 }
 
 bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of)

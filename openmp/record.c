@@ -133,7 +133,7 @@ static struct duet__step *add_loop(struct duet__omp_task *task, uint64_t iterati
     uint64_t parts = iterations < recording.loop_parts ? iterations : recording.loop_parts;
 
     if (step) {
-        step->code = code;
+        step->code = code ? code : task->code; /* of gcc's sections nobody knows the place */
         step->parts = task->team ? (parts + task->team - 1) / task->team : 0;
     }
     return step;

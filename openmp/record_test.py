@@ -337,9 +337,13 @@ def check_loops(compiler, folder):
     for options, parts, says in (
             ((), [], "(--loops)"), (("--loops", "4"), known, "are cut"),
             (("--loops", "4", "--static-loops"), [4, 4, 2, 4], "are cut")):
-        done = duet("record", "--threads", "1", *options, "--out", out, "--", program)
+        more = compiler == "gcc" and len(options) < 3
+        for _ in range(10):  # where other load takes the time, loops are too little to tell of
+            done = duet("record", "--threads", "1", *options, "--out", out, "--", program)
+            if says in done.stderr and ("(--static-loops)" in done.stderr) == more:
+                break
         assert done.returncode == 0 and says in done.stderr, done
-        assert ("(--static-loops)" in done.stderr) == (compiler == "gcc" and len(options) < 3), done
+        assert ("(--static-loops)" in done.stderr) == more, done
         graph = json.loads(out.read_text(encoding="utf-8"))
         tasks = graph["tasks"]
         names = [graph["kernels"][task["kernel"]] for task in tasks]
@@ -361,6 +365,9 @@ def check_loops(compiler, folder):
         assert sum(task["seconds"][0] for task in tasks) <= graph["makespan_s"], options
     done = duet("record", "--threads", "2", "--loops", "64", "--out", out, "--", program, "locks")
     assert done.returncode == 0 and "locks, critical" in done.stderr, done
+    kernels = json.loads(out.read_text(encoding="utf-8"))["kernels"]
+    assert all(name in ("serial", "barrier") or "testing_loops.c:" in name
+               for name in kernels), kernels
     for words in (("record", "--out", out), ("validate", "--openmp")):
         done = duet(*words, "--static-loops", "--", program)
         assert done.returncode == 2 and "goes with --loops" in done.stderr, done

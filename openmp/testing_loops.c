@@ -52,6 +52,19 @@ int main(int argc, char **argv)
 #pragma omp critical
             values[0] += i;
         }
+#pragma omp parallel
+        {
+#pragma omp sections
+            {
+#pragma omp section
+                compute(0);
+#pragma omp section
+                compute(1);
+            }
+        }
     }
+    /* what comes after the last region is part of no graph */
+    for (int i = 0; i < 64; i++)
+        compute(i);
     return 0;
 }
