@@ -22,7 +22,8 @@ def duet(*arguments):
 def explain(folder, problem, *options, platform="idgraf"):
     """What is said of a simulated run; whatever it is, it adds up."""
     trace = str(folder / "trace.json")
-    result = duet("simulate", *problem.split(), "--platform", platform, "--quiet", "--trace", trace)
+    world = ["simulate", "--platform", platform] if platform else ["run", "--emulate", "free"]
+    result = duet(*world, *problem.split(), "--quiet", "--trace", trace)
     assert result.returncode == 0, result
     result = duet("explain", trace, "--json", *options)
     assert result.returncode == 0, result
@@ -117,6 +118,14 @@ def test_wrong_tile(folder):
     assert gains(found)["tile 120"] > 2 * gains(found)["links twice as fast"], found["what_if"]
 
 
+def test_real(folder):
+    # on emulated GPUs, whose machine nobody has described
+    found = explain(folder, "cholesky --n 512 --tile 128 --cpus 1 --gpus 1 --policy heft --reps 1",
+                    "--platform", "idgraf", platform=None)
+    assert found["world"] == "emulated" and found["what_if"]["reference_s"] > 0, found
+    assert all(change["makespan_s"] for change in found["what_if"]["changes"]), found["what_if"]
+
+
 def test_text(folder):
     explain(folder, "cholesky --n 9600 --tile 960 --cpus 2 --gpus 2 --policy heft", "--no-what-if")
     shown = duet("explain", str(folder / "trace.json"), "--jobs", "1", "--quiet")
@@ -153,6 +162,6 @@ def test_refused(folder):
 
 
 for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
-             test_wrong_tile, test_text, test_refused):
+             test_wrong_tile, test_real, test_text, test_refused):
     with tempfile.TemporaryDirectory() as scratch:
         test(pathlib.Path(scratch))

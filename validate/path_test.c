@@ -170,10 +170,30 @@ static void test_use(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Simulated                                                                                    */
 
-/* No gap, no overlap; kernels where the records have them, each after what it comes after. */
+/* The edges of a graph of tasks numbered from 1: pairs of numbers. */
+static GHashTable *edges_of(const struct duet__graph *graph)
+{
+    struct duet__graph_walk *walk = duet__graph_walk_new(graph);
+    GHashTable *edges = g_hash_table_new(NULL, NULL);
+
+    for (size_t task = 0; task < duet__graph_count(graph); task++) {
+        size_t count;
+        const struct duet__graph_edge *before = duet__graph_walk_next(walk, &count);
+
+        for (size_t i = 0; i < count; i++)
+            g_hash_table_add(edges,
+                             GSIZE_TO_POINTER((gsize)(task + 1) << 32 | (before[i].from + 1)));
+    }
+    duet__graph_walk_free(walk);
+    return edges;
+}
+
+/* No gap, no overlap; kernels where the records have them, each after what it says. */
 static void check_path(const struct duet__recording *recording, const struct duet__graph *graph)
 {
     struct duet__path path;
+    const struct duet_event *last = NULL; /* kernel */
+    GHashTable *edges = graph ? edges_of(graph) : NULL;
     double date_s = 0, parts_s = 0;
 
     duet__path_make(recording, graph, &path);
@@ -187,9 +207,18 @@ static void check_path(const struct duet__recording *recording, const struct due
             g_assert_cmpint(event->kind, ==, DUET_EVENT_TASK);
             g_assert_cmpfloat(step->end_s - step->start_s, <=,
                               event->end_s - event->start_s + 1e-12);
+            if (step->after == DUET_AFTER_WORKER)
+                g_assert_cmpint(last->worker, ==, event->worker);
+            if (step->after == DUET_AFTER_TASK && edges)
+                g_assert_true(g_hash_table_contains(edges, GSIZE_TO_POINTER((gsize)event->id << 32 |
+                                                                            last->id)));
+            g_assert_true(!last || last->end_s <= event->start_s + 1e-6);
+            last = event;
         }
         date_s = step->end_s;
     }
+    if (edges)
+        g_hash_table_unref(edges);
     g_assert_true(date_s == recording->makespan_s);
     g_assert_cmpfloat(path.hindered_s, <=, recording->makespan_s);
     for (guint i = 0; i < path.parts->len; i++)
