@@ -67,6 +67,7 @@ static int take_run(struct duet__job *job, struct duet_message *message)
         error = duet_fail(message, series.error, "%s", series.message.text);
     if (!error)
         error = duet__graph_take(graph, &series.runs[0].recording, message);
+    graph->makespan_s = 0; /* of a run that nobody has asked for, and not measured */
     graph->name = g_strdup(request->workload->name);
     graph->origin = request->estimated ? g_strdup_printf("%s; estimated: times of %s", job->line,
                                                          request->estimated)
