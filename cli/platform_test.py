@@ -160,6 +160,8 @@ def test_new():
         head = duet("simulate", graph, "--platform", path).stdout.split("\n\n")[0]
         assert "\nestimated, not measured: times of all kernels of " in head, head
         assert "estimated" not in duet("simulate", graph, "--platform", "idgraf").stdout
+        for words in ("explain", trace, "--no-what-if"), ("compare", trace, trace):
+            assert "; estimated" in duet(*words).stdout.split("\n\n")[0], words
         path = os.path.join(folder, "bad.json")
         for words, fragment in BAD_MACHINES:
             result = duet("platform", "new", *words.split(), "--out", path)

@@ -68,7 +68,8 @@ static char *place_of(const struct duet__file_runs *file)
     if (file->traced) {
         g_autofree char *resources = duet__report_resources(file->trace.run.recording.machine);
 
-        return g_strdup_printf("%s, %s", platform, resources);
+        return g_strdup_printf("%s, %s%s", platform, resources,
+                               file->trace.estimated ? "; estimated kernel times" : "");
     }
     for (guint i = 1; i < file->runs->len; i++)
         several |= strcmp(run_at(file, i)->problem.platform, platform) != 0;

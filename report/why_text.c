@@ -47,6 +47,8 @@ static void put_head(FILE *stream, const struct duet__why *why)
                            resources, why->account->makespan_s);
     if (trace->world)
         g_string_append_printf(text, " (%s)", trace->world);
+    if (trace->estimated)
+        g_string_append_printf(text, "; estimated, not measured: times of %s", trace->estimated);
     duet__put_wrapped(stream, text->str, 0);
     sentence = duet__why_sentence(why, &cause);
     putc('\n', stream);
