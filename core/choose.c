@@ -62,6 +62,15 @@ static int read_candidate(const struct duet_policy *of, const struct duet_candid
     return DUET_OK;
 }
 
+/* Are all workers of one architecture? */
+static bool are_alike(const struct duet_machine *machine)
+{
+    for (unsigned w = 1; w < machine->worker_count; w++)
+        if (machine->workers[w].arch != machine->workers[0].arch)
+            return false;
+    return true;
+}
+
 int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *config,
                      struct duet_message *message)
 {
@@ -71,14 +80,17 @@ int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *
         return DUET_ENOMEM;
     choice->most = (size_t)(config->chosen ? config->parameters[0] : policy->parameters[0].initial);
     int error = DUET_OK;
-    for (; policy->candidates[choice->count].policy && !error; choice->count++) {
+    for (const struct duet_candidate *one = policy->candidates; one->policy && !error; one++) {
         struct candidate *candidate = &choice->candidates[choice->count];
+        if (one->alike && !are_alike(&core->machine))
+            continue;
         if (choice->count == CANDIDATES_MAX)
             return duet_fail(message, DUET_EINVAL, "policy %s has more than %d candidates",
                              policy->name, CANDIDATES_MAX);
-        error = read_candidate(policy, &policy->candidates[choice->count], candidate, message);
+        error = read_candidate(policy, one, candidate, message);
         if (!error)
             duet__policy_room(core, candidate->policy);
+        choice->count++;
     }
     if (error)
         return error;

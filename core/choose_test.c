@@ -103,6 +103,24 @@ static void test_becomes(void)
     end(&t);
 }
 
+/* One that is tried where workers are alike, which a core and a device are not. */
+static void test_alike(void)
+{
+    const struct duet_candidate some[] = {two[0], {.policy = "eager", .alike = true}, two[2]};
+    struct duet_policy policy = chooses;
+    policy.candidates = some;
+    for (unsigned gpus = 0; gpus < 2; gpus++) {
+        struct testing t;
+        testing_init_policy(&t, &(struct testing_machine){.cpus = 2, .gpus = gpus}, &policy, 1);
+        for (unsigned i = 0; i < 4; i++)
+            submit(&t, 10, NULL, DUET_R);
+        struct duet_choice choice = choice_of(&t);
+        g_assert_cmpstr(choice.why, ==, "");
+        g_assert_cmpstr(choice.runner_up, ==, gpus ? "" : "eager");
+        end(&t);
+    }
+}
+
 /* As many as the parameter says, in order of submission. */
 static void test_prefix(void)
 {
@@ -273,7 +291,7 @@ static void test_refused(void)
 {
     static const struct duet_candidate unknown[] = {{.policy = "best"}, {.policy = NULL}};
     static const struct duet_candidate itself[] = {{.policy = "auto"}, {.policy = NULL}};
-    static const struct duet_candidate wrong[] = {{"cp", "gamma", 1}, {.policy = NULL}};
+    static const struct duet_candidate wrong[] = {{"cp", "gamma", 1, false}, {.policy = NULL}};
     static const struct duet_candidate steals[] = {{.policy = "ws"}, {.policy = "cp"}, {NULL}};
     struct duet_candidate many[20] = {{.policy = NULL}};
     struct duet_policy policy = chooses;
@@ -288,7 +306,7 @@ static void test_refused(void)
     policy.candidates = steals;
     refuse(policy, "candidate ws of policy chooses is the first, and keeps state, steals");
     for (unsigned i = 0; i < 19; i++)
-        many[i] = (struct duet_candidate){"cp", "beta", i};
+        many[i] = (struct duet_candidate){"cp", "beta", i, false};
     policy.candidates = many;
     refuse(policy, "more than 16 candidates");
     policy.parameters = NULL;
@@ -339,6 +357,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/choose/takes", test_takes);
     g_test_add_func("/choose/becomes", test_becomes);
+    g_test_add_func("/choose/alike", test_alike);
     g_test_add_func("/choose/prefix", test_prefix);
     g_test_add_func("/choose/once", test_once);
     g_test_add_func("/choose/state", test_state);

@@ -54,6 +54,7 @@ struct duet_candidate {
     const char *policy;    /* a built-in one's name */
     const char *parameter; /* of it, that has another value than at first; NULL: none */
     double value;
+    bool alike; /* tried only where all workers are of one architecture; not the first one */
 };
 
 /* Measured times of a finished task. */
