@@ -194,6 +194,8 @@ static int take_task(const struct taking *taking, const struct duet_event *event
                         duet__graph_kernel(taking->graph,
                                            duet__recording_kernel(taking->recording, event)));
     g_autoptr(GString) where = g_string_new(NULL);
+    const uint64_t archs =
+        machine->arch_count < 64 ? (UINT64_C(1) << machine->arch_count) - 1 : UINT64_MAX;
 
     /* work that counts bytes is none */
     task->work = event->work > (double)event->bytes || event->work < (double)event->bytes
@@ -202,7 +204,7 @@ static int take_task(const struct taking *taking, const struct duet_event *event
     task->priority = event->priority;
     task->name =
         duet__graph_text(taking->graph, duet__recording_name(taking->recording, event->name));
-    if (event->where && event->where != (UINT64_C(2) << (machine->arch_count - 1)) - 1)
+    if (event->where && event->where != archs)
         add_where(where, machine, event->where);
     if (!duet__graph_where(taking->graph, where->str, &task->where))
         return duet_fail(message, DUET_EINVAL, "more than %d different restrictions of tasks",

@@ -26,7 +26,7 @@ static const char *base_name(const char *path)
 static size_t offset_in(const Dl_info *module, const void *code)
 {
     const ElfW(Ehdr) *header = module->dli_fbase;
-    size_t base = header->e_type == ET_EXEC ? 0 : (size_t)(uintptr_t)module->dli_fbase;
+    size_t base = header && header->e_type != ET_EXEC ? (size_t)(uintptr_t)header : 0;
 
     return (size_t)(uintptr_t)code - base - 1;
 }

@@ -383,7 +383,7 @@ static double *bottom_levels(const struct walk *walk)
    first one of the walk. */
 static double find_hindered(const struct walk *walk)
 {
-    g_autofree double *levels_s = bottom_levels(walk);
+    double *levels_s = bottom_levels(walk);
     const struct duet__step *waits = NULL;
     double sum_s = 0;
 
@@ -401,6 +401,7 @@ static double find_hindered(const struct walk *walk)
         if (own->after != DUET_AFTER_WORKER)
             waits = NULL;
     }
+    g_free(levels_s);
     return sum_s;
 }
 
@@ -420,7 +421,7 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
         .seen = g_new0(bool, count + 1),
         .date_s = recording->makespan_s,
     };
-    size_t end = count;
+    size_t end;
 
     out->steps = walk.steps;
     out->parts = g_array_new(FALSE, FALSE, sizeof(struct duet__path_part));

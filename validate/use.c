@@ -111,8 +111,8 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
 {
     const struct duet_machine *machine = recording->machine;
     struct duet__node_use *uses = g_new0(struct duet__node_use, machine->node_count);
-    g_autofree uint64_t *held = g_new0(uint64_t, machine->node_count);
-    g_autofree double *until_s = g_new0(double, 2 * (size_t)machine->node_count);
+    uint64_t *held = g_new0(uint64_t, machine->node_count);
+    double *until_s = g_new0(double, 2 * (size_t)machine->node_count);
     g_autoptr(GArray) moments = g_array_new(FALSE, FALSE, sizeof(struct moment));
     struct replay replay = {recording, uses, held, g_hash_table_new_full(NULL, NULL, NULL, g_free),
                             g_hash_table_new(NULL, NULL)};
@@ -146,6 +146,8 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
     }
     g_hash_table_unref(replay.replicas);
     g_hash_table_unref(replay.versions);
+    g_free(until_s);
+    g_free(held);
     cap(machine, uses);
     return uses;
 }
