@@ -6,6 +6,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,13 @@ def test_slow_link(folder):
         found = explain(folder, f"cholesky --n 9600 --tile 960 --policy {policy} --link pcie=0.1x")
         assert found["cause"] == "to_device" and "from the host" in found["sentence"], found
         assert best(found) == "links twice as fast", found["what_if"]
+    # no direction alone is a quarter, but all are together: both are said
+    found = explain(folder, "cholesky --n 9600 --policy heft --link pcie=1GB/s", "--no-what-if")
+    shares = [int(share) for share in re.findall(r"(\d+) %", found["sentence"])]
+    waits = sum(part["seconds"] for part in found["path"]["parts"]
+                if part["what"].startswith(("copies", "making room")))
+    assert found["cause"] == "to_device" and max(shares[:2]) < 25 <= shares[2], found
+    assert abs(waits / found["makespan_s"] - shares[2] / 100) < 0.0051, found
     # ws takes no notice of links, and lets CPUs compute what others would not
     found = explain(folder, "cholesky --n 9600 --tile 960 --policy ws --link pcie=0.1x")
     assert found["cause"] == "choice" and best(found).startswith("policy "), found

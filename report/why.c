@@ -162,7 +162,9 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
         {DUET_CAUSE_BETWEEN, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, "from other GPUs"},
     };
     const struct duet__recording *recording = &why->trace->run.recording;
-    g_autofree char *size = NULL;
+    const double all_path = sum(shares->path, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM),
+                 all_workers = sum(shares->workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM);
+    g_autofree char *size = NULL, *all = NULL;
     unsigned largest = 0;
     double found = -1, path, workers, bytes = 0, copies = 0;
 
@@ -181,11 +183,16 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
             bytes += (double)recording->events[i].bytes;
     }
     size = duet__size_text((uint64_t)(bytes / fmax(copies, 1)));
+    /* it is all of it that makes a cause */
+    all = fmax(all_path - path, all_workers - workers) < 0.01
+              ? g_strdup("")
+              : g_strdup_printf(" With other data and room it is %.0f %% and %.0f %%.",
+                                100 * all_path, 100 * all_workers);
     *cause = ways[largest].cause;
     return g_strdup_printf(
         "%.0f %% of the critical path is waiting for data %s; %s wait %.0f %% of "
-        "the time for that.%s%s%s",
-        100 * path, ways[largest].what, shares->who, 100 * workers,
+        "the time for that.%s%s%s%s",
+        100 * path, ways[largest].what, shares->who, 100 * workers, all,
         bytes < small_bytes * copies ? " Copies are small, " : "",
         bytes < small_bytes * copies ? size : "",
         bytes < small_bytes * copies ? " in the mean, and take their latency: larger tiles help."

@@ -26,6 +26,8 @@ struct walk {
     const struct duet__graph *graph;
     GArray *steps;      /* struct duet__step, the last one first */
     GArray *entries;    /* struct entry, sorted */
+    guint *fewer;       /* by number of entries, where the last one is on the path: a smaller
+                           number, between which all are */
     GArray *tasks;      /* size_t: events, in order of submission */
     size_t *last;       /* by position in it: the event that ended last of those up to there */
     size_t *position;   /* by event: in it */
@@ -89,6 +91,12 @@ static void enter(struct walk *walk, enum lookup lookup, uint64_t number, uint64
     g_array_append_val(walk->entries, entry);
 }
 
+/* Is the last of so many entries on the path? */
+static bool on_path(const struct walk *walk, guint count)
+{
+    return count && walk->seen[g_array_index(walk->entries, struct entry, count - 1).event];
+}
+
 /* The last one that had ended by the date and is not on the path; event_count: there is none. */
 static size_t find(const struct walk *walk, enum lookup lookup, uint64_t number, uint64_t handle,
                    double date_s)
@@ -104,12 +112,14 @@ static size_t find(const struct walk *walk, enum lookup lookup, uint64_t number,
         else
             high = middle;
     }
-    while (low-- > 0) {
-        const struct entry *entry = &g_array_index(walk->entries, struct entry, low);
+    /* many may have ended at one date: each look shortens the way of the next (path halving) */
+    for (; on_path(walk, low); low = walk->fewer[low])
+        walk->fewer[low] =
+            on_path(walk, walk->fewer[low]) ? walk->fewer[walk->fewer[low]] : walk->fewer[low];
+    if (low) {
+        const struct entry *entry = &g_array_index(walk->entries, struct entry, low - 1);
 
-        if (entry->lookup != lookup || entry->number != number || entry->handle != handle)
-            break;
-        if (!walk->seen[entry->event])
+        if (entry->lookup == lookup && entry->number == number && entry->handle == handle)
             return entry->event;
     }
     return walk->recording->event_count;
@@ -132,6 +142,9 @@ static void enter_all(struct walk *walk)
         }
     }
     g_array_sort(walk->entries, by_entry);
+    walk->fewer = g_new(guint, walk->entries->len + 1);
+    for (guint i = 0; i <= walk->entries->len; i++)
+        walk->fewer[i] = i ? i - 1 : 0;
     g_array_sort_with_data(walk->tasks, by_submission, walk);
     walk->last = g_new(size_t, walk->tasks->len);
     for (guint i = 0; i < walk->tasks->len; i++) {
@@ -453,6 +466,7 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
     g_array_unref(walk.entries);
     g_array_unref(walk.tasks);
     g_array_unref(walk.before);
+    g_free(walk.fewer);
     g_free(walk.last);
     g_free(walk.position);
     g_free(walk.taken);

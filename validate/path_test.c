@@ -102,6 +102,29 @@ static void test_room(void)
     testing_fini(&testing);
 }
 
+/* Kernels of no length that all end at one date: each look for the one before another would have to
+   pass by all that are on the path, which would take longer than a test may. */
+static void test_one_date(void)
+{
+    enum { MANY = 1000 * 1000 };
+    struct testing_recording testing;
+    struct duet__path path;
+
+    testing_init(&testing, 1);
+    testing_task(&testing, 0, 0, 0, 1, 1);
+    testing.recording.events = g_new(struct duet_event, MANY);
+    for (size_t i = 0; i < MANY; i++) {
+        testing.recording.events[i] = testing.events[0];
+        testing.recording.events[i].id = i + 1;
+    }
+    testing.recording.event_count = MANY;
+    duet__path_make(&testing.recording, NULL, &path);
+    g_assert_cmpuint(path.steps->len, ==, MANY + 1); /* and what comes before */
+    duet__path_fini(&path);
+    g_free(testing.recording.events);
+    testing_fini(&testing);
+}
+
 /* Each second of each worker, by its reason. */
 static void test_states(void)
 {
@@ -298,6 +321,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/path/copies", test_copies);
     g_test_add_func("/path/room", test_room);
+    g_test_add_func("/path/one_date", test_one_date);
     g_test_add_func("/path/states", test_states);
     g_test_add_func("/path/use", test_use);
     g_test_add_func("/path/random", test_random);
