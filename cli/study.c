@@ -224,7 +224,6 @@ static int make(struct tables *tables)
     struct duet__outcome outcome = {0};
     int status, error;
 
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     duet__progress_init(&progress, !tables->job->values.quiet, 0, 0);
     error = duet__study_make(&tables->plan, &tables->store, &progress, &outcome, &message);
     status = error == DUET_EIO
@@ -354,6 +353,7 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet__exclude(job, "show", "merge", &message);
     if (!error && table)
         error = make_plan(&tables, &message);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!error)
         error = duet__store_open(&tables.store, path,
                                  values->show ? DUET__STORE_SHOW : DUET__STORE_WRITE, &message);

@@ -19,6 +19,7 @@ DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 os.chdir(tempfile.mkdtemp())
 TABLE = ["cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960", "--gpus",
          "1..3", "--policy", "ws,heft"]
+ONE = ["cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480"]
 
 
 def duet(*words, status=0):
@@ -91,6 +92,19 @@ duet("platform", "new", "--cpus", "1x8", "--gpus", "2:h100", "--out", "m.json", 
 duet(*own)
 assert len(rows("m.db")) == 4 and len(rows("m.db", "DISTINCT platform_hash")) == 2
 assert len(re.findall(r"^\d", duet("study", "--show", "--out", "m.db").stdout, re.M)) == 2
+
+# A name that was mistyped in capitals does not spoil the file.
+for status, name in ((2, "PCIe"), (0, "pcie")):
+    duet("study", *ONE, "--link", f"{name}=2x", "--out", "names.db", status=status)
+assert len(rows("names.db", "id", "WHERE link_pcie = '2x' AND makespan_s > 0")) == 1
+
+# A disk that is full at the first table, or at the first row: one line says so.
+for blocks, status, out in ((60, 2, ""), (80, 1, "no run has a result\n")):
+    full = subprocess.run(
+        ["sh", "-c", f"ulimit -f {blocks}; exec {DUET} study {' '.join(ONE)} --out full-{blocks}.db"],
+        capture_output=True, text=True, check=False)
+    assert full.returncode == status and full.stdout == out, full
+    assert len(full.stderr.splitlines()) == 1 and "disk I/O error" in full.stderr, full
 
 # Shards, each in a file of its own, are the whole together.
 for shard in range(1, 4):

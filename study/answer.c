@@ -332,6 +332,10 @@ static void add_run(GPtrArray *choices, char **values, sqlite3_stmt *row, guint 
         choice->flops = sqlite3_column_double(row, at + 2) * span_s;
         g_ptr_array_add(choices, choice);
     }
+    /* the same run by two commands, one of which says what the other has by default */
+    if (choice->seeds->len &&
+        g_array_index(choice->seeds, uint64_t, choice->seeds->len - 1) == seed)
+        return;
     choice->bound += sqlite3_column_double(row, at + 3);
     g_array_append_val(choice->seeds, seed);
     g_array_append_val(choice->spans, span_s);
@@ -353,7 +357,7 @@ static int put_cases(struct answer *answer, struct duet_message *message)
     }
     row = duet__store_ask(answer->store, message,
                           "SELECT %sseed + rep, makespan_s, gflops, best_s " NEWEST
-                          " ORDER BY %sseed, rep",
+                          " ORDER BY %sseed, rep, id DESC",
                           names->str, names->str);
     if (!row)
         return DUET_EIO;

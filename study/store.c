@@ -87,10 +87,20 @@ static int read_columns(struct duet__store *store, struct duet_message *message)
 
     if (!statement)
         return DUET_EIO;
+    g_hash_table_remove_all(store->columns);
     while (sqlite3_step(statement) == SQLITE_ROW)
         g_hash_table_add(store->columns, g_strdup((const char *)sqlite3_column_text(statement, 1)));
     sqlite3_finalize(statement);
     return 0;
+}
+
+/* What was not committed is not there, and neither are its columns. */
+static int fail_writing(struct duet__store *store, struct duet_message *message)
+{
+    int error = fail(store, store->path, message);
+
+    (void)read_columns(store, NULL);
+    return error;
 }
 
 static const char schema[] =
@@ -158,7 +168,7 @@ int duet__store_commit(struct duet__store *store, struct duet_message *message)
     if (!store->writing)
         return 0;
     store->writing = false;
-    return execute(store, "COMMIT") ? 0 : fail(store, store->path, message);
+    return execute(store, "COMMIT") ? 0 : fail_writing(store, message);
 }
 
 int duet__store_close(struct duet__store *store, struct duet_message *message)
@@ -373,7 +383,7 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
     for (guint i = 0; i < values->len && good; i++)
         good = add_column(store, g_array_index(values, struct value, i).column);
     good = good && insert(store, key, values);
-    return good ? 0 : fail(store, store->path, message);
+    return good ? 0 : fail_writing(store, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -415,10 +425,11 @@ static bool merge_part(struct duet__store *store, uint64_t *added, uint64_t *dif
                                           "part.settings ORDER BY rowid");
     const int settings = sqlite3_total_changes(store->database) - before;
     int deleted;
+    int64_t both;
 
-    *differing =
-        (uint64_t)number_of(store, "SELECT count(*) FROM main.runs mine JOIN part.runs its ON " SAME
-                                   " WHERE mine.makespan_s <> its.makespan_s");
+    both = number_of(store, "SELECT count(*) FROM main.runs mine JOIN part.runs its ON " SAME
+                            " WHERE mine.makespan_s <> its.makespan_s");
+    *differing = both > 0 ? (uint64_t)both : 0; /* below 0: one of them has no results at all */
     good = good && execute(store, "DELETE FROM main.runs WHERE error IS NOT NULL AND id IN (SELECT "
                                   "mine.id FROM main.runs mine JOIN part.runs its ON " SAME
                                   " WHERE its.error IS NULL)");

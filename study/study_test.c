@@ -54,6 +54,8 @@ static char *work(const struct duet__work *work, void *data)
         _exit(3);
     if (!strcmp(odd, "fails") && work->cell == 7)
         return g_strdup("{\"status\": 1, \"error\": \"it has failed\"}");
+    if (!strcmp(odd, "refuses"))
+        return g_strdup("{\"status\": 2, \"error\": \"it is none\"}");
     if (!strcmp(odd, "room") && work->cell == 7)
         return g_strdup("{\"status\": 3, \"error\": \"no room\"}");
     if (!strcmp(odd, "slow"))
@@ -302,6 +304,25 @@ static void test_merge_failed(const struct duet__study *study)
     check_whole(good);
 }
 
+/* A file in which no run has a result differs in none. */
+static void test_merge_nothing(const struct duet__study *study)
+{
+    g_autofree char *none = path_of("none.db"), *whole = path_of("good.db");
+    const struct duet__plan plan = plan_of(study, "refuses");
+    struct duet_message message = {""};
+    struct duet__outcome outcome;
+    struct duet__store store;
+    uint64_t added, differing;
+
+    make_all(&plan, none, &outcome);
+    g_assert_cmpint(duet__store_open(&store, whole, DUET__STORE_WRITE, &message), ==, 0);
+    g_assert_cmpint(duet__store_merge(&store, none, &added, &differing, &message), ==, 0);
+    g_assert_cmpuint(added, ==, 0);
+    g_assert_cmpuint(differing, ==, 0);
+    g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
+    check_whole(whole);
+}
+
 /* What is no file of results, or one of tomorrow, is refused and stays as it is. */
 static void test_others(void)
 {
@@ -359,8 +380,10 @@ static void test_answer(void)
     g_assert_cmpint(duet__study_number(study, &message), ==, 0);
     g_assert_cmpint(duet__store_open(&store, NULL, DUET__STORE_WRITE, &message), ==, 0);
     for (uint64_t cell = 0; cell < 2; cell++)
-        for (uint64_t rep = 0; rep < 3; rep++) {
-            g_autofree char *command = duet__cell_command(study, "simulate", cell, rep + 1);
+        for (uint64_t i = 0; i < 6; i++) { /* each by two commands: it is one run */
+            const uint64_t rep = i % 3;
+            const char *name = i < 3 ? "simulate" : "simulate --gpus 8";
+            g_autofree char *command = duet__cell_command(study, name, cell, rep + 1);
             const struct duet__run_key key = {command, 0, "1", "", ""};
             g_autofree char *row = g_strdup_printf(
                 "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"best_s\": %g}", (int)rep + 1,
@@ -394,6 +417,7 @@ int main(int argc, char **argv)
     test_shards(study);
     test_together(study);
     test_merge_failed(study);
+    test_merge_nothing(study);
     test_others();
     test_answer();
     duet__study_free(study);

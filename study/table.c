@@ -81,7 +81,8 @@ static struct duet__factor *factor_of(struct duet__product *product,
     }
     factor = g_new0(struct duet__factor, 1);
     factor->option = option;
-    factor->column = g_strcanon(g_strdup(name), G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS, '_');
+    /* in small letters: data bases do not tell "a" from "A" */
+    factor->column = g_strcanon(g_ascii_strdown(name, -1), G_CSET_a_2_z G_CSET_DIGITS, '_');
     factor->name = g_steal_pointer(&name);
     factor->values = g_ptr_array_new_with_free_func(g_free);
     g_ptr_array_add(product->factors, factor);
