@@ -100,9 +100,9 @@ assert len(rows("names.db", "id", "WHERE link_pcie = '2x' AND makespan_s > 0")) 
 
 # A disk that is full at the first table, or at the first row: one line says so.
 for blocks, status, out in ((60, 2, ""), (80, 1, "no run has a result\n")):
-    full = subprocess.run(
-        ["sh", "-c", f"ulimit -f {blocks}; exec {DUET} study {' '.join(ONE)} --out full-{blocks}.db"],
-        capture_output=True, text=True, check=False)
+    words = " ".join(["study", *ONE, "--out", f"full-{blocks}.db"])
+    full = subprocess.run(["sh", "-c", f"ulimit -f {blocks}; exec {DUET} {words}"],
+                          capture_output=True, text=True, check=False)
     assert full.returncode == status and full.stdout == out, full
     assert len(full.stderr.splitlines()) == 1 and "disk I/O error" in full.stderr, full
 
