@@ -250,6 +250,8 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
             could ? " by the policy's choice: GPUs could run it" : " and can run on no GPU",
             100 * shares->workers[DUET_STATE_KERNEL]);
     }
+    if (sum(shares->workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM) > fmax(elsewhere, none))
+        return say_copies(why, shares, cause); /* less than much, but more than all else */
     *cause = elsewhere > none ? DUET_CAUSE_CHOICE : DUET_CAUSE_PARALLELISM;
     if (elsewhere > none)
         return g_strdup_printf("%s have nothing to do for %.0f %% of the time although tasks that "
