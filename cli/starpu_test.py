@@ -145,3 +145,11 @@ refused("none.config", "platform", "import", "--starpu-models", f"{models}:none"
         "--out", "bad.json")
 refused("where to?", "platform", "import", "--starpu-models", at)
 assert not (FOLDER / "bad.json").exists()
+
+# A study simulates again what was measured anew, and only that.
+study = ["study", RECORD, "--platform", "idgraf", "--starpu-models", at, "--out", "s.db"]
+tables = [run(*study).stdout, run(*study).stdout]
+KERNELS["gemm"] = ("24c84a50", 900000, 30000)
+write_models(models, devices=2)
+tables += [run(*study).stdout]
+assert tables[0] == tables[1] != tables[2] and "makespan" in tables[2], tables

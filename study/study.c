@@ -36,6 +36,37 @@ static char *hash_file(const char *path)
     return g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, length);
 }
 
+static gint compare_texts(gconstpointer first, gconstpointer second)
+{
+    return strcmp(*(const char *const *)first, *(const char *const *)second);
+}
+
+/* Of all that StarPU has measured of kernels, in DIR[:HOST]. */
+static char *hash_models(const char *value)
+{
+    static const char *const versions[] = {"44", "45"};
+    const char *colon = strrchr(value, ':');
+    g_autofree char *folder = g_strndup(value, colon ? (size_t)(colon - value) : strlen(value));
+    g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func(g_free);
+    g_autofree char *whole = NULL;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(versions); i++) {
+        g_autofree char *path = g_build_filename(folder, "codelets", versions[i], NULL);
+        GDir *files = g_dir_open(path, 0, NULL);
+
+        for (const char *name; files && (name = g_dir_read_name(files));) {
+            g_autofree char *file = g_build_filename(path, name, NULL), *hash = hash_file(file);
+
+            g_ptr_array_add(parts, g_strconcat(versions[i], "/", name, " ", hash, NULL));
+        }
+        g_clear_pointer(&files, g_dir_close);
+    }
+    g_ptr_array_sort(parts, compare_texts);
+    g_ptr_array_add(parts, NULL);
+    whole = g_strjoinv("\n", (char **)parts->pdata);
+    return g_compute_checksum_for_string(G_CHECKSUM_SHA256, whole, -1);
+}
+
 /* Of the platform as it was loaded; of one from XML, which has no other text, of the file. */
 static int hash_platform(const char *name, char **out, struct duet_message *message)
 {
@@ -52,21 +83,24 @@ static int hash_platform(const char *name, char **out, struct duet_message *mess
     return 0;
 }
 
-/* The hash of a file, "" of what is none, or of a platform, which is then in "platform NAME". */
-static int find_hash(struct coordinator *at, const char *name, bool platform, const char **out,
+/* What a hash is of: a file ("" of what is none), a platform, models of StarPU. */
+enum kind { OF_FILE, OF_PLATFORM, OF_MODELS };
+
+static int find_hash(struct coordinator *at, const char *name, enum kind kind, const char **out,
                      struct duet_message *message)
 {
-    g_autofree char *key = g_strconcat(platform ? "platform " : "", name, NULL);
+    static const char *const kinds[] = {"", "platform ", "models "};
+    g_autofree char *key = g_strconcat(kinds[kind], name, NULL);
     char *made = NULL;
     int error = 0;
 
     *out = g_hash_table_lookup(at->hashes, key);
     if (*out)
         return 0;
-    if (platform)
+    if (kind == OF_PLATFORM)
         error = hash_platform(name, &made, message);
     else
-        made = hash_file(name);
+        made = kind == OF_MODELS ? hash_models(name) : hash_file(name);
     if (!error)
         g_hash_table_insert(at->hashes, g_steal_pointer(&key), made);
     *out = made;
@@ -89,12 +123,15 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
 
         if (!strcmp(factor->name, "platform") || !strcmp(factor->name, "emulate")) {
             if (strcmp(value, "free") != 0)
-                error = find_hash(at, value, true, &key->platform_hash, message);
+                error = find_hash(at, value, OF_PLATFORM, &key->platform_hash, message);
+        } else if (!strcmp(factor->name, "starpu-models")) {
+            error = find_hash(at, value, OF_MODELS, &hash, message);
+            g_string_append(inputs, hash);
         } else if (!factor->option || policy) {
             g_autofree char *path = policy ? duet__policy_base(value) : g_strdup(value);
 
             if (!policy || g_str_has_suffix(path, ".so"))
-                error = find_hash(at, path, false, &hash, message);
+                error = find_hash(at, path, OF_FILE, &hash, message);
             g_string_append(inputs, hash);
         }
     }
@@ -102,7 +139,7 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
         g_autofree char *path = g_find_program_in_path(plan->study->program[0]);
         const char *hash = "";
 
-        error = path ? find_hash(at, path, false, &hash, message) : 0;
+        error = path ? find_hash(at, path, OF_FILE, &hash, message) : 0;
         g_string_append(inputs, hash);
     }
     *command = duet__cell_command(plan->study, plan->command, work->cell, plan->seed + work->rep);
