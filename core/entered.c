@@ -8,7 +8,7 @@
 enum { TASKS_MOST = 1 << 22, USES_MOST = 1 << 24 };
 
 struct entered {
-    struct spin lock; /* held last, and by one thread alone while it reads */
+    struct spin lock; /* inside those of a task's handles; only a reference's inside of it */
     struct duet__entered kept;
     size_t task_room, use_room, datum_room;
     bool full; /* or without memory: the first of the tasks only are kept */

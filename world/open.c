@@ -79,7 +79,7 @@ int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *c
         return error;
     }
     duet__remember(*out, config, times);
-    if (config->trace)
+    if (config->trace && config->simulate)
         duet__keep_entered(*out);
     error = times && !config->learn ? prime(*out, &times->calibration, scale) : DUET_OK;
     if (error) {
