@@ -87,7 +87,7 @@ static void find_shares(const struct duet__why *why, struct shares *out)
             continue;
         count++;
         for (unsigned state = 0; state < DUET_STATES; state++)
-            out->workers[state] += why->account->states_s[i][state] / makespan_s;
+            out->workers[state] += why->account->workers_s[i][state] / makespan_s;
     }
     for (unsigned state = 0; state < DUET_STATES; state++)
         out->workers[state] /= count;
@@ -106,13 +106,10 @@ static void find_shares(const struct duet__why *why, struct shares *out)
     out->again = in_bytes > 0 ? again_bytes / in_bytes : 0;
 }
 
-static double sum(const double *shares, enum duet__state first, enum duet__state end)
+/* For data, or room for it. */
+static double waiting(const double *shares)
 {
-    double all = 0;
-
-    for (unsigned i = first; i <= end; i++)
-        all += shares[i];
-    return all;
+    return duet__states_sum(shares, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_BETWEEN);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -144,7 +141,7 @@ static char *say_memory(const struct duet__why *why, const struct shares *shares
         "The memory of the GPUs%s%s%s is too small: %.0f %% of the bytes that were copied to them "
         "had been there before, and they wait %.0f %% of the time for data or room.",
         size ? " (" : "", size ? size : "", size ? ")" : "", 100 * shares->again,
-        100 * sum(shares->workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM));
+        100 * waiting(shares->workers));
 }
 
 /* The direction of copies that is waited for most, on the path above all. */
@@ -162,21 +159,20 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
         {DUET_CAUSE_BETWEEN, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, "from other GPUs"},
     };
     const struct duet__recording *recording = &why->trace->run.recording;
-    const double all_path = sum(shares->path, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM),
-                 all_workers = sum(shares->workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM);
+    const double all_path = waiting(shares->path), all_workers = waiting(shares->workers);
     g_autofree char *size = NULL, *all = NULL;
     unsigned largest = 0;
     double found = -1, path, workers, bytes = 0, copies = 0;
 
     for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
-        double own = 2 * sum(shares->path, ways[i].first, ways[i].end) +
-                     sum(shares->workers, ways[i].first, ways[i].end);
+        double own = 2 * duet__states_sum(shares->path, ways[i].first, ways[i].end) +
+                     duet__states_sum(shares->workers, ways[i].first, ways[i].end);
 
         largest = own > found ? i : largest;
         found = fmax(found, own);
     }
-    path = sum(shares->path, ways[largest].first, ways[largest].end);
-    workers = sum(shares->workers, ways[largest].first, ways[largest].end);
+    path = duet__states_sum(shares->path, ways[largest].first, ways[largest].end);
+    workers = duet__states_sum(shares->workers, ways[largest].first, ways[largest].end);
     for (size_t i = 0; i < recording->event_count; i++) {
         copies += recording->events[i].kind == DUET_EVENT_COPY;
         if (recording->events[i].kind == DUET_EVENT_COPY)
@@ -209,7 +205,7 @@ static char *say_overhead(const struct duet__why *why, const struct shares *shar
     return g_strdup_printf(
         "Tasks are too short: a kernel takes %.3g us in the mean, and %.0f %% of "
         "the critical path is what it takes to start them.",
-        1e6 * account->parts_s[DUET_PART_KERNEL] / fmax(count, 1),
+        1e6 * account->states_s[DUET_STATE_KERNEL] / fmax(count, 1),
         100 * shares->path[DUET_STATE_OVERHEAD]);
 }
 
@@ -218,7 +214,7 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
                          enum duet__cause *cause)
 {
     const struct duet__recording *recording = &why->trace->run.recording;
-    const double none = sum(shares->workers, DUET_STATE_BEFORE, DUET_STATE_AFTER),
+    const double none = duet__states_sum(shares->workers, DUET_STATE_BEFORE, DUET_STATE_AFTER),
                  elsewhere = shares->workers[DUET_STATE_ELSEWHERE],
                  hindered = why->path->hindered_s / fmax(why->account->makespan_s, 1e-300);
     const struct duet__path_part *kernel = shares->kernel;
@@ -250,7 +246,7 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
             could ? " by the policy's choice: GPUs could run it" : " and can run on no GPU",
             100 * shares->workers[DUET_STATE_KERNEL]);
     }
-    if (sum(shares->workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM) > fmax(elsewhere, none))
+    if (waiting(shares->workers) > fmax(elsewhere, none))
         return say_copies(why, shares, cause); /* less than much, but more than all else */
     *cause = elsewhere > none ? DUET_CAUSE_CHOICE : DUET_CAUSE_PARALLELISM;
     if (elsewhere > none)
@@ -269,8 +265,8 @@ char *duet__why_sentence(const struct duet__why *why, enum duet__cause *cause)
     double path, workers;
 
     find_shares(why, &shares);
-    path = sum(shares.path, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM);
-    workers = sum(shares.workers, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_ROOM);
+    path = waiting(shares.path);
+    workers = waiting(shares.workers);
     if (fmax(path, workers) >= much && shares.again >= much) {
         *cause = DUET_CAUSE_MEMORY;
         return say_memory(why, &shares);

@@ -69,7 +69,7 @@ static void put_machine(struct duet__json_writer *json, const struct duet__why *
                          machine->archs[machine->workers[i].arch].name);
         duet__json_print(json, "seconds: {");
         for (unsigned state = 0; state < DUET_STATES; state++)
-            duet__json_put_number(json, states[state], why->account->states_s[i][state]);
+            duet__json_put_number(json, states[state], why->account->workers_s[i][state]);
         duet__json_print(json, "}}");
     }
     duet__json_print(json, "]\n memories: [");

@@ -209,7 +209,7 @@ static void put_worker(struct duet__table *table, const struct duet__why *why, u
 
         for (unsigned k = first; k < first + count; k++)
             for (unsigned state = columns[i].first; state <= columns[i].end; state++)
-                seconds += why->account->states_s[workers[k]][state];
+                seconds += why->account->workers_s[workers[k]][state];
         add_share(table, seconds / (count * makespan_of(why)));
     }
 }

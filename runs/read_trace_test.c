@@ -35,8 +35,8 @@ static void same_accounts(const struct duet__recording *first, const struct duet
     g_assert_cmpuint(a.workers, ==, b.workers);
     g_assert_cmpuint(a.kernel_count, ==, b.kernel_count);
     /* every date of thousands is rounded to a nanosecond, by half of one at most */
-    for (unsigned i = 0; i < DUET_PARTS; i++)
-        g_assert_cmpfloat_with_epsilon(a.parts_s[i], b.parts_s[i], 1e-9 * first->event_count);
+    for (unsigned i = 0; i < DUET_STATES; i++)
+        g_assert_cmpfloat_with_epsilon(a.states_s[i], b.states_s[i], 1e-9 * first->event_count);
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpfloat(a.bytes[i], ==, b.bytes[i]);
     duet__account_fini(&a);
@@ -352,8 +352,8 @@ static void try_account(const struct duet__recording *recording)
         return;
     }
     whole_s = account.workers * account.makespan_s;
-    for (unsigned i = 0; i < DUET_PARTS; i++)
-        sum_s += account.parts_s[i];
+    for (unsigned i = 0; i < DUET_STATES; i++)
+        sum_s += account.states_s[i];
     g_assert_cmpfloat_with_epsilon(sum_s, whole_s, 1e-9 * (1 + whole_s));
     duet__account_fini(&account);
 }

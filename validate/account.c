@@ -130,31 +130,22 @@ struct sweep {
     double *began_s; /* by event: what a kernel that ran all the time would have had then */
 };
 
-static void add_idle(struct sweep *sweep, int worker, double start_s, double end_s,
-                     enum duet__state state)
+static void add_gap(GArray *gaps, int worker, double start_s, double end_s, enum duet__state state)
 {
-    struct duet__gap gap = {.worker = (unsigned)worker,
-                            .state = state,
-                            .start_s = start_s,
-                            .end_s = end_s};
+    const struct duet__gap gap = {(unsigned)worker, state, start_s, end_s};
 
     if (start_s < end_s)
-        g_array_append_val(sweep->idle, gap);
+        g_array_append_val(gaps, gap);
 }
 
 /* The worker ran nothing from `start_s` until `next` started. */
-static void add_gap(struct sweep *sweep, double start_s, const struct edge *next, bool first)
+static void add_gaps(struct sweep *sweep, double start_s, const struct edge *next, bool first)
 {
-    const struct duet__recording *recording = sweep->recording;
-    double ready_s = within(recording->events[next->event].ready_s, start_s, next->date_s);
-    struct duet__gap gap = {.worker = (unsigned)next->worker,
-                            .node = recording->machine->workers[next->worker].node,
-                            .start_s = ready_s,
-                            .end_s = next->date_s};
+    double ready_s = within(sweep->recording->events[next->event].ready_s, start_s, next->date_s);
 
-    add_idle(sweep, next->worker, start_s, ready_s, first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN);
-    if (ready_s < next->date_s)
-        g_array_append_val(sweep->gaps, gap);
+    add_gap(sweep->idle, next->worker, start_s, ready_s,
+            first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN);
+    add_gap(sweep->gaps, next->worker, ready_s, next->date_s, DUET_STATE_OVERHEAD);
 }
 
 static void add_execution(struct sweep *sweep, const struct edge *edge, double seconds)
@@ -182,7 +173,7 @@ static void add_execution(struct sweep *sweep, const struct edge *edge, double s
 static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, guint at)
 {
     double own_s = 0, date_s = 0;
-    double *kernels_s = &sweep->account->states_s[worker][DUET_STATE_KERNEL];
+    double *kernels_s = &sweep->account->workers_s[worker][DUET_STATE_KERNEL];
     size_t running = 0;
     const guint begin = at;
 
@@ -196,7 +187,7 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
             own_s += length_s / (double)running;
             *kernels_s += length_s;
         } else if (length_s > 0) {
-            add_gap(sweep, date_s, edge, at == begin);
+            add_gaps(sweep, date_s, edge, at == begin);
         }
         date_s = edge->date_s;
         if (edge->end) {
@@ -207,8 +198,8 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
             sweep->began_s[edge->event] = own_s;
         }
     }
-    add_idle(sweep, worker, date_s, sweep->recording->makespan_s,
-             at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
+    add_gap(sweep->idle, worker, date_s, sweep->recording->makespan_s,
+            at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
     return at;
 }
 
@@ -228,44 +219,68 @@ static void add_bytes(const struct duet__recording *recording, struct duet__acco
     }
 }
 
-enum duet__part duet__state_part(enum duet__state state)
+double duet__states_sum(const double seconds[DUET_STATES], enum duet__state first,
+                        enum duet__state last)
 {
-    static const enum duet__part parts[] = {
-        [DUET_STATE_KERNEL] = DUET_PART_KERNEL,
-        [DUET_STATE_TO_DEVICE_QUEUE] = DUET_PART_TO_DEVICE,
-        [DUET_STATE_TO_DEVICE] = DUET_PART_TO_DEVICE,
-        [DUET_STATE_TO_HOST_QUEUE] = DUET_PART_TO_HOST,
-        [DUET_STATE_TO_HOST] = DUET_PART_TO_HOST,
-        [DUET_STATE_BETWEEN_QUEUE] = DUET_PART_BETWEEN,
-        [DUET_STATE_BETWEEN] = DUET_PART_BETWEEN,
-        [DUET_STATE_ROOM] = DUET_PART_TO_HOST,
-        [DUET_STATE_OVERHEAD] = DUET_PART_OVERHEAD,
-        [DUET_STATE_ELSEWHERE] = DUET_PART_IDLE,
-        [DUET_STATE_BEFORE] = DUET_PART_IDLE,
-        [DUET_STATE_WITHIN] = DUET_PART_IDLE,
-        [DUET_STATE_AFTER] = DUET_PART_IDLE,
-    };
+    double sum_s = 0;
 
-    return parts[state];
+    for (unsigned i = first; i <= last; i++)
+        sum_s += seconds[i];
+    return sum_s;
 }
 
-/* Many small stretches leave a last bit or two over: the largest part takes them. */
+void duet__gap_divide(const struct duet__gap *gap, const GArray *stretches,
+                      const struct duet__gap_sums *sums)
+{
+    const struct duet__stretch *all = (const void *)stretches->data;
+    double seconds[DUET_STATES] = {0};
+    struct duet__gap piece = *gap;
+    guint low = 0, high = stretches->len;
+
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+
+        if (all[middle].end_s <= gap->start_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    seconds[gap->state] = gap->end_s - gap->start_s;
+    for (; low < stretches->len && all[low].start_s < gap->end_s; low++) {
+        const double part_s =
+            fmin(all[low].end_s, gap->end_s) - fmax(all[low].start_s, gap->start_s);
+
+        seconds[all[low].state] += part_s;
+        seconds[gap->state] -= part_s;
+    }
+    for (unsigned state = 0; state < DUET_STATES; state++) {
+        sums->workers_s[gap->worker][state] += seconds[state];
+        if (!sums->pieces || !(seconds[state] > 0))
+            continue;
+        piece.state = state;
+        piece.end_s = piece.start_s + seconds[state];
+        g_array_append_val(sums->pieces, piece);
+        piece.start_s = piece.end_s;
+    }
+}
+
+/* Many small stretches leave a last bit or two over: the largest state takes them. */
 static void complete(struct duet__account *account)
 {
     double left_s = account->workers * account->makespan_s;
     unsigned largest = 0;
 
-    for (unsigned i = 0; i < DUET_PARTS; i++) {
-        left_s -= account->parts_s[i];
-        if (account->parts_s[i] > account->parts_s[largest])
+    for (unsigned i = 0; i < DUET_STATES; i++) {
+        left_s -= account->states_s[i];
+        if (account->states_s[i] > account->states_s[largest])
             largest = i;
     }
     if (fabs(left_s) <= 1e-9 * account->workers * account->makespan_s)
-        account->parts_s[largest] += left_s;
+        account->states_s[largest] += left_s;
 }
 
-/* Makes the account of a recording that has been checked. */
-static void fill(const struct duet__recording *recording, struct duet__account *out)
+/* Makes the account of a recording that has been checked, and its gaps' pieces if not NULL. */
+static void fill(const struct duet__recording *recording, struct duet__account *out, GArray *pieces)
 {
     const struct duet_machine *machine = recording->machine;
     size_t kinds = (recording->kernel_count + 1) * machine->arch_count;
@@ -274,22 +289,23 @@ static void fill(const struct duet__recording *recording, struct duet__account *
     g_autoptr(GArray) idle = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
     double *began_s = g_new(double, recording->event_count + 1);
     struct sweep sweep = {recording, out, gaps, idle, began_s};
+    struct duet__gap_sums sums = {.pieces = pieces};
     guint at = 0;
 
     out->workers = machine->worker_count;
     out->makespan_s = recording->makespan_s;
     out->kernels = g_new0(struct duet__account_kernel, kinds);
-    out->states_s = g_malloc0_n(out->workers, sizeof *out->states_s);
+    sums.workers_s = out->workers_s = g_malloc0_n(out->workers, sizeof *out->workers_s);
     for (unsigned worker = 0; worker < machine->worker_count; worker++)
         at = add_worker(&sweep, (int)worker, edges, at);
     for (size_t i = 0; i < kinds; i++)
         if (out->kernels[i].count > 0)
             out->kernels[out->kernel_count++] = out->kernels[i];
-    duet__account_waits(recording, gaps, out->states_s);
-    duet__account_idle(recording, idle, out->states_s);
+    duet__account_waits(recording, gaps, &sums);
+    duet__account_idle(recording, idle, &sums);
     for (unsigned worker = 0; worker < out->workers; worker++)
         for (unsigned state = 0; state < DUET_STATES; state++)
-            out->parts_s[duet__state_part(state)] += out->states_s[worker][state];
+            out->states_s[state] += out->workers_s[worker][state];
     add_bytes(recording, out);
     complete(out);
     g_free(began_s);
@@ -302,8 +318,32 @@ int duet__account_make(const struct duet__recording *recording, struct duet__acc
 
     *out = (struct duet__account){0};
     if (!error)
-        fill(recording, out);
+        fill(recording, out, NULL);
     return error;
+}
+
+static int by_worker(const void *left, const void *right)
+{
+    const struct duet__gap *a = left, *b = right;
+
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+GArray *duet__account_gaps(const struct duet__recording *recording)
+{
+    struct duet__account account = {0};
+    struct duet_message why;
+    GArray *pieces;
+
+    if (check(recording, &why))
+        return NULL;
+    pieces = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
+    fill(recording, &account, pieces);
+    duet__account_fini(&account);
+    g_array_sort(pieces, by_worker);
+    return pieces;
 }
 
 /* The kernel of that name on that architecture, which is added where there was none. */
@@ -325,8 +365,8 @@ static struct duet__account_kernel *kernel_of(struct duet__account *account,
 static void add_account(struct duet__account *to, const struct duet__account *from, double share)
 {
     to->makespan_s += share * from->makespan_s;
-    for (unsigned i = 0; i < DUET_PARTS; i++)
-        to->parts_s[i] += share * from->parts_s[i];
+    for (unsigned i = 0; i < DUET_STATES; i++)
+        to->states_s[i] += share * from->states_s[i];
     for (unsigned i = 0; i < 3; i++)
         to->bytes[i] += share * from->bytes[i];
     for (size_t i = 0; i < from->kernel_count; i++) {
@@ -354,6 +394,6 @@ void duet__account_mean(const struct duet__account *accounts, size_t count,
 void duet__account_fini(struct duet__account *account)
 {
     g_free(account->kernels);
-    g_free(account->states_s);
+    g_free(account->workers_s);
     *account = (struct duet__account){0};
 }

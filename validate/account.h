@@ -16,30 +16,18 @@
 
 #include "runs/recording.h"
 
-/* What a worker does, or waits for, at a moment of the run (0 to the makespan). */
-enum duet__part {
-    DUET_PART_KERNEL,    /* runs a kernel */
-    DUET_PART_TO_DEVICE, /* waits: the next task it runs is ready, and data for it is on its way
-                            (or asked for) to its device from the host */
-    DUET_PART_TO_HOST,   /* ... data on its way to the host (also on its way to a device, or to
-                            make room on its device) */
-    DUET_PART_BETWEEN,   /* ... from another device */
-    DUET_PART_OVERHEAD,  /* its next task is ready and its data there, but it does not run */
-    DUET_PART_IDLE,      /* its next task is not ready yet, or there is none any more */
-    DUET_PARTS,
-};
-
-/* The same in more detail, by worker: what it does, or why it does nothing. */
+/* What a worker does at a moment of the run (0 to the makespan), or why it does nothing. */
 enum duet__state {
     DUET_STATE_KERNEL,
-    DUET_STATE_TO_DEVICE_QUEUE, /* data is to come from the host, and its copy has not begun */
-    DUET_STATE_TO_DEVICE,       /* ... is under way */
-    DUET_STATE_TO_HOST_QUEUE,
+    /* its next task is ready, and data for it is to come from the host: its copy has not begun, */
+    DUET_STATE_TO_DEVICE_QUEUE,
+    DUET_STATE_TO_DEVICE,     /* or is under way */
+    DUET_STATE_TO_HOST_QUEUE, /* to the host, perhaps on its way to a device */
     DUET_STATE_TO_HOST,
-    DUET_STATE_BETWEEN_QUEUE,
+    DUET_STATE_ROOM,          /* data has to leave the device's memory before other data comes in */
+    DUET_STATE_BETWEEN_QUEUE, /* from another device */
     DUET_STATE_BETWEEN,
-    DUET_STATE_ROOM, /* data has to leave the device's memory before other data comes in */
-    DUET_STATE_OVERHEAD,
+    DUET_STATE_OVERHEAD,  /* its next task is ready and its data there, but it does not run */
     DUET_STATE_ELSEWHERE, /* none of its own is ready, but one that it could run waits elsewhere */
     DUET_STATE_BEFORE,    /* no task that it could run is ready: before its first one, */
     DUET_STATE_WITHIN,    /* between two, */
@@ -47,8 +35,9 @@ enum duet__state {
     DUET_STATES,
 };
 
-/* The part that a state belongs to. */
-enum duet__part duet__state_part(enum duet__state state);
+/* Seconds of the states from one to another, which is among them. */
+double duet__states_sum(const double seconds[DUET_STATES], enum duet__state first,
+                        enum duet__state last);
 
 /* Executions of one kernel on one architecture. */
 struct duet__account_kernel {
@@ -61,8 +50,8 @@ struct duet__account_kernel {
 struct duet__account {
     unsigned workers;
     double makespan_s;
-    double parts_s[DUET_PARTS];      /* their sum is workers * makespan_s */
-    double (*states_s)[DUET_STATES]; /* by worker: the sum of each is makespan_s; NULL of a mean */
+    double states_s[DUET_STATES];     /* their sum is workers * makespan_s */
+    double (*workers_s)[DUET_STATES]; /* of each worker; NULL of a mean */
     struct duet__account_kernel *kernels;
     size_t kernel_count;
     double bytes[3]; /* copied: to devices, to the host, between devices */
@@ -82,6 +71,20 @@ void duet__account_mean(const struct duet__account *accounts, size_t count,
                         struct duet__account *out);
 
 void duet__account_fini(struct duet__account *account); /* safe on a zeroed one, and twice */
+
+/* A stretch in which a worker runs nothing. */
+struct duet__gap {
+    unsigned worker;
+    enum duet__state state; /* why; in the making, if it is not for what it is divided among */
+    double start_s, end_s;
+};
+
+/*
+ * The account as stretches: struct duet__gap, for g_array_unref, by worker, then start. What one
+ * gap has of each state is known, and not in which order: it comes as one stretch a state. NULL:
+ * there is no account of the recording.
+ */
+GArray *duet__account_gaps(const struct duet__recording *recording);
 
 /* What a part of a difference is about. */
 enum duet__reason {
@@ -129,24 +132,31 @@ void duet__explanation_fini(struct duet__explanation *explanation);
 /* ------------------------------------------------------------------------------------------- */
 /* Between account*.c                                                                           */
 
-/* A stretch in which a worker runs nothing. */
-struct duet__gap {
-    unsigned worker;
-    unsigned node;          /* memory that its kernels work in */
-    enum duet__state state; /* of those without a task: where in the run it is */
+/* Something that has one state for so long; those of one array are in order and apart. */
+struct duet__stretch {
     double start_s, end_s;
+    enum duet__state state;
 };
 
+/* Where what gaps are divided into goes. */
+struct duet__gap_sums {
+    double (*workers_s)[DUET_STATES]; /* is added to */
+    GArray *pieces;                   /* struct duet__gap; NULL: not wanted */
+};
+
+/* Divides a gap among the stretches in it; what is left keeps its own state. */
+void duet__gap_divide(const struct duet__gap *gap, const GArray *stretches,
+                      const struct duet__gap_sums *sums);
+
 /*
- * Divides the gaps (struct duet__gap) of workers whose next task is ready, which it sorts, among
- * the copies that were waited for, and overhead: O((gaps + copies) log(gaps + copies)). The records
- * have been checked.
+ * Divides the gaps (struct duet__gap) of workers whose next task is ready (OVERHEAD), which it
+ * sorts, among the copies that were waited for. The records have been checked.
  */
 void duet__account_waits(const struct duet__recording *recording, GArray *gaps,
-                         double (*states_s)[DUET_STATES]);
+                         const struct duet__gap_sums *sums);
 
 /* Divides those of workers without a ready task into where there was one elsewhere, or none. */
 void duet__account_idle(const struct duet__recording *recording, const GArray *gaps,
-                        double (*states_s)[DUET_STATES]);
+                        const struct duet__gap_sums *sums);
 
 #endif

@@ -2,17 +2,10 @@
 /* Workers without a ready task: whether there was one that they could have run elsewhere. */
 #include "validate/account.h"
 
-#include <math.h>
-
 /* From here on a task more, or less, is ready and does not run. */
 struct change {
     double date_s;
     int by;
-};
-
-/* A stretch in which there is such a task, and the seconds of all before it. */
-struct waiting {
-    double start_s, end_s, before_s;
 };
 
 static int by_date(const void *left, const void *right)
@@ -28,8 +21,8 @@ static int by_date(const void *left, const void *right)
 static GArray *find_waiting(const struct duet__recording *recording, unsigned arch)
 {
     g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(struct change));
-    GArray *all = g_array_new(FALSE, FALSE, sizeof(struct waiting));
-    struct waiting stretch = {0};
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(struct duet__stretch));
+    struct duet__stretch stretch = {.state = DUET_STATE_ELSEWHERE};
     int count = 0;
 
     for (size_t i = 0; i < recording->event_count; i++) {
@@ -51,33 +44,12 @@ static GArray *find_waiting(const struct duet__recording *recording, unsigned ar
             continue;
         stretch.end_s = change->date_s;
         g_array_append_val(all, stretch);
-        stretch.before_s += stretch.end_s - stretch.start_s;
     }
     return all;
 }
 
-/* Seconds of the stretches up to a date. */
-static double seconds_until(const GArray *all, double date_s)
-{
-    guint low = 0, high = all->len;
-    const struct waiting *last;
-
-    while (low < high) {
-        guint middle = low + (high - low) / 2;
-
-        if (g_array_index(all, struct waiting, middle).start_s < date_s)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (!low)
-        return 0;
-    last = &g_array_index(all, struct waiting, low - 1);
-    return last->before_s + fmin(date_s, last->end_s) - last->start_s;
-}
-
 void duet__account_idle(const struct duet__recording *recording, const GArray *gaps,
-                        double (*states_s)[DUET_STATES])
+                        const struct duet__gap_sums *sums)
 {
     const struct duet_machine *machine = recording->machine;
     GArray **waiting = g_new0(GArray *, machine->arch_count);
@@ -85,16 +57,10 @@ void duet__account_idle(const struct duet__recording *recording, const GArray *g
     for (guint i = 0; i < gaps->len; i++) {
         const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
         const unsigned arch = machine->workers[gap->worker].arch;
-        const double whole_s = gap->end_s - gap->start_s;
-        double seconds;
 
         if (!waiting[arch])
             waiting[arch] = find_waiting(recording, arch);
-        seconds =
-            seconds_until(waiting[arch], gap->end_s) - seconds_until(waiting[arch], gap->start_s);
-        seconds = fmin(fmax(seconds, 0), whole_s);
-        states_s[gap->worker][DUET_STATE_ELSEWHERE] += seconds;
-        states_s[gap->worker][gap->state] += whole_s - seconds;
+        duet__gap_divide(gap, waiting[arch], sums);
     }
     for (unsigned i = 0; i < machine->arch_count; i++)
         if (waiting[i])

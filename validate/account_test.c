@@ -6,20 +6,36 @@
 
 #include "validate/testing_account.h"
 
+/* States, summed up as comparisons do. */
+enum part { KERNEL, TO_DEVICE, TO_HOST, BETWEEN, OVERHEAD, IDLE, PARTS };
+
+static double part_s(const struct duet__account *account, enum part part)
+{
+    static const enum duet__state firsts[] = {DUET_STATE_KERNEL,
+                                              DUET_STATE_TO_DEVICE_QUEUE,
+                                              DUET_STATE_TO_HOST_QUEUE,
+                                              DUET_STATE_BETWEEN_QUEUE,
+                                              DUET_STATE_OVERHEAD,
+                                              DUET_STATE_ELSEWHERE,
+                                              DUET_STATES};
+
+    return duet__states_sum(account->states_s, firsts[part], firsts[part + 1] - 1);
+}
+
 /* Makes the account and compares its parts, all workers together. */
 static struct duet__account expect(const struct testing_recording *testing,
-                                   const double parts_s[DUET_PARTS])
+                                   const double parts_s[PARTS])
 {
     struct duet_message message = {""};
     struct duet__account account;
     double sum_s = 0;
 
     g_assert_cmpint(duet__account_make(&testing->recording, &account, &message), ==, 0);
-    for (unsigned i = 0; i < DUET_PARTS; i++) {
-        if (fabs(account.parts_s[i] - parts_s[i]) > 1e-9)
-            g_test_message("part %u: %g s", i, account.parts_s[i]);
-        testing_near(account.parts_s[i], parts_s[i]);
-        sum_s += account.parts_s[i];
+    for (unsigned i = 0; i < PARTS; i++) {
+        if (fabs(part_s(&account, i) - parts_s[i]) > 1e-9)
+            g_test_message("part %u: %g s", i, part_s(&account, i));
+        testing_near(part_s(&account, i), parts_s[i]);
+        sum_s += part_s(&account, i);
     }
     testing_near(sum_s, account.workers * account.makespan_s);
     return account;
@@ -171,8 +187,8 @@ static void test_dates(void)
     testing_task(&testing, 1, 1, -1e-9, -1e-9, 2 + 1e-9);
     testing_task(&testing, 1, 1, 2, 2 - 1e-9, 4 + 1e-9);
     g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
-    testing_near(account.parts_s[DUET_PART_KERNEL], 4);
-    testing_near(account.parts_s[DUET_PART_IDLE], 8);
+    testing_near(account.states_s[DUET_STATE_KERNEL], 4);
+    testing_near(part_s(&account, IDLE), 8);
     duet__account_fini(&account);
 
     testing.events[0].end_s = 6;
@@ -199,17 +215,15 @@ static void test_dates(void)
 }
 
 /* Which direction of copies worker `node`'s next task waits for at a moment; overhead: none. */
-static enum duet__part slow_wait(const struct duet__recording *recording, unsigned node,
-                                 double at_s, double start_s)
+static enum part slow_wait(const struct duet__recording *recording, unsigned node, double at_s,
+                           double start_s)
 {
     const struct duet_event *last = NULL;
-    enum duet__part part = DUET_PART_OVERHEAD;
+    enum part part = OVERHEAD;
 
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *copy = &recording->events[i];
-        enum duet__part own = !node                       ? DUET_PART_TO_HOST
-                              : copy->source == DUET_HOST ? DUET_PART_TO_DEVICE
-                                                          : DUET_PART_BETWEEN;
+        enum part own = !node ? TO_HOST : copy->source == DUET_HOST ? TO_DEVICE : BETWEEN;
 
         if (copy->kind != DUET_EVENT_COPY || copy->destination != node || copy->ready_s > at_s ||
             copy->end_s < at_s || copy->end_s > start_s)
@@ -227,12 +241,12 @@ static enum duet__part slow_wait(const struct duet__recording *recording, unsign
 
 /* The parts of one worker, moment by moment: what the sweep is checked against. */
 static void slow_account(const struct duet__recording *recording, unsigned worker, unsigned steps,
-                         double parts_s[DUET_PARTS])
+                         double parts_s[PARTS])
 {
     for (unsigned step = 0; step < steps; step++) {
         double at_s = (step + 0.5) * recording->makespan_s / steps;
         const struct duet_event *next = NULL;
-        enum duet__part part = DUET_PART_IDLE;
+        enum part part = IDLE;
 
         for (size_t i = 0; i < recording->event_count; i++) {
             const struct duet_event *event = &recording->events[i];
@@ -240,15 +254,32 @@ static void slow_account(const struct duet__recording *recording, unsigned worke
             if (event->kind != DUET_EVENT_TASK || event->worker != (int)worker)
                 continue;
             if (event->start_s <= at_s && event->end_s > at_s)
-                part = DUET_PART_KERNEL;
+                part = KERNEL;
             if (event->start_s > at_s && (!next || event->start_s < next->start_s))
                 next = event;
         }
-        if (part == DUET_PART_IDLE && next && at_s >= next->ready_s)
+        if (part == IDLE && next && at_s >= next->ready_s)
             part =
                 slow_wait(recording, recording->machine->workers[worker].node, at_s, next->start_s);
         parts_s[part] += recording->makespan_s / steps;
     }
+}
+
+/* The same, as stretches in order. */
+static void assert_gaps(const struct duet__recording *recording, struct duet__account *account)
+{
+    g_autoptr(GArray) gaps = duet__account_gaps(recording);
+
+    for (guint i = 0; i < gaps->len; i++) {
+        const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
+
+        g_assert_cmpfloat(gap->end_s, >, gap->start_s);
+        g_assert_true(!i || gap->worker > gap[-1].worker || gap->start_s >= gap[-1].end_s);
+        account->workers_s[gap->worker][gap->state] -= gap->end_s - gap->start_s;
+    }
+    for (unsigned i = 0; i < account->workers * DUET_STATES; i++)
+        if (i % DUET_STATES != DUET_STATE_KERNEL)
+            testing_near(account->workers_s[i / DUET_STATES][i % DUET_STATES], 0);
 }
 
 /* Random dates on a grid of whole seconds, so that the slow account is exact. */
@@ -259,7 +290,7 @@ static void test_random(void)
     for (unsigned round = 0; round < 300; round++) {
         struct testing_recording testing;
         struct duet__account account;
-        double parts_s[DUET_PARTS] = {0};
+        double parts_s[PARTS] = {0};
 
         testing_init(&testing, 40);
         for (unsigned i = 0; i < 30; i++) {
@@ -278,6 +309,7 @@ static void test_random(void)
         for (unsigned worker = 0; worker < 3; worker++)
             slow_account(&testing.recording, worker, 40, parts_s);
         account = expect(&testing, parts_s);
+        assert_gaps(&testing.recording, &account);
         duet__account_fini(&account);
         testing_fini(&testing);
     }
@@ -297,23 +329,23 @@ static void test_sums(void)
         struct duet__account *account = &accounts[p];
 
         g_assert_cmpint(duet__account_make(&sample.recordings[p], account, &message), ==, 0);
-        for (unsigned i = 0; i < DUET_PARTS; i++) {
-            g_assert_cmpfloat(account->parts_s[i], >=, 0);
-            sum_s += account->parts_s[i];
+        for (unsigned i = 0; i < DUET_STATES; i++) {
+            g_assert_cmpfloat(account->states_s[i], >=, 0);
+            sum_s += account->states_s[i];
         }
         for (size_t i = 0; i < account->kernel_count; i++)
             kernels_s += account->kernels[i].seconds;
         g_assert_cmpfloat_with_epsilon(sum_s / (12 * account->makespan_s), 1, 1e-9);
-        g_assert_cmpfloat_with_epsilon(kernels_s / account->parts_s[DUET_PART_KERNEL], 1, 1e-9);
+        g_assert_cmpfloat_with_epsilon(kernels_s / account->states_s[DUET_STATE_KERNEL], 1, 1e-9);
         g_assert_cmpfloat_with_epsilon(kernels_s / sample.runs[p][0].stats.busy_s, 1, 1e-9);
     }
     duet__account_mean(accounts, SAMPLE_POLICIES, &mean);
-    for (unsigned i = 0; i < DUET_PARTS; i++) {
+    for (unsigned i = 0; i < DUET_STATES; i++) {
         double sum_s = 0;
 
         for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
-            sum_s += accounts[p].parts_s[i];
-        g_assert_cmpfloat_with_epsilon(mean.parts_s[i], sum_s / SAMPLE_POLICIES,
+            sum_s += accounts[p].states_s[i];
+        g_assert_cmpfloat_with_epsilon(mean.states_s[i], sum_s / SAMPLE_POLICIES,
                                        1e-9 * (1 + sum_s));
     }
     duet__account_fini(&mean);
@@ -329,8 +361,8 @@ static void test_mean(void)
     struct duet__account_kernel two[] = {{.name = "gemm", .arch = "cpu", .count = 2, .seconds = 20},
                                          one};
     struct duet__account accounts[] = {
-        {.workers = 1, .makespan_s = 8, .parts_s = {8}, .kernels = &one, .kernel_count = 1},
-        {.workers = 1, .makespan_s = 28, .parts_s = {28}, .kernels = two, .kernel_count = 2},
+        {.workers = 1, .makespan_s = 8, .states_s = {8}, .kernels = &one, .kernel_count = 1},
+        {.workers = 1, .makespan_s = 28, .states_s = {28}, .kernels = two, .kernel_count = 2},
     };
     struct duet__account mean;
 

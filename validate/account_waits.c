@@ -17,9 +17,6 @@ static const double resolution_s = 1e-6;
  */
 static const double notice_s = 1e-3;
 
-/* The states in which data is waited for. */
-enum { FIRST = DUET_STATE_TO_DEVICE_QUEUE, WAITS = DUET_STATE_ROOM + 1 - FIRST };
-
 /* From when to when somebody who works in the memory `node` may wait for a copy. */
 struct wait {
     unsigned node;
@@ -27,13 +24,6 @@ struct wait {
     double start_s, end_s;
     double last_s;             /* end of the copy that goes on from it, or its own */
     double asked_s, arrived_s; /* of the copy that it is a part of */
-};
-
-/* Stretches that do not overlap, in order of time, and the seconds up to the end of each. */
-struct stretch {
-    double start_s, end_s;
-    enum duet__state state;
-    double before_s[WAITS]; /* of all stretches before this one */
 };
 
 static int by_end(const void *left, const void *right)
@@ -51,12 +41,13 @@ static int by_end(const void *left, const void *right)
     return (a->state > b->state) - (a->state < b->state);
 }
 
-static int by_gap_end(const void *left, const void *right)
+static int by_gap_end(const void *left, const void *right, void *machine)
 {
     const struct duet__gap *a = left, *b = right;
+    const struct duet_worker *workers = ((const struct duet_machine *)machine)->workers;
 
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
+    if (workers[a->worker].node != workers[b->worker].node)
+        return workers[a->worker].node < workers[b->worker].node ? -1 : 1;
     return (a->end_s > b->end_s) - (a->end_s < b->end_s);
 }
 
@@ -171,92 +162,47 @@ static GArray *collect_waits(const struct duet__recording *recording)
     return waits;
 }
 
-static struct stretch *stretch_at(const GArray *line, guint index)
-{
-    return &g_array_index(line, struct stretch, index);
-}
-
 /*
  * Of several copies that are waited for at once, the one that ends last is what keeps the kernel
  * waiting. They come in this order, so that each takes what it covers from those before it.
  */
 static void paint(GArray *line, const struct wait *wait)
 {
-    struct stretch stretch = {wait->start_s, wait->end_s, wait->state, {0}};
+    const struct duet__stretch stretch = {wait->start_s, wait->end_s, wait->state};
+    struct duet__stretch *all = (void *)line->data;
 
-    while (line->len && stretch_at(line, line->len - 1)->start_s >= wait->start_s)
+    while (line->len && all[line->len - 1].start_s >= wait->start_s)
         g_array_set_size(line, line->len - 1);
-    if (line->len) {
-        struct stretch *last = stretch_at(line, line->len - 1);
-
-        last->end_s = fmin(last->end_s, wait->start_s);
-        memcpy(stretch.before_s, last->before_s, sizeof(stretch.before_s));
-        stretch.before_s[last->state - FIRST] += last->end_s - last->start_s;
-    }
-    if (stretch.end_s > stretch.start_s)
-        g_array_append_val(line, stretch);
-}
-
-/* Seconds of each state from the beginning to `date_s`. */
-static void seconds_until(const GArray *line, double date_s, double seconds[WAITS])
-{
-    guint low = 0, high = line->len;
-    const struct stretch *last;
-
-    while (low < high) {
-        guint middle = low + (high - low) / 2;
-
-        if (stretch_at(line, middle)->start_s < date_s)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    memset(seconds, 0, WAITS * sizeof(*seconds));
-    if (!low)
-        return;
-    last = stretch_at(line, low - 1);
-    memcpy(seconds, last->before_s, sizeof(last->before_s));
-    seconds[last->state - FIRST] += fmin(date_s, last->end_s) - last->start_s;
-}
-
-static void divide(const struct duet__gap *gap, const GArray *line, double *states_s)
-{
-    double before[WAITS], until[WAITS], left_s = gap->end_s - gap->start_s;
-
-    seconds_until(line, gap->start_s, before);
-    seconds_until(line, gap->end_s, until);
-    for (unsigned i = 0; i < WAITS; i++) {
-        double seconds = fmin(fmax(until[i] - before[i], 0), left_s);
-
-        states_s[FIRST + i] += seconds;
-        left_s -= seconds;
-    }
-    states_s[DUET_STATE_OVERHEAD] += left_s;
+    if (line->len)
+        all[line->len - 1].end_s = fmin(all[line->len - 1].end_s, wait->start_s);
+    g_array_append_val(line, stretch);
 }
 
 /* Memory by memory in order of their ends, each beside the copies that have ended by then. */
 void duet__account_waits(const struct duet__recording *recording, GArray *gaps,
-                         double (*states_s)[DUET_STATES])
+                         const struct duet__gap_sums *sums)
 {
+    const struct duet_machine *machine = recording->machine;
     g_autoptr(GArray) waits = collect_waits(recording);
-    g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct stretch));
+    g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct duet__stretch));
     guint next = 0;
 
-    g_array_sort(gaps, by_gap_end);
+    g_array_sort_with_data(gaps, by_gap_end, (void *)(uintptr_t)machine);
     for (guint i = 0; i < gaps->len; i++) {
         const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
+        const unsigned node = machine->workers[gap->worker].node;
 
-        if (i && gap->node != gap[-1].node)
+        if (i && node != machine->workers[gap[-1].worker].node)
             g_array_set_size(line, 0);
         for (; next < waits->len; next++) {
             const struct wait *wait = &g_array_index(waits, struct wait, next);
 
-            if (wait->node > gap->node ||
-                (wait->node == gap->node && wait->last_s > gap->end_s + resolution_s))
+            if (wait->node > node ||
+                (wait->node == node && wait->last_s > gap->end_s + resolution_s))
                 break;
-            if (wait->node == gap->node)
+            if (wait->node == node)
                 paint(line, wait);
         }
-        divide(gap, line, states_s[gap->worker]);
+        duet__gap_divide(gap, line, sums);
     }
 }

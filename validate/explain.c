@@ -32,12 +32,14 @@ struct pair {
 
 /* Parts of the difference that are waiting. */
 static const struct {
-    enum duet__part part;
+    enum duet__state first, last;
     enum duet__reason reason;
 } waits[] = {
-    {DUET_PART_TO_DEVICE, DUET_REASON_TO_DEVICE}, {DUET_PART_TO_HOST, DUET_REASON_TO_HOST},
-    {DUET_PART_BETWEEN, DUET_REASON_BETWEEN},     {DUET_PART_OVERHEAD, DUET_REASON_OVERHEAD},
-    {DUET_PART_IDLE, DUET_REASON_IDLE},
+    {DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_TO_DEVICE, DUET_REASON_TO_DEVICE},
+    {DUET_STATE_TO_HOST_QUEUE, DUET_STATE_ROOM, DUET_REASON_TO_HOST},
+    {DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, DUET_REASON_BETWEEN},
+    {DUET_STATE_OVERHEAD, DUET_STATE_OVERHEAD, DUET_REASON_OVERHEAD},
+    {DUET_STATE_ELSEWHERE, DUET_STATE_AFTER, DUET_REASON_IDLE},
 };
 
 static int by_name(const void *left, const void *right)
@@ -176,8 +178,9 @@ void duet__explain_difference(const struct duet__account *first, const struct du
         add_kernel(out, &g_array_index(pairs, struct pair, i), workers, schedule_s);
     add(out, DUET_REASON_SCHEDULE, schedule_s[0] / workers, schedule_s[1] / workers);
     for (size_t i = 0; i < G_N_ELEMENTS(waits); i++)
-        add(out, waits[i].reason, first->parts_s[waits[i].part] / workers,
-            second->parts_s[waits[i].part] / workers);
+        add(out, waits[i].reason,
+            duet__states_sum(first->states_s, waits[i].first, waits[i].last) / workers,
+            duet__states_sum(second->states_s, waits[i].first, waits[i].last) / workers);
     if (out->whole_s != first->makespan_s - second->makespan_s)
         add(out, DUET_REASON_SPREAD, out->first_s - first->makespan_s,
             out->second_s - second->makespan_s);

@@ -153,8 +153,8 @@ static void test_states(void)
     for (unsigned worker = 0; worker < 3; worker++)
         for (unsigned state = 0; state < DUET_STATES; state++) {
             g_test_message("worker %u, state %u: %g s", worker, state,
-                           account.states_s[worker][state]);
-            testing_near(account.states_s[worker][state], expected[worker][state]);
+                           account.workers_s[worker][state]);
+            testing_near(account.workers_s[worker][state], expected[worker][state]);
         }
     duet__account_fini(&account);
     testing_fini(&testing);
@@ -260,8 +260,8 @@ static void check_workers(const struct duet__recording *recording)
         double sum_s = 0;
 
         for (unsigned state = 0; state < DUET_STATES; state++) {
-            g_assert_cmpfloat(account.states_s[worker][state], >=, -1e-12);
-            sum_s += account.states_s[worker][state];
+            g_assert_cmpfloat(account.workers_s[worker][state], >=, -1e-12);
+            sum_s += account.workers_s[worker][state];
         }
         g_assert_cmpfloat_with_epsilon(sum_s, account.makespan_s, 1e-9 * account.makespan_s);
     }

@@ -178,8 +178,8 @@ double duet__sample_width_within(const struct duet__sample *sample)
 static void scale_account(struct duet__account *account, double factor)
 {
     account->makespan_s *= factor;
-    for (size_t i = 0; i < DUET_PARTS; i++)
-        account->parts_s[i] *= factor;
+    for (size_t i = 0; i < DUET_STATES; i++)
+        account->states_s[i] *= factor;
     for (size_t i = 0; i < account->kernel_count; i++)
         account->kernels[i].seconds *= factor;
 }

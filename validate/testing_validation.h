@@ -62,14 +62,14 @@ static inline void testing_account(struct testing_case *room, int side, double m
         g_strlcpy(kernel->arch, i < 3 ? "x5650" : "c2050", sizeof kernel->arch);
         kernel->count = floor(100 * shares[i % 3] * (i < 3 ? 1 : 4) * testing_factor(random, 0.1));
         kernel->seconds = 0.4 * whole * shares[i % 3] * testing_factor(random, 0.1);
-        account->parts_s[DUET_PART_KERNEL] += kernel->seconds;
+        account->states_s[DUET_STATE_KERNEL] += kernel->seconds;
     }
-    left -= account->parts_s[DUET_PART_KERNEL];
-    for (int part = DUET_PART_TO_DEVICE; part < DUET_PART_IDLE; part++) {
-        account->parts_s[part] = left * g_rand_double_range(random, 0.05, 0.2);
-        left -= account->parts_s[part];
+    left -= account->states_s[DUET_STATE_KERNEL];
+    for (int state = DUET_STATE_TO_DEVICE; state < DUET_STATE_ELSEWHERE; state += 2) {
+        account->states_s[state] = left * g_rand_double_range(random, 0.05, 0.2);
+        left -= account->states_s[state];
     }
-    account->parts_s[DUET_PART_IDLE] = left;
+    account->states_s[DUET_STATE_ELSEWHERE] = left;
 }
 
 static inline void testing_side(struct testing_case *room, int side, double about_s, GRand *random,
