@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet study`, and `simulate` and `run` with options of several values: tables of runs. */
-#include "study/study.h"
+#include "cli/tables.h"
 
 #include <inttypes.h>
 #include <signal.h>
@@ -8,26 +8,13 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/job.h"
 #include "study/answer.h"
-
-/* A table of runs under way: what was asked for, and what the runs are of. */
-struct tables {
-    struct duet__job *job;
-    const struct duet__command *command; /* of its cells */
-    struct duet__study *study;
-    struct duet__plan plan;
-    struct duet__store store;
-    /* of a worker: of its last cell, since the next one is often on the same */
-    struct duet__platform *platform;
-    char *platform_name;
-};
 
 /* ------------------------------------------------------------------------------------------- */
 /* A cell                                                                                       */
 
 /* The options of a cell: what was given of other than factors, and what is its own. */
-static int set_options(struct duet__job *job, const struct tables *tables, uint64_t cell,
+static int set_options(struct duet__job *job, const struct duet__tables *tables, uint64_t cell,
                        const char **workload, struct duet_message *message)
 {
     const struct duet__product *product = duet__study_product(tables->study, cell);
@@ -52,10 +39,9 @@ static int set_options(struct duet__job *job, const struct tables *tables, uint6
     return error;
 }
 
-/* What duet__work_fn is to do, in a worker. */
-static char *make_rows(const struct duet__work *work, void *data)
+char *duet__tables_rows(const struct duet__work *work, void *data)
 {
-    struct tables *tables = data;
+    struct duet__tables *tables = data;
     struct duet_message message = {""};
     const char *workload = NULL, *platform;
     struct duet__job job;
@@ -70,7 +56,7 @@ static char *make_rows(const struct duet__work *work, void *data)
         job.values.wall |= tables->job->command == &duet__study_command;
         job.values.jobs = 1;
         job.values.config.seed = tables->plan.seed + work->rep;
-        if (job.command == &duet__simulate_command)
+        if (job.command == &duet__simulate_command || tables->single)
             job.values.reps = 1;
         duet__job_take_values(&job);
         platform = job.values.platform; /* NULL of real runs, which each load their own */
@@ -107,8 +93,7 @@ static int read_part(const char *option, const char *text, uint64_t least, uint6
     return 0;
 }
 
-/* The factors: options and workloads, or what a file has besides. */
-static int read_table(struct tables *tables, int argc, char *const *argv,
+int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
                       struct duet_message *message)
 {
     const struct duet__job *job = tables->job;
@@ -139,7 +124,7 @@ static int check_platform(const char *name, struct duet_message *message)
 }
 
 /* What is missing, or is nowhere, before any run is made. */
-static int check_product(const struct tables *tables, const struct duet__product *product,
+static int check_product(const struct duet__tables *tables, const struct duet__product *product,
                          struct duet_message *message)
 {
     const struct duet__workload *ignored;
@@ -170,7 +155,7 @@ static int check_product(const struct tables *tables, const struct duet__product
     return error;
 }
 
-static int make_plan(struct tables *tables, struct duet_message *message)
+int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
 {
     const struct duet__values *values = &tables->job->values;
     struct duet__plan *plan = &tables->plan;
@@ -187,7 +172,7 @@ static int make_plan(struct tables *tables, struct duet_message *message)
                                 .shards = 1,
                                 .retry = values->retry,
                                 .jobs = simulated ? tables->job->request.jobs : 1,
-                                .work = make_rows,
+                                .work = duet__tables_rows,
                                 .data = tables};
     if (values->fraction)
         error = read_part("--fraction", values->fraction, 1, &plan->part, &plan->parts, message);
@@ -217,7 +202,7 @@ static int judge(const struct duet__outcome *outcome)
 }
 
 /* Makes what is not in the store. Exit status. */
-static int make(struct tables *tables)
+static int make(struct duet__tables *tables)
 {
     struct duet_message message = {""};
     struct duet__progress progress;
@@ -240,7 +225,7 @@ static int make(struct tables *tables)
 }
 
 /* Prints the table, or what there is of it. */
-static int print(const struct tables *tables, const char *best)
+static int print(const struct duet__tables *tables, const char *best)
 {
     const struct duet__values *values = &tables->job->values;
     struct duet_message message = {""};
@@ -257,7 +242,7 @@ static int print(const struct tables *tables, const char *best)
 int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
 {
     static const char *const of_one[] = {"json", "trace", "gantt", "html", "machine-xml"};
-    struct tables tables = {.job = job, .command = job->command, .study = duet__study_new()};
+    struct duet__tables tables = {.job = job, .command = job->command, .study = duet__study_new()};
     struct duet_message message = {""};
     int error = 0, status, shown;
 
@@ -270,9 +255,9 @@ int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
         error = duet_fail(&message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
                           argv[2]);
     if (!error)
-        error = read_table(&tables, argc, argv, &message);
+        error = duet__tables_read(&tables, argc, argv, &message);
     if (!error)
-        error = make_plan(&tables, &message);
+        error = duet__tables_plan(&tables, &message);
     if (!error)
         error = duet__store_open(&tables.store, NULL, DUET__STORE_WRITE, &message);
     if (error) {
@@ -288,7 +273,7 @@ int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
 }
 
 /* Puts the results of other files into this one. Exit status. */
-static int merge(struct tables *tables, int argc, char *const *argv)
+static int merge(struct duet__tables *tables, int argc, char *const *argv)
 {
     struct duet_message message = {""};
     int status = DUET__DONE;
@@ -315,7 +300,7 @@ static int merge(struct tables *tables, int argc, char *const *argv)
 }
 
 /* With the file open. Exit status. */
-static int work_on(struct tables *tables, int argc, char *const *argv)
+static int work_on(struct duet__tables *tables, int argc, char *const *argv)
 {
     const struct duet__values *values = &tables->job->values;
     int status = DUET__DONE, shown;
@@ -333,9 +318,9 @@ static int work_on(struct tables *tables, int argc, char *const *argv)
 static int work(struct duet__job *job, int argc, char **argv)
 {
     const struct duet__values *values = &job->values;
-    struct tables tables = {.job = job,
-                            .command = &duet__simulate_command,
-                            .study = duet__study_new()};
+    struct duet__tables tables = {.job = job,
+                                  .command = &duet__simulate_command,
+                                  .study = duet__study_new()};
     struct duet_message message = {""};
     g_autofree char *shard =
         values->shard
@@ -343,7 +328,7 @@ static int work(struct duet__job *job, int argc, char **argv)
             : NULL;
     const char *path = values->out ? values->out : shard ? shard : "study.db";
     bool table = !values->show && !values->merge;
-    int error = table ? read_table(&tables, argc, argv, &message) : 0, status;
+    int error = table ? duet__tables_read(&tables, argc, argv, &message) : 0, status;
 
     if (!error && !table && (job->several || (values->show && argc > 1)))
         error = duet_fail(&message, DUET_EINVAL,
@@ -352,7 +337,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     if (!error)
         error = duet__exclude(job, "show", "merge", &message);
     if (!error && table)
-        error = make_plan(&tables, &message);
+        error = duet__tables_plan(&tables, &message);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!error)
         error = duet__store_open(&tables.store, path,

@@ -18,7 +18,7 @@ struct coordinator {
     const struct duet__plan *plan;
     struct duet__store *store;
     struct duet__outcome *outcome;
-    uint32_t *order;
+    const uint32_t *order;
     uint64_t position;  /* in order x reps */
     GHashTable *hashes; /* by what they are of */
 };
@@ -153,7 +153,8 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
 
 uint64_t duet__plan_cells(const struct duet__plan *plan)
 {
-    return (plan->study->count * plan->part + plan->parts - 1) / plan->parts;
+    return plan->chosen ? plan->chosen_count
+                        : (plan->study->count * plan->part + plan->parts - 1) / plan->parts;
 }
 
 uint64_t duet__plan_runs(const struct duet__plan *plan)
@@ -289,7 +290,8 @@ static int attend(struct coordinator *at, struct duet__pool *pool,
     double committed_s = 0; /* the first result is there at once */
     int next = 1, error = 0;
 
-    while (!error && !at->outcome->number) {
+    while (!error && !at->outcome->number &&
+           (!(at->plan->until_s > 0) || duet__clock_s() < at->plan->until_s)) {
         struct duet__done done = {.rows = NULL};
         struct duet__work work;
 
@@ -322,12 +324,14 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     const uint64_t runs = duet__plan_runs(plan);
     struct duet__signals signals;
     struct duet__pool *pool;
+    g_autofree uint32_t *order = NULL;
     int error;
 
     *outcome = (struct duet__outcome){.total = runs};
     if (!runs)
         return 0;
-    at.order = duet__study_order(plan->study);
+    order = plan->chosen ? NULL : duet__study_order(plan->study);
+    at.order = plan->chosen ? plan->chosen : order;
     at.hashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     duet__signals_hold(&signals, false);
     pool = duet__pool_new((unsigned)MIN(runs, plan->jobs), plan->work, plan->data, message);
@@ -336,6 +340,5 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     duet__progress_clear(progress);
     duet__signals_release(&signals);
     g_hash_table_unref(at.hashes);
-    g_free(at.order);
     return error;
 }

@@ -19,9 +19,12 @@ struct duet__plan {
                                numbers, so that differences between cells are not theirs */
     uint64_t part, parts;   /* of all cells, the first part/parts of the order */
     uint64_t shard, shards; /* of these, every shards-th from number `shard` on */
-    bool retry;             /* what has failed before */
-    unsigned jobs;          /* at a time */
-    duet__work_fn *work;    /* a job in a worker, with `data` */
+    const uint32_t *chosen; /* these cells in place of them all, in this order; NULL: none */
+    uint64_t chosen_count;
+    bool retry;          /* what has failed before */
+    double until_s;      /* end then, as by a signal (duet__clock_s); 0: when all is done */
+    unsigned jobs;       /* at a time */
+    duet__work_fn *work; /* a job in a worker, with `data` */
     void *data;
 };
 

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the commands that make tables of runs share: from options to a plan, and its runs. */
+#ifndef DUET_CLI_TABLES_H
+#define DUET_CLI_TABLES_H
+
+#include "cli/job.h"
+#include "study/study.h"
+
+/* A table of runs under way: what was asked for, and what the runs are of. The first three are to
+   be set; the study and the store are freed by who made them. */
+struct duet__tables {
+    struct duet__job *job;
+    const struct duet__command *command; /* of its cells: simulate or run */
+    struct duet__study *study;
+    bool single; /* a real run is one, too, however many its command would make */
+    struct duet__plan plan;
+    struct duet__store store;
+    /* of a worker: of its last cell, since the next one is often on the same */
+    struct duet__platform *platform;
+    char *platform_name;
+};
+
+/*
+ * The factors: options and the workloads behind argv[0], or what a file has besides; then the cells
+ * have numbers. Errors of duet__study_add and duet__study_read.
+ */
+DUET_MUST_CHECK int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
+                                      struct duet_message *message);
+
+/* What is to be made of it. DUET_EINVAL and errors of loading where it misses something. */
+DUET_MUST_CHECK int duet__tables_plan(struct duet__tables *tables, struct duet_message *message);
+
+/* A duet__work_fn, of struct duet__tables: one run of a cell. */
+char *duet__tables_rows(const struct duet__work *work, void *data);
+
+#endif
