@@ -74,6 +74,7 @@ static void record(struct duet_runtime *core, struct worker *worker, const struc
                                      .own = (task->modes & (TASK_INITIALISES | TASK_COMBINES)) != 0,
                                      .child = task->parent != NULL,
                                      .where = archs_of(core, task),
+                                     .used_bytes = core->nodes[worker->node].slab.used_bytes,
                                      .bytes =
                                          duet__access_bytes(task->accesses, task->access_count),
                                      .work = task->work};
@@ -133,6 +134,7 @@ static void count_copy(struct worker *worker, const struct duet__copy *copy)
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet__copy *copy, const struct duet__report *report)
 {
+    const unsigned device = copy->destination ? copy->destination : copy->source;
     const struct duet_event event = {.kind = DUET_EVENT_COPY,
                                      .worker = (int)worker->index,
                                      .id = copy->handle_id,
@@ -144,6 +146,7 @@ void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                                      .destination = copy->destination,
                                      .write_back = copy->write_back,
                                      .failed = report->status != 0,
+                                     .used_bytes = core->nodes[device].slab.used_bytes,
                                      .bytes = copy->bytes};
     spin_lock(&worker->trace_lock);
     if (!report->status)

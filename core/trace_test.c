@@ -26,6 +26,22 @@ static unsigned records(struct testing *t, enum duet_event_kind kind, unsigned *
     return found;
 }
 
+/* What is taken of the device's memory: what is copied and computed there takes some of it. */
+static uint64_t most_used(struct testing *t)
+{
+    struct duet_event *events;
+    size_t count;
+    uint64_t most = 0;
+    g_assert_cmpint(duet_trace_events(t->core, &events, &count), ==, DUET_OK);
+    for (size_t i = 0; i < count; i++) {
+        bool host = !events[i].source && !events[i].destination;
+        g_assert_true(host ? !events[i].used_bytes : events[i].used_bytes >= BLOCK);
+        most = MAX(most, events[i].used_bytes);
+    }
+    free(events);
+    return most;
+}
+
 /* Copies that did not arrive and kernels that did not end well are recorded, not counted. */
 static void test_failed(void)
 {
@@ -80,6 +96,7 @@ static void test_reset(void)
     g_assert_cmpfloat_with_epsilon(first.busy_by_arch_s[0] + first.busy_by_arch_s[1], first.busy_s,
                                    1e-15);
     g_assert_cmpfloat_with_epsilon(first.busy_by_arch_s[1], duet_worker_busy(t.core, GPU), 1e-15);
+    g_assert_cmpuint(most_used(&t), ==, 2 * BLOCK);
     duet_stats_reset(t.core);
     duet_stats(t.core, &nothing);
     const struct duet_stats zero = {0};

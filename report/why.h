@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "runs/counters.h"
 #include "runs/trace.h"
 #include "validate/path.h"
 #include "validate/what_if.h"

@@ -237,6 +237,7 @@ static const struct duet__field kernel_args[] = {
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"paused", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.paused)},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
+    {"used", DUET__INTEGER, DUET__OPTIONAL, AT(event.used_bytes), WHOLE},
     DUET__OTHER_KEYS,
 };
 
@@ -256,6 +257,7 @@ static const struct duet__field copy_args[] = {
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"source", DUET__INDEX, AT(source), .list = &nodes},
     {"destination", DUET__INDEX, AT(destination), .list = &nodes},
+    {"used", DUET__INTEGER, DUET__OPTIONAL, AT(event.used_bytes), WHOLE},
     {"write_back", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.write_back)},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
     DUET__OTHER_KEYS,

@@ -68,6 +68,7 @@ static void test_round_trip(void)
         g_assert_cmpint(a->kind, ==, b->kind);
         g_assert_cmpuint(a->id, ==, b->id);
         g_assert_cmpuint(a->bytes, ==, b->bytes);
+        g_assert_cmpuint(a->used_bytes, ==, b->used_bytes);
         g_assert_cmpuint(a->source, ==, b->source);
         g_assert_cmpuint(a->destination, ==, b->destination);
         g_assert_cmpint(a->write_back, ==, b->write_back);

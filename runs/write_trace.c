@@ -319,6 +319,12 @@ static void put_where(struct writer *writer, uint64_t archs)
         duet__json_put_string(&writer->json, "where", names->str);
 }
 
+static void put_used(struct writer *writer, const struct duet_event *event)
+{
+    if (event->used_bytes)
+        duet__json_print(&writer->json, "used: %" PRIu64, event->used_bytes);
+}
+
 static void put_task(struct writer *writer, const struct duet_event *event)
 {
     const struct duet_machine *machine = writer->recording->machine;
@@ -349,6 +355,7 @@ static void put_task(struct writer *writer, const struct duet_event *event)
         duet__json_print(&writer->json, "iteration: %u", event->iteration);
     put_us(writer, "submitted_us", nanoseconds(event->submit_s));
     put_us(writer, "ready_us", nanoseconds(event->ready_s));
+    put_used(writer, event);
     if (event->paused)
         duet__json_print(&writer->json, "paused: true");
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
@@ -373,6 +380,7 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
                      "handle: %" PRIu64 ", bytes: %" PRIu64 ", source: %s, destination: %s",
                      event->id, event->bytes, source, destination);
     put_us(writer, "ready_us", nanoseconds(event->ready_s));
+    put_used(writer, event);
     if (event->write_back)
         duet__json_print(&writer->json, "write_back: true");
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Why a run took as long as it did: the chain of kernels, copies and waits that ends last, each
- * link of which began when the one before it had ended; and what links and memories were used for.
+ * link of which began when the one before it had ended.
  */
 #ifndef DUET_VALIDATE_PATH_H
 #define DUET_VALIDATE_PATH_H
@@ -56,17 +56,5 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
                      struct duet__path *out);
 
 void duet__path_fini(struct duet__path *path); /* safe on a zeroed one, and twice */
-
-/* What copies did with one memory. */
-struct duet__node_use {
-    uint64_t in_bytes, out_bytes;
-    double in_s, out_s;   /* at least one copy was under way */
-    uint64_t again_bytes; /* of in_bytes: the same data had been there before */
-    uint64_t peak_bytes;  /* of data that was there at once, at most: what left without being copied
-                             is not seen, but where it came again; 0: not known */
-};
-
-/* By memory of the machine, for g_free; the records are sorted, as those of runs are. */
-struct duet__node_use *duet__use_make(const struct duet__recording *recording);
 
 #endif

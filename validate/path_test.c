@@ -160,36 +160,6 @@ static void test_states(void)
     testing_fini(&testing);
 }
 
-/* What comes again that had been there, and what was written elsewhere meanwhile. */
-static void test_use(void)
-{
-    struct testing_recording testing;
-    struct duet_trace_access accesses[] = {
-        {.task = 3, .handle = 1, .bytes = 1000, .reads = true},
-        {.task = 5, .handle = 2, .bytes = 1000, .reads = true, .writes = true},
-    };
-    struct duet__node_use *uses;
-
-    testing_init(&testing, 20);
-    testing_copy(&testing, 1, 0, 1, 0, 0, 2);
-    testing_copy(&testing, 2, 0, 1, 1, 1, 3);
-    testing_task(&testing, 1, 0, 2, 3, 4)->id = 3;
-    testing_copy(&testing, 1, 0, 1, 5, 5, 6); /* again */
-    testing_task(&testing, 0, 0, 2, 6, 8)->id = 5;
-    testing_copy(&testing, 2, 0, 1, 8, 8, 9); /* has been written since */
-    testing.recording.accesses = accesses;
-    testing.recording.access_count = G_N_ELEMENTS(accesses);
-    uses = duet__use_make(&testing.recording);
-    g_assert_cmpuint(uses[1].in_bytes, ==, 4000);
-    g_assert_cmpuint(uses[1].again_bytes, ==, 1000);
-    g_assert_cmpuint(uses[1].peak_bytes, ==, 2000);
-    g_assert_cmpuint(uses[DUET_HOST].out_bytes, ==, 4000);
-    testing_near(uses[1].in_s, 5);
-    testing_near(uses[DUET_HOST].out_s, 5);
-    g_free(uses);
-    testing_fini(&testing);
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Simulated                                                                                    */
 
@@ -323,7 +293,6 @@ int main(int argc, char **argv)
     g_test_add_func("/path/room", test_room);
     g_test_add_func("/path/one_date", test_one_date);
     g_test_add_func("/path/states", test_states);
-    g_test_add_func("/path/use", test_use);
     g_test_add_func("/path/random", test_random);
     return g_test_run();
 }

@@ -3,6 +3,8 @@
 #ifndef DUET_TESTING_ACCOUNT_H
 #define DUET_TESTING_ACCOUNT_H
 
+#include <math.h>
+
 #include "validate/account.h"
 #include "report/testing_report.h"
 

@@ -48,11 +48,14 @@ struct duet_event {
     uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
     double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
     uint32_t name;   /* TASK: number of what the application calls it (duet_trace_name); 0: none */
-    uint32_t iteration; /* TASK: as the application says; 0: none */
-    int32_t priority;   /* TASK: the application's, or what the policy has made of it */
-    bool own;           /* TASK: the runtime's own, which makes or adds up contributions */
-    bool child;         /* TASK: of one that expands, or that waits for it */
-    uint64_t where;     /* TASK: the architectures that could run it, as bits */
+    uint32_t iteration;  /* TASK: as the application says; 0: none */
+    int32_t priority;    /* TASK: the application's, or what the policy has made of it */
+    bool own;            /* TASK: the runtime's own, which makes or adds up contributions */
+    bool child;          /* TASK: of one that expands, or that waits for it */
+    uint64_t where;      /* TASK: the architectures that could run it, as bits */
+    uint64_t used_bytes; /* of a device's memory, when this had ended, whatever is in it: of the
+                            worker's, or the copy's destination, or its source where that is the
+                            host; 0: of none */
 };
 
 /*
