@@ -54,6 +54,9 @@ void duet__job_fini(struct duet__job *job);
  */
 int duet__job_parse(struct duet__job *job, int *argc, char ***argv);
 
+/* The options of this command that a table has factors of, DUET__FACTOR or DUET__CASE; 0: none. */
+unsigned duet__job_factors(const struct duet__job *job);
+
 /* Takes an option as given, with a text that is kept. Errors of duet__option_set. */
 DUET_MUST_CHECK int duet__job_set(struct duet__job *job, const struct duet__option *option,
                                   const char *text, struct duet_message *message);

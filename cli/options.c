@@ -52,19 +52,28 @@ int duet__job_set(struct duet__job *job, const struct duet__option *option, cons
     return duet__option_set(option, &job->values, label, own, message);
 }
 
+unsigned duet__job_factors(const struct duet__job *job)
+{
+    const unsigned of_runs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_STUDY;
+
+    return job->command->where & of_runs             ? DUET__FACTOR
+           : job->command->where & DUET__IN_VALIDATE ? DUET__CASE
+                                                     : 0;
+}
+
 /* Whether it is one of those that can have several values, and has: then it is noted as given. */
 static int note_several(struct duet__job *job, const struct duet__option *option, const char *text,
                         bool *several, struct duet_message *message)
 {
-    const unsigned of_tables = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_STUDY;
+    const unsigned of_tables = DUET__IN_STUDY | DUET__IN_VALIDATE;
     g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *label = g_strconcat("--", option->name, NULL);
     struct duet__given given = {option, g_strdup(text ? text : "")};
     int error = 0;
 
     g_ptr_array_add(job->values.kept, (char *)(uintptr_t)given.text);
-    *several = job->command->where & of_tables && option->where & DUET__FACTOR;
-    if (*several && !(job->command->where & DUET__IN_STUDY)) {
+    *several = option->where & duet__job_factors(job) && strcmp(given.text, "help") != 0;
+    if (*several && !(job->command->where & of_tables)) {
         if (strcmp(option->name, "policy") != 0) /* simulate and run have always had several */
             error = duet__option_values(option, label, given.text, values, message);
         *several = values->len > 1;

@@ -93,27 +93,6 @@ static int read_part(const char *option, const char *text, uint64_t least, uint6
     return 0;
 }
 
-int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
-                      struct duet_message *message)
-{
-    const struct duet__job *job = tables->job;
-    struct duet__product *product = tables->study->products->pdata[0];
-    int error = 0;
-
-    for (int i = 1; i < argc && !error; i++)
-        error = duet__study_add(product, NULL, argv[i], message);
-    for (guint i = 0; i < job->given->len && !error; i++) {
-        const struct duet__given *given = &g_array_index(job->given, struct duet__given, i);
-
-        if (given->option->where & DUET__FACTOR)
-            error = duet__study_add(product, given->option, given->text, message);
-    }
-    if (!error && job->values.cases)
-        error = duet__study_read(tables->study, job->values.cases, message);
-    tables->study->program = job->program;
-    return error ? error : duet__study_number(tables->study, message);
-}
-
 static int check_platform(const char *name, struct duet_message *message)
 {
     struct duet__platform *platform = NULL;

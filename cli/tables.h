@@ -27,6 +27,14 @@ struct duet__tables {
 DUET_MUST_CHECK int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
                                       struct duet_message *message);
 
+/*
+ * What a cell asks for of one run, as a request with one policy beside what `base` says of all. Its
+ * texts are the study's and the job's. To be freed also after an error.
+ */
+DUET_MUST_CHECK int duet__tables_cell(const struct duet__tables *tables, uint64_t cell,
+                                      const struct duet__request *base,
+                                      struct duet__request *request, struct duet_message *message);
+
 /* What is to be made of it. DUET_EINVAL and errors of loading where it misses something. */
 DUET_MUST_CHECK int duet__tables_plan(struct duet__tables *tables, struct duet_message *message);
 

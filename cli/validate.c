@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/openmp.h"
+#include "cli/tables.h"
 #include "cli/validation.h"
 #include "validate/experiment.h"
 #include "world/clock.h"
@@ -13,6 +14,7 @@
 /* What was asked for, and what comes of it. */
 struct validate {
     struct duet__job *job;
+    struct duet__tables tables; /* what is asked for */
     struct duet__experiment experiment;
     struct duet__recalibration recalibration; /* of --calibrate */
     int status; /* exit status of calibrating, and of writing what that has found */
@@ -77,14 +79,6 @@ static int read_settings(struct validate *validate, int argc, char *const *argv,
     if (!error && validate->job->program)
         error = duet__job_take_program(validate->job, argc > 1 ? argv[1] : NULL, request, message);
     if (!error)
-        error = duet__request_set_params(request, values->params, message);
-    if (!error && values->precision)
-        error = duet__precision_read(values->precision, &request->problem.precision, message);
-    if (!error)
-        error = duet__job_find_policies(validate->job, message);
-    if (!error)
-        error = duet__request_set_priorities(request, request->config.priorities, message);
-    if (!error)
         error = check_combinations(validate->job, message);
     duet__request_fini(&experiment->base);
     duet__request_copy(&experiment->base, request);
@@ -99,53 +93,23 @@ static int read_settings(struct validate *validate, int argc, char *const *argv,
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
 
-/* The specs that the options describe, one for each workload in argv[1] and after. */
-static int make_specs(struct validate *validate, int argc, char *const *argv,
+static int make_cases(struct validate *validate, int argc, char *const *argv,
                       struct duet_message *message)
 {
-    const struct duet__values *values = &validate->job->values;
-    const struct duet__numbers *const lists[DUET_LISTS] = {
-        [DUET_LIST_N] = &values->sizes,
-        [DUET_LIST_TILE] = &values->tiles,
-        [DUET_LIST_CPUS] = &values->cpu_counts,
-        [DUET_LIST_GPUS] = &values->gpu_counts,
-    };
-    int error = 0;
+    enum { MOST = 10000 };
+    const struct duet__study *study = validate->tables.study;
+    struct duet__experiment *experiment = &validate->experiment;
+    int error = duet__tables_read(&validate->tables, argc, argv, message);
 
-    for (int i = 1; (i < argc || i == 1) && !error; i++) {
-        struct duet__spec *spec = duet__spec_new(&validate->experiment.base);
+    if (!error && study->count > MOST)
+        return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
+    for (uint64_t i = 0; !error && i < study->count; i++) {
+        struct duet__request request;
 
-        g_ptr_array_add(validate->experiment.specs, spec);
-        if (!validate->job->program)
-            error = duet__job_find_workload(validate->job, i < argc ? argv[i] : NULL,
-                                            &spec->request.workload, message);
-        for (int k = 1; k < i && !error; k++)
-            if (strcmp(argv[i], argv[k]) == 0)
-                error = duet_fail(message, DUET_EINVAL, "%s is named twice", argv[i]);
-        for (int k = 0; k < DUET_LISTS; k++)
-            g_array_append_vals(spec->lists[k], lists[k]->items, (guint)lists[k]->count);
-        if (!error)
-            error = duet__spec_check(spec, message);
+        error = duet__tables_cell(&validate->tables, i, &experiment->base, &request, message);
+        g_array_append_val(experiment->asked, request);
     }
     return error;
-}
-
-/* The specs of --cases: what is in the file is not said again. */
-static int read_specs(struct validate *validate, int argc, char *const *argv,
-                      struct duet_message *message)
-{
-    static const char *const said[] = {"n",         "tile",  "cpus",     "gpus", "policy",
-                                       "precision", "param", "set-arch", "hold", "priorities"};
-    int error = 0;
-
-    if (argc > 1)
-        return duet_fail(message, DUET_EINVAL, "--cases says which workloads: not '%s' as well",
-                         argv[1]);
-    for (size_t i = 0; i < G_N_ELEMENTS(said) && !error; i++)
-        error = duet__exclude(validate->job, "cases", said[i], message);
-    return error ? error
-                 : duet__specs_read(validate->experiment.specs, &validate->experiment.base,
-                                    validate->job->values.cases, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -224,10 +188,8 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
 {
     int error = read_settings(validate, argc, argv, message);
 
-    if (!error && validate->job->values.cases)
-        error = read_specs(validate, argc, argv, message);
-    else if (!error)
-        error = make_specs(validate, argc, argv, message);
+    if (!error)
+        error = make_cases(validate, argc, argv, message);
     if (!error)
         error = read_platform(validate, message);
     if (!error)
@@ -401,11 +363,13 @@ static int work(struct duet__job *job, int argc, char **argv)
 
     if (job->values.openmp)
         return duet__openmp_validate(job);
+    validate.tables = (struct duet__tables){.job = job, .study = duet__study_new()};
     duet__experiment_init(&validate.experiment);
     error = read_all(&validate, argc, argv, &message);
     status = error ? duet__job_refuse(error, &message) : validate_all(&validate);
     duet__experiment_fini(&validate.experiment);
     duet__recalibration_fini(&validate.recalibration);
+    duet__study_free(validate.tables.study);
     return status;
 }
 

@@ -8,20 +8,22 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/openmp.h"
+#include "cli/tables.h"
 #include "runs/monitor.h"
 #include "runs/simulated.h"
 #include "validate/stats.h"
 
 /* What is known of one number of threads: a value a round. */
 struct point {
-    uint64_t threads;
+    struct duet__request request; /* with as many CPUs */
     double *predicted_s, *measured_s;
 };
 
 struct trial {
     struct duet__job *job;
     char **program;
-    char *file; /* that runs leave a graph in */
+    char *file;                 /* that runs leave a graph in */
+    struct duet__tables tables; /* a cell a point */
     struct point *points;
     size_t count, rounds, round; /* rounds that are wanted; those that are finished */
     size_t tasks;
@@ -48,9 +50,9 @@ static int measure(const struct trial *trial, uint64_t threads, bool only_makesp
     return status;
 }
 
-/* The makespan of a graph on so many cores. Exit status. */
-static int simulate(const struct trial *trial, const struct duet__graph *graph, uint64_t threads,
-                    double *makespan_s)
+/* The makespan of a graph on as many cores as a point has. Exit status. */
+static int simulate(const struct trial *trial, const struct duet__graph *graph,
+                    const struct point *point, double *makespan_s)
 {
     const struct duet__workload workload = duet__graph_workload(graph);
     struct duet__request request;
@@ -59,14 +61,14 @@ static int simulate(const struct trial *trial, const struct duet__graph *graph, 
     struct duet_message message = {""};
     int number = 0, error, status = DUET__DONE;
 
-    duet__request_copy(&request, &trial->job->request);
+    duet__request_copy(&request, &point->request);
     request.workload = &workload;
     request.problem.graph = graph;
     request.platform = trial->job->platform;
     request.config.simulate = trial->job->platform->name;
-    request.config.cpus = (int)threads;
     request.config.gpus = 0;
-    request.config.no_costs = threads == 1; /* what a task costs there, its recording has */
+    /* what a task costs on one core, its recording has */
+    request.config.no_costs = request.config.cpus == 1;
     request.config.strict = false;
     request.reps = request.jobs = 1;
     error = duet__request_build(&request, &message);
@@ -94,11 +96,11 @@ static int make_round(struct trial *trial)
         struct point *point = &trial->points[i];
         struct duet__graph *run = NULL;
 
-        status = measure(trial, point->threads, true, &run);
+        status = measure(trial, (uint64_t)point->request.config.cpus, true, &run);
         if (status == DUET__DONE)
             point->measured_s[trial->round] = run->makespan_s;
         if (status == DUET__DONE)
-            status = simulate(trial, recorded, point->threads, &point->predicted_s[trial->round]);
+            status = simulate(trial, recorded, point, &point->predicted_s[trial->round]);
         duet__graph_free(run);
     }
     if (status == DUET__DONE) {
@@ -117,7 +119,7 @@ static int report(const struct trial *trial)
 
     printf("%s: %zu tasks and parts of tasks, %zu rounds, simulated on %s under %s\n\n",
            trial->program[0], trial->tasks, trial->round, trial->job->platform->name,
-           trial->job->request.policies[0]);
+           trial->points[0].request.policies[0]);
     printf("threads    predicted  measured     error      95%% of error\n"
            "                   s         s         %%                  %%\n");
     for (size_t i = 0; i < trial->count; i++) {
@@ -127,7 +129,7 @@ static int report(const struct trial *trial)
         double error = predicted.median / measured.median - 1, low, high;
 
         duet__ratio_interval(&predicted, &measured, &low, &high);
-        printf("%7" PRIu64 " %12.5g %9.5g %+9.1f   %+7.1f to %+.1f\n", point->threads,
+        printf("%7d %12.5g %9.5g %+9.1f   %+7.1f to %+.1f\n", point->request.config.cpus,
                predicted.median, measured.median, 100 * error, 100 * (low - 1), 100 * (high - 1));
         worst = fmax(worst, fabs(error));
     }
@@ -138,13 +140,28 @@ static int report(const struct trial *trial)
     return status;
 }
 
+/* The next one, of the table's cell. */
+static int make_point(struct trial *trial, struct duet_message *message)
+{
+    struct point *point = &trial->points[trial->count];
+
+    point->predicted_s = g_new0(double, trial->rounds);
+    point->measured_s = g_new0(double, trial->rounds);
+    int error = duet__tables_cell(&trial->tables, trial->count++, &trial->job->request,
+                                  &point->request, message);
+
+    if (!error && !point->request.config.cpus)
+        error = duet_fail(message, DUET_EINVAL, "--cpus: a program has a thread at least");
+    return error;
+}
+
 static int prepare(struct trial *trial, struct duet_message *message)
 {
     static const char *const others[] = {"cases", "calibrate", "emulate", "json", "csv",    "html",
                                          "n",     "tile",      "gpus",    "reps", "devices"};
     const struct duet__values *values = &trial->job->values;
-    static const uint64_t usual[] = {1, 2};
-    int error;
+    struct duet__product *product = trial->tables.study->products->pdata[0];
+    int error = 0;
 
     if (!trial->program || !trial->program[0])
         return duet_fail(message, DUET_EINVAL,
@@ -154,20 +171,18 @@ static int prepare(struct trial *trial, struct duet_message *message)
             return duet_fail(message, DUET_EINVAL, "--openmp and --%s exclude each other",
                              others[i]);
     trial->rounds = (size_t)(values->rounds ? values->rounds : 10);
-    trial->count = values->cpu_counts.count ? values->cpu_counts.count : G_N_ELEMENTS(usual);
-    trial->points = g_new0(struct point, trial->count);
-    for (size_t i = 0; i < trial->count; i++) {
-        struct point *point = &trial->points[i];
+    if (!duet__given(trial->job, "cpus"))
+        error = duet__study_add(product, duet__option_find("cpus", DUET__CASE), "1,2", message);
+    error = error ? error : duet__tables_read(&trial->tables, 1, NULL, message);
+    for (guint f = 0; f < product->factors->len && !error; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
 
-        point->threads = values->cpu_counts.count ? values->cpu_counts.items[i] : usual[i];
-        point->predicted_s = g_new0(double, trial->rounds);
-        point->measured_s = g_new0(double, trial->rounds);
-        if (!point->threads)
-            return duet_fail(message, DUET_EINVAL, "--cpus: a program has a thread at least");
+        if (factor->values->len > 1 && strcmp(factor->name, "cpus") != 0)
+            error = duet_fail(message, DUET_EINVAL, "--openmp takes one %s", factor->name);
     }
-    error = duet__job_find_policies(trial->job, message);
-    if (!error && trial->job->request.policy_count > 1)
-        error = duet_fail(message, DUET_EINVAL, "--openmp takes one policy");
+    trial->points = g_new0(struct point, trial->tables.study->count);
+    while (!error && trial->count < trial->tables.study->count)
+        error = make_point(trial, message);
     return error ? error
                  : duet__platform_load(values->platform ? values->platform : "cores",
                                        &trial->job->platform, message);
@@ -189,7 +204,9 @@ static void remove_folder(const char *folder)
 
 int duet__openmp_validate(struct duet__job *job)
 {
-    struct trial trial = {.job = job, .program = job->program};
+    struct trial trial = {.job = job,
+                          .program = job->program,
+                          .tables = {.job = job, .study = duet__study_new()}};
     struct duet_message message = {""};
     struct duet__signals signals;
 
@@ -208,11 +225,13 @@ int duet__openmp_validate(struct duet__job *job)
     if (folder)
         remove_folder(folder);
     duet__signals_release(&signals);
-    for (size_t i = 0; trial.points && i < trial.count; i++) {
+    for (size_t i = 0; i < trial.count; i++) {
+        duet__request_fini(&trial.points[i].request);
         g_free(trial.points[i].predicted_s);
         g_free(trial.points[i].measured_s);
     }
     g_free(trial.points);
+    duet__study_free(trial.tables.study);
     g_free(trial.file);
     return status;
 }

@@ -27,14 +27,14 @@ QUICK = "--reps 1 --rounds 1 --sim-reps 1 --warmup 0 --keep-disturbed".split()
 BAD = [
     ("", "which workload? duet validate WORKLOAD"),
     ("fish", "unknown workload 'fish'"),
-    ("cholesky cholesky --emulate idgraf", "cholesky is named twice"),
+    ("cholesky cholesky --emulate idgraf", "workload is given cholesky twice"),
     ("cholesky", ".json to predict from: run duet calibrate first"),
     ("cholesky --emulate free", "--emulate free needs --platform FILE"),
     ("cholesky --platform idgraf --scale 2", "--scale is for an emulated platform"),
     ("layered --platform idgraf", "layered has no kernels that compute"),
     ("+ --n 3840,x", "--n takes a whole number"),
     ("+ --n 3840,3840", "--n names 3840 twice"),
-    ("+ --n ''", "--n takes a list"),
+    ("+ --n ''", "--n takes a whole number"),
     ("+ --n 0", "--n takes a whole number"),
     ("+ --n 500", "tiles of 960"),
     ("+ --tile 960,,", "--tile takes a whole number"),
@@ -44,7 +44,6 @@ BAD = [
     ("+ --policy ws,ws", "twice"),
     ("+ --precision x", "--precision is s"),
     ("+ --param fish=1", "fish"),
-    ("+ --param potrf=any --param potrf=cpu", "'potrf' twice"),
     ("+ --reps 0", "--reps"),
     ("+ --fail-over 5", "--fail-over takes a percentage"),
     ("+ --fail-over x%", "--fail-over takes a percentage"),
@@ -65,10 +64,7 @@ BAD = [
     ("+ --json --csv", "exclude each other"),
     ("+ --priorities fish", "unknown priorities 'fish'"),
     ("+ --html /nope/x.html", "/nope/x.html"),
-    ("+ --cases f.json", "--cases says which workloads"),
-    ("--cases f.json --n 3", "--cases and --n exclude each other"),
-    ("--cases f.json --set-arch", "--cases and --set-arch exclude each other"),
-    ("--cases f.json --hold", "--cases and --hold exclude each other"),
+    ("+ --n 1..10001", "more than 10000 cases are too many"),
     ("--cases nope.json", "nope.json"),
     ("--cases /dev/zero", "/dev/zero: larger than 64 MiB"),
     ("--cases f.json --emulate idgraf --html f.json", "--cases and --html are one file"),
@@ -79,27 +75,24 @@ BAD = [
 # (contents of a file of cases; what the message says after its name)
 BAD_FILES = [
     ("{", ""),
-    ('{"schema": 2, "cases": [{"workload": "lu"}]}', "schema"),
-    ('{"schema": 1, "cases": []}', "cases"),
-    ('{"schema": 1, "cases": [{}]}', "cases[0].workload"),
+    ('{"schema": 2, "cases": [{"workload": "lu"}]}', "f.json: schema"),
+    ('{"schema": 1, "cases": [{}]}', "which workload?"),
     ('{"schema": 1, "cases": [{"workload": "fish"}]}', "unknown workload 'fish'"),
-    ('{"schema": 1, "cases": [{"workload": "lu", "size": 3}]}', 'unknown key "size"'),
-    ('{"schema": 1, "cases": [{"workload": "lu", "n": [960, "x"]}]}', "cases[0].n[1]"),
-    ('{"schema": 1, "cases": [{"workload": "lu", "n": 0}]}', "--n takes a whole number"),
-    ('{"schema": 1, "cases": [{"workload": "lu", "n": []}]}', "cases[0].n"),
-    ('{"schema": 1, "cases": [{"workload": "lu", "n": 1e999}]}', ""),
+    ('{"schema": 1, "cases": [{"workload": "lu", "size": 3}]}', "f.json: cases[0].size"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "emulate": "free"}]}', "cases[0].emulate"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "n": [960, "x"]}]}', "f.json: cases[0].n[1]"),
     ('{"schema": 1, "cases": [{"workload": "lu", "policy": "fish"}]}', "fish"),
-    ('{"schema": 1, "cases": [{"workload": "lu", "set_arch": 1}]}', "cases[0].set_arch"),
+    ('{"schema": 1, "cases": [{"workload": "lu", "set_arch": 2}]}', "cases[0].set_arch"),
     ('{"schema": 1, "cases": [{"workload": "lu", "priorities": "fish"}]}',
-     "cases[0].priorities: unknown priorities 'fish'"),
+     "unknown priorities 'fish'"),
     ('{"schema": 1, "cases": [{"workload": "cholesky", "params": {"fish": 1}}]}', "fish"),
 ]
 
 CASES = {"schema": 1, "cases": [
-    {"workload": "cholesky", "n": [1920, 960], "tile": 960, "policy": ["ws", "heft"], "cpus": [1],
-     "gpus": 1, "params": {"variant": "left", "block": 0}, "set_arch": True},
+    {"workload": "cholesky", "n": "960..1920:960", "policy": ["ws", "heft"], "cpus": [1], "gpus": 1,
+     "tile": 960, "params": {"variant": "left", "block": 0}, "set_arch": True},
     {"workload": "gemm", "n": 1920, "tile": 960, "cpus": 0, "gpus": 2, "precision": "s",
-     "hold": True, "priorities": "bottom-level"}]}
+     "hold": True, "priorities": "none"}]}
 
 
 def duet(*arguments, **options):
@@ -143,7 +136,6 @@ def test_bad_files():
             (pathlib.Path(folder) / "f.json").write_text(contents, encoding="utf-8")
             result = duet("--cases", "f.json", "--emulate", "idgraf", cwd=folder)
             assert result.returncode == 2 and result.stderr.count("\n") == 1, (contents, result)
-            assert result.stderr.startswith("duet: f.json:"), (contents, result)
             assert expected in result.stderr, (contents, expected, result)
 
 
@@ -229,15 +221,16 @@ def test_cases_file():
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "cases.json"
         path.write_text(json.dumps(CASES), encoding="utf-8")
-        report = good_json("--cases", path, "--emulate", "idgraf", "--scale", "0.01", *QUICK)
+        report = good_json("--cases", path, "--emulate", "idgraf", "--scale", "0.01", *QUICK,
+                           "--priorities", "bottom-level")
     cases = report["cases"]
     assert [(case["workload"], case["n"], case["policy"]) for case in cases] == [
-        ("cholesky", 1920, "ws"), ("cholesky", 1920, "heft"), ("cholesky", 960, "ws"),
-        ("cholesky", 960, "heft"), ("gemm", 1920, "ws")]
-    assert {case["settings"] for case in cases[:4]} == {"variant=left, block=0"}
+        ("cholesky", 960, "ws"), ("cholesky", 960, "heft"), ("cholesky", 1920, "ws"),
+        ("cholesky", 1920, "heft"), ("gemm", 1920, "ws")]
+    assert {case["settings"] for case in cases[:4]} == {"block=0, variant=left"}
     assert cases[0]["set_arch"] and not cases[4]["set_arch"]
     assert [(case["hold"], case["priorities"]) for case in cases[3:]] == [
-        (False, "workload"), (True, "bottom-level")]
+        (False, "bottom-level"), (True, "none")]
     assert (cases[4]["cpus"], cases[4]["gpus"], cases[4]["precision"]) == (0, 2, "s")
 
 

@@ -9,16 +9,11 @@
 enum { CASES_MOST = 100000, LIST_MOST = 100000, MOST_MIB = 64 };
 
 /* The option that a key means, "gpu_memory" or "gpu-memory"; NULL: none. "params" is --param. */
-static const struct duet__option *option_of(const char *key)
+static const struct duet__option *option_of(const char *key, unsigned where)
 {
     g_autofree char *name = g_strdelimit(g_strdup(strcmp(key, "params") ? key : "param"), "_", '-');
-    const struct duet__option *option;
 
-    for (size_t i = 0; (option = duet__option_at(i)); i++)
-        if (option->where & DUET__IN_STUDY && option->where & DUET__FACTOR &&
-            !strcmp(option->name, name))
-            break;
-    return option;
+    return duet__option_find(name, where);
 }
 
 /* One value, as the option takes it behind "NAME=", or NULL. */
@@ -73,17 +68,16 @@ static int read_values(const struct duet__json *at, struct duet__product *produc
     return error;
 }
 
-static int read_case(const struct duet__json *at, struct duet__product *product)
+static int read_case(const struct duet__json *at, struct duet__product *product, unsigned where)
 {
     int error = duet__json_keys(at, NULL);
 
     for (const char *key = NULL; !error && (key = duet__json_next(at, key));) {
         const struct duet__json one = duet__json_member(at, key);
-        const struct duet__option *option = option_of(key);
+        const struct duet__option *option = option_of(key, where);
 
         if (!option && strcmp(key, "workload") != 0)
-            return duet__json_fail(&one, DUET_EINVAL,
-                                   "is no option of simulations that can be given values here");
+            return duet__json_fail(&one, DUET_EINVAL, "is no option that can be given values here");
         error = read_values(&one, product, option, NULL);
     }
     return error;
@@ -104,7 +98,7 @@ static void inherit(struct duet__product *product, const struct duet__product *f
     }
 }
 
-static int read_cases(const struct duet__json *root, struct duet__study *study)
+static int read_cases(const struct duet__json *root, struct duet__study *study, unsigned where)
 {
     static const char *const keys[] = {"schema", "cases", NULL};
     struct duet__product *base = study->products->pdata[0];
@@ -124,7 +118,7 @@ static int read_cases(const struct duet__json *root, struct duet__study *study)
         struct duet__product *product = duet__product_new();
 
         g_ptr_array_add(study->products, product);
-        error = read_case(&one, product);
+        error = read_case(&one, product, where);
         if (!error)
             inherit(product, base);
     }
@@ -132,7 +126,8 @@ static int read_cases(const struct duet__json *root, struct duet__study *study)
     return error;
 }
 
-int duet__study_read(struct duet__study *study, const char *path, struct duet_message *message)
+int duet__study_read(struct duet__study *study, const char *path, unsigned where,
+                     struct duet_message *message)
 {
     g_autofree char *text = NULL;
     struct duet__json root = {.node = NULL};
@@ -142,7 +137,7 @@ int duet__study_read(struct duet__study *study, const char *path, struct duet_me
     if (!error)
         error = duet__json_parse(text, length, path, message, &root);
     if (!error)
-        error = read_cases(&root, study);
+        error = read_cases(&root, study, where);
     duet__json_close(&root);
     return error;
 }

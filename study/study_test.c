@@ -31,14 +31,10 @@ static struct duet__study *make(void)
     struct duet_message message;
 
     for (size_t i = 0; i < G_N_ELEMENTS(pairs); i++)
-        for (size_t k = 0; duet__option_at(k); k++) {
-            const struct duet__option *option = duet__option_at(k);
-
-            if (option->where & DUET__IN_STUDY && !strcmp(option->name, pairs[i][0]))
-                g_assert_cmpint(duet__study_add(study->products->pdata[0], option, pairs[i][1],
-                                                &message),
-                                ==, 0);
-        }
+        g_assert_cmpint(duet__study_add(study->products->pdata[0],
+                                        duet__option_find(pairs[i][0], DUET__IN_STUDY), pairs[i][1],
+                                        &message),
+                        ==, 0);
     g_assert_cmpint(duet__study_number(study, &message), ==, 0);
     return study;
 }
@@ -371,12 +367,10 @@ static void test_answer(void)
     size_t length;
     FILE *stream = open_memstream(&text, &length);
 
-    for (size_t k = 0; duet__option_at(k); k++)
-        if (duet__option_at(k)->where & DUET__IN_STUDY &&
-            !strcmp(duet__option_at(k)->name, "policy"))
-            g_assert_cmpint(duet__study_add(study->products->pdata[0], duet__option_at(k),
-                                            "ws,heft", &message),
-                            ==, 0);
+    g_assert_cmpint(duet__study_add(study->products->pdata[0],
+                                    duet__option_find("policy", DUET__IN_STUDY), "ws,heft",
+                                    &message),
+                    ==, 0);
     g_assert_cmpint(duet__study_number(study, &message), ==, 0);
     g_assert_cmpint(duet__store_open(&store, NULL, DUET__STORE_WRITE, &message), ==, 0);
     for (uint64_t cell = 0; cell < 2; cell++)

@@ -55,11 +55,11 @@ DUET_MUST_CHECK int duet__study_add(struct duet__product *product,
 
 /*
  * Reads products from a file: {"schema": 1, "cases": [{"workload": "cholesky", "n": [9600, 19200],
- * "link": {"pcie": "1x,2x"}, ...}, ...]}, each with what the study's first product has and it has
- * not itself. They take the place of that one. DUET_EIO, DUET_EPARSE, DUET_EINVAL, with a message
- * that names file and place.
+ * "link": {"pcie": "1x,2x"}, ...}, ...]}, of options that have all of `where`, each with what the
+ * study's first product has and it has not itself. They take the place of that one. DUET_EIO,
+ * DUET_EPARSE, DUET_EINVAL, with a message that names file and place.
  */
-DUET_MUST_CHECK int duet__study_read(struct duet__study *study, const char *path,
+DUET_MUST_CHECK int duet__study_read(struct duet__study *study, const char *path, unsigned where,
                                      struct duet_message *message);
 
 /* Numbers the cells, when all products are there. DUET_EINVAL: they are too many. */

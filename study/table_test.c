@@ -8,20 +8,11 @@
 
 #include "report/testing_mutate.h"
 
-static const struct duet__option *option(const char *name)
-{
-    const struct duet__option *found;
-
-    for (size_t i = 0; (found = duet__option_at(i)); i++)
-        if (found->where & DUET__IN_STUDY && !strcmp(found->name, name))
-            break;
-    return found;
-}
-
 static int add(struct duet__study *study, const char *name, const char *text,
                struct duet_message *message)
 {
-    return duet__study_add(study->products->pdata[0], name ? option(name) : NULL, text, message);
+    return duet__study_add(study->products->pdata[0],
+                           name ? duet__option_find(name, DUET__IN_STUDY) : NULL, text, message);
 }
 
 /* A study of pairs of names and texts, NULL-ended. */
@@ -215,7 +206,7 @@ static int read_text(struct duet__study *study, const char *text, struct duet_me
 
     g_close(handle, NULL);
     g_assert_true(g_file_set_contents(name, text, -1, NULL));
-    error = duet__study_read(study, name, message);
+    error = duet__study_read(study, name, DUET__FACTOR | DUET__IN_STUDY, message);
     g_unlink(name);
     return error ? error : duet__study_number(study, message);
 }

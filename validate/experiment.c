@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From specs to cases that can be measured and predicted. */
+/* From what is asked for to cases that can be measured and predicted. */
 #include "validate/experiment.h"
 
 #include <string.h>
 
+static void request_fini(void *data)
+{
+    duet__request_fini(data);
+}
+
 void duet__experiment_init(struct duet__experiment *experiment)
 {
     *experiment = (struct duet__experiment){
-        .specs = g_ptr_array_new_with_free_func(duet__spec_free),
+        .asked = g_array_new(FALSE, TRUE, sizeof(struct duet__request)),
         .texts = g_ptr_array_new_with_free_func(g_free),
         .disturbed = g_array_new(FALSE, FALSE, sizeof(size_t)),
         .rounds = 1,
         .sim_reps = 1,
     };
+    g_array_set_clear_func(experiment->asked, request_fini);
     duet__request_init(&experiment->base);
 }
 
@@ -33,7 +39,7 @@ void duet__experiment_fini(struct duet__experiment *experiment)
         trial_fini(&experiment->trials[i]);
     g_free(experiment->trials);
     g_free(experiment->cases);
-    g_clear_pointer(&experiment->specs, g_ptr_array_unref);
+    g_clear_pointer(&experiment->asked, g_array_unref);
     g_clear_pointer(&experiment->texts, g_ptr_array_unref);
     g_clear_pointer(&experiment->disturbed, g_array_unref);
     duet__platform_free(experiment->platform);
@@ -76,42 +82,21 @@ struct duet__tally duet__experiment_tally(const struct duet__experiment *experim
 /* ------------------------------------------------------------------------------------------- */
 /* One case                                                                                     */
 
-/* Where a case stands in the lists of its spec. */
-struct place {
-    const struct duet__spec *spec;
-    size_t lists[DUET_LISTS], policy;
-};
-
-/* What a case has of a list; `none` where the list has no elements. */
-static int64_t element(const struct place *at, enum duet__spec_list which, int64_t none)
-{
-    const GArray *list = at->spec->lists[which];
-
-    return list->len ? (int64_t)g_array_index(list, uint64_t, at->lists[which]) : none;
-}
-
 /* Sets what the measured side is to run. An error if its sizes are to blame. */
 static int make_real(const struct duet__experiment *experiment, struct duet__request *real,
-                     const struct place *at, struct duet_message *message)
+                     const struct duet__request *asked, struct duet_message *message)
 {
-    const struct duet__workload *workload = at->spec->request.workload;
+    const struct duet__workload *workload = asked->workload;
     bool paced = duet__request_paced(&experiment->base), computes = !paced && workload->real_n;
     struct duet__problem *problem = &real->problem;
 
-    duet__request_copy(real, &at->spec->request);
-    g_strfreev(real->policies);
-    real->policies = g_new0(char *, 2);
-    real->policies[0] = g_strdup(at->spec->request.policies[at->policy]);
-    real->policy_count = 1;
+    duet__request_copy(real, asked);
     real->config.context = workload->name; /* of the kernel times of a platform */
-    real->config.cpus = (int)element(at, DUET_LIST_CPUS, -1);
-    real->config.gpus = (int)element(at, DUET_LIST_GPUS, -1);
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
-    problem->n = (uint64_t)element(at, DUET_LIST_N,
-                                   (int64_t)(computes ? workload->real_n : workload->default_n));
-    problem->tile =
-        (uint64_t)element(at, DUET_LIST_TILE,
-                          (int64_t)(computes ? workload->real_tile : workload->default_tile));
+    if (!problem->n)
+        problem->n = computes ? workload->real_n : workload->default_n;
+    if (!problem->tile)
+        problem->tile = computes ? workload->real_tile : workload->default_tile;
     problem->seed = real->seed;
     if (!paced && !workload->generate && !workload->program)
         return duet_fail(message, DUET_EINVAL,
@@ -177,10 +162,10 @@ static void make_simulated(const struct duet__experiment *experiment, struct due
 }
 
 static void make_trial(const struct duet__experiment *experiment, struct duet__trial *trial,
-                       const struct place *at)
+                       const struct duet__request *asked)
 {
     struct duet_message message = {""};
-    int error = make_real(experiment, &trial->real, at, &message);
+    int error = make_real(experiment, &trial->real, asked, &message);
 
     trial->settings = duet__request_settings(&trial->real);
     trial->probes = g_array_new(FALSE, FALSE, sizeof(double));
@@ -200,57 +185,29 @@ static void make_trial(const struct duet__experiment *experiment, struct duet__t
 /* ------------------------------------------------------------------------------------------- */
 /* All of them                                                                                  */
 
-/* How many elements a list stands for: one if it has none. */
-static size_t length(const struct duet__spec *spec, enum duet__spec_list which)
+/* Whether both compute on the same data. */
+static bool same_data(const struct duet__trial *one, const struct duet__trial *other)
 {
-    return MAX(spec->lists[which]->len, 1);
-}
+    const struct duet__problem *first = &one->real.problem, *second = &other->real.problem;
 
-static size_t size_of(const struct duet__spec *spec)
-{
-    size_t size = g_strv_length(spec->request.policies);
-
-    for (int i = 0; i < DUET_LISTS; i++)
-        size *= length(spec, i);
-    return size;
-}
-
-/* Those of a spec, from experiment->trials[experiment->trial_count] on. */
-static void make_spec(struct duet__experiment *experiment, const struct duet__spec *spec,
-                      unsigned *group)
-{
-    struct place at = {.spec = spec};
-    size_t *n = &at.lists[DUET_LIST_N], *tile = &at.lists[DUET_LIST_TILE];
-    size_t *cpus = &at.lists[DUET_LIST_CPUS], *gpus = &at.lists[DUET_LIST_GPUS];
-
-    for (*n = 0; *n < length(spec, DUET_LIST_N); ++*n)
-        for (*tile = 0; *tile < length(spec, DUET_LIST_TILE); ++*tile, ++*group)
-            for (at.policy = 0; spec->request.policies[at.policy]; at.policy++)
-                for (*cpus = 0; *cpus < length(spec, DUET_LIST_CPUS); ++*cpus)
-                    for (*gpus = 0; *gpus < length(spec, DUET_LIST_GPUS); ++*gpus) {
-                        struct duet__trial *trial = &experiment->trials[experiment->trial_count++];
-
-                        trial->group = *group;
-                        make_trial(experiment, trial, &at);
-                    }
+    return one->real.workload == other->real.workload && first->n == second->n &&
+           first->tile == second->tile && first->precision == second->precision &&
+           !strcmp(one->settings, other->settings);
 }
 
 int duet__trials_make(struct duet__experiment *experiment, struct duet_message *message)
 {
-    enum { MOST = 10000 };
-    size_t count = 0;
-    unsigned group = 0;
+    struct duet__trial *trials = g_new0(struct duet__trial, experiment->asked->len);
+    bool some = false;
 
-    for (guint i = 0; i < experiment->specs->len; i++) {
-        count += size_of(experiment->specs->pdata[i]);
-        if (count > MOST)
-            return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
+    experiment->trials = trials;
+    for (guint i = 0; i < experiment->asked->len; i++) {
+        make_trial(experiment, &trials[i],
+                   &g_array_index(experiment->asked, struct duet__request, i));
+        experiment->trial_count++;
+        if (i)
+            trials[i].group = trials[i - 1].group + !same_data(&trials[i - 1], &trials[i]);
+        some |= !trials[i].failure;
     }
-    experiment->trials = g_new0(struct duet__trial, count);
-    for (guint i = 0; i < experiment->specs->len; i++)
-        make_spec(experiment, experiment->specs->pdata[i], &group);
-    for (size_t i = 0; i < count; i++)
-        if (!experiment->trials[i].failure)
-            return 0;
-    return duet_fail(message, experiment->trials[0].error, "%s", experiment->trials[0].failure);
+    return some ? 0 : duet_fail(message, trials[0].error, "%s", trials[0].failure);
 }

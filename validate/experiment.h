@@ -18,7 +18,6 @@
 #include "runs/progress.h"
 #include "runs/request.h"
 #include "validate/sample.h"
-#include "validate/spec.h"
 #include "validate/validation.h"
 
 /* One case. */
@@ -44,7 +43,8 @@ struct duet__experiment {
      * `extrapolate` and `without` are the simulations'.
      */
     struct duet__request base;
-    GPtrArray *specs;                /* struct duet__spec */
+    GArray *asked; /* struct duet__request, owned: of each case, with one policy; 0 as n or tile is
+                      that of the workload */
     struct duet__platform *platform; /* predicted from, owned, with its name or file */
     char *platform_name;
     char *calibrated; /* when and by how much, for reports; owned; NULL: some time before */
@@ -72,8 +72,8 @@ void duet__experiment_init(struct duet__experiment *experiment);
 void duet__experiment_fini(struct duet__experiment *experiment);
 
 /*
- * Makes the trials of all specs. A case that its workload or the platform refuses is one with a
- * failure, if there are others. DUET_EINVAL and errors of building a machine.
+ * Makes the trials of all that is asked for. A case that its workload or the platform refuses is
+ * one with a failure, if there are others. DUET_EINVAL and errors of building a machine.
  */
 DUET_MUST_CHECK int duet__trials_make(struct duet__experiment *experiment,
                                       struct duet_message *message);
@@ -141,7 +141,7 @@ void duet__recalibration_fini(struct duet__recalibration *recalibration);
 
 /*
  * Looks at the machine, and makes a platform of it that has no times yet the experiment's, with
- * which cases can be made: its specs are there. Errors of duet_open.
+ * which cases can be made: what is asked for is there. Errors of duet_open.
  */
 DUET_MUST_CHECK int duet__recalibration_begin(struct duet__recalibration *recalibration,
                                               struct duet__experiment *experiment,

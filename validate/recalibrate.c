@@ -32,19 +32,13 @@ static void use_platform(const struct duet__recalibration *recalibration,
 /* ------------------------------------------------------------------------------------------- */
 /* Before anything is measured                                                                  */
 
-/* The most GPUs of any spec; -1: none says how many. */
+/* The most GPUs of any case; -1: none says how many. */
 static int most_gpus(const struct duet__experiment *experiment)
 {
     int most = -1;
 
-    for (guint i = 0; i < experiment->specs->len; i++) {
-        const struct duet__spec *spec = experiment->specs->pdata[i];
-
-        const GArray *gpus = spec->lists[DUET_LIST_GPUS];
-
-        for (guint k = 0; k < gpus->len; k++)
-            most = MAX(most, (int)g_array_index(gpus, uint64_t, k));
-    }
+    for (guint i = 0; i < experiment->asked->len; i++)
+        most = MAX(most, g_array_index(experiment->asked, struct duet__request, i).config.gpus);
     return most;
 }
 

@@ -77,11 +77,10 @@ static int take_argument(struct duet_config *config, const char *argument,
     const char *text = strchr(argument, '=');
     g_autofree char *name =
         g_strndup(argument, text ? (size_t)(text - argument) : strlen(argument));
-    const struct duet__option *setting;
-    for (size_t i = 0; (setting = duet__option_at(i)); i++)
-        if (setting->where & DUET__IN_ENVIRONMENT &&
-            !strcmp(name + strlen("--duet-"), setting->name))
-            return duet__option_set(setting, config, name, text ? text + 1 : "", message);
+    const struct duet__option *setting =
+        duet__option_find(name + strlen("--duet-"), DUET__IN_ENVIRONMENT);
+    if (setting)
+        return duet__option_set(setting, config, name, text ? text + 1 : "", message);
     setting = like(name + strlen("--duet-"));
     return duet_fail(message, DUET_EINVAL, "unknown option '%s'%s%s%s (duet list options has all)",
                      argument, setting ? ": did you mean --duet-" : "",

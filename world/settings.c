@@ -29,6 +29,7 @@ enum {
     FACTOR = DUET__FACTOR | STUDY, /* of simulations */
     RUN_FACTOR = DUET__FACTOR,
     EXPLAIN = DUET__IN_EXPLAIN,
+    CASE = DUET__CASE | VALIDATE,
 };
 
 /* How a value is read. */
@@ -81,24 +82,19 @@ static const struct duet__option settings[] = {
      "How the GPUs of this machine are programmed; default: cuda", "cuda|opencl"},
     {RUN | RUN_FACTOR | INFO | VALIDATE | CALIBRATE | ENVIRONMENT, "scale", 0, SCALE, AT(scale), 0,
      0, "Factor of an emulated platform's times; default: 1", "X"},
-    {VALIDATE, "n", 'n', COUNTS, OWN(sizes), 1, UINT32_MAX, "Sizes of the problem", "LIST"},
-    {VALIDATE, "tile", 't', COUNTS, OWN(tiles), 1, UINT32_MAX, "Edges of a tile, in elements",
-     "LIST"},
     {VALIDATE, "openmp", 0, FLAG, OWN(openmp), 0, 0,
      "A program with OpenMP's tasks, behind --, in place of workloads", NULL},
-    {VALIDATE, "cpus", 0, COUNTS, OWN(cpu_counts), 0, 1000000,
-     "Computing cores; default: all that feed no GPU", "LIST"},
-    {VALIDATE, "gpus", 0, COUNTS, OWN(gpu_counts), 0, 1000000, "GPUs; default: all", "LIST"},
-    {ALL | FACTOR | EXPORT, "n", 'n', COUNT, OWN(n), 1, UINT32_MAX, "Size of the problem", "N"},
-    {ALL | FACTOR | EXPORT, "tile", 't', COUNT, OWN(tile), 1, UINT32_MAX,
+    {ALL | FACTOR | CASE | EXPORT, "n", 'n', COUNT, OWN(n), 1, UINT32_MAX, "Size of the problem",
+     "N"},
+    {ALL | FACTOR | CASE | EXPORT, "tile", 't', COUNT, OWN(tile), 1, UINT32_MAX,
      "Edge of a tile, in elements", "T"},
-    {ALL | FACTOR | VALIDATE | EXPORT, "precision", 0, TEXT, OWN(precision), 0, 0,
-     "s or d (default)", "s|d"},
-    {ALL | FACTOR | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "cpus", 0, COUNT, AT(cpus), 0, 1000000,
-     "Computing cores; default: all that feed no GPU", "C"},
-    {ALL | FACTOR | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "gpus", 0, COUNT, AT(gpus), 0, 1000000,
-     "GPUs; default: all", "G"},
-    {ALL | FACTOR | VALIDATE, "policy", 0, TEXT, AT(policy), 0, 0,
+    {ALL | FACTOR | CASE | EXPORT, "precision", 0, TEXT, OWN(precision), 0, 0, "s or d (default)",
+     "s|d"},
+    {ALL | FACTOR | CASE | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "cpus", 0, COUNT, AT(cpus), 0,
+     1000000, "Computing cores; default: all that feed no GPU", "C"},
+    {ALL | FACTOR | CASE | INFO | CALIBRATE | EXPORT | ENVIRONMENT, "gpus", 0, COUNT, AT(gpus), 0,
+     1000000, "GPUs; default: all", "G"},
+    {ALL | FACTOR | CASE, "policy", 0, TEXT, AT(policy), 0, 0,
      "Policies, by name or shared object, with parameters; default: ws", "A:x=1,B,...|all|help"},
     {ENVIRONMENT, "policy", 0, TEXT, AT(policy), 0, 0,
      "Policy, by name or shared object, with parameters; default: ws", "NAME:x=1"},
@@ -132,13 +128,13 @@ static const struct duet__option settings[] = {
     {SIMULATE | STUDY, "seed", 0, COUNT, AT(seed), 0, UINT64_MAX,
      "Seed of the first run; default: 1", "S"},
     {RUN, "verify", 0, FLAG, OWN(verify), 0, 0, "Judge the result of every measured run", NULL},
-    {ALL | FACTOR | VALIDATE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
+    {ALL | FACTOR | CASE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
      "Kernels that GPUs have run on GPUs only", NULL},
     {ENVIRONMENT, "keep-going", 0, FLAG, AT(keep_going), 0, 0,
      "After a task has failed, run what does not need its result", NULL},
-    {ALL | FACTOR | VALIDATE | ENVIRONMENT, "hold", 0, FLAG, AT(hold), 0, 0,
+    {ALL | FACTOR | CASE | ENVIRONMENT, "hold", 0, FLAG, AT(hold), 0, 0,
      "Begin when all tasks are submitted: when the program waits", NULL},
-    {ALL | FACTOR | VALIDATE | ENVIRONMENT, "priorities", 0, TEXT, AT(priorities), 0, 0,
+    {ALL | FACTOR | CASE | ENVIRONMENT, "priorities", 0, TEXT, AT(priorities), 0, 0,
      "Priorities of tasks: none, workload (default), or bottom-level, which holds them",
      "none|workload|bottom-level"},
     {ENVIRONMENT, "jitter", 0, FLAG, AT(jitter), 0, 0,
@@ -183,7 +179,7 @@ static const struct duet__option settings[] = {
      "The same as a factor of each prediction's logarithm, 0 to below 1", "H"},
     {ALL | FACTOR | ENVIRONMENT, "learn", 0, FLAG, AT(learn), 0, 0,
      "Performance models know nothing at first", NULL},
-    {ALL | FACTOR | VALIDATE | EXPORT, "param", 0, LIST, OWN(params), 0, 0,
+    {ALL | FACTOR | CASE | EXPORT, "param", 0, LIST, OWN(params), 0, 0,
      "Parameter of the workload (repeatable)", "NAME=VALUE"},
     {ALL | FACTOR, "speed", 0, LIST, OWN(speeds), 0, 0,
      "Of a file's task graph: how much faster than its times (repeatable)", "[KERNEL@]ARCH=X"},
@@ -306,6 +302,14 @@ static const struct duet__option settings[] = {
 const struct duet__option *duet__option_at(size_t index)
 {
     return index < sizeof(settings) / sizeof(settings[0]) ? &settings[index] : NULL;
+}
+
+const struct duet__option *duet__option_find(const char *name, unsigned where)
+{
+    for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
+        if ((settings[i].where & where) == where && !strcmp(settings[i].name, name))
+            return &settings[i];
+    return NULL;
 }
 
 static int set_flag(const char *label, const char *text, bool *out, struct duet_message *message)

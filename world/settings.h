@@ -30,6 +30,7 @@ enum {
     DUET__IN_STUDY = 2048,
     DUET__FACTOR = 4096, /* it may be given several values, of which each makes a run of its own */
     DUET__IN_EXPLAIN = 8192,
+    DUET__CASE = 16384, /* it may in `duet validate`, each of which makes a case of its own */
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
@@ -49,7 +50,7 @@ struct duet__values {
     char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
     const char *sockets;                                  /* "2x32:NAME" */
     const char *fraction, *shard, *best;
-    struct duet__numbers sizes, tiles, cpu_counts, gpu_counts;
+    struct duet__numbers sizes, tiles;
     uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops;
     double until, fail_over; /* parts of 1 */
     double case_time_s, calibrate_time_s, budget_s;
@@ -72,6 +73,9 @@ struct duet__option {
 
 /* The table, line by line: NULL after the last. A name has a line for each meaning. */
 const struct duet__option *duet__option_at(size_t index);
+
+/* That of a name which applies in all of `where`; NULL: there is none. */
+const struct duet__option *duet__option_find(const char *name, unsigned where);
 
 /*
  * Sets the field of a setting. `values` is a struct duet__values, or a struct duet_config for what
