@@ -68,6 +68,12 @@ static void keep_use(struct duet_runtime *core, const struct access *access)
 {
     struct duet__entered *kept = &core->entered->kept;
     const bool reduces = access->mode & ACCESS_REDUCES, commutes = access->mode & ACCESS_COMMUTES;
+    const struct duet_handle *whole = access->handle;
+    while (whole->of) { /* its data comes with its parts, too */
+        whole = whole->of->whole;
+        if (whole->seen_reset == core->resets && whole->seen_as)
+            kept->bytes[whole->seen_as - 1] = 0;
+    }
     kept->uses[kept->use_count++] =
         number_of(core, access->handle) << DUET__USE_BITS |
         (access->mode & DUET_R && !reduces ? DUET__USE_READS : 0) |

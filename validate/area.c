@@ -107,7 +107,7 @@ static double cost(const struct duet__area *area, const double *prices, double *
     double sum = 0;
 
     for (size_t a = 0; loads_s && a < of->arch_count + area->link; a++)
-        loads_s[a] = 0;
+        loads_s[a] = a < of->arch_count ? 0 : -area->spare_s;
     for (const struct duet__group *g = area->groups; g < area->groups + area->group_count; g++) {
         size_t where;
 
@@ -117,6 +117,8 @@ static double cost(const struct duet__area *area, const double *prices, double *
         if (loads_s && area->link && of->device[where])
             loads_s[of->arch_count] += g->tasks * g->link_s;
     }
+    if (area->link)
+        sum -= area->spare_s * prices[of->arch_count];
     return sum;
 }
 

@@ -30,6 +30,7 @@ struct duet__area {
     struct duet__group *groups;
     size_t group_count;
     bool link;      /* the links are looked at, too: as one more architecture, of one worker */
+    double spare_s; /* that links need not be busy of what the groups say */
     double *prices; /* by architecture: the best, as far as they are found */
 };
 

@@ -17,6 +17,7 @@
 
 #include "core/engine.h"
 #include "validate/area.h"
+#include "validate/reuse.h"
 
 /* Products of a time and a price that are looked at where there are more than two architectures:
    some tenths of a second, some milliseconds. */
@@ -283,18 +284,32 @@ static double mixed(const struct graph *graph, const struct duet__area *all)
 /* Links                                                                                        */
 
 /*
- * What a set of links carries of which every way from the host's memory to a device has one: of
- * each the narrowest that copies share. INFINITY: a way has none.
+ * What data comes to devices by: one more resource of the area, which a copy keeps busy for the
+ * latency and its bytes; and memories that hold what has come, so many of so many bytes at most.
  */
-static double from_host_Bps(const struct duet_machine *machine)
+struct way {
+    double latency_s, Bps, memories, bytes;
+};
+
+static double busy_s(const struct way *way, double bytes)
+{
+    return way->latency_s + bytes / way->Bps;
+}
+
+/*
+ * From the host's memory to all others together: a set of links of which every way to a device has
+ * one, of each the narrowest that copies share. Without any, what is copied takes no time.
+ */
+static struct way from_host(const struct duet_machine *machine)
 {
     bool *chosen = g_new0(bool, machine->link_count + 1);
-    double sum_Bps = 0;
+    struct way way = {.memories = 1};
 
     for (unsigned n = 1; n < machine->node_count; n++) {
         const struct duet_route *route = duet_machine_route(machine, DUET_HOST, n);
         const struct duet_link *narrowest = NULL;
 
+        way.bytes += (double)machine->nodes[n].capacity_bytes;
         for (unsigned i = 0; route->direct && i < route->count; i++) {
             const struct duet_link *link = &machine->links[route->links[i]];
 
@@ -302,27 +317,50 @@ static double from_host_Bps(const struct duet_machine *machine)
                 narrowest = link;
         }
         if (!narrowest)
-            sum_Bps = INFINITY;
+            way.Bps = INFINITY;
         else if (!chosen[narrowest - machine->links])
-            sum_Bps += narrowest->bandwidth_Bps;
+            way.Bps += narrowest->bandwidth_Bps;
         if (narrowest)
             chosen[narrowest - machine->links] = true;
     }
     g_free(chosen);
-    return sum_Bps;
+    return way;
 }
 
-/* The first version of a datum: bytes, and how many tasks read it, each of which may bring it. */
+/*
+ * Into each device, one copy after another, as simulations have it: the engines of all of them, as
+ * if the fastest route led to each. `all`: from other devices, too.
+ */
+static struct way into_devices(const struct duet_machine *machine, bool all)
+{
+    struct way way = {.latency_s = INFINITY, .memories = machine->node_count - 1};
+
+    for (unsigned n = 1; n < machine->node_count; n++) {
+        way.bytes = fmax(way.bytes, (double)machine->nodes[n].capacity_bytes);
+        for (unsigned from = 0; from < (all ? machine->node_count : 1); from++) {
+            const struct duet_route *route = duet_machine_route(machine, from, n);
+
+            if (from == n || !route->direct)
+                continue;
+            way.latency_s = fmin(way.latency_s, route->latency_s / way.memories);
+            way.Bps = fmax(way.Bps, route->bandwidth_Bps * way.memories);
+        }
+    }
+    return way;
+}
+
+/* The first version of a datum: what a copy of it takes, and how many tasks read it, each of which
+   may bring it. */
 struct first {
-    double bytes, readers;
+    double copy_s, readers;
     bool over; /* another version has come */
 };
 
-/* Bytes that a task brings if it runs on a device, its part of what it reads: 0 while readers are
-   counted. */
+/* Seconds that a task's data keeps the way busy if it runs on a device, its part of what it reads:
+   0 while readers are counted. */
 static double bring(const struct graph *graph, size_t task, struct first *data, bool counting)
 {
-    double bytes = 0;
+    double seconds = 0;
 
     for (uint32_t u = first_use(graph, task); u < graph->entered->tasks[task].end; u++) {
         const uint32_t use = graph->entered->uses[u];
@@ -333,18 +371,18 @@ static double bring(const struct graph *graph, size_t task, struct first *data, 
             continue;
         if (class_of(graph, task) < 0) {
             /* an acquisition or a hint, which may have brought it before the first task came */
-            of->bytes = of->readers > 0 ? of->bytes : 0;
+            of->copy_s = of->readers > 0 ? of->copy_s : 0;
         } else if (reads) {
             of->readers += counting;
-            bytes += counting ? 0 : of->bytes / of->readers;
+            seconds += counting ? 0 : of->copy_s / of->readers;
         }
         of->over = use & DUET__USE_IN_TURN || !reads;
     }
-    return bytes;
+    return seconds;
 }
 
-/* Groups of tasks, each with what it brings. In all, how long that keeps the links busy. */
-static double take_tasks(struct duet__area *area, const struct graph *graph, double Bps)
+/* Groups of tasks, each with what it brings. In all, how long that keeps the way busy. */
+static double take_first(struct duet__area *area, const struct graph *graph, const struct way *way)
 {
     const struct duet__classes *of = graph->classes;
     const size_t count = graph->entered->task_count;
@@ -353,14 +391,15 @@ static double take_tasks(struct duet__area *area, const struct graph *graph, dou
     double *left = g_memdup2(of->tasks, of->count * sizeof(double)), all_s = 0;
 
     for (size_t d = 0; d < graph->entered->datum_count; d++)
-        data[d].bytes = (double)graph->entered->bytes[d];
+        if (graph->entered->bytes[d])
+            data[d].copy_s = busy_s(way, (double)graph->entered->bytes[d]);
     for (size_t i = 0; i < count; i++)
         (void)bring(graph, i, data, true);
     for (size_t d = 0; d < graph->entered->datum_count; d++)
         data[d].over = false;
     area->groups = g_new(struct duet__group, count + of->count);
     for (size_t i = 0; i < count; i++) {
-        const double link_s = ldexp(bring(graph, i, data, false) / Bps, -of->exponent);
+        const double link_s = ldexp(bring(graph, i, data, false), -of->exponent);
         const int64_t klass = class_of(graph, i);
         size_t *group = klass < 0 ? NULL : &newest[klass];
 
@@ -386,20 +425,93 @@ static double take_tasks(struct duet__area *area, const struct graph *graph, dou
     return all_s;
 }
 
-static double with_links(const struct graph *graph, const struct duet_machine *machine,
-                         double area_s)
+/* The class of most tasks, and what they can do with few data: those that are read only, or changed
+   in place, so that wherever one is it has been copied. */
+static struct duet__reuse find_reuse(const struct graph *graph, double room, uint32_t *klass)
 {
-    const struct duet__classes *of = graph->classes;
-    struct duet__area area = duet__area_new(of, true);
-    double all_s = take_tasks(&area, graph, from_host_Bps(machine)), bound_s = area_s;
+    const struct duet__entered *entered = graph->entered;
+    double *bytes = g_new0(double, entered->datum_count + 1), sum = 0;
+    struct duet__reuse reuse = {0};
+
+    *klass = 0;
+    for (uint32_t c = 0; c < graph->classes->count; c++)
+        if (graph->classes->tasks[c] > graph->classes->tasks[*klass])
+            *klass = c;
+    for (size_t d = 0; d < entered->datum_count; d++)
+        bytes[d] = (double)entered->bytes[d];
+    for (size_t u = 0; u < entered->use_count; u++)
+        if (!(entered->uses[u] & (DUET__USE_TASK | DUET__USE_READS)))
+            bytes[entered->uses[u] >> DUET__USE_BITS] = 0;
+    for (size_t d = 0; d < entered->datum_count; d++)
+        sum += bytes[d];
+    if (room > 0 && sum > room) /* else all of it may stay there */
+        reuse = duet__reuse_find(entered, *klass, bytes);
+    g_free(bytes);
+    return reuse;
+}
+
+/* Groups of tasks with what has to come, again and again, where memory is small. In all, how long
+   that keeps the way busy. */
+static double take_again(struct duet__area *area, const struct way *way,
+                         const struct duet__reuse *reuse, uint32_t klass)
+{
+    const struct duet__classes *of = area->of;
+    const double copy_s = ldexp(busy_s(way, reuse->bytes), -of->exponent);
+    double spare, link_s = copy_s * duet__reuse_copies(reuse, way->bytes, way->memories, &spare);
+
+    area->spare_s = spare * copy_s;
+    area->groups = g_new(struct duet__group, of->count + 1);
+    for (uint32_t c = 0; c < of->count; c++) {
+        const double *times_s = of->times_s + c * of->arch_count;
+        const double those = c == klass ? reuse->tasks : 0;
+
+        if (those > 0)
+            area->groups[area->group_count++] = (struct duet__group){those, link_s, times_s};
+        if (of->tasks[c] > those)
+            area->groups[area->group_count++] =
+                (struct duet__group){of->tasks[c] - those, 0, times_s};
+    }
+    return reuse->tasks * link_s - area->spare_s;
+}
+
+/* Of groups that have been taken, and keep the way busy so long if all are on devices. */
+static double solve(struct duet__area *area, double all_s, double area_s)
+{
+    const struct duet__classes *of = area->of;
+    double bound_s = 0;
 
     /* else all may run on devices, and links are never what is waited for */
     if (isfinite(all_s) && all_s > area_s && of->arch_count > 1)
-        bound_s = fmax(area_s, duet__area_bound(&area, LESS));
+        bound_s = duet__area_bound(area, LESS);
     else if (isfinite(all_s) && of->arch_count == 1 && of->device[0])
-        bound_s = fmax(area_s, all_s);
-    duet__area_fini(&area);
-    return bound_s;
+        bound_s = all_s;
+    duet__area_fini(area);
+    return fmax(area_s, bound_s);
+}
+
+static double with_links(const struct graph *graph, const struct duet_machine *machine,
+                         double area_s)
+{
+    const struct way ways[] = {from_host(machine), into_devices(machine, false),
+                               into_devices(machine, true)};
+    struct duet__area area;
+    struct duet__reuse reuse;
+    uint32_t klass;
+
+    if (machine->node_count < 2)
+        return area_s;
+    reuse = find_reuse(graph, ways[2].bytes, &klass);
+    for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
+        if (i < 2) {
+            area = duet__area_new(graph->classes, true);
+            area_s = solve(&area, take_first(&area, graph, &ways[i]), area_s);
+        }
+        if (i != 1 && reuse.tasks > 0) {
+            area = duet__area_new(graph->classes, true);
+            area_s = solve(&area, take_again(&area, &ways[i], &reuse, klass), area_s);
+        }
+    }
+    return area_s;
 }
 
 const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s)

@@ -15,7 +15,7 @@ struct duet__bounds {
     double critical_path_s; /* longest chain, each task where it is fastest */
     double area_s;          /* all work, ideally shared among all workers */
     double mixed_s;         /* both together: at least either of them */
-    double links_s;         /* at least the area: with what has to cross the links to devices */
+    double links_s;         /* at least the area: with what has to be copied to devices */
 };
 
 /*
@@ -23,7 +23,7 @@ struct duet__bounds {
  * architecture: what the engine knows for sure, else the mean of the run, else what its models
  * expect (so that times drawn at random around them may beat the bounds by a little). Restrictions
  * of single tasks to some architectures (SetArch) are not looked at: they can only lengthen a
- * schedule. Call when no task is in flight. `links`: the machine's bandwidths hold, as they do in a
+ * schedule. Call when no task is in flight. `links`: the machine's figures hold, as they do in a
  * simulation, so that links_s may be computed.
  *
  * The area bound is the smallest T such that n_ca >= 0 exist with
@@ -46,12 +46,15 @@ struct duet__bounds {
  * bound of all tasks, which make a bound of any. It needs duet__keep_entered before the first task,
  * else it is the larger of area and path, as also where tasks have failed.
  *
- * The bound with links adds a resource to the area bound, the links from the host's memory to the
- * devices: sum over c of n_cd * bytes_c <= T * bandwidth, over the architectures d of devices, for
- * the least bandwidth of a set of links that is found on every such way. Each task has its part of
- * the data that was in the host's memory alone when it was first used: a datum's bytes, shared
- * evenly by the tasks that read its first version. Wherever any of them is on a device, it has
- * crossed once. Later versions, results and evictions count nothing.
+ * The bound with links adds a resource to the area bound, what data comes to devices by: sum over c
+ * of n_cd * seconds_c <= T, over the architectures d of devices. It is one of three: the links from
+ * the host's memory to all devices together, by the least bandwidth of a set of links that is found
+ * on every such way; and the devices' engines, of which each makes one copy after another, with its
+ * latency, from the host or from anywhere. What a task needs of it is one of two: of the data that
+ * was in the host's memory alone when it was first used its part, a datum's bytes shared evenly by
+ * the tasks that read its first version (wherever any of them is on a device, it has come once); or
+ * what has to come again and again where the devices' memories are small (reuse.h), of the class of
+ * most tasks. The largest of the five counts, results nothing.
  *
  * All are 0, not known, where some tasks have no time on any architecture that has workers, and
  * where one of them is no finite number. Nothing else can go wrong, whatever the times are.

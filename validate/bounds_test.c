@@ -493,6 +493,7 @@ static void try_all(const struct instance *in, const struct schedule *so_far, do
 static struct duet__bounds bounds_of(struct instance *in, bool shared)
 {
     struct duet_worker workers[WORKERS] = {{.arch = 0}};
+    struct duet_node nodes[WORKERS] = {{.capacity_bytes = 0}};
     struct duet_link links[2] = {{.bandwidth_Bps = shared ? 3 : 1}, {.bandwidth_Bps = 2}};
     struct duet_route routes[9] = {{.direct = false}};
     const unsigned gpus = WORKERS - in->cpus;
@@ -502,6 +503,7 @@ static struct duet__bounds bounds_of(struct instance *in, bool shared)
                                          .worker_count = WORKERS,
                                          .link_count = 2,
                                          .workers = workers,
+                                         .nodes = nodes,
                                          .links = links,
                                          .routes = routes};
     const struct duet__entered entered = {in->tasks,      in->uses,      in->bytes,
@@ -516,10 +518,9 @@ static struct duet__bounds bounds_of(struct instance *in, bool shared)
     for (unsigned t = 0; t < in->task_count; t++)
         classes[in->tasks[t].klass].tasks++;
     for (unsigned g = 0; g < gpus; g++) {
+        const uint16_t link = shared ? 0 : (uint16_t)g;
         workers[in->cpus + g] = (struct duet_worker){.arch = 1, .node = g + 1};
-        routes[g + 1].direct = true;
-        routes[g + 1].count = 1;
-        routes[g + 1].links[0] = shared ? 0 : (uint16_t)g;
+        routes[g + 1] = (struct duet_route){true, 1, {link}, 0, links[link].bandwidth_Bps};
     }
     return tested_bounds(&runtime, true);
 }
@@ -571,7 +572,6 @@ static void test_run(void)
 
     runtime.error = DUET_EINVAL;
     g_assert_cmpfloat(tested_bounds(&runtime, false).area_s, ==, 0);
-
     runtime = (struct duet_runtime){.machine = &machine};
     g_assert_cmpfloat(tested_bounds(&runtime, false).area_s, ==, 0);
 }
