@@ -80,6 +80,7 @@ RULES = [
     ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                " workloads/workload.h world/*.h core/engine.h validate/bounds.h ."),
     ("validate/bounds", "c glib duet/* core/engine.h ."),
+    ("validate/reuse", "c glib duet/* core/engine.h ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                    " workloads/*.h runs/*.h calibrate/*.h world/*.h graphs/graph.h ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
