@@ -164,6 +164,23 @@ static int lock(const char *name)
     }
 }
 
+int duet__history_lock(const char *path, struct duet_message *message)
+{
+    g_autofree char *name = g_strconcat(path, ".lock", NULL);
+    int locked = lock(name);
+    if (locked < 0)
+        return duet_fail(message, DUET_EIO, "cannot lock %s: %s", name,
+                         errno == EWOULDBLOCK ? "others have it for a minute" : g_strerror(errno));
+    return locked;
+}
+
+void duet__history_unlock(const char *path, int locked)
+{
+    g_autofree char *name = g_strconcat(path, ".lock", NULL);
+    (void)unlink(name);
+    close(locked);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* A run                                                                                        */
 
@@ -214,16 +231,13 @@ int duet__history_add(const struct duet__history *history, const struct duet__re
                       const char *context, struct duet_message *message)
 {
     const struct duet__recorded_run run = {.recording = *recording, .context = context};
-    g_autofree char *name = g_strconcat(history->path, ".lock", NULL);
     int locked, error;
     if (!has_kernels(recording))
         return DUET_OK;
-    locked = lock(name);
+    locked = duet__history_lock(history->path, message);
     if (locked < 0)
-        return duet_fail(message, DUET_EIO, "cannot lock %s: %s", name,
-                         errno == EWOULDBLOCK ? "others have it for a minute" : g_strerror(errno));
+        return locked;
     error = replace(history, &run, message);
-    (void)unlink(name);
-    close(locked);
+    duet__history_unlock(history->path, locked);
     return error;
 }

@@ -2,6 +2,7 @@
 /* `duet calibrate`: reads the command line, measures, writes files and report. */
 #include "cli/calibrate.h"
 
+#include "calibrate/history.h"
 #include "cli/command.h"
 
 void duet__warn_of_load(void)
@@ -35,10 +36,16 @@ static int finish(const struct duet__calibrate_options *options, const struct du
 {
     struct duet__platform platform;
     struct duet_message message = {""};
-    int status = DUET__DONE;
+    const bool shared = options->how == DUET_WRITE_MERGE; /* programs may add to it meanwhile */
+    int locked = shared ? duet__history_lock(options->out, &message) : 0;
+    int error = locked < 0 ? locked : 0, status;
 
     duet__describe_machine(c, &platform);
-    if (duet__platform_write(&platform, options->out, options->how, &message)) {
+    if (!error)
+        error = duet__platform_write(&platform, options->out, options->how, &message);
+    if (shared && locked >= 0)
+        duet__history_unlock(options->out, locked);
+    if (error) {
         status = duet__complain(DUET__FAILED, "%s", message.text);
     } else {
         if (options->job.values.json)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`duet calibrate`: its files can be simulated with, old ones stay whole, bad input is refused."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -130,8 +131,8 @@ def check_files():
     check_interrupt()
     assert contents() == written
 
-    text = good("calibrate", "cholesky", "--n", "256", "--tile", "64", "--reps", "1", "--budget",
-                "0.1s", "--no-costs", "--out", "mine.json", "--merge")
+    text = merge("calibrate", "cholesky", "--n", "256", "--tile", "64", "--reps", "1", "--budget",
+                 "0.1s", "--no-costs", "--out", "mine.json", "--merge")
     assert text.startswith("mine: ") and "dpotrf" in text and "--platform ./mine.json" in text, text
     assert "operations" not in text
     for tile in 64, 128:
@@ -139,6 +140,20 @@ def check_files():
     calibrate("--no-costs", "--out", "mine.json", "--replace")
     assert simulate("./mine.json", 64).returncode == 2
     assert set(contents()) == set(written)
+
+
+def merge(*words):
+    """While a program adds to the file, it waits for that."""
+    path = pathlib.Path("mine.json.lock")
+    with path.open("w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        process = subprocess.Popen([DUET, *words], stdout=subprocess.PIPE, text=True)
+        opened = pathlib.Path(f"/proc/{process.pid}/fd")
+        until(lambda: str(path.resolve()) in map(os.path.realpath, opened.iterdir()))
+        path.unlink()
+    text = process.communicate()[0]
+    assert process.returncode == 0 and not path.exists(), text
+    return text
 
 
 def check_interrupt():

@@ -7,7 +7,7 @@
 #include "cli/job.h"
 #include "graphs/graph.h"
 #include "platforms/platform.h"
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 #include "runs/simulated.h"
 
 static int find_format(const struct duet__job *job, const struct duet__graph_format **out,

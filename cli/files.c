@@ -9,7 +9,7 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "report/gantt.h"
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 #include "report/page/page.h"
 #include "runs/trace.h"
 #include "world/open.h"

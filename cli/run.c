@@ -112,7 +112,7 @@ static void remark(const struct duet__job *job)
     g_ptr_array_add(kernels, NULL);
     holes = duet__platform_holes(&job->platform->calibration, &request->machine,
                                  (const char *const *)kernels->pdata);
-    if (kept)
+    if (kept && !job->values.quiet)
         duet__complain(DUET__DONE, "--link leaves %s as they are (--link all=... changes all)",
                        kept);
     if (job->values.csv && request->estimated) /* other outputs say so themselves */

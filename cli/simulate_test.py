@@ -75,7 +75,7 @@ BAD = [
     ("+ --gpu-window-short 1", "--gpu-window-short 1 is less than --gpu-window 2 (the default)"),
     ("+ --param variant=left --param variant=right", "--param gives 'variant' twice"),
     ("+ --cpus 0", "(--param potrf=any)"),
-    ("+ --machine-xml /nope/x.xml", "/nope/x.xml.kernels.json: cannot write: No such file"),
+    ("+ --machine-xml /nope/x.xml", "cannot write /nope/x.xml.kernels.json: No such file"),
     ("+ --gpu-streams 2", "--gpu-streams"),
     ("+ --pin none", "--pin"),
     ("+ --gpu-memory 0%", "80%"),

@@ -139,20 +139,27 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
     const struct duet__values *values = &tables->job->values;
     struct duet__plan *plan = &tables->plan;
     const bool simulated = tables->command == &duet__simulate_command;
-    int error = 0;
+    struct duet__graph_models models;
+    int error = duet__find_starpu(tables->job, &models, message);
 
-    *plan = (struct duet__plan){.study = tables->study,
-                                .command = tables->command->name,
-                                .version = DUET_BUILD_VERSION,
-                                .seed = values->config.seed,
-                                .reps = simulated && values->reps ? values->reps : 1,
-                                .part = 1,
-                                .parts = 1,
-                                .shards = 1,
-                                .retry = values->retry,
-                                .jobs = simulated ? tables->job->request.jobs : 1,
-                                .work = duet__tables_rows,
-                                .data = tables};
+    if (error)
+        return error;
+    *plan =
+        (struct duet__plan){.study = tables->study,
+                            .command = tables->command->name,
+                            .version = DUET_BUILD_VERSION,
+                            .models = duet__request_keep(&tables->job->request,
+                                                         g_strdup_printf("%s:%s", models.directory,
+                                                                         models.host)),
+                            .seed = values->config.seed,
+                            .reps = simulated && values->reps ? values->reps : 1,
+                            .part = 1,
+                            .parts = 1,
+                            .shards = 1,
+                            .retry = values->retry,
+                            .jobs = simulated ? tables->job->request.jobs : 1,
+                            .work = duet__tables_rows,
+                            .data = tables};
     if (values->fraction)
         error = read_part("--fraction", values->fraction, 1, &plan->part, &plan->parts, message);
     if (!error && values->shard) {

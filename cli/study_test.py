@@ -93,6 +93,20 @@ duet(*own)
 assert len(rows("m.db")) == 4 and len(rows("m.db", "DISTINCT platform_hash")) == 2
 assert len(re.findall(r"^\d", duet("study", "--show", "--out", "m.db").stdout, re.M)) == 2
 
+# So is a program's script, and a task graph whose kernel times StarPU may have measured.
+duet("export", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480", "--out",
+     "graph.json")
+pathlib.Path("models/codelets/45").mkdir(parents=True)
+os.environ["STARPU_PERF_MODEL_DIR"] = os.path.abspath("models")
+for words, changed in ((["--", "sh", "script.sh"], "script.sh"),
+                       (["graph.json"], "models/codelets/45/potrf.here")):
+    for text, count in (("one", 1), ("two", 2), ("one", 2)):
+        pathlib.Path(changed).write_text(f"exit 3 # {text}", encoding="utf-8")
+        subprocess.run([DUET, "study", "--platform", "idgraf", "--out", "inputs.db", *words],
+                       capture_output=True, check=False)
+        assert len(rows("inputs.db")) == count, (words, text)
+    os.unlink("inputs.db")
+
 # A name that was mistyped in capitals does not spoil the file.
 for status, name in ((2, "PCIe"), (0, "pcie")):
     duet("study", *ONE, "--link", f"{name}=2x", "--out", "names.db", status=status)

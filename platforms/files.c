@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a whole file within bounds, and replacing one in one step, while signals wait. */
+/* Reading a whole file within bounds, and replacing one in one step. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,50 +7,19 @@
 
 #include <glib/gstdio.h>
 
+#include "platforms/atomic_file.h"
 #include "platforms/internal.h"
 #include "platforms/json.h"
-#include "platforms/signals.h"
-
-void duet__signals_defer(sigset_t *before)
-{
-    sigset_t ends;
-
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigaddset(&ends, SIGHUP);
-    pthread_sigmask(SIG_BLOCK, &ends, before);
-}
-
-void duet__signals_admit(const sigset_t *before)
-{
-    pthread_sigmask(SIG_SETMASK, before, NULL);
-}
-
-/* Writes what GLib says went wrong, without its beginning, which names a file again. */
-static int fail_io(const char *path, const char *what, const GError *error,
-                   struct duet_message *message)
-{
-    const char *why = strrchr(error->message, ':');
-
-    return duet_fail(message, DUET_EIO, "%s: cannot %s%s", path, what, why != NULL ? why : "");
-}
 
 int duet__read_file(const char *path, char **text, size_t *length, struct duet_message *message)
 {
-    g_autoptr(GError) error = NULL;
     GStatBuf status;
 
     if (g_stat(path, &status) != 0)
         return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
     if (!S_ISREG(status.st_mode)) /* a named pipe would wait for its writer */
         return duet_fail(message, DUET_EIO, "%s: not a regular file", path);
-    if (status.st_size > (off_t)DUET__MAX_FILE_MIB << 20)
-        return duet_fail(message, DUET_EIO, "%s: larger than %d MiB, the most that is read", path,
-                         DUET__MAX_FILE_MIB);
-    if (!g_file_get_contents(path, text, length, &error))
-        return fail_io(path, "open", error, message);
-    return DUET_OK;
+    return duet__read_all(path, DUET__MAX_FILE_MIB, text, length, message);
 }
 
 int duet__read_all(const char *path, size_t most_mib, char **text, size_t *length,
@@ -84,23 +53,18 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
     return error;
 }
 
-int duet__write_file(const char *path, const char *text, size_t length,
-                     struct duet_message *message)
+static void put_text(FILE *stream, const void *text)
 {
-    g_autoptr(GError) error = NULL;
-    sigset_t before;
-    bool written;
+    fputs(text, stream);
+}
 
-    if (length > (size_t)DUET__MAX_FILE_MIB << 20)
+int duet__write_file(const char *path, const char *text, struct duet_message *message)
+{
+    if (strlen(text) > (size_t)DUET__MAX_FILE_MIB << 20)
         return duet_fail(message, DUET_EIO,
                          "%s: would be larger than %d MiB, the most that can be read back", path,
                          DUET__MAX_FILE_MIB);
-    duet__signals_defer(&before);
-    written = g_file_set_contents_full(path, text, (gssize)length,
-                                       G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE,
-                                       0666, &error);
-    duet__signals_admit(&before);
-    return written ? DUET_OK : fail_io(path, "write", error, message);
+    return duet__file_write(path, put_text, text, message);
 }
 
 bool duet__good_name(const char *name, size_t size)

@@ -323,7 +323,7 @@ int duet__platform_write(struct duet__platform *platform, const char *path, enum
     if (error == DUET_OK)
         error = format(platform, path, &text, message);
     if (error == DUET_OK)
-        error = duet__write_file(path, text, strlen(text), message);
+        error = duet__write_file(path, text, message);
     free(text);
     duet__platform_free(old);
     return error;

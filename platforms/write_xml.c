@@ -243,8 +243,8 @@ int duet__platform_write_xml(const struct duet_machine *machine, const struct du
     if (error == DUET_OK && timed) { /* first: a platform that is there always finds its times */
         char *times = duet__format_times(from);
 
-        error = duet__write_file(times_path, times, strlen(times), message);
+        error = duet__write_file(times_path, times, message);
         free(times);
     }
-    return error == DUET_OK ? duet__write_file(path, text, strlen(text), message) : error;
+    return error == DUET_OK ? duet__write_file(path, text, message) : error;
 }

@@ -209,7 +209,7 @@ static void test_write_errors(void)
 
     g_assert_cmpint(duet__platform_write_xml(&m, NULL, "/nonexistent/a.xml", &message), ==,
                     DUET_EIO);
-    assert_contains(message.text, "/nonexistent/a.xml: cannot write");
+    assert_contains(message.text, "cannot write /nonexistent/a.xml");
     g_assert_cmpint(duet__platform_write_xml(&m, NULL, "a.txt", &message), ==, DUET_EINVAL);
     assert_contains(message.text, "must end in .xml");
     g_assert_true(g_file_set_contents(place.xml, "old", -1, NULL));

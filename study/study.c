@@ -31,7 +31,8 @@ static char *hash_file(const char *path)
     g_autofree char *text = NULL;
     gsize length = 0;
 
-    if (!path || !g_file_get_contents(path, &text, &length, NULL))
+    if (!g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
+        !g_file_get_contents(path, &text, &length, NULL))
         return g_strdup("");
     return g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, length);
 }
@@ -50,6 +51,7 @@ static char *hash_models(const char *value)
     g_autoptr(GPtrArray) parts = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *whole = NULL;
 
+    g_ptr_array_add(parts, g_strdup(colon ? colon : ""));
     for (size_t i = 0; i < G_N_ELEMENTS(versions); i++) {
         g_autofree char *path = g_build_filename(folder, "codelets", versions[i], NULL);
         GDir *files = g_dir_open(path, 0, NULL);
@@ -107,40 +109,52 @@ static int find_hash(struct coordinator *at, const char *name, enum kind kind, c
     return error;
 }
 
+static int add_hash(struct coordinator *at, const char *name, enum kind kind, GString *inputs,
+                    struct duet_message *message)
+{
+    const char *hash = "";
+    int error = find_hash(at, name, kind, &hash, message);
+
+    g_string_append(inputs, hash);
+    return error;
+}
+
 /* Key of a run, whose texts are `text`'s and the coordinator's. */
 static int make_key(struct coordinator *at, const struct duet__work *work, GString *inputs,
                     char **command, struct duet__run_key *key, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
     const struct duet__product *product = duet__study_product(plan->study, work->cell);
+    const char *models = plan->models;
+    bool file = false;
     int error = 0;
 
     *key = (struct duet__run_key){.version = plan->version, .platform_hash = ""};
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
-        const char *value = duet__study_value(product, work->cell, f), *hash = "";
+        const char *value = duet__study_value(product, work->cell, f);
         bool policy = !strcmp(factor->name, "policy");
 
         if (!strcmp(factor->name, "platform") || !strcmp(factor->name, "emulate")) {
             if (strcmp(value, "free") != 0)
                 error = find_hash(at, value, OF_PLATFORM, &key->platform_hash, message);
         } else if (!strcmp(factor->name, "starpu-models")) {
-            error = find_hash(at, value, OF_MODELS, &hash, message);
-            g_string_append(inputs, hash);
+            models = value;
         } else if (!factor->option || policy) {
             g_autofree char *path = policy ? duet__policy_base(value) : g_strdup(value);
 
             if (!policy || g_str_has_suffix(path, ".so"))
-                error = find_hash(at, path, OF_FILE, &hash, message);
-            g_string_append(inputs, hash);
+                error = add_hash(at, path, OF_FILE, inputs, message);
+            file |= !policy && inputs->len;
         }
     }
-    if (plan->study->program && !error) {
-        g_autofree char *path = g_find_program_in_path(plan->study->program[0]);
-        const char *hash = "";
+    if (file && models && !error) /* a record of StarPU may have its kernel times from there */
+        error = add_hash(at, models, OF_MODELS, inputs, message);
+    for (char **word = plan->study->program; word && *word && !error; word++) {
+        const bool first = word == plan->study->program;
+        g_autofree char *found = first ? g_find_program_in_path(*word) : NULL;
 
-        error = path ? find_hash(at, path, OF_FILE, &hash, message) : 0;
-        g_string_append(inputs, hash);
+        error = add_hash(at, found ? found : *word, OF_FILE, inputs, message);
     }
     *command = duet__cell_command(plan->study, plan->command, work->cell, plan->seed + work->rep);
     key->command = *command;

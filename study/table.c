@@ -13,6 +13,7 @@ static void factor_free(void *data)
 
     g_free(factor->name);
     g_free(factor->column);
+    g_hash_table_unref(factor->known);
     g_ptr_array_unref(factor->values);
     g_free(factor);
 }
@@ -85,6 +86,7 @@ static struct duet__factor *factor_of(struct duet__product *product,
     factor->column = g_strcanon(g_ascii_strdown(name, -1), G_CSET_a_2_z G_CSET_DIGITS, '_');
     factor->name = g_steal_pointer(&name);
     factor->values = g_ptr_array_new_with_free_func(g_free);
+    factor->known = g_hash_table_new(g_str_hash, g_str_equal);
     g_ptr_array_add(product->factors, factor);
     return factor;
 }
@@ -128,15 +130,14 @@ int duet__study_add(struct duet__product *product, const struct duet__option *op
     else
         g_ptr_array_add(values, g_strdup(text));
     for (guint i = 0; i < values->len && !error; i++) {
-        const char *value = values->pdata[i];
+        char *value = g_strdup(values->pdata[i]);
         struct duet__factor *factor = factor_of(product, option, value);
 
         error = option ? check(option, label, value, message) : 0;
-        if (!error && i == 0 &&
-            g_ptr_array_find_with_equal_func(factor->values, value, g_str_equal, NULL))
+        if (!error && g_hash_table_contains(factor->known, value))
             error = duet_fail(message, DUET_EINVAL, "%s is given %s twice", factor->name, value);
-        if (!error)
-            g_ptr_array_add(factor->values, g_strdup(value));
+        g_ptr_array_add(factor->values, value);
+        g_hash_table_add(factor->known, value);
     }
     g_ptr_array_sort(product->factors, compare_factors);
     return error;

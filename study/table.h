@@ -22,6 +22,7 @@ struct duet__factor {
                           name that its values begin with */
     char *column;      /* the same as a name in a data base: "gpu_memory", "link_pcie" */
     GPtrArray *values; /* char *: texts that the option takes; at least one */
+    GHashTable *known; /* these, each once */
 };
 
 /* All combinations of some factors. */

@@ -111,7 +111,7 @@ static void test_bad_values(void)
     study = duet__study_new();
     g_assert_cmpint(add(study, "tile", "1..3", &message), ==, 0);
     g_assert_cmpint(add(study, "tile", "7,9", &message), ==, 0);
-    g_assert_cmpint(add(study, "tile", "9", &message), ==, DUET_EINVAL);
+    g_assert_cmpint(add(study, "tile", "11,9", &message), ==, DUET_EINVAL);
     g_assert_cmpint(add(study, "n", "1..100000", &message), ==, 0);
     g_assert_cmpint(add(study, "gpus", "0..1000", &message), ==, 0);
     g_assert_cmpint(duet__study_number(study, &message), ==, DUET_EINVAL);

@@ -73,7 +73,7 @@ RULES = [
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
-              " platforms/json.h report/atomic_file.h platforms/model/*.h runs/recording.h"
+              " platforms/json.h platforms/atomic_file.h platforms/model/*.h runs/recording.h"
               " runs/trace.h validate/bounds.h calibrate/history.h ."),
     ("openmp/*", "c posix linux ompt platforms/json.h ."),
     ("runs/recording", "c-pure glib duet/* ."),
@@ -85,14 +85,14 @@ RULES = [
                    " workloads/*.h runs/*.h calibrate/*.h world/*.h graphs/graph.h ."),
     ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/fields.h"
-                 " platforms/signals.h validate/*.h runs/*.h workloads/*.h ."),
+                 " validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
                     " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
     ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h runs/*.h"
                 " world/*.h report/table.h validate/stats.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
-              " workloads/*.h graphs/graph.h validate/*.h report/*.h report/page/page.h runs/*.h"
-              " world/*.h world/modules/path.h calibrate/*.h study/*.h"
+              " platforms/atomic_file.h workloads/*.h graphs/graph.h validate/*.h report/*.h"
+              " report/page/page.h runs/*.h world/*.h world/modules/path.h calibrate/*.h study/*.h"
               " platforms/model/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),

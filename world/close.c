@@ -14,7 +14,7 @@
 
 #include "calibrate/history.h"
 #include "core/engine.h"
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 #include "runs/trace.h"
 #include "validate/bounds.h"
 

@@ -217,7 +217,7 @@ static const struct duet__option settings[] = {
     {SIMULATE | STUDY, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Runs at a time; default: one a core of this machine", "J"},
     {ALL | VALIDATE | CALIBRATE | STUDY | EXPLAIN, "quiet", 'q', FLAG, OWN(quiet), 0, 0,
-     "No progress bar", NULL},
+     "No progress bar, no note of links that --link leaves as they are", NULL},
     {RECORD, "out", 'o', TEXT, OWN(out), 0, 0, "Write the graph here; default: PROGRAM.json",
      "F.json"},
     {RECORD, "threads", 0, COUNT, OWN(threads), 1, 100000,

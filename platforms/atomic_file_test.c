@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files are whole or not there. */
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 
 #include <signal.h>
 #include <string.h>
@@ -60,12 +60,17 @@ static void test_whole_or_not(void)
     char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     char *path = g_build_filename(folder, "out.txt", NULL);
     struct duet_message message = {""};
+    struct stat status;
     sigset_t held;
 
     g_assert_cmpint(duet__file_check(path, NULL), ==, 0);
     g_assert_cmpuint(files_in(folder), ==, 0);
     g_assert_cmpint(duet__file_write(path, put, "first", NULL), ==, 0);
     assert_contents(path, "first");
+    g_assert_cmpint(g_chmod(path, 0640), ==, 0);
+    g_assert_cmpint(duet__file_write(path, put, "first", NULL), ==, 0);
+    g_assert_cmpint(stat(path, &status), ==, 0);
+    g_assert_cmpuint(status.st_mode & 0777, ==, 0640);
     g_assert_cmpint(duet__file_write(path, put_and_fail, "second", &message), ==, DUET_EIO);
     g_assert_nonnull(strstr(message.text, path));
     g_assert_cmpint(duet__file_check(path, NULL), ==, 0);

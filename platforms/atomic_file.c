@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that are either whole or not there. */
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -10,27 +11,29 @@
 
 #include <glib.h>
 
-#include "platforms/signals.h"
-
 static int refuse(const char *path, struct duet_message *message)
 {
     return duet_fail(message, DUET_EIO, "cannot write %s: %s", path,
                      g_strerror(errno ? errno : EIO));
 }
 
-/* Writes `name`, which stands for `path`; nothing where `contents` is NULL. */
-static int write_stream(const char *name, const char *path, duet__file_fn *contents,
-                        const void *data, struct duet_message *message)
+/*
+ * Writes `name`, which stands for `path`; nothing where `contents` is NULL. What takes the place of
+ * an older file gets its mode, and is on the disk before that.
+ */
+static int write_stream(const char *name, const char *path, const struct stat *older,
+                        duet__file_fn *contents, const void *data, struct duet_message *message)
 {
     FILE *stream = fopen(name, "we");
     bool bad;
 
     if (!stream)
         return refuse(path, message);
+    bad = older && fchmod(fileno(stream), older->st_mode & 07777);
     if (contents)
         contents(stream, data);
     errno = 0;
-    bad = ferror(stream);
+    bad |= ferror(stream) || (older && contents && (fflush(stream) || fsync(fileno(stream))));
     bad |= fclose(stream) != 0;
     return bad ? refuse(path, message) : 0;
 }
@@ -41,14 +44,15 @@ static int write_file(const char *path, duet__file_fn *contents, const void *dat
     char *resolved = realpath(path, NULL); /* of a link, what it leads to */
     const char *target = resolved ? resolved : path;
     struct stat status;
+    const bool there = stat(target, &status) == 0;
     char *temporary;
     int error;
 
-    if (stat(target, &status) == 0 && !S_ISREG(status.st_mode)) {
-        error = write_stream(target, path, contents, data, message);
+    if (there && !S_ISREG(status.st_mode)) {
+        error = write_stream(target, path, NULL, contents, data, message);
     } else { /* the name holds the process, so that two runs do not meet */
         temporary = g_strdup_printf("%s.%ld.tmp", target, (long)getpid());
-        error = write_stream(temporary, path, contents, data, message);
+        error = write_stream(temporary, path, there ? &status : NULL, contents, data, message);
         if (!error && contents && rename(temporary, target) != 0)
             error = refuse(path, message);
         if (error || !contents)
@@ -62,12 +66,16 @@ static int write_file(const char *path, duet__file_fn *contents, const void *dat
 int duet__file_write(const char *path, duet__file_fn *contents, const void *data,
                      struct duet_message *message)
 {
-    sigset_t before;
+    sigset_t ends, before;
     int error;
 
-    duet__signals_defer(&before);
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, &before);
     error = write_file(path, contents, data, message);
-    duet__signals_admit(&before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
 
