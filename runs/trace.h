@@ -3,7 +3,7 @@
  * Export to the JSON trace event format, which Perfetto (ui.perfetto.dev) and Chrome's
  * about:tracing open. One process for the CPUs and one a device; in a device, one thread for
  * kernels, one for copies coming in and one for copies going out (more where records of one thread
- * overlap).
+ * overlap). Arrows lead to what waited for something, counters show tasks, links and memories.
  */
 #ifndef DUET_RUNS_TRACE_H
 #define DUET_RUNS_TRACE_H
@@ -29,9 +29,9 @@ struct duet__trace {
 };
 
 /*
- * Writes the trace to `stream` in one pass: memory does not grow with the number of events. Write
- * errors are left for the one who closes the stream. A copy from device to device stands with the
- * one that receives it.
+ * Writes the trace to `stream` event by event. Arrows and counters take memory meanwhile, less than
+ * the records themselves. Write errors are left for the one who closes the stream. A copy from
+ * device to device stands with the one that receives it.
  */
 void duet__trace_write(FILE *stream, const struct duet__trace *trace);
 

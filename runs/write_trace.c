@@ -4,6 +4,7 @@
 
 #include <float.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 #include <duet/handles.h>
 
 #include "platforms/json.h"
+#include "runs/arrows.h"
+#include "runs/counters.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* What is known of the run                                                                     */
@@ -133,7 +136,10 @@ const struct duet__field duet__trace_fields[] = {
 /* The machine                                                                                  */
 
 /* Tracks: first the workers' kernels, then copies into each node, then copies out of each node. */
-enum { LANES = 8 }; /* threads of one track: records that overlap go to the next lane */
+enum {
+    LANES = 8,          /* threads of one track: records that overlap go to the next lane */
+    ALL_ARROWS = 20000, /* events; with more, arrows are to what a worker had to wait for alone */
+};
 
 struct lane {
     int64_t end_ns;
@@ -143,7 +149,8 @@ struct lane {
 struct writer {
     struct duet__json_writer json;
     const struct duet__recording *recording;
-    struct lane *lanes; /* LANES a track */
+    struct lane *lanes;      /* LANES a track */
+    uint32_t *arrows, *tids; /* by event: what it waited for, and 1; its thread */
 };
 
 static int64_t nanoseconds(double seconds)
@@ -247,6 +254,7 @@ static void begin_event(struct writer *writer, const struct duet_event *event, s
         put_thread(&writer->json, node, tid, thread, lane,
                    track < machine->worker_count ? machine->workers[track].name : NULL);
     lanes[lane] = (struct lane){.end_ns = end_ns, .named = true};
+    writer->tids[event - writer->recording->events] = tid;
     duet__json_print(&writer->json, "\n{ph: %s, pid: %u, tid: %u", "X", node + 1, tid);
     put_us(writer, "ts", start_ns);
     put_us(writer, "dur", end_ns - start_ns);
@@ -386,6 +394,80 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
 }
 
+/* One end of an arrow: in a slice, so that it belongs to that one. */
+static void put_arrow_end(struct writer *writer, const char *phase, size_t index, int64_t ns,
+                          size_t id, const char *name)
+{
+    const struct duet_event *event = &writer->recording->events[index];
+    const unsigned node = event->destination ? event->destination : event->source;
+
+    duet__json_print(&writer->json, "\n{ph: %s, pid: %u, tid: %u, id: %zu, cat: %s, name: %s",
+                     phase, node + 1, writer->tids[index], id, "flow", name);
+    put_us(writer, "ts", ns);
+    duet__json_print(&writer->json, *phase == 'f' ? "bp: %s}" : "}", "e");
+}
+
+/* From what the event waited for: from its last nanosecond, since what begins at its end is not it.
+ */
+static void put_arrow(struct writer *writer, size_t index)
+{
+    const struct duet_event *to = &writer->recording->events[index], *from;
+    const size_t first = writer->arrows[index];
+
+    if (!first || !writer->tids[first - 1] || !writer->tids[index])
+        return;
+    from = &writer->recording->events[first - 1];
+    const char *name = from->kind == to->kind && from->kind == DUET_EVENT_TASK ? "task" : "data";
+    put_arrow_end(writer, "s", first - 1,
+                  MAX(nanoseconds(from->start_s), nanoseconds(from->end_s) - 1), index, name);
+    put_arrow_end(writer, "f", index, nanoseconds(to->start_s), index, name);
+}
+
+/* Counters belong to the process of their memory; links and tasks to one of their own. */
+static void put_counter(struct writer *writer, const struct duet__counter *counter)
+{
+    static const char *const names[] = {"ready", "copies in", "copies out", "memory used", NULL};
+    const struct duet_machine *machine = writer->recording->machine;
+    const bool ready = counter->what == DUET_COUNTED_READY,
+               link = counter->what == DUET_COUNTED_LINK;
+    const char *name = link ? machine->links[counter->index].name : names[counter->what];
+
+    for (guint i = 0; counter->points && i < counter->points->len; i++) {
+        const struct duet__moment *at = &g_array_index(counter->points, struct duet__moment, i);
+
+        duet__json_print(&writer->json, "\n{ph: %s, pid: %u, name: %s", "C",
+                         (ready || link ? machine->node_count + 1 : counter->index) + 1, name);
+        put_us(writer, "ts", nanoseconds(at->date_s));
+        duet__json_begin(&writer->json, "args", '{');
+        duet__json_put_number(&writer->json, ready ? "tasks" : "bytes",
+                              ready ? rint(at->value * 100) / 100 : rint(at->value));
+        duet__json_print(&writer->json, "}}");
+    }
+}
+
+/* With as many points as do not make the file much larger. What is in flight is of links, where
+   these are known, else of devices. */
+static void put_counters(struct writer *writer)
+{
+    enum { LEAST = 256, SHARE = 4 };
+    const struct duet__recording *recording = writer->recording;
+    const struct duet_machine *machine = recording->machine;
+    const size_t most =
+        recording->event_count / SHARE / (1 + machine->node_count + machine->link_count);
+    struct duet__counters counters;
+
+    put_process(&writer->json, machine->node_count + 1, "counters", NULL);
+    duet__counters_make(recording, (unsigned)CLAMP(most, LEAST, UINT_MAX), &counters);
+    for (unsigned i = 0; i < counters.count; i++) {
+        const struct duet__counter *counter = &counters.all[i];
+
+        if (counter->what == DUET_COUNTED_READY || counter->what >= DUET_COUNTED_USED ||
+            (!machine->link_count && counter->index != DUET_HOST))
+            put_counter(writer, counter);
+    }
+    duet__counters_fini(&counters);
+}
+
 /* The application's marks, on a track of their own: phases last, moments do not. */
 static void put_marks(struct writer *writer)
 {
@@ -416,7 +498,10 @@ void duet__trace_write(FILE *stream, const struct duet__trace *trace)
     size_t tracks = (size_t)machine->worker_count + 2 * (size_t)machine->node_count;
     struct writer writer = {.json = {.stream = stream, .dense = true},
                             .recording = recording,
-                            .lanes = g_new0(struct lane, tracks * LANES)};
+                            .lanes = g_new0(struct lane, tracks * LANES),
+                            .arrows =
+                                duet__arrows_make(recording, recording->event_count < ALL_ARROWS),
+                            .tids = g_new0(uint32_t, recording->event_count)};
 
     duet__json_print(&writer.json, "{displayTimeUnit: %s, otherData: {producer: %s", "ms", "duet");
     put_machine(&writer.json, machine);
@@ -426,13 +511,18 @@ void duet__trace_write(FILE *stream, const struct duet__trace *trace)
     duet__json_end(&writer.json, '}');
     duet__json_begin(&writer.json, "traceEvents", '[');
     put_processes(&writer.json, machine);
-    for (size_t i = 0; i < recording->event_count; i++)
+    for (size_t i = 0; i < recording->event_count; i++) {
         if (recording->events[i].kind == DUET_EVENT_TASK)
             put_task(&writer, &recording->events[i]);
         else
             put_copy(&writer, &recording->events[i]);
+        put_arrow(&writer, i);
+    }
+    put_counters(&writer);
     put_marks(&writer);
     duet__json_print(&writer.json, "\n]}");
     putc('\n', stream);
     g_free(writer.lanes);
+    g_free(writer.arrows);
+    g_free(writer.tids);
 }
