@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/command.h"
+#include "report/atomic_file.h"
 #include "study/answer.h"
 
 /* ------------------------------------------------------------------------------------------- */
@@ -218,8 +219,12 @@ static int print(const struct duet__tables *tables, const char *best)
     int error = values->csv
                     ? duet__study_csv(stdout, &tables->store, &message)
                     : duet__study_show(stdout, &tables->store, best, values->verbose, &message);
+    int status = error ? duet__job_refuse(error, &message) : duet__finish_output();
 
-    return error ? duet__job_refuse(error, &message) : duet__finish_output();
+    if (!error && values->html &&
+        duet__study_page(values->html, &tables->store, best, tables->job->line, &message))
+        status = duet__complain(DUET__FAILED, "%s", message.text);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -322,6 +327,10 @@ static int work(struct duet__job *job, int argc, char **argv)
                           values->show ? "show" : "merge");
     if (!error)
         error = duet__exclude(job, "show", "merge", &message);
+    if (!error && values->html && duet__files_same(values->html, path))
+        error = duet_fail(&message, DUET_EINVAL, "--html and --out are one file, %s", path);
+    if (!error && values->html && duet__file_check(values->html, &message))
+        error = DUET_EINVAL;
     if (!error && table)
         error = duet__tables_plan(&tables, &message);
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */

@@ -74,6 +74,8 @@ shown = duet("study", "--show", "--out", "a.db").stdout
 assert shown == duet("study", *TABLE, "--out", "a.db", "--reps", "3", "--noise").stdout
 assert re.search(r"^1920 +1 +480 +\w+ .* (sure|\d within noise)$", shown, re.M), shown
 assert "one setting for all 6 cases: " in shown
+assert re.search(r"^mean rank of policy in 12 cases: heft 1.00, ws 2.00; closer than 0.57 is not "
+                 r"told apart \(Nemenyi, 5%\)$", shown, re.M), shown
 by_policy = duet("study", "--show", "--out", "a.db", "--best", "policy").stdout
 assert len(re.findall(r"^\d", by_policy, re.M)) == 12, by_policy
 assert len(table(duet("study", "--show", "--out", "a.db", "--csv").stdout)) == 72
@@ -119,6 +121,21 @@ for blocks, status, out in ((60, 2, ""), (80, 1, "no run has a result\n")):
                           capture_output=True, text=True, check=False)
     assert full.returncode == status and full.stdout == out, full
     assert len(full.stderr.splitlines()) == 1 and "disk I/O error" in full.stderr, full
+
+# The page, of what is made or there; where it cannot be written, nothing is simulated.
+duet("study", *ONE, "--out", "page.db", "--html", "page.html")
+pathlib.Path("page.html").write_text("old", encoding="utf-8")
+duet("study", "--show", "--out", "page.db", "--html", "page.html")
+page = pathlib.Path("page.html").read_text(encoding="utf-8")
+assert page.startswith("<!doctype html>") and page.endswith("</html>\n") and '"study":true' in page
+for out, said in (("no/page.html", "No such file"), ("new.db", "--html and --out are one file")):
+    refused = duet("study", *ONE, "--out", "new.db", "--html", out, status=2)
+    assert said in refused.stderr and len(refused.stderr.splitlines()) == 1, refused
+    assert not os.path.exists("new.db") and not refused.stdout
+os.mkdir("folder.html")
+for words in (["--show"], ONE):
+    refused = duet("study", *words, "--out", "page.db", "--html", "folder.html", status=2)
+    assert "folder.html" in refused.stderr and not refused.stdout, refused
 
 # Shards, each in a file of its own, are the whole together.
 for shard in range(1, 4):

@@ -89,7 +89,8 @@ RULES = [
     ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
                     " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
     ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h runs/*.h"
-                " world/*.h report/table.h validate/stats.h ."),
+                " world/*.h report/table.h report/atomic_file.h report/page/page.h validate/stats.h"
+                " ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
               " platforms/atomic_file.h workloads/*.h graphs/graph.h validate/*.h report/*.h"
               " report/page/page.h runs/*.h world/*.h world/modules/path.h calibrate/*.h study/*.h"

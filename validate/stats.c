@@ -87,6 +87,13 @@ double duet__student_quantile(double p, double freedom)
     return p < 0.5 ? -high : high;
 }
 
+double duet__f_tail(double f, double above, double below)
+{
+    const double whole = below + above * f;
+
+    return incomplete_beta(below / 2, above / 2, below / whole, above * f / whole);
+}
+
 /* P(B <= k), B binomial with n trials of probability 1/2, 0 <= k < n. */
 static double coin_flips(size_t n, size_t k)
 {

@@ -96,4 +96,7 @@ void duet__ratio_interval(const struct duet__summary *first, const struct duet__
  */
 double duet__student_quantile(double p, double freedom);
 
+/* P(F > f) of Fisher's F distribution with `above` and `below` > 0 degrees of freedom, f >= 0. */
+double duet__f_tail(double f, double above, double below);
+
 #endif

@@ -46,6 +46,12 @@ static void test_student(void)
 
 static void test_nonsense(void)
 {
+    /* 5 % points of F from tables; with one degree above it is the square of Student's t */
+    g_assert_cmpfloat_with_epsilon(duet__f_tail(2.845, 3, 39), 0.05, 1e-4);
+    g_assert_cmpfloat_with_epsilon(duet__f_tail(4.9646, 1, 10), 0.05, 1e-6);
+    g_assert_cmpfloat_with_epsilon(duet__f_tail(pow(duet__student_quantile(0.99, 7), 2), 1, 7),
+                                   0.02, 1e-12);
+    g_assert_true(duet__f_tail(0, 2, 5) >= 1 && duet__f_tail(1e300, 2, 5) <= 0);
     g_assert_true(isnan(duet__student_quantile(0, 1)));
     g_assert_true(isnan(duet__student_quantile(1, 1)));
     g_assert_true(isnan(duet__student_quantile(0.9, 0)));

@@ -12,6 +12,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -152,14 +153,19 @@ def simulate(folder, *words):
          "--gpus", "8", "--quiet", *words)
 
 
-def check_fits(browser, name, canvas="canvas"):
-    """On a narrow screen nothing sticks out, in the dark the page is dark."""
+def check_narrow(browser, name):
+    """On a narrow screen nothing sticks out."""
     browser.devtools("Emulation.setDeviceMetricsOverride", width=390, height=844,
                      deviceScaleFactor=2, mobile=True)
     browser.run("return 0;")
     assert browser.run("return document.documentElement.scrollWidth;") <= 390
     browser.save(name + "-narrow")
     browser.devtools("Emulation.clearDeviceMetricsOverride")
+
+
+def check_fits(browser, name, canvas="canvas"):
+    """The same, and in the dark the page is dark."""
+    check_narrow(browser, name)
     browser.devtools("Emulation.setEmulatedMedia",
                      features=[{"name": "prefers-color-scheme", "value": "dark"}])
     colour = "return getComputedStyle(document.body).backgroundColor;"
@@ -306,6 +312,90 @@ def test_validation(browser, folder):
     check_fits(browser, "validation", canvas)
 
 
+def choose(browser, key, value):
+    """Chooses by the name that is shown, and lets the page draw."""
+    browser.run("const one = document.querySelector(`[data-key='${arguments[0]}']`);"
+                "one.value = Array.from(one.options).find(o => o.text === arguments[1]).value;"
+                "one.dispatchEvent(new Event('change', {bubbles: true}));", key, value)
+
+
+def test_study(browser, folder):
+    """What is chosen is what is drawn: the same as the data base says."""
+    page = ["study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960",
+            "--gpus", "1..3", "--cpus", "0..2", "--link", "pcie=1x,2x", "--policy", "ws,heft,dmda",
+            "--noise", "--reps", "3", "--out", "s.db", "--html", "s.html", "--quiet"]
+    text = duet(folder, *page)
+    runs = sqlite3.connect(folder + "/s.db")
+    browser.open(folder + "/s.html")
+    browser.save("study")
+    assert browser.text("h1") == "cholesky on idgraf"
+    rows = "table.sortable tbody tr"
+    assert len(browser.texts(rows)) == 24 and "216 runs, as duet " in browser.text("main")
+    browser.click("table.sortable th:nth-child(7) button")
+    spans = [float(one) for one in browser.run("return Array.from(document.querySelectorAll("
+             "'table.sortable td:nth-child(7)'), one => one.dataset.value);")]
+    assert spans == sorted(spans) and len(spans) == 24
+    # lines: a mark for each number of GPUs and policy, the best over all else at this n
+    best = ("SELECT gpus, min(mean) FROM (SELECT avg(makespan_s) mean, * FROM runs WHERE error IS"
+            " NULL AND n = %d %s GROUP BY gpus, cpus, tile, link_pcie, policy) GROUP BY gpus")
+    lines = "[data-chart='0'] .mark"
+    for size, which, tips in ((3840, "policy = 'heft'", 3), (1920, "policy = 'ws'", 3),
+                              (1920, "policy = 'ws' AND tile = 960 AND link_pcie = '1x'", 3)):
+        choose(browser, "fixed 0", str(size))
+        if "tile" in which:
+            choose(browser, "fixed 4", "960")
+            choose(browser, "fixed 3", "1x")
+        name = which.split("'")[1]
+        own = [tip for tip in browser.run("return Array.from(document.querySelectorAll(arguments["
+               "0]), one => one.dataset.tip);", lines) if f"policy {name}\n" in tip]
+        said = [re.search(r"makespan ([\d.]+) ms", tip)[1] for tip in own]
+        assert len(said) == tips
+        for text_s, (_, span_s) in zip(said, runs.execute(best % (size, "AND " + which))):
+            assert abs(float(text_s) / 1e3 / span_s - 1) < 1e-3, (said, which)
+    # the front: less makespan for each GPU more
+    front, least = [], float("inf")
+    for gpus, span_s in runs.execute(best % (1920, "AND tile = 960 AND link_pcie = '1x'")):
+        if span_s < least:
+            front.append(str(gpus))
+        least = min(least, span_s)
+    assert browser.texts("#front td:first-child") == front
+    assert len(browser.texts("[data-chart='4'] .mark:not(.beaten)")) == len(front)
+    choose(browser, "measure", "share of the bound")
+    assert browser.texts("[data-chart='0'] text")[-10:].count("gpus") == 1
+    assert len(browser.texts("[data-chart='1'] rect.cell")) == 6
+    choose(browser, "winners", "policy")
+    assert set(browser.texts("[data-chart='1'] .over")) <= {"ws", "heft", "dmda"}
+    # efficiency begins at 1, with the fewest GPUs
+    assert browser.run("return document.querySelector(\"[data-chart='3'] .mark\").dataset.tip;") \
+        .endswith("\nefficiency 1.00")
+    # the ranking is that of the text, best first; other settings can be compared, too
+    ranks = browser.texts("[data-chart='5'] text.small")
+    assert all(re.search(rf"{name} {rank}\b", text) for name, rank in
+               (re.fullmatch(r"(\D+)([\d.]+)", one).groups() for one in ranks[1:])), ranks
+    choose(browser, "ranking", "tile")
+    assert browser.text("#ranking").startswith("Mean ranks of tile over 72 cases")
+    assert "no independent sample" in browser.text("#ranking")
+    browser.point("[data-chart='1'] rect.cell", 5, 5)
+    browser.says(r"n 1920, cpus \d, gpus 1, link_pcie \dx, tile \d+, policy .*\nmakespan .*")
+    browser.check_quiet()
+    check_narrow(browser, "study")
+
+
+def test_small_studies(browser, folder):
+    """Pages of one cell, and of none."""
+    one = ["study", "cholesky", "--platform", "idgraf", "--n", "1920", "--policy", "ws", "--quiet"]
+    duet(folder, *one, "--tile", "960", "--gpus", "1", "--out", "one.db", "--html", "one.html")
+    browser.open(folder + "/one.html")
+    assert len(browser.texts("table.sortable tbody tr")) == 1
+    assert not browser.texts("select") and not browser.texts("[data-chart]")
+    subprocess.run([DUET, *one, "--tile", "7,9", "--cpus", "0", "--out", "no.db"], cwd=folder,
+                   capture_output=True, check=False)
+    duet(folder, "study", "--show", "--out", "no.db", "--html", "no.html")
+    browser.open(folder + "/no.html")
+    assert "No run has a result." in browser.text("main")
+    assert "2 runs, as duet simulate" in browser.text("main")
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         browser = Browser(folder)
@@ -315,6 +405,8 @@ def main():
             test_large(browser, folder)
             test_comparison(browser, folder)
             test_validation(browser, folder)
+            test_study(browser, folder)
+            test_small_studies(browser, folder)
         finally:
             browser.close()
 

@@ -28,14 +28,18 @@ function drawCharts() {
   document.querySelectorAll('[data-chart]').forEach(box => {
     const {label, draw} = drawings[box.dataset.chart];
     let drawn = 0;
+    box.redraw = () => {
+      if (!drawn) return;
+      box.replaceChildren();
+      const svg = d3.select(box).append('svg').attr('role', 'img').attr('aria-label', label);
+      const height = draw(svg, drawn);
+      svg.attr('width', drawn).attr('height', height).attr('viewBox', [0, 0, drawn, height]);
+    };
     new ResizeObserver(() => {
       const width = Math.max(box.clientWidth, 280);
       if (width === drawn || !box.clientWidth) return;
       drawn = width;
-      box.replaceChildren();
-      const svg = d3.select(box).append('svg').attr('role', 'img').attr('aria-label', label);
-      const height = draw(svg, width);
-      svg.attr('width', width).attr('height', height).attr('viewBox', [0, 0, width, height]);
+      box.redraw();
     }).observe(box);
   });
 }

@@ -112,7 +112,7 @@ function makeSortable(element) {
     const keyed = Array.from(body.rows, row => ({row, key: row.cells[column].dataset.value}));
     keyed.sort((a, b) => {
       if (a.key === '' || b.key === '') return (a.key === '') - (b.key === '');
-      const order = words ? a.key.localeCompare(b.key) : a.key - b.key;
+      const order = words ? a.key.localeCompare(b.key, 'en', {numeric: true}) : a.key - b.key;
       return up ? order : -order;
     });
     body.append(...keyed.map(one => one.row));

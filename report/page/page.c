@@ -227,3 +227,15 @@ void duet__page_write_validation(FILE *stream, const struct duet__validation *va
     duet__json_print(&writer, "]}");
     fputs(rest, stream);
 }
+
+void duet__page_write(FILE *stream, duet__file_fn *write, const void *data)
+{
+    struct duet__json_writer writer = {.stream = stream, .dense = true};
+    const char *rest = put_template(stream, duet__page_template, "@REPORT@");
+
+    write(stream, data);
+    rest = put_template(stream, rest, "@EXTRA@");
+    begin_extra(&writer);
+    duet__json_print(&writer, "]}");
+    fputs(rest, stream);
+}

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report or a comparison as one HTML page that needs nothing else: no network, no other file. Its
- * data is what --json writes; everything that is seen is made from it by the page's own script.
- * Write errors are left to the one who closes the stream.
+ * A report, a comparison or a study as one HTML page that needs nothing else: no network, no other
+ * file. Its data is what --json writes; everything that is seen is made from it by the page's own
+ * script. Write errors are left to the one who closes the stream.
  */
 #ifndef DUET_PAGE_H
 #define DUET_PAGE_H
 
 #include <stdio.h>
 
+#include "report/atomic_file.h"
 #include "report/report.h"
 #include "validate/validation.h"
 
@@ -23,5 +24,8 @@ void duet__page_write_report(FILE *stream, const struct duet__report *report);
  * filter, for each case the explanation as bars, and the timelines of what was recorded.
  */
 void duet__page_write_validation(FILE *stream, const struct duet__validation *validation);
+
+/* Writes a page of which all data is one object of JSON, which `write` writes with `data`. */
+void duet__page_write(FILE *stream, duet__file_fn *write, const void *data);
 
 #endif

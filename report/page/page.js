@@ -8,11 +8,12 @@ function start() {
   const report = JSON.parse(document.getElementById('report').textContent);
   extra = JSON.parse(document.getElementById('extra').textContent);
   document.getElementById('page').innerHTML =
-    (report.cases ? validationPage(report) : reportPage(report)).text;
+    (report.study ? studyPage : report.cases ? validationPage : reportPage)(report).text;
   document.querySelectorAll('table.sortable').forEach(makeSortable);
   listenForTips();
   drawCharts();
-  if (report.cases) liveValidation(report);
+  if (report.study) liveStudy();
+  else if (report.cases) liveValidation(report);
   const box = document.getElementById('timelines');
   if (box) liveTimelines(box, extra.recordings);
 }
