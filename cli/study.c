@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 #include "study/answer.h"
 
 /* ------------------------------------------------------------------------------------------- */

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "platforms/json.h"
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 #include "report/page/page.h"
 #include "study/answer.h"
 #include "study/rank.h"

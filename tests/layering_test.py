@@ -83,14 +83,15 @@ RULES = [
     ("validate/reuse", "c glib duet/* core/engine.h ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                    " workloads/*.h runs/*.h calibrate/*.h world/*.h graphs/graph.h ."),
-    ("report/page/*", "c glib duet/* platforms/json.h validate/*.h report/*.h runs/*.h ."),
+    ("report/page/*", "c glib duet/* platforms/json.h platforms/atomic_file.h validate/*.h"
+                      " report/*.h runs/*.h ."),
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/fields.h"
                  " validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
                     " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
-    ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h runs/*.h"
-                " world/*.h report/table.h report/atomic_file.h report/page/page.h validate/stats.h"
-                " ."),
+    ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h"
+                " platforms/atomic_file.h runs/*.h world/*.h report/table.h report/page/page.h"
+                " validate/stats.h ."),
     ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
               " platforms/atomic_file.h workloads/*.h graphs/graph.h validate/*.h report/*.h"
               " report/page/page.h runs/*.h world/*.h world/modules/path.h calibrate/*.h study/*.h"

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "report/atomic_file.h"
+#include "platforms/atomic_file.h"
 #include "report/report.h"
 #include "validate/validation.h"
 
