@@ -113,7 +113,7 @@ def check_with_fake(folder):
         script.chmod(0o755)
     result = execute("sh", folder / "run", "--quick", "--budget", 900, "--output",
                      "fake/results.md", "--only",
-                     "tests,memcheck,verify,overhead,memory", "--precisions", "d",
+                     "tests,memcheck,verify,memory", "--precisions", "d",
                      cwd=folder.parent, FAKE_CUDA_DEVICES=1)
     assert result.returncode == 1, result.stdout
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped",
@@ -124,7 +124,7 @@ def check_with_fake(folder):
     text = (folder.parent / "fake" / "results.md").read_text(encoding="utf-8")
     assert "\n## Checks" in text and "bad is over" in text and "\n## SAXPY" in text, text
     record = json.loads((folder.parent / "fake" / "results.json").read_text(encoding="utf-8"))
-    assert {row["part"] for row in record["rows"]} == {"overhead", "memory"}
+    assert {row["part"] for row in record["rows"]} == {"memory"}
 
 
 def check_without_library(folder):
