@@ -2,14 +2,17 @@
 /* `duet study`, and `simulate` and `run` with options of several values: tables of runs. */
 #include "cli/tables.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/command.h"
 #include "platforms/atomic_file.h"
 #include "study/answer.h"
+#include "study/ranks.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* A cell                                                                                       */
@@ -158,7 +161,7 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
                             .parts = 1,
                             .shards = 1,
                             .retry = values->retry,
-                            .jobs = simulated ? tables->job->request.jobs : 1,
+                            .jobs = simulated ? (unsigned)values->jobs : 1,
                             .work = duet__tables_rows,
                             .data = tables};
     if (values->fraction)
@@ -194,6 +197,7 @@ static int make(struct duet__tables *tables)
     struct duet_message message = {""};
     struct duet__progress progress;
     struct duet__outcome outcome = {0};
+    const struct duet__ranks *ranks = tables->plan.ranks;
     int status, error;
 
     duet__progress_init(&progress, !tables->job->values.quiet, 0, 0);
@@ -203,6 +207,10 @@ static int make(struct duet__tables *tables)
                                   message.text)
              : error ? duet__complain(duet__status_of(error), "%s", message.text)
                      : judge(&outcome);
+    if (outcome.lost)
+        duet__complain(DUET__DONE, "%u of %u ranks were lost%s%s; others made their runs",
+                       outcome.lost, ranks->count, *ranks->trouble.text ? ", " : "",
+                       ranks->trouble.text);
     if (outcome.number)
         status = duet__complain(DUET__SIGNALLED + outcome.number,
                                 "interrupted: %" PRIu64 " of %" PRIu64 " runs are finished",
@@ -225,6 +233,45 @@ static int print(const struct duet__tables *tables, const char *best)
         duet__study_page(values->html, &tables->store, best, tables->job->line, &message))
         status = duet__complain(DUET__FAILED, "%s", message.text);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Ranks                                                                                        */
+
+/* Which of how many processes this is, by the launcher of MPI programs that may have started it. */
+static struct duet__ranks find_ranks(void)
+{
+    static const char *const names[][2] = {
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, /* Open MPI's */
+        {"PMI_RANK", "PMI_SIZE"},                         /* MPICH's, and those made of it */
+        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},         /* srun */
+    };
+    struct duet__ranks ranks = {.count = 1};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        const char *rank = g_getenv(names[i][0]), *count = g_getenv(names[i][1]);
+
+        if (rank && count) {
+            ranks.rank = (unsigned)g_ascii_strtoull(rank, NULL, 10);
+            ranks.count = (unsigned)g_ascii_strtoull(count, NULL, 10);
+            break;
+        }
+    }
+    return ranks.count > 1 ? ranks : (struct duet__ranks){.count = 1};
+}
+
+/* What there is to be said says rank 0, whose status is that of all. */
+static int run(int argc, char **argv)
+{
+    const bool silent = find_ranks().rank > 0;
+    int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
+
+    if (silent) {
+        dup2(nothing, STDOUT_FILENO);
+        dup2(nothing, STDERR_FILENO);
+    }
+    status = duet__command_run(&duet__study_command, argc, argv);
+    return silent ? DUET__DONE : status;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -312,6 +359,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet__tables tables = {.job = job,
                                   .command = &duet__simulate_command,
                                   .study = duet__study_new()};
+    struct duet__ranks ranks = find_ranks();
     struct duet_message message = {""};
     g_autofree char *shard =
         values->shard
@@ -319,8 +367,12 @@ static int work(struct duet__job *job, int argc, char **argv)
             : NULL;
     const char *path = values->out ? values->out : shard ? shard : "study.db";
     bool table = !values->show && !values->merge;
-    int error = table ? duet__tables_read(&tables, argc, argv, &message) : 0, status;
+    int error = 0, status;
 
+    if (table && ranks.count > 1 && !ranks.rank)
+        error = duet__ranks_meet(&ranks, &message);
+    if (table && !error)
+        error = duet__tables_read(&tables, argc, argv, &message);
     if (!error && !table && (job->several || (values->show && argc > 1)))
         error = duet_fail(&message, DUET_EINVAL,
                           "--%s makes no runs: it takes no workloads and their options",
@@ -329,10 +381,18 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet__exclude(job, "show", "merge", &message);
     if (!error && values->html && duet__files_same(values->html, path))
         error = duet_fail(&message, DUET_EINVAL, "--html and --out are one file, %s", path);
-    if (!error && values->html && duet__file_check(values->html, &message))
+    if (!error && values->html && !ranks.rank && duet__file_check(values->html, &message))
         error = DUET_EINVAL;
     if (!error && table)
         error = duet__tables_plan(&tables, &message);
+    if (ranks.count > 1)
+        tables.plan.ranks = &ranks;
+    if (ranks.rank) {
+        if (table)
+            duet__ranks_serve(&tables.plan, &message);
+        duet__study_free(tables.study);
+        return DUET__DONE;
+    }
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
     if (!error)
         error = duet__store_open(&tables.store, path,
@@ -344,6 +404,7 @@ static int work(struct duet__job *job, int argc, char **argv)
             fprintf(stderr, "duet: results are in %s\n", path);
         status = work_on(&tables, argc, argv);
     }
+    duet__ranks_leave(&ranks);
     error = duet__store_close(&tables.store, &message);
     if (error && status == DUET__DONE)
         status = duet__complain(DUET__FAILED, "%s", message.text);
@@ -374,4 +435,5 @@ const struct duet__command duet__study_command = {
         "  duet study --out idgraf.db --show --best tile,policy\n"
         "  duet study --out all.db --merge part-*.db",
     .work = work,
+    .run = run,
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Libraries of others. Required ones end in an error that says how to get them; DUET_SIMGRID,
-# DUET_CUDA, DUET_OPENCL and DUET_OPENMP decide about the rest.
+# DUET_CUDA, DUET_OPENCL, DUET_OPENMP and DUET_MPI decide about the rest.
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -14,7 +14,7 @@ if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND OR
     "./setup.sh installs them")
 endif()
 
-foreach(option DUET_SIMGRID DUET_CUDA DUET_OPENCL DUET_OPENMP)
+foreach(option DUET_SIMGRID DUET_CUDA DUET_OPENCL DUET_OPENMP DUET_MPI)
   string(TOUPPER "${${option}}" ${option}) # "on" means what "ON" does
   if(NOT "${${option}}" MATCHES "^(AUTO|ON|OFF)$")
     message(FATAL_ERROR "${option} is \"${${option}}\": it must be AUTO, ON or OFF")
@@ -52,6 +52,21 @@ if(OPENBLAS_FOUND AND LAPACKE_LIBRARY AND LAPACKE_INCLUDE_DIR)
   add_library(duet_blas INTERFACE)
   target_include_directories(duet_blas INTERFACE ${LAPACKE_INCLUDE_DIR})
   target_link_libraries(duet_blas INTERFACE ${LAPACKE_LIBRARY} PkgConfig::OPENBLAS)
+endif()
+
+# By which the processes of a study on several machines find each other.
+set(DUET_HAVE_MPI OFF)
+set(DUET_MPI_STATUS "off")
+if(NOT DUET_MPI STREQUAL OFF)
+  set(MPI_CXX_SKIP_MPICXX ON)
+  find_package(MPI QUIET COMPONENTS C)
+  set(DUET_HAVE_MPI ${MPI_C_FOUND})
+  set(DUET_MPI_STATUS "not found")
+  if(DUET_HAVE_MPI)
+    set(DUET_MPI_STATUS "${MPI_C_VERSION}")
+  elseif(DUET_MPI STREQUAL ON)
+    message(FATAL_ERROR "DUET_MPI=ON, but there is no MPI (libopenmpi-dev is one)")
+  endif()
 endif()
 
 include(cuda)

@@ -279,7 +279,7 @@ if(NOT DUET_SANITIZE)
   endif()
   if(DUET_HAVE_CUDA)
     duet_build_test(without_cuda "^(backends|workloads)[.]"
-      -DDUET_CUDA=off -DDUET_OPENCL=off -DDUET_PLAIN_LINKS=ON)
+      -DDUET_CUDA=off -DDUET_OPENCL=off -DDUET_MPI=off -DDUET_PLAIN_LINKS=ON)
   endif()
   set_tests_properties(repo.tidy PROPERTIES TIMEOUT 3600 PROCESSORS ${DUET_CORES})
   set_tests_properties(repo.docs PROPERTIES PROCESSORS ${DUET_CORES})

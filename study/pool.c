@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worker processes, each with a pipe for what it is to do and one for what it has done. */
+/*
+ * Worker processes, each with a pipe for what it is to do and one for what it has done; those of
+ * another machine share a connection.
+ */
 #include "study/pool.h"
 
 #include <errno.h>
@@ -15,8 +18,8 @@
 #include <unistd.h>
 
 struct worker {
-    pid_t pid;    /* 0: none */
-    int to, from; /* pipes, of the coordinator's side */
+    pid_t pid;    /* 0: none here */
+    int to, from; /* pipes, of the coordinator's side, or twice the connection; -1: none */
     bool busy;
     struct duet__work work;
 };
@@ -26,11 +29,19 @@ struct duet__pool {
     struct worker *workers;
     duet__work_fn *work;
     void *data;
+    int watched;             /* a file; -1: none */
+    unsigned turn;           /* the worker that was heard last: the others come first */
+    unsigned lost;           /* connections */
     struct sigaction broken; /* what SIGPIPE did before */
 };
 
-/* All of it. false: the other side is gone. */
-static bool send(int to, const void *data, size_t bytes)
+/* What comes back, before the rows. */
+struct answer {
+    struct duet__work work;
+    size_t length;
+};
+
+bool duet__send(int to, const void *data, size_t bytes)
 {
     for (const char *at = data; bytes > 0;) {
         ssize_t sent = write(to, at, bytes);
@@ -45,7 +56,7 @@ static bool send(int to, const void *data, size_t bytes)
     return true;
 }
 
-static bool receive(int from, void *data, size_t bytes)
+bool duet__receive(int from, void *data, size_t bytes)
 {
     for (char *at = data; bytes > 0;) {
         ssize_t got = read(from, at, bytes);
@@ -60,6 +71,27 @@ static bool receive(int from, void *data, size_t bytes)
     return true;
 }
 
+bool duet__answer(int to, const struct duet__work *work, const char *rows)
+{
+    const struct answer answer = {*work, strlen(rows)};
+
+    return duet__send(to, &answer, sizeof answer) && duet__send(to, rows, answer.length);
+}
+
+/* Its rows; NULL: the other side is gone. */
+static char *receive_answer(int from, struct answer *answer)
+{
+    char *rows = NULL;
+
+    if (duet__receive(from, answer, sizeof *answer)) {
+        rows = g_malloc(answer->length + 1);
+        rows[answer->length] = 0;
+        if (!duet__receive(from, rows, answer->length))
+            g_clear_pointer(&rows, g_free);
+    }
+    return rows;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* A worker                                                                                     */
 
@@ -72,7 +104,7 @@ static void worker_main(const struct duet__pool *pool, int from, int to, pid_t p
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     struct duet__work work;
     sigset_t none;
-    int nothing = open("/dev/null", O_RDONLY);
+    int nothing;
 
     for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
         signal(ignored[i], SIG_IGN);
@@ -80,17 +112,19 @@ static void worker_main(const struct duet__pool *pool, int from, int to, pid_t p
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (unsigned i = 0; i < pool->count; i++)
-        if (pool->workers[i].pid) {
+        if (pool->workers[i].from >= 0) {
             close(pool->workers[i].to);
             close(pool->workers[i].from);
         }
+    if (pool->watched >= 0)
+        close(pool->watched);
+    nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO); /* what libraries print is no result */
-    while (getppid() == parent && receive(from, &work, sizeof work)) {
+    while (getppid() == parent && duet__receive(from, &work, sizeof work)) {
         char *rows = pool->work(&work, pool->data);
-        size_t length = strlen(rows);
 
-        if (!send(to, &length, sizeof length) || !send(to, rows, length))
+        if (!duet__answer(to, &work, rows))
             break;
         g_free(rows);
     }
@@ -133,15 +167,13 @@ static int end(struct worker *worker, bool kill_it)
 {
     int status = 0;
 
-    if (!worker->pid)
-        return 0;
     if (kill_it)
         kill(worker->pid, SIGKILL);
     while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
         ;
     close(worker->to);
     close(worker->from);
-    *worker = (struct worker){0};
+    *worker = (struct worker){.to = -1, .from = -1};
     return status;
 }
 
@@ -153,7 +185,10 @@ struct duet__pool *duet__pool_new(unsigned count, duet__work_fn *work, void *dat
     *pool = (struct duet__pool){.count = count,
                                 .workers = g_new0(struct worker, count),
                                 .work = work,
-                                .data = data};
+                                .data = data,
+                                .watched = -1};
+    for (unsigned i = 0; i < count; i++)
+        pool->workers[i].from = -1;
     /* a worker that has died is found by its answer */
     sigaction(SIGPIPE, &(const struct sigaction){.sa_handler = SIG_IGN}, &pool->broken);
     for (unsigned i = 0; i < count; i++)
@@ -164,10 +199,25 @@ struct duet__pool *duet__pool_new(unsigned count, duet__work_fn *work, void *dat
     return pool;
 }
 
+/* The connection of a worker, and of others, has ended: that is their answer. */
+static void lose(struct duet__pool *pool, const struct worker *worker)
+{
+    int connection = worker->from;
+
+    for (unsigned i = 0; i < pool->count; i++)
+        if (pool->workers[i].from == connection)
+            pool->workers[i].to = pool->workers[i].from = -1;
+    close(connection);
+    pool->lost++;
+}
+
 void duet__pool_free(struct duet__pool *pool)
 {
     for (unsigned i = 0; pool && i < pool->count; i++)
-        end(&pool->workers[i], true);
+        if (pool->workers[i].pid)
+            end(&pool->workers[i], true);
+        else if (pool->workers[i].from >= 0)
+            lose(pool, &pool->workers[i]);
     if (pool) {
         sigaction(SIGPIPE, &pool->broken, NULL);
         g_free(pool->workers);
@@ -186,60 +236,104 @@ unsigned duet__pool_busy(const struct duet__pool *pool)
 
 unsigned duet__pool_idle(const struct duet__pool *pool)
 {
-    return pool->count - duet__pool_busy(pool);
+    unsigned idle = 0;
+
+    for (unsigned i = 0; i < pool->count; i++)
+        idle += !pool->workers[i].busy && pool->workers[i].from >= 0;
+    return idle;
+}
+
+unsigned duet__pool_lost(const struct duet__pool *pool)
+{
+    return pool->lost;
+}
+
+void duet__pool_watch(struct duet__pool *pool, int file)
+{
+    pool->watched = file;
+}
+
+void duet__pool_add(struct duet__pool *pool, int connection, unsigned count)
+{
+    pool->workers = g_renew(struct worker, pool->workers, pool->count + count);
+    for (unsigned i = 0; i < count; i++)
+        pool->workers[pool->count++] = (struct worker){.to = connection, .from = connection};
 }
 
 void duet__pool_give(struct duet__pool *pool, const struct duet__work *work)
 {
     struct worker *worker = pool->workers;
 
-    while (worker->busy)
+    while (worker->busy || worker->from < 0)
         worker++;
     worker->busy = true;
     worker->work = *work;
     /* one that has died is found where its answer is waited for */
-    (void)send(worker->to, work, sizeof *work);
+    (void)duet__send(worker->to, work, sizeof *work);
 }
 
-/* The answer of a worker, of which something has come. */
+/* The answer of a worker, of which something has come. 0: that was its end, or another's. */
 static int take(struct duet__pool *pool, struct worker *worker, struct duet__done *done,
                 struct duet_message *message)
 {
-    size_t length = 0;
-    int status;
+    int status, from = worker->from;
+    struct answer answer;
 
-    *done = (struct duet__done){.work = worker->work};
-    if (receive(worker->from, &length, sizeof length)) {
-        done->rows = g_malloc(length + 1);
-        done->rows[length] = 0;
-        if (receive(worker->from, done->rows, length)) {
-            worker->busy = false;
+    done->rows = receive_answer(from, &answer);
+    for (unsigned i = 0; i < pool->count && done->rows; i++) {
+        struct worker *at = &pool->workers[i];
+
+        if (at->from == from && at->busy && !memcmp(&at->work, &answer.work, sizeof at->work)) {
+            at->busy = false;
+            done->work = at->work;
             return 1;
         }
-        g_clear_pointer(&done->rows, g_free);
     }
+    g_clear_pointer(&done->rows, g_free);
+    if (!worker->pid) {
+        lose(pool, worker);
+        return 0;
+    }
+    done->work = worker->work;
     status = end(worker, false);
-    if (WIFSIGNALED(status))
-        duet_fail(&done->message, DUET_ECANCELED, "killed by signal %d (%s)", WTERMSIG(status),
-                  strsignal(WTERMSIG(status)));
-    else
-        duet_fail(&done->message, DUET_ECANCELED, "it ended with status %d", WEXITSTATUS(status));
+    done->rows =
+        WIFSIGNALED(status)
+            ? g_strdup_printf("{\"status\": %d, \"error\": \"its process has died: killed by "
+                              "signal %d (%s)\"}",
+                              DUET__ROW_FAILED, WTERMSIG(status), strsignal(WTERMSIG(status)))
+            : g_strdup_printf("{\"status\": %d, \"error\": \"its process has died: it ended with "
+                              "status %d\"}",
+                              DUET__ROW_FAILED, WEXITSTATUS(status));
     return start(pool, worker, message) ? DUET_EIO : 1;
 }
 
 int duet__pool_take(struct duet__pool *pool, double seconds, struct duet__done *done,
                     struct duet_message *message)
 {
-    struct pollfd *files = g_new0(struct pollfd, pool->count);
+    const unsigned count = pool->count;
+    struct pollfd *files = g_new0(struct pollfd, count + 1);
     struct worker *ready = NULL;
 
-    for (unsigned i = 0; i < pool->count; i++)
-        files[i] = (struct pollfd){.fd = pool->workers[i].busy ? pool->workers[i].from : -1,
+    for (unsigned i = 0; i < count; i++) {
+        struct worker *worker = &pool->workers[i];
+
+        if (worker->busy && worker->from < 0) {
+            *done = (struct duet__done){.work = worker->work};
+            worker->busy = false;
+            g_free(files);
+            return 1;
+        }
+        files[i] = (struct pollfd){.fd = worker->busy || !worker->pid ? worker->from : -1,
                                    .events = POLLIN};
-    if (poll(files, pool->count, (int)(seconds * 1000)) > 0)
-        for (unsigned i = 0; i < pool->count && !ready; i++)
-            if (files[i].revents)
-                ready = &pool->workers[i];
+    }
+    files[count] = (struct pollfd){.fd = pool->watched, .events = POLLIN};
+    if (poll(files, count + 1, seconds < 0 ? -1 : (int)(seconds * 1000)) > 0)
+        for (unsigned i = 1; i <= count && !ready; i++)
+            if (files[(pool->turn + i) % count].revents)
+                ready = &pool->workers[(pool->turn + i) % count];
     g_free(files);
-    return ready ? take(pool, ready, done, message) : 0;
+    if (!ready)
+        return 0;
+    pool->turn = (unsigned)(ready - pool->workers);
+    return take(pool, ready, done, message);
 }

@@ -9,10 +9,11 @@
 #include "platforms/json.h"
 #include "platforms/platform.h"
 #include "runs/monitor.h"
+#include "study/ranks.h"
 #include "world/clock.h"
 #include "world/open.h"
 
-static const double COMMIT_S = 0.3; /* between commits */
+static const double COMMIT_S = 0.3; /* between commits; none with ranks, as mpirun kills at once */
 
 struct coordinator {
     const struct duet__plan *plan;
@@ -20,6 +21,7 @@ struct coordinator {
     struct duet__outcome *outcome;
     const uint32_t *order;
     uint64_t position;  /* in order x reps */
+    GArray *again;      /* struct duet__work, of ranks that were lost */
     GHashTable *hashes; /* by what they are of */
 };
 
@@ -176,12 +178,24 @@ uint64_t duet__plan_runs(const struct duet__plan *plan)
     return (duet__plan_cells(plan) * plan->reps + plan->shards - 1 - plan->shard) / plan->shards;
 }
 
+unsigned duet__plan_jobs(const struct duet__plan *plan)
+{
+    if (plan->jobs)
+        return plan->jobs;
+    return plan->ranks && plan->ranks->near > 1 ? 1 : g_get_num_processors();
+}
+
 /* The next one that is not there. 1: there is one; 0: there is none; below: an error. */
 static int find_next(struct coordinator *at, struct duet__work *work, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
     const uint64_t cells = duet__plan_cells(plan);
 
+    if (at->again->len) {
+        *work = g_array_index(at->again, struct duet__work, at->again->len - 1);
+        g_array_set_size(at->again, at->again->len - 1);
+        return 1;
+    }
     for (; at->position < cells * plan->reps; at->position++) {
         g_autoptr(GString) inputs = g_string_new(NULL);
         g_autofree char *command = NULL;
@@ -190,7 +204,8 @@ static int find_next(struct coordinator *at, struct duet__work *work, struct due
 
         if (at->position % plan->shards != plan->shard)
             continue;
-        *work = (struct duet__work){at->order[at->position % cells], at->position / cells};
+        *work = (struct duet__work){.cell = at->order[at->position % cells],
+                                    .rep = at->position / cells};
         error = make_key(at, work, inputs, &command, &key, message);
         if (error)
             return error;
@@ -254,17 +269,21 @@ static int put_row(struct coordinator *at, const struct duet__work *work, uint64
     return error;
 }
 
-/* The rows of a worker that has done its work, or one that says how it died. */
+/* The rows of a worker that has done its work; of one that was lost it is to be done again, once.
+ */
 static int put_rows(struct coordinator *at, const struct duet__done *done,
                     struct duet_message *message)
 {
-    g_autofree char *dead =
-        g_strdup_printf("{\"status\": 1, \"error\": \"its process has died: %s\"}",
-                        done->message.text);
-    g_auto(GStrv) rows = g_strsplit(done->rows ? done->rows : dead, "\n", -1);
+    static const char lost[] = "{\"status\": 1, \"error\": \"two ranks were lost with it\"}";
+    g_auto(GStrv) rows = g_strsplit(done->rows ? done->rows : lost, "\n", -1);
+    struct duet__work work = done->work;
     uint64_t rep = 0;
     int error = 0;
 
+    if (!done->rows && !work.losses++) {
+        g_array_append_val(at->again, work);
+        return 0;
+    }
     for (char **row = rows; *row && !error; row++)
         if (**row)
             error = put_row(at, &done->work, rep++, *row, message);
@@ -309,7 +328,8 @@ static int attend(struct coordinator *at, struct duet__pool *pool,
         struct duet__done done = {.rows = NULL};
         struct duet__work work;
 
-        while (next > 0 && duet__pool_idle(pool) && (next = find_next(at, &work, message)) > 0)
+        while ((next > 0 || at->again->len) && duet__pool_idle(pool) &&
+               (next = find_next(at, &work, message)) > 0)
             duet__pool_give(pool, &work);
         if (next < 0)
             return next;
@@ -320,7 +340,9 @@ static int attend(struct coordinator *at, struct duet__pool *pool,
             error = put_rows(at, &done, message);
             g_free(done.rows);
         }
-        if (!error && duet__clock_s() - committed_s > COMMIT_S) {
+        if (at->plan->ranks)
+            duet__ranks_admit(at->plan->ranks, pool);
+        if (!error && (at->plan->ranks || duet__clock_s() - committed_s > COMMIT_S)) {
             error = duet__store_commit(at->store, message);
             committed_s = duet__clock_s();
         }
@@ -346,13 +368,20 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
         return 0;
     order = plan->chosen ? NULL : duet__study_order(plan->study);
     at.order = plan->chosen ? plan->chosen : order;
+    at.again = g_array_new(FALSE, FALSE, sizeof(struct duet__work));
     at.hashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     duet__signals_hold(&signals, false);
-    pool = duet__pool_new((unsigned)MIN(runs, plan->jobs), plan->work, plan->data, message);
+    pool =
+        duet__pool_new((unsigned)MIN(runs, duet__plan_jobs(plan)), plan->work, plan->data, message);
+    if (pool && plan->ranks)
+        duet__pool_watch(pool, plan->ranks->listening);
     error = pool ? attend(&at, pool, &signals, progress, message) : DUET_EIO;
+    if (pool && plan->ranks)
+        outcome->lost = plan->ranks->lost + duet__pool_lost(pool);
     duet__pool_free(pool);
     duet__progress_clear(progress);
     duet__signals_release(&signals);
     g_hash_table_unref(at.hashes);
+    g_array_unref(at.again);
     return error;
 }

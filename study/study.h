@@ -11,6 +11,8 @@
 #include "study/store.h"
 #include "study/table.h"
 
+struct duet__ranks;
+
 /* What is to be made of a table. Everything is borrowed. */
 struct duet__plan {
     const struct duet__study *study; /* with numbers */
@@ -24,9 +26,10 @@ struct duet__plan {
     uint64_t chosen_count;
     bool retry;          /* what has failed before */
     double until_s;      /* end then, as by a signal (duet__clock_s); 0: when all is done */
-    unsigned jobs;       /* at a time */
+    unsigned jobs;       /* at a time, on each rank; 0: duet__plan_jobs chooses */
     duet__work_fn *work; /* a job in a worker, with `data` */
     void *data;
+    struct duet__ranks *ranks; /* that have met; NULL: this process is alone */
 };
 
 /* What became of it. */
@@ -35,6 +38,7 @@ struct duet__outcome {
     uint64_t failed, refused;    /* of these: which failed; which are no simulation at all */
     char *example;               /* what one of them said, with its command; for g_free */
     bool wrong;                  /* ... of one that failed */
+    unsigned lost;               /* ranks that have gone */
     int number;                  /* of the signal that ended it; 0: none */
 };
 
@@ -42,11 +46,15 @@ struct duet__outcome {
 uint64_t duet__plan_cells(const struct duet__plan *plan);
 uint64_t duet__plan_runs(const struct duet__plan *plan);
 
+/* Runs at a time: a core each; of several ranks on a machine one each. */
+unsigned duet__plan_jobs(const struct duet__plan *plan);
+
 /*
  * Makes all runs that are not in the store: all cells once, then all of them again. Rows are
  * committed several times a second. A signal that ends a process ends it early, with what is
- * finished kept. DUET_EIO where the store or the system fails (what was committed is there), errors
- * of duet__platform_load.
+ * finished kept. With several ranks, the others have part in it while they are there, and what one
+ * was at when it was lost is given to another, once. DUET_EIO where the store or the system fails
+ * (what was committed is there), errors of duet__platform_load.
  */
 DUET_MUST_CHECK int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
                                      struct duet__progress *progress, struct duet__outcome *outcome,

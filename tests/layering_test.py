@@ -32,6 +32,8 @@ GROUPS = {
     "libxml": ["libxml/*"],
     "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
     "sqlite": ["sqlite3.h"],
+    "mpi": ["mpi.h"],
+    "sockets": ["ifaddrs.h", "net/if.h", "netinet/in.h", "netinet/tcp.h", "sys/socket.h"],
     "hwloc": ["hwloc.h", "hwloc/*"],
     "blas": ["cblas.h", "lapacke.h"],
     "starpu": ["starpu.h"],
@@ -89,6 +91,8 @@ RULES = [
                  " validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
                     " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
+    ("study/mpi", "c posix glib mpi duet/* ."),
+    ("study/ranks", "c posix glib sockets duet/* ."),
     ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h"
                 " platforms/atomic_file.h runs/*.h world/*.h report/table.h report/page/page.h"
                 " validate/stats.h ."),

@@ -39,6 +39,8 @@ REVIEWED = {
     r"liblzma5": ("0BSD", "License: PD"),  # public domain; 0BSD from 5.6 on
     r"zlib1g": ("Zlib", "License: Zlib"),
     r"libsqlite3-0": ("blessing", "License: public-domain"),  # in the public domain
+    r"libopenmpi\d+": ("BSD-3-Clause", "Redistributions in binary form must reproduce"),
+    r"libevent-(core|pthreads)-[\d.]+-\d+[a-z]?(t64)?": ("BSD-3-Clause", "License: BSD-3-clause"),
     r"libhwloc15": ("BSD-3-Clause", "Redistribution and use in source and binary forms"),
     r"libudev1": ("LGPL-2.1-or-later", "License: LGPL-2.1+"),
     r"libcap2": ("BSD-3-Clause", "BSD"),

@@ -27,7 +27,8 @@ PAGES = {
     "study": {"study", "simulate", "graphs"},
 }
 # Of other programs.
-OTHERS = {"--install", "--prefix", "--cflags", "--libs", "--variable", "--help", "--version"}
+OTHERS = {"--install", "--prefix", "--cflags", "--libs", "--variable", "--help", "--version",
+          "--bind-to", "--enable-recovery", "--map-by", "--oversubscribe"}
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b|(?<![\w-])--[a-z]\b")
 
 

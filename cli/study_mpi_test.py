@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet study` started by mpirun: what is in the file is that of one process, whoever dies."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import types
+
+import testing
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+if not shutil.which("mpirun"):
+    print("there is no mpirun here")
+    sys.exit(77)
+os.chdir(tempfile.mkdtemp())
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                  OMPI_MCA_rmaps_base_oversubscribe="1")
+SMALL = ["study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960",
+         "--gpus", "1..3", "--policy", "ws,heft"]
+LONG = ["study", "cholesky", "--platform", "idgraf", "--n", "9600", "--tile", "320,480", "--gpus",
+        "1..4", "--cpus", "1..3", "--policy", "ws,heft"]
+SAME = "command, platform_hash, inputs_hash, makespan_s, error"
+
+
+def rows(path, what=SAME, order="command"):
+    connection = sqlite3.connect(path)
+    try:
+        return connection.execute(f"SELECT {what} FROM runs ORDER BY {order}").fetchall()
+    except sqlite3.OperationalError:  # it has no tables yet
+        return []
+    finally:
+        connection.close()
+
+
+def said(text):
+    """What duet has said, without what mpirun says of it."""
+    return [line for line in text.splitlines() if line.startswith("duet: ")]
+
+
+def duet(*words):
+    return subprocess.run([DUET, *words], capture_output=True, text=True, check=False)
+
+
+def mpirun(ranks, *words, recovery=False):
+    options = ["--enable-recovery"] if recovery else []
+    return subprocess.run(["mpirun", *options, "-n", str(ranks), DUET, *words],
+                          capture_output=True, text=True, check=False)
+
+
+# What one process says, and whether this build has MPI: if not, that is said, once.
+alone = duet(*SMALL, "--out", "alone.db")
+assert alone.returncode == 0, alone
+os.environ.update(OMPI_COMM_WORLD_SIZE="4", OMPI_COMM_WORLD_RANK="1")
+silent = duet(*SMALL, "--out", "none.db")
+assert silent.returncode == 0 and not silent.stdout + silent.stderr, silent
+os.environ["OMPI_COMM_WORLD_RANK"] = "0"
+none = duet(*SMALL, "--out", "none.db")
+assert none.returncode == 2 and len(said(none.stderr)) == 1 and not none.stdout, none
+assert "this is one of 4 ranks" in none.stderr and not os.path.exists("none.db"), none
+del os.environ["OMPI_COMM_WORLD_SIZE"], os.environ["OMPI_COMM_WORLD_RANK"]
+if "built without MPI" in none.stderr:
+    print("this build is without MPI, and says so")
+    sys.exit(77)
+
+# The same rows and the same table, each once, with any number of ranks; also of a shard.
+for count in (2, 5, 16):
+    result = mpirun(count, *SMALL, "--out", f"{count}.db")
+    assert result.returncode == 0 and result.stdout == alone.stdout, result
+    assert not said(result.stderr) and rows(f"{count}.db") == rows("alone.db"), result
+    assert not os.path.exists(f"{count}.db-wal")
+shown = mpirun(2, "study", "--show", "--out", "2.db")
+assert shown.returncode == 0 and shown.stdout == alone.stdout, shown
+assert mpirun(2, *SMALL, "--shard", "1/2", "--jobs", "2", "--out", "half.db").returncode == 0
+assert duet(*SMALL, "--shard", "2/2", "--out", "other.db").returncode == 0
+assert len(rows("half.db")) == 12 and sorted(rows("half.db") + rows("other.db")) == rows("alone.db")
+
+# What is wrong is said by one rank, whatever mpirun makes of the status.
+for recovery, says, words in (
+        (False, "no platform is named nowhere", ["study", "cholesky", "--platform", "nowhere"]),
+        (True, "--tile takes a whole", [*SMALL, "--tile", "x"]),
+        (True, "unable to open database file", [*SMALL, "--out", "nowhere/a.db"]),
+        (False, "there is no none.db", ["study", "--show", "--out", "none.db"])):
+    result = mpirun(3, *words, recovery=recovery)
+    assert recovery or result.returncode == 2, result
+    assert len(said(result.stderr)) == 1 and says in result.stderr and not result.stdout, result
+
+
+class Ranks:
+    """A study under way: of its three ranks, and of their workers, which are stopped."""
+
+    def __init__(self, path, *options):
+        self.mpirun = subprocess.Popen(["mpirun", *options, "-n", "3", DUET, *LONG, "--out", path],
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.ranks, self.workers = {}, {}
+        testing.until(self.all_stopped)
+
+    def all_stopped(self):
+        assert self.mpirun.poll() is None, self.mpirun.communicate()
+        for child in testing.children_of(self.mpirun):
+            text = pathlib.Path(f"/proc/{child}/environ").read_bytes()
+            number = re.search(rb"OMPI_COMM_WORLD_RANK=(\d)", text)
+            if number and int(number[1]) not in self.workers:
+                self.ranks[int(number[1])] = child
+                self.stop_worker(int(number[1]))
+        return len(self.workers) == 3
+
+    def stop_worker(self, rank):
+        for child in testing.children_of(types.SimpleNamespace(pid=self.ranks[rank])):
+            process = types.SimpleNamespace(pid=child)
+            try:
+                if testing.attends(process, signal.SIGINT, "SigIgn"):  # MPI's does not
+                    os.kill(child, signal.SIGSTOP)
+                    self.workers[rank] = child
+            except (FileNotFoundError, ProcessLookupError):
+                pass  # it has just ended
+
+    def end(self):
+        out, err = self.mpirun.communicate()
+        return out, said(err)
+
+
+# A simulation that dies costs its cell, a rank that dies costs nothing where mpirun goes on.
+assert duet(*LONG, "--out", "long.db").returncode == 0
+whole = rows("long.db")
+study = Ranks("recovered.db", "--enable-recovery")
+os.kill(study.workers[2], signal.SIGKILL)  # in its place there is another, which does the rest
+os.kill(study.workers[0], signal.SIGCONT)
+testing.until(lambda: len(rows("recovered.db")) == len(whole) - 1)  # rank 1 is at the last one
+os.kill(study.ranks[1], signal.SIGKILL)
+out, complaints = study.end()
+made = rows("recovered.db")
+[failed] = [row for row in made if row[-1]]
+assert failed[-1] == "its process has died: killed by signal 9 (Killed)", failed
+assert len(made) == len(whole) and set(made) - set(whole) == {failed} and out, made
+assert any("1 of 3 ranks were lost" in line for line in complaints), complaints
+assert any(f"1 of {len(whole)} runs failed" in line for line in complaints), complaints
+retried = mpirun(2, *LONG, "--retry", "--out", "recovered.db")
+assert retried.returncode == 0 and rows("recovered.db") == whole, retried
+
+# Where mpirun does not, or is interrupted: what is finished is there, and the same command goes on.
+for index, ending in enumerate((lambda: os.kill(study.ranks[1], signal.SIGKILL),
+                                lambda: study.mpirun.send_signal(signal.SIGINT))):
+    path = f"ended-{index}.db"
+    study = Ranks(path)
+    os.kill(study.workers[0], signal.SIGCONT)
+    testing.until(lambda: rows(path))
+    ending()
+    study.end()
+    before = rows(path, "id, wall_s", "id")
+    assert study.mpirun.returncode and 0 < len(before) < len(whole), (before, study.mpirun)
+    assert mpirun(4, *LONG, "--out", path).returncode == 0
+    assert rows(path) == whole and rows(path, "id, wall_s", "id")[:len(before)] == before

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MPI, in a process of its own that ends when it has said where to meet: its threads, its handlers
+ * of signals and its changes of how memory is mapped have no place where simulations are forked.
+ */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "study/ranks.h"
+
+/* What that process finds out; the data are behind it. */
+struct finding {
+    int size, near;
+};
+
+static void share(int to, void *data, size_t bytes)
+{
+    struct finding found = {0};
+    MPI_Comm node;
+
+    MPI_Init(NULL, NULL);
+    MPI_Comm_size(MPI_COMM_WORLD, &found.size);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+    MPI_Comm_size(node, &found.near);
+    MPI_Bcast(data, (int)bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    MPI_Finalize();
+    _exit(duet__send(to, &found, sizeof found) && duet__send(to, data, bytes) ? EXIT_SUCCESS
+                                                                              : EXIT_FAILURE);
+}
+
+int duet__mpi_share(unsigned count, void *data, size_t bytes, unsigned *near,
+                    struct duet_message *message)
+{
+    struct finding found = {0};
+    int ends[2];
+    pid_t child = pipe(ends) ? -1 : fork();
+    bool good;
+
+    if (child < 0)
+        return duet_fail(message, DUET_EIO, "cannot start a process for MPI");
+    if (!child)
+        share(ends[1], data, bytes);
+    close(ends[1]);
+    good = duet__receive(ends[0], &found, sizeof found) && duet__receive(ends[0], data, bytes);
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    *near = (unsigned)found.near;
+    if (!good)
+        return duet_fail(message, DUET_EIO, "MPI does not bring the %u ranks together", count);
+    if (found.size != (int)count)
+        return duet_fail(message, DUET_EIO,
+                         "this is one of %u ranks, of which MPI sees %d: start it with the "
+                         "launcher of the MPI that duet was built with (srun --mpi=pmix)",
+                         count, found.size);
+    return 0;
+}
