@@ -115,7 +115,8 @@ int duet__job_complain(const char *what, int error, const char *message)
 int duet__job_check_run(struct duet__job *job, struct duet_message *message)
 {
     job->request.bounds = true;
-    if (job->values.trace)
+    /* a page's critical path is exact with accesses; measured runs are not slowed down for it */
+    if (job->values.trace || (job->values.html && job->request.config.simulate))
         job->request.records = DUET_RECORDS_TRACE;
     else if (job->values.gantt || job->values.html)
         job->request.records = DUET_RECORDS_FIRST;

@@ -16,9 +16,27 @@ const char *duet__gantt_unit(double end_s, double *scale)
     return end_s >= 1 ? "s" : end_s >= 1e-3 ? "ms" : "\xc2\xb5s";
 }
 
+static size_t *place(const struct duet__gantt *gantt, enum duet__gantt_lane lane, unsigned index)
+{
+    const struct duet_machine *machine = gantt->recording->machine;
+
+    return &gantt->places[lane == DUET_GANTT_KERNELS ? index
+                          : lane == DUET_GANTT_IN
+                              ? machine->worker_count + index
+                              : machine->worker_count + machine->node_count + index];
+}
+
+size_t duet__gantt_find(const struct duet__gantt *gantt, enum duet__gantt_lane lane, unsigned index)
+{
+    const size_t row = *place(gantt, lane, index);
+
+    return row ? row - 1 : gantt->row_count;
+}
+
 static void add_row(struct duet__gantt *gantt, const char *name, enum duet__gantt_lane lane,
                     unsigned index, unsigned node)
 {
+    *place(gantt, lane, index) = gantt->row_count + 1;
     gantt->rows[gantt->row_count++] =
         (struct duet__gantt_row){name, lane, index, node,
                                  g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar))};
@@ -28,9 +46,10 @@ static void add_row(struct duet__gantt *gantt, const char *name, enum duet__gant
 static void add_rows(struct duet__gantt *gantt)
 {
     const struct duet_machine *machine = gantt->recording->machine;
+    const size_t most = machine->worker_count + 2 * (size_t)machine->node_count;
 
-    gantt->rows =
-        g_new0(struct duet__gantt_row, machine->worker_count + 2 * (size_t)machine->node_count);
+    gantt->rows = g_new0(struct duet__gantt_row, most);
+    gantt->places = g_new0(size_t, most);
     for (unsigned node = 0; node < machine->node_count; node++) {
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (machine->workers[i].node == node)
@@ -42,15 +61,16 @@ static void add_rows(struct duet__gantt *gantt)
     }
 }
 
-/* Adds a bar to the row of that lane and index; to none where there is no such row. */
+/* Adds a bar to the row of that lane and index, where there is such a row. */
 static void add_bar(struct duet__gantt *gantt, enum duet__gantt_lane lane, unsigned index,
                     const struct duet__gantt_bar *bar)
 {
-    for (size_t i = 0; i < gantt->row_count; i++)
-        if (gantt->rows[i].lane == lane && gantt->rows[i].index == index) {
-            g_array_append_vals(gantt->rows[i].bars, bar, 1);
-            gantt->bar_count++;
-        }
+    const size_t row = duet__gantt_find(gantt, lane, index);
+
+    if (row == gantt->row_count)
+        return;
+    g_array_append_vals(gantt->rows[row].bars, bar, 1);
+    gantt->bar_count++;
 }
 
 static enum duet__gantt_copy copy_kind(const struct duet_event *event)
@@ -140,5 +160,6 @@ void duet__gantt_fini(struct duet__gantt *gantt)
     for (size_t i = 0; i < gantt->row_count; i++)
         g_array_free(gantt->rows[i].bars, TRUE);
     g_free(gantt->rows);
+    g_free(gantt->places);
     *gantt = (struct duet__gantt){0};
 }

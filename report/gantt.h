@@ -46,6 +46,7 @@ struct duet__gantt {
     const struct duet__recording *recording; /* borrowed */
     struct duet__gantt_row *rows;            /* CPUs, then each device: kernels, in, out */
     size_t row_count, bar_count;
+    size_t *places;  /* of rows in `rows`, by lane and index */
     double end_s;    /* end of the time axis, from 0; > 0 */
     double merged_s; /* bars shorter than this were merged with what follows; 0: none were */
 };
@@ -59,6 +60,10 @@ void duet__gantt_init(struct duet__gantt *gantt, const struct duet__recording *r
 
 /* Frees it. Safe on a zeroed chart, and twice. */
 void duet__gantt_fini(struct duet__gantt *gantt);
+
+/* The row of a worker, or of a memory's copies; row_count: there is none (of the host's copies). */
+size_t duet__gantt_find(const struct duet__gantt *gantt, enum duet__gantt_lane lane,
+                        unsigned index);
 
 /* One of a row's bars. */
 static inline const struct duet__gantt_bar *duet__gantt_bar(const struct duet__gantt_row *row,

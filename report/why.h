@@ -22,6 +22,9 @@ struct duet__why {
     const char *simulated;               /* where it was, "idgraf"; NULL likewise */
 };
 
+/* What states are called in JSON: "to_device". */
+extern const char *const duet__state_names[DUET_STATES];
+
 /* What may be the main cause. */
 enum duet__cause {
     DUET_CAUSE_MEMORY,    /* data comes again that was there before, or has to leave */

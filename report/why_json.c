@@ -5,7 +5,7 @@
 #include "platforms/json.h"
 #include "report/why.h"
 
-static const char *const states[] = {
+const char *const duet__state_names[] = {
     [DUET_STATE_KERNEL] = "kernel",       [DUET_STATE_TO_DEVICE_QUEUE] = "to_device_queue",
     [DUET_STATE_TO_DEVICE] = "to_device", [DUET_STATE_TO_HOST_QUEUE] = "to_host_queue",
     [DUET_STATE_TO_HOST] = "to_host",     [DUET_STATE_BETWEEN_QUEUE] = "between_queue",
@@ -33,7 +33,7 @@ static void put_path(struct duet__json_writer *json, const struct duet__why *why
         g_autofree char *what = duet__why_part(why, part);
 
         duet__json_print(json, "\n  {state: %s, what: %s, count: %zu, seconds: %g}",
-                         states[part->state], what, part->count, part->seconds);
+                         duet__state_names[part->state], what, part->count, part->seconds);
     }
     duet__json_print(json, "]\n  steps: [");
     for (guint i = 0; i < why->path->steps->len; i++) {
@@ -41,8 +41,8 @@ static void put_path(struct duet__json_writer *json, const struct duet__why *why
         const struct duet_event *event = &recording->events[step->event];
         const bool task = event->kind == DUET_EVENT_TASK;
 
-        duet__json_print(json, "\n  {state: %s, start_s: %g, end_s: %g", states[step->state],
-                         step->start_s, step->end_s);
+        duet__json_print(json, "\n  {state: %s, start_s: %g, end_s: %g",
+                         duet__state_names[step->state], step->start_s, step->end_s);
         duet__json_put_integer(json, task ? "task" : "handle", event->id);
         if (task)
             duet__json_print(json, "kernel: %s, worker: %s",
@@ -69,7 +69,8 @@ static void put_machine(struct duet__json_writer *json, const struct duet__why *
                          machine->archs[machine->workers[i].arch].name);
         duet__json_print(json, "seconds: {");
         for (unsigned state = 0; state < DUET_STATES; state++)
-            duet__json_put_number(json, states[state], why->account->workers_s[i][state]);
+            duet__json_put_number(json, duet__state_names[state],
+                                  why->account->workers_s[i][state]);
         duet__json_print(json, "}}");
     }
     duet__json_print(json, "]\n memories: [");

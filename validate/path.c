@@ -475,6 +475,18 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
     g_free(walk.seen);
 }
 
+void duet__path_find(const struct duet__recording *recording, struct duet__path *out)
+{
+    struct duet__graph graph;
+    struct duet_message why;
+    bool none;
+
+    duet__graph_init(&graph);
+    none = duet__graph_take(&graph, recording, &why) != 0;
+    duet__path_make(recording, none ? NULL : &graph, out);
+    duet__graph_fini(&graph);
+}
+
 void duet__path_fini(struct duet__path *path)
 {
     if (path->steps)

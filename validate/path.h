@@ -55,6 +55,9 @@ struct duet__path {
 void duet__path_make(const struct duet__recording *recording, const struct duet__graph *graph,
                      struct duet__path *out);
 
+/* The same with the recording's own graph, where it has one. */
+void duet__path_find(const struct duet__recording *recording, struct duet__path *out);
+
 void duet__path_fini(struct duet__path *path); /* safe on a zeroed one, and twice */
 
 #endif

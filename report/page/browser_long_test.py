@@ -95,15 +95,22 @@ class Browser:
     def type(self, selector, text):
         self.post(f"/element/{self.find(selector)}/value", {"text": text})
 
-    def point(self, selector, x, y):
-        """Moves the pointer to a place of an element, counted from its top left corner."""
+    def point(self, selector, x, y, to=None, twice=False):
+        """Moves the pointer to a place of an element, counted from its top left corner; drags it
+        from there to another x, or clicks twice."""
         at = self.run("const e = document.querySelector(arguments[0]); e.scrollIntoView({block:"
                       "'center'}); const b = e.getBoundingClientRect(); return [b.left, b.top];",
                       selector)
         where = {"x": round(at[0] + x), "y": round(at[1] + y), "origin": "viewport", "duration": 0}
+        acts = [{"type": "pointerMove", **where}]
+        down, up = ({"type": f"pointer{way}", "button": 0} for way in ("Down", "Up"))
+        if to is not None:
+            acts += [down, {"type": "pointerMove", **where, "x": round(at[0] + to)}, up]
+        if twice:
+            acts += [down, up, down, up]
         self.post("/actions", {"actions": [
             {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
-             "actions": [{"type": "pointerMove", **where}]}]})
+             "actions": acts}]})
         self.run("return 0;")
 
     @staticmethod
@@ -220,6 +227,78 @@ def check_keys(browser):
     assert browser.picture() != whole
     browser.click("[data-zoom='0']")
     assert browser.picture() == whole
+
+
+def count_of(browser, colour):
+    """Pixels in rows of the first timeline that have a colour."""
+    return browser.run(
+        "const c = document.querySelector('canvas'), copy = new OffscreenCanvas(c.width, 280)"
+        ".getContext('2d', {willReadFrequently: true}); copy.drawImage(c, 0, 0);"
+        "const d = copy.getImageData(0, 0, c.width, 280).data; let n = 0;"
+        "for (let i = 0; i < d.length; i += 4)"
+        "  n += arguments[0].every((part, k) => d[i + k] === part);"
+        "return n;", colour)
+
+
+def test_timeline(browser, folder):
+    """What is dragged over is zoomed to; the path, a search, reasons of gaps, and curves."""
+    simulate(folder, "--n", "9600", "--policy", "heft", "--link", "pcie=1GB/s", "--html", "t.html")
+    browser.open(folder + "/t.html")
+    whole = browser.picture()
+    width = browser.run("return document.querySelector('canvas').clientWidth;") - 76
+    browser.point("canvas", 64 + width / 2, 100, to=64 + width / 4)
+    zoomed = browser.picture()
+    assert zoomed != whole
+    end, *shown = re.findall(r"([\d.]+) ms", browser.text(".shown"))[::-1]
+    span, to, begin = (float(number) / float(end) for number in shown)
+    assert (round(begin, 2), round(to, 2), round(span, 2)) == (0.25, 0.5, 0.25)
+    browser.point("canvas", 100, 100, to=102)  # no selection
+    assert browser.picture() == zoomed
+    browser.point("canvas", 300, 100, twice=True)
+    assert browser.picture() == whole and browser.text(".shown") == ""
+    browser.type("canvas", "+\ue00c")  # Escape
+    assert browser.picture() == whole
+
+    line = [31, 35, 40]  # --text: the path's
+    assert browser.run("return document.querySelector('[data-path]').ariaPressed;") == "true"
+    drawn = count_of(browser, line)
+    browser.click("[data-path]")
+    assert count_of(browser, line) < drawn / 4  # names are left
+    browser.click("[data-path]")
+    assert browser.picture() == whole
+
+    trsm, gemm = [242, 142, 43], [176, 122, 161]
+    drawn = count_of(browser, gemm)
+    assert drawn > 0 and count_of(browser, trsm) > 0
+    browser.type(".find", "GEMM")
+    assert count_of(browser, gemm) >= drawn and count_of(browser, trsm) == 0
+    assert re.fullmatch(r"120 tasks, \d+\.\d ms in all", browser.text(".found"))
+    browser.save("search")
+    browser.click("[data-find=dgemm]")  # it was found, so this ends the search
+    assert browser.text(".found") == "" and browser.picture() == whole
+    browser.click("[data-find='copy to host']")
+    assert re.fullmatch(r"\d+ copies, [\d.]+ ms in all", browser.text(".found"))
+    browser.type(".find", "\ue003" * 20 + "13\ue007")  # Backspace, Enter
+    assert re.fullmatch(r"gpu\d: dgemm, task 13, from .*", browser.text(".found"))
+    browser.says("")
+    assert re.fullmatch(r"1\d\d\.\d+ ms to 2\d\d\.\d+ ms: .*", browser.text(".shown"))
+    browser.type(".find", "\ue003" * 2)
+    browser.type("canvas", "0")
+    assert browser.picture() == whole
+
+    browser.point("canvas", 290, 114)  # on gpu2
+    browser.says(r"gpu2: waits from 1[\d.]+ ms, [\d.]+ ms\n"
+                 r"(?s:.*)[\d.]+ ms for the link from the host to gpu2(?s:.*)")
+    browser.point("canvas", 1000, 30)
+    browser.says(r"cpu1: waits from [\d.]+ ms, [\d.]+ ms\n[\d.]+ ms no task of its own is ready, "
+                 r"others are: the policy's choice\n[\d.]+ ms no task is ready .*, after its last")
+    below = browser.run("return document.querySelector('canvas').clientHeight;")
+    for strip, pattern in (("ready tasks", r"\n\d+"), ("bytes on their way", r"(\n\S+: \S+ .?B)+"),
+                           ("memory in use", r"(\ngpu\d: [\d.]+ MB)+")):
+        browser.point("canvas", 400, below - 24 - 76 * 3 + 40)
+        browser.says(rf"{strip}, 2\d\d\.\d+ ms{pattern}")
+        below += 76
+    check_fits(browser, "timeline")
 
 
 def test_large(browser, folder):
@@ -401,6 +480,7 @@ def main():
         browser = Browser(folder)
         try:
             test_report(browser, folder)
+            test_timeline(browser, folder)
             test_merged(browser, folder)
             test_large(browser, folder)
             test_comparison(browser, folder)

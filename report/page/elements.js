@@ -53,8 +53,10 @@ function percent(share) {
   return `${signed(share * 100, Math.abs(share) < 0.1 ? 2 : 1)} %`;
 }
 
+const unitOfBytes = value => value >= 1e9 ? ['GB', 1e9] : value >= 1e6 ? ['MB', 1e6] : ['kB', 1e3];
+
 function bytes(value) {
-  const [unit, size] = value >= 1e9 ? ['GB', 1e9] : value >= 1e6 ? ['MB', 1e6] : ['kB', 1e3];
+  const [unit, size] = unitOfBytes(value);
   return value >= 1e3 ? `${(value / size).toFixed(2)} ${unit}` : `${value} B`;
 }
 

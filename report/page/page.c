@@ -11,20 +11,26 @@
 #include "platforms/json.h"
 #include "report/gantt.h"
 #include "report/page/template.h"
+#include "report/why.h"
+#include "runs/counters.h"
+#include "validate/path.h"
 
 enum {
-    BARS = 800000, /* of all timelines together, which makes some 20 MB; of each its share, to
-                      which longer ones are merged */
-    DIGITS = 7,    /* of the dates, behind the first */
+    BARS = 800000,  /* of all timelines together, which makes some 20 MB; of each its share, to
+                       which longer ones are merged */
+    DIGITS = 7,     /* of the dates, behind the first */
+    SHORT = 100000, /* gaps below this part of the time axis are not explained */
+    POINTS = 20000, /* of the curves of a timeline together; of each its share, to which longer
+                       ones are reduced */
+    FEWEST = 64     /* of a curve */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Timelines                                                                                    */
 
-/* The dates of a row's bars in ticks: starts as the difference to the one before, which is shorter,
-   and lengths. */
-static void put_dates(struct duet__json_writer *writer, const struct duet__gantt_row *row,
-                      double tick_s)
+/* The starts of a row's bars in ticks, as the difference to the one before, which is shorter. */
+static void put_starts(struct duet__json_writer *writer, const struct duet__gantt_row *row,
+                       double tick_s)
 {
     uint64_t last = 0;
 
@@ -35,7 +41,15 @@ static void put_dates(struct duet__json_writer *writer, const struct duet__gantt
         duet__json_put_integer(writer, NULL, start - last);
         last = start;
     }
-    duet__json_print(writer, "], lengths: [");
+    duet__json_end(writer, ']');
+}
+
+/* Starts and lengths. */
+static void put_dates(struct duet__json_writer *writer, const struct duet__gantt_row *row,
+                      double tick_s)
+{
+    put_starts(writer, row, tick_s);
+    duet__json_begin(writer, "lengths", '[');
     for (guint i = 0; i < row->bars->len; i++) {
         const struct duet__gantt_bar *bar = duet__gantt_bar(row, i);
 
@@ -58,9 +72,70 @@ static void put_member(struct duet__json_writer *writer, const char *name,
     duet__json_end(writer, ']');
 }
 
-/* What is told of each bar, in an array of its own for each row. */
-static void put_row(struct duet__json_writer *writer, const struct duet__gantt *gantt,
-                    const struct duet__gantt_row *row, double tick_s)
+/* Why a worker ran nothing, as bars with states for colours; its gaps are those from `at` on. */
+static void put_gaps(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                     unsigned worker, const GArray *gaps, guint at, double tick_s)
+{
+    const double least_s = fmax(gantt->merged_s, gantt->end_s / SHORT);
+    g_autoptr(GArray) bars = g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar));
+    const struct duet__gantt_row row = {.bars = bars};
+
+    for (; at < gaps->len; at++) {
+        const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, at);
+        const struct duet__gantt_bar bar = {gap->start_s, gap->end_s, .colour = gap->state};
+
+        if (gap->worker != worker)
+            break;
+        if (gap->end_s - gap->start_s >= least_s)
+            g_array_append_val(bars, bar);
+    }
+    duet__json_begin(writer, "gaps", '{');
+    put_dates(writer, &row, tick_s);
+    put_member(writer, "states", &row, offsetof(struct duet__gantt_bar, colour));
+    duet__json_end(writer, '}');
+}
+
+/* The row in which a step of the critical path is. */
+static size_t row_of(const struct duet__gantt *gantt, const struct duet__step *step)
+{
+    const struct duet_event *event = &gantt->recording->events[step->event];
+
+    if (event->kind == DUET_EVENT_TASK)
+        return duet__gantt_find(gantt, DUET_GANTT_KERNELS, (unsigned)event->worker);
+    return event->destination == DUET_HOST
+               ? duet__gantt_find(gantt, DUET_GANTT_OUT, event->source)
+               : duet__gantt_find(gantt, DUET_GANTT_IN, event->destination);
+}
+
+/* The steps of the critical path, each from the end of the one before; short ones are merged where
+   bars are. */
+static void put_path(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                     const GArray *steps, double tick_s)
+{
+    g_autoptr(GArray) bars = g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar));
+    const struct duet__gantt_row row = {.bars = bars};
+    double date_s = 0;
+
+    for (guint i = 0; i < steps->len; i++) {
+        const struct duet__step *step = &g_array_index(steps, struct duet__step, i);
+        const struct duet__gantt_bar bar = {date_s, step->end_s, .id = row_of(gantt, step),
+                                            .colour = step->state};
+
+        if (step->end_s - date_s < gantt->merged_s && i + 1 < steps->len)
+            continue;
+        g_array_append_val(bars, bar);
+        date_s = step->end_s;
+    }
+    duet__json_begin(writer, "path", '{');
+    put_dates(writer, &row, tick_s);
+    put_member(writer, "rows", &row, offsetof(struct duet__gantt_bar, id));
+    put_member(writer, "states", &row, offsetof(struct duet__gantt_bar, colour));
+    duet__json_end(writer, '}');
+}
+
+/* What is told of each bar, in an array of its own for each row, up to what follows the bars. */
+static void begin_row(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                      const struct duet__gantt_row *row, double tick_s)
 {
     duet__json_print(writer, "\n{name: %s, lane: %u, node: %u", row->name, row->lane, row->node);
     put_dates(writer, row, tick_s);
@@ -74,31 +149,33 @@ static void put_row(struct duet__json_writer *writer, const struct duet__gantt *
                    row->lane == DUET_GANTT_IN ? offsetof(struct duet__gantt_bar, source)
                                               : offsetof(struct duet__gantt_bar, destination));
     }
-    duet__json_end(writer, '}');
 }
 
-/* What a worker did: tasks and seconds of each kernel. */
-static void put_worker(struct duet__json_writer *writer, const struct duet__recording *recording,
-                       unsigned index)
+/* What each worker did: tasks and seconds of each kernel. */
+static void put_workers(struct duet__json_writer *writer, const struct duet__recording *recording)
 {
-    const struct duet_worker *worker = &recording->machine->workers[index];
-    size_t kernels = recording->kernel_count;
-    double *tasks = g_new0(double, kernels + 1), *seconds = g_new0(double, kernels + 1);
+    const struct duet_machine *machine = recording->machine;
+    const size_t kernels = recording->kernel_count, all = machine->worker_count * (kernels + 1);
+    double *tasks = g_new0(double, all), *seconds = g_new0(double, all);
 
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
+        const size_t at = (size_t)event->worker * kernels + event->kernel;
 
-        if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels ||
-            event->worker != (int)index)
+        if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels)
             continue;
-        tasks[event->kernel] += !event->paused;
-        seconds[event->kernel] += event->end_s - event->start_s;
+        tasks[at] += !event->paused;
+        seconds[at] += event->end_s - event->start_s;
     }
-    duet__json_print(writer, "{name: %s, architecture: %s", worker->name,
-                     recording->machine->archs[worker->arch].name);
-    duet__json_put_numbers(writer, "tasks", tasks, kernels);
-    duet__json_put_numbers(writer, "seconds", seconds, kernels);
-    duet__json_end(writer, '}');
+    duet__json_begin(writer, "workers", '[');
+    for (unsigned i = 0; i < machine->worker_count; i++) {
+        duet__json_print(writer, "{name: %s, architecture: %s", machine->workers[i].name,
+                         machine->archs[machine->workers[i].arch].name);
+        duet__json_put_numbers(writer, "tasks", tasks + i * kernels, kernels);
+        duet__json_put_numbers(writer, "seconds", seconds + i * kernels, kernels);
+        duet__json_end(writer, '}');
+    }
+    duet__json_end(writer, ']');
     g_free(tasks);
     g_free(seconds);
 }
@@ -110,6 +187,151 @@ static void put_texts(struct duet__json_writer *writer, const char *name, const 
     for (size_t i = 0; i < count; i++)
         duet__json_put_string(writer, NULL, texts[i]);
     duet__json_end(writer, ']');
+}
+
+/* From a date on, values from `low` to `high`. */
+static void add_point(GArray *bars, double start_s, double low, double high, double unit)
+{
+    const struct duet__gantt_bar bar = {.start_s = start_s,
+                                        .id = (uint64_t)llround(low / unit),
+                                        .bytes =
+                                            (uint64_t)(llround(high / unit) - llround(low / unit))};
+
+    g_array_append_val(bars, bar);
+}
+
+/* The points of a counter as bars: where there are more than `most`, the least and the largest
+   value of each of so many intervals in which it changes, and what it is after that. */
+static GArray *curve_of(const struct duet__counter *counter, double end_s, guint most, double unit)
+{
+    const guint count = counter->points->len;
+    const double width_s = end_s / most;
+    GArray *bars = g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar));
+    double low = 0, high = 0, value = 0;
+
+    for (guint i = 0, next; i < count; i = next) {
+        const struct duet__moment *moments =
+            &g_array_index(counter->points, struct duet__moment, 0);
+        const double interval = floor(moments[i].date_s / width_s);
+
+        next = i + 1;
+        if (count <= most) {
+            add_point(bars, moments[i].date_s, moments[i].value, moments[i].value, unit);
+            continue;
+        }
+        for (low = high = value; next <= count; next++) {
+            value = moments[next - 1].value;
+            low = fmin(low, value);
+            high = fmax(high, value);
+            if (next == count || moments[next].date_s >= (interval + 1) * width_s)
+                break;
+        }
+        add_point(bars, interval * width_s, low, high, unit);
+        if (next == count || moments[next].date_s >= (interval + 2) * width_s)
+            add_point(bars, (interval + 1) * width_s, value, value, unit);
+    }
+    return bars;
+}
+
+/* The name of a curve; NULL: it is the only one, and has the strip's. For g_free. */
+static char *name_of(const struct duet_machine *machine, const struct duet__counter *counter)
+{
+    switch (counter->what) {
+    case DUET_COUNTED_LINK:
+        return g_strdup(machine->links[counter->index].name);
+    case DUET_COUNTED_IN:
+        return g_strdup_printf("to %s", machine->nodes[counter->index].name);
+    case DUET_COUNTED_USED:
+        return g_strdup(machine->nodes[counter->index].name);
+    default:
+        return NULL;
+    }
+}
+
+/* One of the curves' places below the rows, where there is anything in it. */
+static void put_strip(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                      const struct duet__counters *counters, enum duet__counted what,
+                      const char *title, double tick_s)
+{
+    const struct duet_machine *machine = gantt->recording->machine;
+    double most = 0, limit = 0, unit;
+
+    for (unsigned i = 0; i < counters->count; i++)
+        if (counters->all[i].what == what) {
+            most = fmax(most, counters->all[i].most);
+            if (what == DUET_COUNTED_USED)
+                limit = fmax(limit, (double)machine->nodes[counters->all[i].index].capacity_bytes);
+        }
+    if (!(most > 0))
+        return;
+    unit = pow(10, fmax(floor(log10(most)) - 3, 0));
+    duet__json_print(writer, "\n{title: %s, bytes: %d, most: %g, limit: %g, unit: %g, curves: [",
+                     title, what != DUET_COUNTED_READY, most, limit, unit);
+    for (unsigned i = 0; i < counters->count; i++) {
+        const struct duet__counter *counter = &counters->all[i];
+
+        if (counter->what == what && counter->points) {
+            g_autoptr(GArray) bars =
+                curve_of(counter, gantt->end_s, MAX(POINTS / counters->count, FEWEST), unit);
+            const struct duet__gantt_row row = {.bars = bars};
+            g_autofree char *name = name_of(machine, counter);
+
+            duet__json_print(writer, "\n{name: %s", name);
+            put_starts(writer, &row, tick_s);
+            put_member(writer, "lows", &row, offsetof(struct duet__gantt_bar, id));
+            put_member(writer, "spans", &row, offsetof(struct duet__gantt_bar, bytes));
+            duet__json_end(writer, '}');
+        }
+    }
+    duet__json_print(writer, "]}");
+}
+
+/* What there was at each moment: links, or where they are not known memories that data goes to. */
+static void put_strips(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                       double tick_s)
+{
+    struct duet__counters counters = {0};
+    bool links = false;
+
+    duet__counters_make(gantt->recording, G_MAXUINT, &counters);
+    for (unsigned i = 0; i < counters.count; i++)
+        links |= counters.all[i].what == DUET_COUNTED_LINK && counters.all[i].most > 0;
+    duet__json_begin(writer, "strips", '[');
+    put_strip(writer, gantt, &counters, DUET_COUNTED_READY, "ready tasks", tick_s);
+    put_strip(writer, gantt, &counters, links ? DUET_COUNTED_LINK : DUET_COUNTED_IN,
+              "bytes on their way", tick_s);
+    put_strip(writer, gantt, &counters, DUET_COUNTED_USED, "memory in use", tick_s);
+    duet__json_end(writer, ']');
+    duet__counters_fini(&counters);
+}
+
+/* The rows, and what an account tells of the run, if there is one: gaps and the critical path. */
+static void put_rows(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+                     double tick_s)
+{
+    g_autoptr(GArray) gaps = duet__account_gaps(gantt->recording);
+    guint *first = g_new0(guint, gantt->recording->machine->worker_count); /* gap, by worker */
+    struct duet__path path = {0};
+
+    for (guint i = gaps ? gaps->len : 0; i-- > 0;)
+        first[g_array_index(gaps, struct duet__gap, i).worker] = i;
+    duet__json_begin(writer, "rows", '[');
+    for (size_t i = 0; i < gantt->row_count; i++) {
+        const struct duet__gantt_row *row = &gantt->rows[i];
+
+        begin_row(writer, gantt, row, tick_s);
+        if (gaps && row->lane == DUET_GANTT_KERNELS)
+            put_gaps(writer, gantt, row->index, gaps, first[row->index], tick_s);
+        duet__json_end(writer, '}');
+    }
+    duet__json_end(writer, ']');
+    g_free(first);
+    if (!gaps)
+        return;
+    duet__path_find(gantt->recording, &path);
+    put_path(writer, gantt, path.steps, tick_s);
+    duet__path_fini(&path);
+    put_strips(writer, gantt, tick_s);
 }
 
 /* One timeline: `of` is the run or case it belongs to, `name` its policy or side. */
@@ -129,13 +351,10 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
     duet__json_begin(writer, "nodes", '[');
     for (unsigned i = 0; i < machine->node_count; i++)
         duet__json_put_string(writer, NULL, machine->nodes[i].name);
-    duet__json_print(writer, "], workers: [");
-    for (unsigned i = 0; i < machine->worker_count; i++)
-        put_worker(writer, recording, i);
-    duet__json_print(writer, "], rows: [");
-    for (size_t i = 0; i < gantt.row_count; i++)
-        put_row(writer, &gantt, &gantt.rows[i], tick_s);
-    duet__json_print(writer, "]}");
+    duet__json_end(writer, ']');
+    put_workers(writer, recording);
+    put_rows(writer, &gantt, tick_s);
+    duet__json_end(writer, '}');
     duet__gantt_fini(&gantt);
 }
 
@@ -147,6 +366,7 @@ static void begin_extra(struct duet__json_writer *writer)
     put_texts(writer, "colours", duet__gantt_colours, DUET_GANTT_COLOURS);
     put_texts(writer, "copy_colours", duet__gantt_copy_colours, DUET_GANTT_COPIES);
     put_texts(writer, "copy_names", duet__gantt_copy_names, DUET_GANTT_COPIES);
+    put_texts(writer, "states", duet__state_names, DUET_STATES);
     duet__json_begin(writer, "recordings", '[');
 }
 

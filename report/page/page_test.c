@@ -3,6 +3,8 @@
  * is seen of it is tested in a browser. */
 #include "report/page/page.h"
 
+#include <math.h>
+
 #include <jansson.h>
 
 #include "report/gantt.h"
@@ -94,6 +96,58 @@ static size_t count_events(const json_t *recording, json_int_t lane)
     return events;
 }
 
+static json_int_t sum_of(const json_t *numbers)
+{
+    json_int_t sum = 0;
+    size_t i;
+    json_t *number;
+
+    json_array_foreach(numbers, i, number) sum += json_integer_value(number);
+    return sum;
+}
+
+/* The path leads from the beginning to the end, and gaps and kernels of a worker fill its time. */
+static void check_account(const json_t *recording, const struct duet__recording *of)
+{
+    const double tick_s = json_number_value(json_object_get(recording, "tick_s"));
+    const json_t *path = json_object_get(recording, "path"),
+                 *strips = json_object_get(recording, "strips");
+    const json_t *rows = json_object_get(recording, "rows");
+    size_t i;
+    json_t *row, *curve;
+
+    g_assert_cmpfloat(fabs((double)sum_of(json_object_get(path, "lengths")) * tick_s -
+                           of->makespan_s),
+                      <, 1e-5 * of->makespan_s);
+    g_assert_cmpuint(json_array_size(json_object_get(path, "rows")), ==,
+                     json_array_size(json_object_get(path, "lengths")));
+    json_array_foreach(rows, i, row)
+    {
+        const json_t *gaps = json_object_get(row, "gaps");
+        double seconds = (double)(sum_of(json_object_get(row, "lengths")) +
+                                  sum_of(json_object_get(gaps, "lengths"))) *
+                         tick_s;
+
+        g_assert_true(!gaps == (json_integer_value(json_object_get(row, "lane")) != 0));
+        g_assert_cmpuint(json_array_size(json_object_get(gaps, "states")), ==,
+                         json_array_size(json_object_get(gaps, "lengths")));
+        if (gaps)
+            g_assert_cmpfloat(fabs(seconds - of->makespan_s), <, 0.03 * of->makespan_s);
+    }
+    g_assert_cmpuint(json_array_size(strips), >=, 2);
+    json_array_foreach(json_object_get(json_array_get(strips, 0), "curves"), i, curve)
+    {
+        const json_t *starts = json_object_get(curve, "starts"),
+                     *lows = json_object_get(curve, "lows");
+        const size_t count = json_array_size(starts);
+
+        g_assert_cmpuint(count, >, 0);
+        g_assert_cmpuint(json_array_size(lows), ==, count);
+        g_assert_cmpint(json_integer_value(json_array_get(lows, count - 1)), ==, 0);
+        g_assert_cmpfloat((double)sum_of(starts) * tick_s, <=, of->makespan_s * (1 + 1e-6));
+    }
+}
+
 static void test_report(void)
 {
     struct sample sample;
@@ -114,6 +168,7 @@ static void test_report(void)
     g_assert_cmpuint(count_events(json_array_get(recordings, 0), DUET_GANTT_KERNELS), ==, 400);
     g_assert_cmpuint(count_events(json_array_get(recordings, 0), DUET_GANTT_IN), >, 0);
     g_assert_null(strstr(text, "\"counts\""));
+    check_account(json_array_get(recordings, 0), &sample.recordings[0]);
     json_decref(report);
     json_decref(extra);
     free(text);
@@ -172,6 +227,7 @@ static void test_merged(void)
     recording = json_array_get(json_object_get(extra, "recordings"), 0);
     g_assert_cmpfloat(json_number_value(json_object_get(recording, "merged_s")), >, 0);
     g_assert_cmpuint(count_events(recording, DUET_GANTT_KERNELS), ==, TASKS);
+    check_account(recording, &sample.recordings[0]);
     json_decref(extra);
     free(text);
     sample_fini(&sample);
