@@ -27,10 +27,12 @@ static void put_build(const struct duet__facts *facts, struct duet__json_writer 
 {
     g_auto(GStrv) sanitizers = g_strsplit(DUET_BUILD_SANITIZERS, " ", -1);
 
-    duet__json_print(json,
-                     "build: {version: %s, compiler: %s, type: %s, link_time_optimisation: %d, "
-                     "sanitizers: [",
-                     DUET_BUILD_VERSION, DUET_BUILD_COMPILER, DUET_BUILD_TYPE, DUET_BUILD_LTO);
+    duet__json_print(
+        json,
+        "build: {version: %s, commit: %s, compiler: %s, type: %s, link_time_optimisation: %d, "
+        "sanitizers: [",
+        DUET_BUILD_VERSION, some(DUET_BUILD_COMMIT), DUET_BUILD_COMPILER, DUET_BUILD_TYPE,
+        DUET_BUILD_LTO);
     for (char **name = sanitizers; *name; name++)
         if (**name)
             duet__json_put_string(json, NULL, *name);

@@ -27,8 +27,8 @@ ROUTE = {"source": TEXT, "destination": TEXT, "direct": FLAG, "bandwidth_Bps": (
          "latency_s": (NUMBER, NULL), "links": [TEXT]}
 SCHEMA = {
     "schema": COUNT, "command": TEXT,
-    "build": {"version": TEXT, "compiler": TEXT, "type": TEXT, "link_time_optimisation": FLAG,
-              "sanitizers": [TEXT], "simgrid": (TEXT, NULL),
+    "build": {"version": TEXT, "commit": (TEXT, NULL), "compiler": TEXT, "type": TEXT,
+              "link_time_optimisation": FLAG, "sanitizers": [TEXT], "simgrid": (TEXT, NULL),
               "blas": ({"version": TEXT, "config": TEXT, "core": TEXT, "threading": TEXT}, NULL),
               "cuda": ({"toolkit": TEXT, "compiled_for": TEXT, "libraries": FLAG,
                         "libraries_why": (TEXT, NULL)}, NULL),
@@ -172,7 +172,8 @@ def test_this_machine():
     threads = [worker["thread"] for worker in workers if worker["thread"] is not None]
     assert len(set(threads)) == len(threads) and set(threads) <= os.sched_getaffinity(0)
     text = good()
-    assert text.startswith(f"duet {build['version']}\n")
+    commit = f", commit {build['commit']}" if build["commit"] else ""
+    assert text.startswith(f"duet {build['version']}{commit}\n")
     if not cuda(report)["count"]:
         assert "no devices: " in text and cuda(report)["why"].split()[0] in text
 

@@ -7,6 +7,7 @@ import io
 import os
 import pathlib
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -90,10 +91,18 @@ pathlib.Path("m.json").write_text(text + "\n", encoding="utf-8")
 shown = duet(*own).stdout
 assert shown.startswith("estimated, not measured: times of dpotrf, "), shown
 assert len(rows("m.db")) == 2  # a blank more is the same machine
+shutil.copy("m.db", "old.db")
 duet("platform", "new", "--cpus", "1x8", "--gpus", "2:h100", "--out", "m.json", "--replace")
 duet(*own)
 assert len(rows("m.db")) == 4 and len(rows("m.db", "DISTINCT platform_hash")) == 2
 assert len(re.findall(r"^\d", duet("study", "--show", "--out", "m.db").stdout, re.M)) == 2
+duet(*own[:-1], "new.db")
+merged = duet("study", "--out", "both.db", "--merge", "new.db", "old.db").stdout
+assert merged == duet("study", "--show", "--out", "new.db").stdout, merged
+with sqlite3.connect("both.db") as connection:
+    connection.execute("UPDATE runs SET build = 'one' WHERE n = 3840")
+connection.close()
+assert "made by several builds of duet: one, " in duet("study", "--show", "--out", "both.db").stdout
 
 # So is a program's script, and a task graph whose kernel times StarPU may have measured.
 duet("export", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480", "--out",
@@ -172,7 +181,7 @@ assert len(rows("c.db")) == 4 and len(rows("c.db", "DISTINCT workload")) == 3
 # Settings that are no simulation are noted, and cost the others nothing.
 some = duet("study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,2880",
             "--extrapolate", "--out", "s.db")
-assert "without a result: 1 run, as duet simulate cholesky" in some.stdout, some
+assert "without a result: 1 run: " in some.stdout, some
 assert len(rows("s.db", more="WHERE error IS NULL")) == 3
 
 # Ctrl-C keeps what is finished.

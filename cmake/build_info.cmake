@@ -20,6 +20,23 @@ if(DUET_LTO)
   set(lto 1)
 endif()
 list(JOIN DUET_SANITIZE " " sanitizers)
+# Of which commit this is, where it is built in its repository: with each one it is looked again.
+set(commit "")
+find_package(Git QUIET)
+if(GIT_FOUND AND EXISTS ${PROJECT_SOURCE_DIR}/.git)
+  execute_process(COMMAND ${GIT_EXECUTABLE} log -1 --format=%h --abbrev=12
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE commit ERROR_QUIET
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  execute_process(COMMAND ${GIT_EXECUTABLE} rev-parse --git-path logs/HEAD
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE log ERROR_QUIET
+    OUTPUT_STRIP_TRAILING_WHITESPACE)
+  get_filename_component(log "${log}" ABSOLUTE BASE_DIR ${PROJECT_SOURCE_DIR})
+  if(EXISTS ${log})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${log})
+  endif()
+endif()
+set_property(SOURCE cli/study.c cli/info_text.c cli/info_json.c
+  APPEND PROPERTY COMPILE_DEFINITIONS "DUET_BUILD_COMMIT=\"${commit}\"")
 set_property(SOURCE cli/main.c cli/info_text.c cli/info_json.c cli/study.c
   APPEND PROPERTY COMPILE_DEFINITIONS
   "DUET_BUILD_VERSION=\"${PROJECT_VERSION}\""

@@ -248,9 +248,20 @@ static void put_ranking(FILE *stream, const struct duet__results *results)
 sqlite3_stmt *duet__study_failed(const struct duet__store *store)
 {
     return duet__store_ask(store, NULL,
-                           "SELECT count(*) || ' run' || iif(count(*) = 1, '', 's') || ', as ' || "
-                           "command || ': ' || error, max(id) FROM runs WHERE error IS NOT NULL "
-                           "HAVING count(*) > 0");
+                           "WITH reasons AS (SELECT count(*) AS runs, error, min(command) AS "
+                           "command, row_number() OVER (ORDER BY count(*) DESC, error) AS place "
+                           "FROM runs WHERE error IS NOT NULL GROUP BY error) "
+                           "SELECT sum(runs) || ' run' || iif(sum(runs) = 1, '', 's') || "
+                           "iif(place < 4, ': ' || error || ' (' || command || ')', "
+                           "' for ' || count(*) || ' other reasons') "
+                           "FROM reasons GROUP BY min(place, 4)");
+}
+
+sqlite3_stmt *duet__study_builds(const struct duet__store *store)
+{
+    return duet__store_ask(store, NULL,
+                           "SELECT group_concat(build, ', ') FROM (SELECT DISTINCT "
+                           "ifnull(build, version) AS build " DUET__NEWEST ") HAVING count(*) > 1");
 }
 
 sqlite3_stmt *duet__study_estimated(const struct duet__store *store)
@@ -263,11 +274,11 @@ sqlite3_stmt *duet__study_estimated(const struct duet__store *store)
                : NULL;
 }
 
-/* A line for each. */
-static void put_remarks(FILE *stream, const char *label, sqlite3_stmt *row)
+/* A line for each, the first one behind `before`. */
+static void put_remarks(FILE *stream, const char *before, const char *label, sqlite3_stmt *row)
 {
-    while (row && sqlite3_step(row) == SQLITE_ROW)
-        fprintf(stream, "%s: %s\n", label, (const char *)sqlite3_column_text(row, 0));
+    for (; row && sqlite3_step(row) == SQLITE_ROW; before = "")
+        fprintf(stream, "%s%s: %s\n", before, label, (const char *)sqlite3_column_text(row, 0));
     sqlite3_finalize(row);
 }
 
@@ -282,11 +293,12 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
 
     if (!error && !cases) {
         fputs("no run has a result\n", stream);
-        put_remarks(stream, "\nwithout a result", duet__study_failed(store));
+        put_remarks(stream, "\n", "without a result", duet__study_failed(store));
     } else if (!error) {
         g_autofree char *advice = duet__study_advice(&results);
 
-        put_remarks(stream, "estimated, not measured", duet__study_estimated(store));
+        put_remarks(stream, "", "estimated, not measured", duet__study_estimated(store));
+        put_remarks(stream, "", "made by several builds of duet", duet__study_builds(store));
         put_heading(&table, &results);
         for (guint i = 0; i < shown; i++)
             put_case(&table, &results, i);
@@ -296,7 +308,7 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
         if (advice)
             fprintf(stream, "\n%s\n", advice);
         put_ranking(stream, &results);
-        put_remarks(stream, "\nwithout a result", duet__study_failed(store));
+        put_remarks(stream, "\n", "without a result", duet__study_failed(store));
     }
     duet__results_fini(&results);
     return error;
@@ -330,6 +342,5 @@ int duet__study_csv(FILE *stream, const struct duet__store *store, struct duet_m
         if (step == SQLITE_ROW)
             duet__csv_end(&csv);
     } while (step == SQLITE_ROW);
-    sqlite3_finalize(row);
-    return 0;
+    return duet__store_asked(store, row, message);
 }

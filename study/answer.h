@@ -31,7 +31,9 @@ DUET_MUST_CHECK int duet__study_page(const char *path, const struct duet__store 
 DUET_MUST_CHECK int duet__study_csv(FILE *stream, const struct duet__store *store,
                                     struct duet_message *message);
 
-/* Texts, one a row, to be finalized: what has no result; what rests on estimates (may be NULL). */
+/* Texts, one a row, to be finalized: that there are several builds; what has no result; what rests
+   on estimates (may be NULL). */
+sqlite3_stmt *duet__study_builds(const struct duet__store *store);
 sqlite3_stmt *duet__study_failed(const struct duet__store *store);
 sqlite3_stmt *duet__study_estimated(const struct duet__store *store);
 

@@ -114,9 +114,8 @@ static int find_varied(struct duet__results *results, char *const *best,
         g_ptr_array_insert(results->varied, chosen ? -1 : (int)results->case_varied, varied);
         results->case_varied += !chosen;
     }
-    sqlite3_finalize(statement);
     results->repeated = ask(results->store, "SELECT count(DISTINCT seed + rep) >= 3 " DUET__NEWEST);
-    return 0;
+    return duet__store_asked(results->store, statement, message);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -198,8 +197,7 @@ static int read_rows(struct duet__results *results, struct duet_message *message
         return DUET_EIO;
     while (sqlite3_step(row) == SQLITE_ROW)
         take_run(results, row);
-    sqlite3_finalize(row);
-    return 0;
+    return duet__store_asked(results->store, row, message);
 }
 
 static int compare_cells(const void *first, const void *second)

@@ -38,7 +38,8 @@ struct duet__results {
 
 /* The newest result of each run: what is asked for stands before it, and more conditions behind. */
 #define DUET__NEWEST                                                                               \
-    "FROM runs WHERE id IN (SELECT max(id) FROM runs WHERE error IS NULL GROUP BY command, rep)"
+    "FROM runs WHERE id IN (SELECT id FROM (SELECT id, max(made_at || (1000000000000 + id)) FROM " \
+    "runs WHERE error IS NULL GROUP BY command, rep))"
 
 /*
  * Reads what the store, which has to outlive it, has. `best`: names of settings that are chosen

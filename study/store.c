@@ -9,7 +9,7 @@
 
 enum {
     OURS = 0x64756574, /* "duet", as the data base's kind of application */
-    SCHEMA = 1,
+    SCHEMA = 2,
     KEYS = 5, /* columns that make a run what it is */
     BUSY_MS = 60000,
 };
@@ -46,6 +46,14 @@ sqlite3_stmt *duet__store_ask(const struct duet__store *store, struct duet_messa
     return statement;
 }
 
+int duet__store_asked(const struct duet__store *store, sqlite3_stmt *statement,
+                      struct duet_message *message)
+{
+    /* what the last step has met is told again; a statement that was not stepped to its end is fine
+     */
+    return sqlite3_finalize(statement) == SQLITE_OK ? 0 : fail(store, store->path, message);
+}
+
 /* The first number that a statement gives; -1: it cannot be asked. */
 static int64_t number_of(const struct duet__store *store, const char *text)
 {
@@ -75,9 +83,10 @@ static int check(const struct duet__store *store, const char *name, const char *
     if (number_of(store, kind) != OURS)
         return duet_fail(message, DUET_EINVAL,
                          "%s is a data base, but no file of results of duet study", path);
-    if (number_of(store, schema) > SCHEMA)
+    if (number_of(store, schema) != SCHEMA)
         return duet_fail(message, DUET_EINVAL,
-                         "%s was made by a newer duet, which this one cannot read", path);
+                         "%s was made by another version of duet, which this one cannot read",
+                         path);
     return 0;
 }
 
@@ -90,8 +99,7 @@ static int read_columns(struct duet__store *store, struct duet_message *message)
     g_hash_table_remove_all(store->columns);
     while (sqlite3_step(statement) == SQLITE_ROW)
         g_hash_table_add(store->columns, g_strdup((const char *)sqlite3_column_text(statement, 1)));
-    sqlite3_finalize(statement);
-    return 0;
+    return duet__store_asked(store, statement, message);
 }
 
 /* What was not committed is not there, and neither are its columns. */
@@ -107,11 +115,12 @@ static const char schema[] =
     "BEGIN IMMEDIATE;"
     "CREATE TABLE IF NOT EXISTS runs(id INTEGER PRIMARY KEY, command TEXT NOT NULL,"
     "  rep INTEGER NOT NULL, version TEXT NOT NULL, platform_hash TEXT NOT NULL,"
-    "  inputs_hash TEXT NOT NULL, status, error,"
+    "  inputs_hash TEXT NOT NULL, build, made_at DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),"
+    "  status, error,"
     "  UNIQUE(command, rep, version, platform_hash, inputs_hash));"
     "CREATE TABLE IF NOT EXISTS settings(name TEXT PRIMARY KEY, option TEXT NOT NULL);"
     "PRAGMA application_id = 0x64756574;" /* OURS */
-    "PRAGMA user_version = 1;"            /* SCHEMA */
+    "PRAGMA user_version = 2;"            /* SCHEMA */
     "COMMIT";
 
 /*
@@ -356,14 +365,17 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
                     const struct duet__product *product, uint64_t cell, const char *row,
                     struct duet_message *message)
 {
-    static const char *const keys[] = {"command", "rep", "version", "platform_hash", "inputs_hash"};
+    static const char *const keys[] = {"command",       "rep",         "version",
+                                       "platform_hash", "inputs_hash", "made_at"};
     g_autoptr(GArray) values = g_array_new(FALSE, FALSE, sizeof(struct value));
     bool good;
     int error;
 
     g_array_set_clear_func(values, value_fini);
-    for (int i = 0; i < KEYS; i++) /* nobody else says what these are */
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) /* nobody else says what these are */
         add_value(values, (struct value){.column = g_strdup(keys[i])});
+    if (key->build)
+        add_value(values, value_of("build", key->build));
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
 
@@ -376,7 +388,7 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
     error = duet__json_each(row, strlen(row), "a row", NULL, take_member, values, message);
     if (error)
         return error;
-    g_array_remove_range(values, 0, KEYS);
+    g_array_remove_range(values, 0, G_N_ELEMENTS(keys));
     good = store->writing || (execute(store, "BEGIN IMMEDIATE") && !read_columns(store, message));
     store->writing = good; /* from here on nobody else adds columns */
     good = good && note_settings(store, product);
@@ -411,7 +423,7 @@ static char *share_columns(struct duet__store *store)
         }
         sqlite3_free(quoted);
     }
-    sqlite3_finalize(statement);
+    good = sqlite3_finalize(statement) == SQLITE_OK && good;
     return g_string_free(text, !good);
 }
 

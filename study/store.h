@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The file of results: a SQLite data base with one row a run in the table `runs`. Its columns are
- * what makes a run what it is (command, rep, version, platform_hash, inputs_hash), the settings of
- * its cell, and what duet__report_write_row writes of it; a column that a row lacks is NULL. The
- * table `settings` says which columns are settings, and of which option.
+ * what makes a run what it is (command, rep, version, platform_hash, inputs_hash), the build of
+ * duet and when the row was made, the settings of its cell, and what duet__report_write_row writes
+ * of it; a column that a row lacks is NULL. The table `settings` says which columns are settings,
+ * and of which option.
  *
  * Rows are written in transactions: whatever ends the process, those that were committed are there
  * and the others are not. Others may read meanwhile.
@@ -34,6 +35,7 @@ struct duet__run_key {
     uint64_t rep;                            /* of a command that makes several runs */
     const char *version;                     /* of duet */
     const char *platform_hash, *inputs_hash; /* of the platform, of files beside it; "": none */
+    const char *build; /* noted only: of which commit duet is; NULL: unknown */
 };
 
 /* What is to be done with a file. */
@@ -76,8 +78,12 @@ DUET_MUST_CHECK int duet__store_commit(struct duet__store *store, struct duet_me
 DUET_MUST_CHECK int duet__store_merge(struct duet__store *store, const char *path, uint64_t *added,
                                       uint64_t *differing, struct duet_message *message);
 
-/* A statement, made as by sqlite3_mprintf, for sqlite3_finalize. NULL with a message: DUET_EIO. */
+/* A statement, made as by sqlite3_mprintf, for duet__store_asked. NULL with a message: DUET_EIO. */
 sqlite3_stmt *duet__store_ask(const struct duet__store *store, struct duet_message *message,
                               const char *format, ...);
+
+/* Finalizes it. DUET_EIO where its last step failed, and was not its end: rows may be missing. */
+int duet__store_asked(const struct duet__store *store, sqlite3_stmt *statement,
+                      struct duet_message *message);
 
 #endif

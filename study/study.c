@@ -131,7 +131,8 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
     bool file = false;
     int error = 0;
 
-    *key = (struct duet__run_key){.version = plan->version, .platform_hash = ""};
+    *key =
+        (struct duet__run_key){.version = plan->version, .build = plan->build, .platform_hash = ""};
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, work->cell, f);

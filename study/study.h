@@ -17,6 +17,7 @@ struct duet__ranks;
 struct duet__plan {
     const struct duet__study *study; /* with numbers */
     const char *command, *version;   /* "simulate"; of duet */
+    const char *build;               /* of which commit that is; NULL: unknown */
     const char *models;              /* "DIR:HOST" of StarPU for cells that name none */
     uint64_t seed, reps;    /* replication r (from 0) of every cell has seed + r: the same random
                                numbers, so that differences between cells are not theirs */

@@ -324,10 +324,11 @@ static void test_others(void)
 {
     static const char *const statements[] = {
         "CREATE TABLE a(b)",
-        "CREATE TABLE a(b); PRAGMA application_id = 0x64756574; PRAGMA user_version = 2",
+        "CREATE TABLE a(b); PRAGMA application_id = 0x64756574; PRAGMA user_version = 3",
         NULL, /* a text */
     };
-    static const char *const said[] = {"no file of results", "newer", "no file of results"};
+    static const char *const said[] = {"no file of results", "another version",
+                                       "no file of results"};
     g_autofree char *path = path_of("other.db");
 
     for (size_t i = 0; i < G_N_ELEMENTS(statements); i++) {
@@ -378,7 +379,7 @@ static void test_answer(void)
             const uint64_t rep = i % 3;
             const char *name = i < 3 ? "simulate" : "simulate --gpus 8";
             g_autofree char *command = duet__cell_command(study, name, cell, rep + 1);
-            const struct duet__run_key key = {command, 0, "1", "", ""};
+            const struct duet__run_key key = {command, 0, "1", "", "", "a"};
             g_autofree char *row = g_strdup_printf(
                 "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"best_s\": %g}", (int)rep + 1,
                 spans[cell][rep], 10 / spans[cell][rep], spans[cell][rep] / 2);
