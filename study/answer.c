@@ -261,7 +261,8 @@ sqlite3_stmt *duet__study_builds(const struct duet__store *store)
 {
     return duet__store_ask(store, NULL,
                            "SELECT group_concat(build, ', ') FROM (SELECT DISTINCT "
-                           "ifnull(build, version) AS build " DUET__NEWEST ") HAVING count(*) > 1");
+                           "ifnull(build, version) AS build " DUET__NEWEST
+                           " ORDER BY 1) HAVING count(*) > 1");
 }
 
 sqlite3_stmt *duet__study_estimated(const struct duet__store *store)
