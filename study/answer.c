@@ -23,12 +23,12 @@ enum { CASES_SHOWN = 40 };
 static void compare(const struct duet__results *results, const struct duet__cell *first,
                     const struct duet__cell *second, guint comparisons, double *mean, double *reach)
 {
-    const uint64_t *seeds = (const uint64_t *)(const void *)results->seeds->data;
-    const double *spans = (const double *)(const void *)results->spans->data;
+    const uint64_t *seeds = results->seeds;
+    const double *spans = results->spans;
     g_autoptr(GArray) differences = g_array_new(FALSE, FALSE, sizeof(double));
     struct duet__summary summary;
 
-    for (guint i = first->first, k = second->first;
+    for (size_t i = first->first, k = second->first;
          i < first->first + first->count && k < second->first + second->count;) {
         const uint64_t a = seeds[i], b = seeds[k];
         const double difference = (spans[k] - spans[i]) / first->mean_s;
@@ -48,27 +48,31 @@ static void compare(const struct duet__results *results, const struct duet__cell
              duet__student_quantile(1 - 0.025 / comparisons, differences->len - 1);
 }
 
-struct duet__lead duet__study_lead(const struct duet__results *results, guint index)
+struct duet__lead duet__study_lead(const struct duet__results *results, size_t index)
 {
-    const guint begin = duet__case_begin(results, index);
-    const guint count = duet__case_begin(results, index + 1) - begin;
-    const struct duet__cell *best = duet__cell(results, begin);
-    struct duet__lead lead = {.cell = begin, .others = count - 1, .mean = NAN, .reach = INFINITY};
+    const struct duet__cell *best = &results->cells[results->cases[index]];
+    const guint others = (guint)(results->cases[index + 1] - results->cases[index] - 1);
+    struct duet__lead lead = {.others = others, .mean = NAN, .reach = INFINITY};
+    guint close = 0;
 
-    for (guint i = 1; i < count; i++) {
-        double mean, reach;
-
-        compare(results, best, best + i, count - 1, &mean, &reach);
-        lead.close += mean <= reach;
-        if (i == 1) {
-            lead.mean = mean;
-            lead.reach = reach;
-        }
+    for (guint i = others; i > 0; i--) {
+        compare(results, best, best + i, others, &lead.mean, &lead.reach);
+        close += lead.mean <= lead.reach;
     }
+    if (!others)
+        g_strlcpy(lead.sure, "no other", sizeof lead.sure);
+    else if (best->count < DUET_INTERVAL_RUNS)
+        snprintf(lead.sure, sizeof lead.sure, "%zu run%s", best->count,
+                 best->count == 1 ? "" : "s");
+    else if (close)
+        snprintf(lead.sure, sizeof lead.sure, "%u within noise", close);
+    else
+        g_strlcpy(lead.sure, "sure", sizeof lead.sure);
     return lead;
 }
 
-char *duet__study_choice(const struct duet__results *results, guint cell)
+/* The values of a cell that are chosen, "480 dmda"; for g_free. */
+static char *choice_of(const struct duet__results *results, const struct duet__cell *cell)
 {
     GString *text = g_string_new(NULL);
 
@@ -78,19 +82,7 @@ char *duet__study_choice(const struct duet__results *results, guint cell)
     return g_string_free(text, FALSE);
 }
 
-/* "sure", or how many others it cannot be told from. */
-static char *say_sure(const struct duet__results *results, const struct duet__lead *lead)
-{
-    const guint runs = duet__cell(results, lead->cell)->count;
-
-    if (!lead->others)
-        return g_strdup("no other");
-    if (runs < DUET_INTERVAL_RUNS)
-        return g_strdup_printf("%u run%s", runs, runs == 1 ? "" : "s");
-    return lead->close ? g_strdup_printf("%u within noise", lead->close) : g_strdup("sure");
-}
-
-static void put_lead(struct duet__table *table, const struct duet__results *results, guint index)
+static void put_lead(struct duet__table *table, const struct duet__results *results, size_t index)
 {
     const struct duet__lead lead = duet__study_lead(results, index);
 
@@ -101,18 +93,17 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
     else
         duet__table_print(table, "%.2f +-%.2f", 100 * lead.mean, 100 * lead.reach);
     if (lead.others)
-        duet__table_add(table, duet__study_choice(results, lead.cell + 1));
-    duet__table_add(table, say_sure(results, &lead));
+        duet__table_add(table, choice_of(results, &results->cells[results->cases[index] + 1]));
+    duet__table_say(table, lead.sure);
 }
 
 /* The line of a case. */
-static void put_case(struct duet__table *table, const struct duet__results *results, guint index)
+static void put_case(struct duet__table *table, const struct duet__results *results, size_t index)
 {
-    const guint begin = duet__case_begin(results, index);
-    const struct duet__cell *best = duet__cell(results, begin);
+    const struct duet__cell *best = &results->cells[results->cases[index]];
 
     for (guint i = 0; i < results->varied->len; i++)
-        duet__table_say(table, duet__level_text(results, begin, i));
+        duet__table_say(table, duet__level_text(results, best, i));
     duet__table_print(table, "%.*f", duet__decimals(best->mean_s, 5), best->mean_s);
     if (results->repeated && isinf(best->reach_s))
         duet__table_say(table, "-");
@@ -159,14 +150,12 @@ static GHashTable *count(const struct duet__results *results)
 {
     GHashTable *tallies = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 
-    for (guint c = 0; c < duet__case_count(results); c++) {
-        const guint begin = duet__case_begin(results, c), end = duet__case_begin(results, c + 1);
-
-        for (guint i = begin; i < end; i++) {
-            g_autofree char *name = duet__study_choice(results, i);
+    for (size_t c = 0; c < results->case_count; c++)
+        for (size_t i = results->cases[c]; i < results->cases[c + 1]; i++) {
+            const struct duet__cell *cell = &results->cells[i];
+            g_autofree char *name = choice_of(results, cell);
             struct tally *tally = g_hash_table_lookup(tallies, name);
-            const double ratio =
-                duet__cell(results, i)->mean_s / duet__cell(results, begin)->mean_s;
+            const double ratio = cell->mean_s / results->cells[results->cases[c]].mean_s;
 
             if (!tally) {
                 tally = g_new0(struct tally, 1);
@@ -177,13 +166,12 @@ static GHashTable *count(const struct duet__results *results)
             tally->worst = fmax(tally->worst, ratio);
             tally->logarithm += log(ratio);
         }
-    }
     return tallies;
 }
 
 char *duet__study_advice(const struct duet__results *results)
 {
-    const guint cases = duet__case_count(results);
+    const size_t cases = results->case_count;
     g_autoptr(GHashTable) tallies = NULL;
     const char *name = NULL;
     const struct tally *best = NULL;
@@ -205,10 +193,10 @@ char *duet__study_advice(const struct duet__results *results)
             name = key;
         }
     }
-    return best ? g_strdup_printf("one setting for all %u cases: %s, best in %u of them, at most "
+    return best ? g_strdup_printf("one setting for all %zu cases: %s, best in %u of them, at most "
                                   "%.2f %% behind, %.2f %% in the mean",
                                   cases, name, best->wins, 100 * (best->worst - 1),
-                                  100 * expm1(best->logarithm / cases))
+                                  100 * expm1(best->logarithm / (double)cases))
                 : NULL;
 }
 
@@ -216,31 +204,28 @@ char *duet__study_advice(const struct duet__results *results)
 static void put_ranking(FILE *stream, const struct duet__results *results)
 {
     g_autoptr(GString) text = g_string_new(NULL);
-    guint varied = results->case_varied, cases = 0;
+    guint index = results->case_varied;
+    const struct duet__varied *varied;
     struct duet__ranking ranking;
 
-    for (guint i = results->varied->len; i-- > results->case_varied;)
+    for (guint i = index; i < results->varied->len; i++)
         if (!strcmp(duet__varied(results, i)->name, "policy"))
-            varied = i;
-    if (varied == results->varied->len)
+            index = i;
+    if (index == results->varied->len)
         return;
-    duet__rank(results, varied, &ranking);
-    cases = ranking.cases;
-    g_string_printf(text, "mean rank of %s in %u cases:", duet__varied(results, varied)->name,
-                    cases);
-    for (guint i = 0; i < ranking.levels; i++) {
-        const guint level = ranking.order[i];
-
+    varied = duet__varied(results, index);
+    duet__rank(results, index, &ranking);
+    g_string_printf(text, "mean rank of %s in %zu cases:", varied->name, ranking.cases);
+    for (size_t i = 0; i < ranking.levels; i++)
         g_string_append_printf(text, "%s %s %.2f", i ? "," : "",
-                               (char *)duet__varied(results, varied)->levels->pdata[level],
-                               ranking.ranks[level]);
-    }
+                               (char *)varied->levels->pdata[ranking.order[i]],
+                               ranking.ranks[ranking.order[i]]);
     g_string_append_printf(text, "; closer than %.2f is not told apart (Nemenyi, 5%%)",
                            ranking.distance);
     if (ranking.left_out)
-        g_string_append_printf(text, "; %u cases without all of them are left out",
+        g_string_append_printf(text, "; %zu cases without all of them are left out",
                                ranking.left_out);
-    if (cases > 1)
+    if (ranking.cases > 1)
         duet__put_wrapped(stream, text->str, 2);
     duet__ranking_fini(&ranking);
 }
@@ -289,8 +274,7 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
     struct duet__results results;
     struct duet__table table;
     int error = duet__results_read(&results, store, best, message);
-    const guint cases = error ? 0 : duet__case_count(&results);
-    const guint shown = every ? cases : MIN(cases, CASES_SHOWN);
+    const size_t cases = results.case_count, shown = every ? cases : MIN(cases, CASES_SHOWN);
 
     if (!error && !cases) {
         fputs("no run has a result\n", stream);
@@ -301,11 +285,11 @@ int duet__study_show(FILE *stream, const struct duet__store *store, const char *
         put_remarks(stream, "", "estimated, not measured", duet__study_estimated(store));
         put_remarks(stream, "", "made by several builds of duet", duet__study_builds(store));
         put_heading(&table, &results);
-        for (guint i = 0; i < shown; i++)
+        for (size_t i = 0; i < shown; i++)
             put_case(&table, &results, i);
         duet__table_put(&table, stream, 0);
         if (shown < cases)
-            fprintf(stream, "... and %u more cases: --verbose shows all\n", cases - shown);
+            fprintf(stream, "... and %zu more cases: --verbose shows all\n", cases - shown);
         if (advice)
             fprintf(stream, "\n%s\n", advice);
         put_ranking(stream, &results);

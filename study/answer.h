@@ -39,14 +39,12 @@ sqlite3_stmt *duet__study_estimated(const struct duet__store *store);
 
 /* How far the best cell of a case is before its others. */
 struct duet__lead {
-    guint cell, others, close; /* the best; how many others; how many of these are within noise */
-    double mean, reach;        /* to the second, in parts of the best; INFINITY: of too few runs */
+    guint others;
+    double mean, reach; /* to the second, in parts of the best; INFINITY: of too few runs */
+    char sure[32];      /* "sure", or why it is not */
 };
 
-struct duet__lead duet__study_lead(const struct duet__results *results, guint index);
-
-/* The values of a cell that are chosen, "480 dmda"; for g_free. */
-char *duet__study_choice(const struct duet__results *results, guint cell);
+struct duet__lead duet__study_lead(const struct duet__results *results, size_t index);
 
 /* A sentence about the setting that is best for all cases together, for g_free; NULL: there is
    none that all cases have, or nothing to choose. */

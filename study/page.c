@@ -2,8 +2,8 @@
 /* The data of the page: what varies, all cells, the best of each case, rankings. */
 #include <math.h>
 
-#include "platforms/json.h"
 #include "platforms/atomic_file.h"
+#include "platforms/json.h"
 #include "report/page/page.h"
 #include "study/answer.h"
 #include "study/rank.h"
@@ -12,27 +12,6 @@ struct source {
     const struct duet__results *results;
     const char *command;
 };
-
-/* What has one value in all runs, as members. */
-static void put_constants(struct duet__json_writer *json, const struct duet__store *store)
-{
-    sqlite3_stmt *names = duet__store_ask(store, NULL, "SELECT name FROM settings ORDER BY rowid");
-
-    while (names && sqlite3_step(names) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(names, 0);
-        sqlite3_stmt *row =
-            duet__store_ask(store, NULL, "SELECT \"%w\" " DUET__NEWEST " GROUP BY 1 LIMIT 2", name);
-
-        if (row && sqlite3_step(row) == SQLITE_ROW) {
-            g_autofree char *text = g_strdup((const char *)sqlite3_column_text(row, 0));
-
-            if (text && sqlite3_step(row) != SQLITE_ROW)
-                duet__json_put_string(json, name, text);
-        }
-        sqlite3_finalize(row);
-    }
-    sqlite3_finalize(names);
-}
 
 /* An array of the first column of all rows, which are texts. */
 static void put_texts(struct duet__json_writer *json, const char *key, sqlite3_stmt *row)
@@ -44,48 +23,31 @@ static void put_texts(struct duet__json_writer *json, const char *key, sqlite3_s
     sqlite3_finalize(row);
 }
 
-static void put_runs(struct duet__json_writer *json, const struct duet__store *store)
+/* What varies, with the level of each cell, and how its levels compare. */
+static void put_varied(struct duet__json_writer *json, const struct duet__results *results,
+                       guint index)
 {
-    const bool noise = g_hash_table_contains(store->columns, "noise");
+    const struct duet__varied *varied = duet__varied(results, index);
+    struct duet__ranking ranking;
 
-    duet__json_begin(json, "constants", '{');
-    put_constants(json, store);
-    duet__json_end(json, '}');
-    put_texts(json, "estimated", duet__study_estimated(store));
-    put_texts(json, "failed", duet__study_failed(store));
-    put_texts(json, "noise",
-              noise ? duet__store_ask(store, NULL,
-                                      "SELECT DISTINCT noise " DUET__NEWEST " AND noise <> 0")
-                    : NULL);
-}
-
-static void put_varied(struct duet__json_writer *json, const struct duet__results *results)
-{
-    duet__json_begin(json, "factors", '[');
-    for (guint i = 0; i < results->varied->len; i++) {
-        const struct duet__varied *varied = duet__varied(results, i);
-
-        duet__json_print(json, "\n{name: %s, chosen: %d, problem: %d, levels: [", varied->name,
-                         varied->chosen, varied->problem);
-        for (guint k = 0; k < varied->levels->len; k++)
-            duet__json_put_string(json, NULL, varied->levels->pdata[k]);
-        duet__json_print(json, "], cells: [");
-        for (guint cell = 0; cell < results->cells->len; cell++)
-            duet__json_put_integer(json, NULL, duet__level(results, cell, i));
-        duet__json_print(json, "]}");
-    }
+    duet__json_print(json, "\n{name: %s, chosen: %d, problem: %d, levels: [", varied->name,
+                     index >= results->case_varied, index < results->problem_varied);
+    for (guint k = 0; k < varied->levels->len; k++)
+        duet__json_put_string(json, NULL, varied->levels->pdata[k]);
+    duet__json_print(json, "], cells: [");
+    for (size_t i = 0; i < results->cell_count; i++)
+        duet__json_put_integer(json, NULL, results->cells[i].levels[index]);
     duet__json_end(json, ']');
-}
-
-/* As many digits as anybody reads. */
-static void put_short(struct duet__json_writer *json, double value)
-{
-    char digits[DUET__DIGITS_MAX];
-
-    duet__json_put_digits(json, NULL,
-                          isfinite(value) && value > 0
-                              ? g_ascii_formatd(digits, sizeof digits, "%.7g", value)
-                              : "null");
+    if (index >= results->problem_varied) {
+        duet__rank(results, index, &ranking);
+        duet__json_print(json, "ranked: %zu, left_out: %zu, share: %g, p: %g, distance: %g",
+                         ranking.cases, ranking.left_out, ranking.share, ranking.p,
+                         ranking.distance);
+        duet__json_put_numbers(json, "ranks", ranking.ranks, ranking.levels);
+        duet__json_put_numbers(json, "ratios", ranking.ratios, ranking.levels);
+        duet__ranking_fini(&ranking);
+    }
+    duet__json_end(json, '}');
 }
 
 static void put_cells(struct duet__json_writer *json, const struct duet__results *results)
@@ -94,50 +56,18 @@ static void put_cells(struct duet__json_writer *json, const struct duet__results
 
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         duet__json_begin(json, names[i], '[');
-        for (guint c = 0; c < results->cells->len && (i != 1 || results->repeated); c++) {
-            const struct duet__cell *cell = duet__cell(results, c);
+        for (size_t c = 0; c < results->cell_count && (i != 1 || results->repeated); c++) {
+            const struct duet__cell *cell = &results->cells[c];
             const double values[] = {cell->mean_s, cell->reach_s, cell->flops / cell->mean_s,
                                      cell->bound_s};
+            char digits[DUET__DIGITS_MAX]; /* as many as anybody reads */
 
-            put_short(json, values[i]);
+            g_ascii_formatd(digits, sizeof digits, "%.7g", values[i]);
+            duet__json_put_digits(json, NULL,
+                                  values[i] > 0 && isfinite(values[i]) ? digits : "null");
         }
         duet__json_end(json, ']');
     }
-}
-
-/* Of each the best cell, behind which its others are. */
-static void put_cases(struct duet__json_writer *json, const struct duet__results *results)
-{
-    duet__json_begin(json, "cases", '[');
-    for (guint i = 0; i < duet__case_count(results); i++) {
-        const struct duet__lead lead = duet__study_lead(results, i);
-
-        duet__json_print(json, "[%u, %u, %u, %u, %g, %g]", lead.cell, lead.others, lead.close,
-                         duet__cell(results, lead.cell)->count, lead.mean, lead.reach);
-    }
-    duet__json_end(json, ']');
-}
-
-static void put_rankings(struct duet__json_writer *json, const struct duet__results *results)
-{
-    duet__json_begin(json, "rankings", '[');
-    for (guint i = 0; i < results->varied->len; i++) {
-        struct duet__ranking ranking;
-
-        if (duet__varied(results, i)->problem)
-            continue;
-        duet__rank(results, i, &ranking);
-        if (ranking.cases) {
-            duet__json_print(
-                json, "\n{factor: %u, cases: %u, left_out: %u, share: %g, p: %g, distance: %g", i,
-                ranking.cases, ranking.left_out, ranking.share, ranking.p, ranking.distance);
-            duet__json_put_numbers(json, "ranks", ranking.ranks, ranking.levels);
-            duet__json_put_numbers(json, "ratios", ranking.ratios, ranking.levels);
-            duet__json_end(json, '}');
-        }
-        duet__ranking_fini(&ranking);
-    }
-    duet__json_end(json, ']');
 }
 
 static void put_page(FILE *stream, const void *data)
@@ -147,14 +77,27 @@ static void put_page(FILE *stream, const void *data)
     g_autofree char *advice = duet__study_advice(results);
     struct duet__json_writer json = {.stream = stream, .dense = true};
 
-    duet__json_print(&json, "{study: true, command: %s, advice: %s, runs: %u", source->command,
-                     advice, results->spans->len);
-    put_runs(&json, results->store);
-    put_varied(&json, results);
-    put_cells(&json, results);
-    put_cases(&json, results);
-    put_rankings(&json, results);
+    duet__json_print(&json, "{study: true, command: %s, advice: %s, runs: %zu, constants: {",
+                     source->command, advice, results->run_count);
+    for (guint i = 0; i < results->constants->len; i += 2)
+        duet__json_put_string(&json, results->constants->pdata[i],
+                              results->constants->pdata[i + 1]);
     duet__json_end(&json, '}');
+    put_texts(&json, "estimated", duet__study_estimated(results->store));
+    put_texts(&json, "failed", duet__study_failed(results->store));
+    duet__json_begin(&json, "factors", '[');
+    for (guint i = 0; i < results->varied->len; i++)
+        put_varied(&json, results, i);
+    duet__json_end(&json, ']');
+    put_cells(&json, results);
+    duet__json_begin(&json, "cases", '['); /* the others are behind the best cell */
+    for (size_t i = 0; i < results->case_count; i++) {
+        const struct duet__lead lead = duet__study_lead(results, i);
+
+        duet__json_print(&json, "{cell: %zu, others: %u, lead: %g, reach: %g, sure: %s}",
+                         results->cases[i], lead.others, lead.mean, lead.reach, lead.sure);
+    }
+    duet__json_print(&json, "]}");
 }
 
 static void put_all(FILE *stream, const void *data)

@@ -89,147 +89,110 @@ double duet__nemenyi(size_t levels, size_t cases)
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
 
-/* What cells are sorted by: settings of the problem, then the others, last the one compared. */
-struct keys {
-    const struct duet__results *results;
-    GArray *varied; /* guint */
-    guint problems; /* settings of these come first */
-};
-
-/* The first of the keys in which two cells differ. */
-static guint differ(const struct keys *keys, guint first, guint second)
+/* Whether cells differ in nothing but what varies as the `but`-th, among the first `count`. */
+static bool are_alike(const struct duet__cell *first, const struct duet__cell *second, guint count,
+                      guint but)
 {
-    guint i = 0;
-
-    for (; i < keys->varied->len; i++) {
-        const guint varied = g_array_index(keys->varied, guint, i);
-
-        if (duet__level(keys->results, first, varied) != duet__level(keys->results, second, varied))
-            break;
-    }
-    return i;
+    for (guint i = 0; i < count; i++)
+        if (i != but && first->levels[i] != second->levels[i])
+            return false;
+    return true;
 }
+
+struct sorting {
+    guint varied, last; /* settings; by which one after all others */
+};
 
 static int compare_cells(const void *first, const void *second, void *data)
 {
-    const struct keys *keys = data;
-    const guint a = *(const guint *)first, b = *(const guint *)second, at = differ(keys, a, b);
-    guint varied;
+    const struct duet__cell *a = *(const struct duet__cell *const *)first;
+    const struct duet__cell *b = *(const struct duet__cell *const *)second;
+    const struct sorting *sorting = data;
+    guint i = 0;
 
-    if (at == keys->varied->len)
-        return 0;
-    varied = g_array_index(keys->varied, guint, at);
-    return duet__level(keys->results, a, varied) < duet__level(keys->results, b, varied) ? -1 : 1;
+    while (i < sorting->varied && (i == sorting->last || a->levels[i] == b->levels[i]))
+        i++;
+    i = i < sorting->varied ? i : sorting->last;
+    return a->levels[i] < b->levels[i] ? -1 : a->levels[i] > b->levels[i];
 }
 
-/* Logarithms of makespans: a row for each case that has all levels, and where problems begin. */
-struct matrix {
-    GArray *values; /* double */
-    GArray *begins; /* guint: rows */
-};
-
-static void fill(struct matrix *matrix, const struct keys *keys, const GArray *order,
-                 struct duet__ranking *ranking)
+/* Adds the squares of a problem's logarithms, around their mean. */
+static void add_squares(const double *values, size_t count, double *sum)
 {
-    const guint *cells = (const guint *)(const void *)order->data;
-    guint last = 0; /* the last case's first cell */
+    double mean = 0;
 
-    for (guint i = 0, next; i < order->len; i = next) {
-        for (next = i + 1;
-             next < order->len && differ(keys, cells[i], cells[next]) == keys->varied->len - 1;)
+    for (size_t i = 0; i < count; i++)
+        mean += values[i] / (double)count;
+    for (size_t i = 0; i < count; i++)
+        *sum += (values[i] - mean) * (values[i] - mean);
+}
+
+/* Logarithms of makespans: a row for each case with all levels. Returns the sum of their squares,
+   those of each problem around their own mean. */
+static double fill(const struct duet__results *results, guint varied, double *values,
+                   struct duet__ranking *ranking)
+{
+    const struct sorting sorting = {results->varied->len, varied};
+    const struct duet__cell **cells = g_new(const struct duet__cell *, results->cell_count + 1);
+    const struct duet__cell *last = NULL;
+    size_t begin = 0, count = 0; /* of the problem's values, of all */
+    double squares = 0;
+
+    for (size_t i = 0; i < results->cell_count; i++)
+        cells[i] = &results->cells[i];
+    g_qsort_with_data(cells, (gint)results->cell_count, sizeof *cells, compare_cells,
+                      (void *)(uintptr_t)&sorting);
+    for (size_t i = 0, next; i < results->cell_count; i = next) {
+        for (next = i + 1; next < results->cell_count &&
+                           are_alike(cells[i], cells[next], sorting.varied, varied);)
             next++;
         if (next - i < ranking->levels) {
             ranking->left_out++;
             continue;
         }
-        if (!ranking->cases || differ(keys, last, cells[i]) < keys->problems)
-            g_array_append_val(matrix->begins, ranking->cases);
-        for (guint k = i; k < next; k++) {
-            const double value = log(duet__cell(keys->results, cells[k])->mean_s);
-
-            g_array_append_val(matrix->values, value);
+        if (last && !are_alike(last, cells[i], results->problem_varied, varied)) {
+            add_squares(values + begin, count - begin, &squares);
+            begin = count;
         }
         last = cells[i];
+        for (size_t k = i; k < next; k++)
+            values[count++] = log(cells[k]->mean_s);
         ranking->cases++;
     }
-    g_array_append_val(matrix->begins, ranking->cases);
-}
-
-/* Ratios of the levels, and how much of the variance they are. */
-static void find_effects(const struct matrix *matrix, struct duet__ranking *ranking)
-{
-    const double *values = (const double *)(const void *)matrix->values->data;
-    const guint levels = ranking->levels;
-    double own = 0, all = 0;
-
-    for (guint p = 0; p + 1 < matrix->begins->len; p++) {
-        const struct duet__summary summary =
-            duet__summarise(values + g_array_index(matrix->begins, guint, p) * levels,
-                            (g_array_index(matrix->begins, guint, p + 1) -
-                             g_array_index(matrix->begins, guint, p)) *
-                                levels);
-
-        all += summary.deviation * summary.deviation * (double)(summary.count - 1);
-    }
-    for (guint c = 0; c < ranking->cases; c++) {
-        double mean = 0;
-
-        for (guint i = 0; i < levels; i++)
-            mean += values[c * levels + i] / levels;
-        for (guint i = 0; i < levels; i++)
-            ranking->ratios[i] += (values[c * levels + i] - mean) / ranking->cases;
-    }
-    for (guint i = 0; i < levels; i++) {
-        own += ranking->cases * ranking->ratios[i] * ranking->ratios[i];
-        ranking->ratios[i] = exp(ranking->ratios[i]);
-    }
-    ranking->share = all > 0 ? fmin(own / all, 1) : 0;
-}
-
-static int compare_ranks(const void *first, const void *second, void *data)
-{
-    const struct duet__ranking *ranking = data;
-    const guint a = *(const guint *)first, b = *(const guint *)second;
-
-    if (ranking->ranks[a] < ranking->ranks[b] || ranking->ranks[a] > ranking->ranks[b])
-        return ranking->ranks[a] < ranking->ranks[b] ? -1 : 1;
-    return a < b ? -1 : 1;
+    add_squares(values + begin, count - begin, &squares);
+    g_free(cells);
+    return squares;
 }
 
 void duet__rank(const struct duet__results *results, guint varied, struct duet__ranking *ranking)
 {
-    const guint levels = duet__varied(results, varied)->levels->len;
-    struct keys keys = {.results = results, .varied = g_array_new(FALSE, FALSE, sizeof(guint))};
-    struct matrix matrix = {g_array_new(FALSE, FALSE, sizeof(double)),
-                            g_array_new(FALSE, FALSE, sizeof(guint))};
-    g_autoptr(GArray) order = g_array_new(FALSE, FALSE, sizeof(guint));
+    const size_t levels = duet__varied(results, varied)->levels->len;
+    g_autofree double *values = g_new(double, results->cell_count + 1);
+    double squares, own = 0;
 
     *ranking = (struct duet__ranking){.levels = levels,
                                       .ranks = g_new0(double, levels),
                                       .ratios = g_new0(double, levels),
-                                      .order = g_new0(guint, levels)};
-    for (guint i = 0; i < results->varied->len; i++) {
-        const bool problem = duet__varied(results, i)->problem;
-
-        if (i != varied)
-            g_array_insert_val(keys.varied, problem ? keys.problems : keys.varied->len, i);
-        keys.problems += i != varied && problem;
-    }
-    g_array_append_val(keys.varied, varied);
-    for (guint i = 0; i < results->cells->len; i++)
-        g_array_append_val(order, i);
-    g_array_sort_with_data(order, compare_cells, &keys);
-    fill(&matrix, &keys, order, ranking);
-    ranking->p = duet__friedman((const double *)(const void *)matrix.values->data, ranking->cases,
-                                levels, ranking->ranks);
-    find_effects(&matrix, ranking);
+                                      .order = g_new0(size_t, levels)};
+    squares = fill(results, varied, values, ranking);
+    ranking->p = duet__friedman(values, ranking->cases, levels, ranking->ranks);
     ranking->distance = duet__nemenyi(levels, ranking->cases);
-    for (guint i = 0; i < levels; i++)
-        ranking->order[i] = i;
-    g_qsort_with_data(ranking->order, (gint)levels, sizeof *ranking->order, compare_ranks, ranking);
-    g_array_unref(matrix.values);
-    g_array_unref(matrix.begins);
-    g_array_unref(keys.varied);
+    for (size_t c = 0; c < ranking->cases; c++)
+        for (size_t i = 0; i < levels; i++)
+            for (size_t k = 0; k < levels; k++)
+                ranking->ratios[i] += (values[c * levels + i] - values[c * levels + k]) /
+                                      (double)(levels * ranking->cases);
+    for (size_t i = 0; i < levels; i++) {
+        size_t place = 0;
+
+        own += (double)ranking->cases * ranking->ratios[i] * ranking->ratios[i];
+        ranking->ratios[i] = exp(ranking->ratios[i]);
+        for (size_t k = 0; k < levels; k++)
+            place += ranking->ranks[k] < ranking->ranks[i] ||
+                     (k < i && ranking->ranks[k] <= ranking->ranks[i]);
+        ranking->order[place] = i;
+    }
+    ranking->share = squares > 0 ? fmin(own / squares, 1) : 0;
 }
 
 void duet__ranking_fini(struct duet__ranking *ranking)

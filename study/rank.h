@@ -9,11 +9,11 @@
 #include "study/results.h"
 
 struct duet__ranking {
-    guint levels;          /* of the setting */
-    guint cases, left_out; /* those with all levels, and those without */
-    double *ranks;         /* of each level, the mean of its ranks; 1: the shortest makespan */
-    double *ratios;        /* the geometric mean of its makespan to that of all levels of a case */
-    guint *order;          /* levels by ascending rank */
+    size_t levels;          /* of the setting */
+    size_t cases, left_out; /* those with all levels, and those without */
+    double *ranks;          /* of each level, the mean of its ranks; 1: the shortest makespan */
+    double *ratios;         /* the geometric mean of its makespan to that of all levels of a case */
+    size_t *order;          /* levels by ascending rank */
     /* What it explains of the variance of logarithms of makespans, with its interactions left out
        (eta squared), problems (workload, n, precision) each around their own mean: 0 to 1. */
     double share;

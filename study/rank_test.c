@@ -139,7 +139,7 @@ static void test_effects(void)
     double whole = 0, share = 0, step = log(1.2) / 2, other = log(1.05) / 2, gpus = log(2);
 
     read_made(product_of, &store, &results);
-    g_assert_cmpuint(duet__case_count(&results), ==, 9);
+    g_assert_cmpuint(results.case_count, ==, 9);
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         duet__rank(&results, find(&results, names[i]), &ranking);
         g_assert_cmpuint(ranking.cases, ==, i ? 18 : 12);

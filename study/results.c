@@ -19,17 +19,24 @@ static void varied_free(void *data)
 
 void duet__results_fini(struct duet__results *results)
 {
-    g_clear_pointer(&results->varied, g_ptr_array_unref);
-    g_clear_pointer(&results->cells, g_array_unref);
-    g_clear_pointer(&results->cases, g_array_unref);
-    g_clear_pointer(&results->levels, g_array_unref);
-    g_clear_pointer(&results->seeds, g_array_unref);
-    g_clear_pointer(&results->spans, g_array_unref);
+    g_ptr_array_unref(results->constants);
+    g_ptr_array_unref(results->varied);
+    g_free(results->cells);
+    g_free(results->cases);
+    g_free(results->levels);
+    g_free(results->seeds);
+    g_free(results->spans);
 }
 
-const char *duet__level_text(const struct duet__results *results, guint cell, guint varied)
+const struct duet__varied *duet__varied(const struct duet__results *results, guint index)
 {
-    return duet__varied(results, varied)->levels->pdata[duet__level(results, cell, varied)];
+    return results->varied->pdata[index];
+}
+
+const char *duet__level_text(const struct duet__results *results, const struct duet__cell *cell,
+                             guint varied)
+{
+    return duet__varied(results, varied)->levels->pdata[cell->levels[varied]];
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -66,60 +73,60 @@ static int check_best(const struct duet__store *store, char *const *best,
     return 0;
 }
 
-/* The first answer. */
-static bool ask(const struct duet__store *store, const char *text)
+/* Takes a setting as one that varies, where there is more than one value of it. */
+static void take_setting(struct duet__results *results, const char *name, const char *option,
+                         char *const *best)
 {
-    sqlite3_stmt *statement = duet__store_ask(store, NULL, "%s", text);
-    bool result =
-        statement && sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_int(statement, 0);
+    static const char *const problem[] = {"workload", "n", "precision", NULL};
+    const bool chosen = is_chosen(name, option, best);
+    const bool of_problem = !chosen && g_strv_contains(problem, option);
+    struct duet__varied *varied;
+    sqlite3_stmt *values =
+        duet__store_ask(results->store, NULL,
+                        "SELECT count(DISTINCT ifnull(\"%w\", '')), max(\"%w\") " DUET__NEWEST,
+                        name, name);
+    const int count =
+        values && sqlite3_step(values) == SQLITE_ROW ? sqlite3_column_int(values, 0) : 0;
 
-    sqlite3_finalize(statement);
-    return result;
-}
-
-/* Whether there is more than one value of it. */
-static bool varies(const struct duet__store *store, const char *column)
-{
-    char *text =
-        sqlite3_mprintf("SELECT count(DISTINCT ifnull(\"%w\", '')) > 1 " DUET__NEWEST, column);
-    bool result = ask(store, text);
-
-    sqlite3_free(text);
-    return result;
+    if (count > 1) {
+        varied = g_new0(struct duet__varied, 1);
+        varied->name = g_strdup(name);
+        varied->levels = g_ptr_array_new_with_free_func(g_free);
+        varied->known = g_hash_table_new(g_str_hash, g_str_equal);
+        g_ptr_array_insert(results->varied,
+                           chosen       ? -1
+                           : of_problem ? (int)results->problem_varied
+                                        : (int)results->case_varied,
+                           varied);
+        results->problem_varied += of_problem;
+        results->case_varied += !chosen;
+    } else if (count == 1) {
+        g_ptr_array_add(results->constants, g_strdup(name));
+        g_ptr_array_add(results->constants, g_strdup((const char *)sqlite3_column_text(values, 1)));
+    }
+    sqlite3_finalize(values);
 }
 
 static int find_varied(struct duet__results *results, char *const *best,
                        struct duet_message *message)
 {
-    static const char *const problem[] = {"workload", "n", "precision", NULL};
-    sqlite3_stmt *statement = duet__store_ask(results->store, message,
-                                              "SELECT name, option FROM settings ORDER BY rowid");
+    sqlite3_stmt *row = duet__store_ask(results->store, message,
+                                        "SELECT name, option FROM settings ORDER BY rowid");
 
-    if (!statement)
-        return DUET_EIO;
-    while (sqlite3_step(statement) == SQLITE_ROW) {
-        const char *name = (const char *)sqlite3_column_text(statement, 0);
-        const char *option = (const char *)sqlite3_column_text(statement, 1);
-        bool chosen = is_chosen(name, option, best);
-        struct duet__varied *varied;
-
-        if (!varies(results->store, name))
-            continue;
-        varied = g_new0(struct duet__varied, 1);
-        *varied = (struct duet__varied){.name = g_strdup(name),
-                                        .chosen = chosen,
-                                        .problem = g_strv_contains(problem, option),
-                                        .levels = g_ptr_array_new_with_free_func(g_free),
-                                        .known = g_hash_table_new(g_str_hash, g_str_equal)};
-        g_ptr_array_insert(results->varied, chosen ? -1 : (int)results->case_varied, varied);
-        results->case_varied += !chosen;
-    }
-    results->repeated = ask(results->store, "SELECT count(DISTINCT seed + rep) >= 3 " DUET__NEWEST);
-    return duet__store_asked(results->store, statement, message);
+    while (row && sqlite3_step(row) == SQLITE_ROW)
+        take_setting(results, (const char *)sqlite3_column_text(row, 0),
+                     (const char *)sqlite3_column_text(row, 1), best);
+    return row ? duet__store_asked(results->store, row, message) : DUET_EIO;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Cells                                                                                        */
+
+/* What is being read, before it is known how much it is. */
+struct reading {
+    struct duet__results *results;
+    GArray *cells, *cases, *levels, *seeds, *spans;
+};
 
 static uint32_t level_of(struct duet__varied *varied, const char *text)
 {
@@ -135,51 +142,84 @@ static uint32_t level_of(struct duet__varied *varied, const char *text)
 }
 
 /* Begins a cell where the row's values are not those of the last one. */
-static struct duet__cell *take_cell(struct duet__results *results, sqlite3_stmt *row)
+static struct duet__cell *take_cell(struct reading *reading, sqlite3_stmt *row)
 {
-    const guint width = results->varied->len, count = results->cells->len;
+    const struct duet__results *results = reading->results;
+    const guint width = results->varied->len, count = reading->cells->len;
     bool same_case = count, same = count;
 
-    g_array_set_size(results->levels, (count + 1) * width);
+    g_array_set_size(reading->levels, (count + 1) * width);
     for (guint i = 0; i < width; i++) {
         const char *text = (const char *)sqlite3_column_text(row, (int)i);
-        uint32_t *level = &g_array_index(results->levels, uint32_t, count * width + i);
+        uint32_t *level = &g_array_index(reading->levels, uint32_t, count * width + i);
 
         *level = level_of(results->varied->pdata[i], text ? text : "-");
         same = same && *level == *(level - width);
         same_case = same_case && (i >= results->case_varied || same);
     }
     if (!same) {
-        const struct duet__cell cell = {.row = count,
-                                        .first = results->spans->len,
+        const struct duet__cell cell = {.first = reading->spans->len,
                                         .flops = sqlite3_column_double(row, (int)width + 2) *
                                                  sqlite3_column_double(row, (int)width + 1)};
 
-        g_array_append_val(results->cells, cell);
+        g_array_append_val(reading->cells, cell);
     }
-    if (!same_case)
-        g_array_append_val(results->cases, count);
-    return &g_array_index(results->cells, struct duet__cell, results->cells->len - 1);
+    if (!same_case) {
+        const size_t first = count;
+
+        g_array_append_val(reading->cases, first);
+    }
+    return &g_array_index(reading->cells, struct duet__cell, reading->cells->len - 1);
 }
 
-static void take_run(struct duet__results *results, sqlite3_stmt *row)
+static void take_run(struct reading *reading, sqlite3_stmt *row)
 {
-    const int at = (int)results->varied->len;
-    struct duet__cell *cell = take_cell(results, row);
+    const int at = (int)reading->results->varied->len;
+    struct duet__cell *cell = take_cell(reading, row);
     const uint64_t seed = (uint64_t)sqlite3_column_int64(row, at);
     const double span_s = sqlite3_column_double(row, at + 1);
 
     /* the same run by two commands, one of which says what the other has by default */
-    if (cell->count && g_array_index(results->seeds, uint64_t, results->seeds->len - 1) == seed)
+    if (cell->count && g_array_index(reading->seeds, uint64_t, reading->seeds->len - 1) == seed)
         return;
     cell->count++;
     cell->bound_s += sqlite3_column_double(row, at + 3);
-    g_array_append_val(results->seeds, seed);
-    g_array_append_val(results->spans, span_s);
+    g_array_append_val(reading->seeds, seed);
+    g_array_append_val(reading->spans, span_s);
 }
 
-static int read_rows(struct duet__results *results, struct duet_message *message)
+static int compare_cells(const void *first, const void *second)
 {
+    const struct duet__cell *a = first, *b = second;
+
+    if (a->mean_s < b->mean_s || a->mean_s > b->mean_s)
+        return a->mean_s < b->mean_s ? -1 : 1;
+    return a->first < b->first ? -1 : a->first > b->first;
+}
+
+/* Means of the cells, and in each case the best cell first. */
+static void finish(struct duet__results *results)
+{
+    for (size_t i = 0; i < results->cell_count; i++) {
+        struct duet__cell *cell = &results->cells[i];
+        const struct duet__summary summary =
+            duet__summarise(results->spans + cell->first, cell->count);
+        const bool known = cell->count >= DUET_INTERVAL_RUNS;
+
+        cell->levels = results->levels + i * results->varied->len;
+        cell->mean_s = summary.mean;
+        cell->reach_s = known ? summary.mean_high - summary.mean : INFINITY;
+        cell->bound_s /= (double)cell->count;
+        results->repeated |= known;
+    }
+    for (size_t i = 0; i < results->case_count; i++)
+        qsort(results->cells + results->cases[i], results->cases[i + 1] - results->cases[i],
+              sizeof *results->cells, compare_cells);
+}
+
+static int read_rows(struct reading *reading, struct duet_message *message)
+{
+    struct duet__results *results = reading->results;
     g_autoptr(GString) names = g_string_new(NULL);
     sqlite3_stmt *row;
 
@@ -193,67 +233,41 @@ static int read_rows(struct duet__results *results, struct duet_message *message
                           "SELECT %sseed + rep, makespan_s, gflops, best_s " DUET__NEWEST
                           " ORDER BY %sseed, rep, id DESC",
                           names->str, names->str);
-    if (!row)
-        return DUET_EIO;
-    while (sqlite3_step(row) == SQLITE_ROW)
-        take_run(results, row);
-    return duet__store_asked(results->store, row, message);
-}
-
-static int compare_cells(const void *first, const void *second)
-{
-    const struct duet__cell *a = first, *b = second;
-
-    if (a->mean_s < b->mean_s || a->mean_s > b->mean_s)
-        return a->mean_s < b->mean_s ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
-
-/* Means of the cells, and in each case the best cell first. */
-static void finish(struct duet__results *results)
-{
-    const guint end = results->cells->len;
-
-    g_array_append_val(results->cases, end);
-    for (guint i = 0; i < end; i++) {
-        struct duet__cell *cell = &g_array_index(results->cells, struct duet__cell, i);
-        const struct duet__summary summary =
-            duet__summarise(&g_array_index(results->spans, double, cell->first), cell->count);
-
-        cell->mean_s = summary.mean;
-        cell->reach_s =
-            cell->count < DUET_INTERVAL_RUNS ? INFINITY : summary.mean_high - summary.mean;
-        cell->bound_s /= cell->count;
-    }
-    for (guint i = 0; i < duet__case_count(results); i++) {
-        const guint begin = duet__case_begin(results, i);
-
-        qsort(&g_array_index(results->cells, struct duet__cell, begin),
-              duet__case_begin(results, i + 1) - begin, sizeof(struct duet__cell), compare_cells);
-    }
+    while (row && sqlite3_step(row) == SQLITE_ROW)
+        take_run(reading, row);
+    return row ? duet__store_asked(results->store, row, message) : DUET_EIO;
 }
 
 int duet__results_read(struct duet__results *results, const struct duet__store *store,
                        const char *best, struct duet_message *message)
 {
     g_auto(GStrv) names = best ? g_strsplit(best, ",", -1) : NULL;
+    struct reading reading = {.results = results,
+                              .cells = g_array_new(FALSE, TRUE, sizeof(struct duet__cell)),
+                              .cases = g_array_new(FALSE, FALSE, sizeof(size_t)),
+                              .levels = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
+                              .seeds = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
+                              .spans = g_array_new(FALSE, FALSE, sizeof(double))};
     int error = check_best(store, names, message);
+    size_t end;
 
-    *results = (struct duet__results){
-        .store = store,
-        .varied = g_ptr_array_new_with_free_func(varied_free),
-        .cells = g_array_new(FALSE, TRUE, sizeof(struct duet__cell)),
-        .cases = g_array_new(FALSE, FALSE, sizeof(guint)),
-        .levels = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
-        .seeds = g_array_new(FALSE, FALSE, sizeof(uint64_t)),
-        .spans = g_array_new(FALSE, FALSE, sizeof(double)),
-    };
+    *results = (struct duet__results){.store = store,
+                                      .constants = g_ptr_array_new_with_free_func(g_free),
+                                      .varied = g_ptr_array_new_with_free_func(varied_free)};
     if (!error && g_hash_table_contains(store->columns, "makespan_s")) {
         error = find_varied(results, names, message);
         if (!error)
-            error = read_rows(results, message);
+            error = read_rows(&reading, message);
     }
-    if (!error)
-        finish(results);
+    results->cell_count = end = reading.cells->len;
+    results->case_count = reading.cases->len;
+    results->run_count = reading.spans->len;
+    g_array_append_val(reading.cases, end);
+    results->cells = (void *)g_array_free(reading.cells, FALSE);
+    results->cases = (void *)g_array_free(reading.cases, FALSE);
+    results->levels = (void *)g_array_free(reading.levels, FALSE);
+    results->seeds = (void *)g_array_free(reading.seeds, FALSE);
+    results->spans = (void *)g_array_free(reading.spans, FALSE);
+    finish(results);
     return error;
 }

@@ -37,15 +37,13 @@ function prepareStudy(report) {
     factor.levels = sorted(factor.levels);
     factor.numbers = numbers && sorted(numbers);
     factor.cells = Int32Array.from(factor.cells, level => place[level]);
-    study.rankings.filter(one => one.factor === index).forEach(one => {
-      one.ranks = sorted(one.ranks);
-      one.ratios = sorted(one.ratios);
-    });
+    factor.ranks = factor.ranked && sorted(factor.ranks);
+    factor.ratios = factor.ranked && sorted(factor.ratios);
   });
-  study.rankings.forEach(one => { one.factor = study.factors[one.factor]; });
-  study.cases.sort(([a], [b]) => {
-    const differs = study.factors.find(one => !one.chosen && one.cells[a] !== one.cells[b]);
-    return differs ? differs.cells[a] - differs.cells[b] : 0;
+  study.compared = study.factors.filter(one => one.ranked);
+  study.cases.sort((a, b) => {
+    const steps = study.factors.map(one => one.chosen ? 0 : one.cells[a.cell] - one.cells[b.cell]);
+    return steps.find(Boolean) || 0;
   });
 }
 
@@ -112,8 +110,8 @@ function levelNames(svg, factor, at, y, top) {
 }
 
 /** The scale of what is measured, with its axis: from 0 on, or logarithmic over a wide range. */
-function valueAxis(svg, values, {unit, scale = 1, logarithmic}, [left, right, top, bottom]) {
-  const [low, high] = d3.extent(values), wide = logarithmic && high > 8 * low;
+function valueAxis(svg, values, {unit, scale = 1, less}, [left, right, top, bottom]) {
+  const [low, high] = d3.extent(values), wide = less && high > 8 * low;
   const y = (wide ? d3.scaleLog().domain([low / 1.1, high * 1.1])
     : d3.scaleLinear().domain([0, high * 1.04])).range([bottom, top]);
   const ticks = wide ? logTicks(y.domain()) : y.ticks(6);
@@ -142,46 +140,50 @@ function lineNames(svg, lines, x, [top, bottom]) {
   });
 }
 
-/** Lines over a factor, one for each level of another; `of` gives the value of a place in them. */
-function lineChart(svg, width, {x, by, measure, best, of, ideal}) {
-  const places = d3.range(best.length), count = by.levels.length;
-  const known = places.filter(i => best[i] >= 0 && isFinite(of(i)) && of(i) !== null);
+/**
+ * Lines over a factor, one for each level of another; `of` gives the value of a place in them. With
+ * a front, steps along its cells and pale marks of others in place of these lines.
+ */
+function lineChart(svg, width, {x, by, measure, best, of, ideal, front}) {
+  const count = by.levels.length, known = d3.range(best.length).filter(i => best[i] >= 0 && of(i));
   if (!known.length) return nothing(svg);
   const names = d3.max(by.levels, name => name.length) * 7 + (by.name ? 26 : 8);
   const left = 52, right = width - Math.min(names, width / 2.6), top = 22, bottom = 300;
-  const at = axisOf(x, left + 8, right - 10);
+  const at = axisOf(x, left + 8, right - 10), place = i => at(Math.floor(i / count));
   const y = valueAxis(svg, known.map(of).concat(ideal ? x.numbers.map(ideal) : []), measure,
     [left, right, top, bottom]);
   levelNames(svg, x, at, bottom, top);
   text(svg, (left + right) / 2, bottom + 36, x.name, {class: 'soft', 'text-anchor': 'middle'});
-  const join = points => `M${points.map(([a, b]) => `${a} ${b}`).join('L')}`;
-  if (ideal)
-    add(svg, 'path', {class: 'ideal', d: join(x.numbers.map((value, i) => [at(i), y(ideal(value))])
-      .filter(([, height]) => height >= top - 1))});
-  const lines = [];
-  by.levels.forEach((name, level) => {
+  const join = (points, more) => add(svg, 'path',
+    {d: `M${points.map(spot => spot.join(' ')).join('L')}`, ...more});
+  if (ideal) join(x.numbers.map((value, i) => [at(i), y(ideal(value))])
+    .filter(([, height]) => height >= top - 1), {class: 'ideal'});
+  if (front) join(front.flatMap((cell, i) => {
+    const spot = [at(x.cells[cell]), y(study.makespan_s[cell])];
+    return i ? [[spot[0], y(study.makespan_s[front[i - 1]])], spot] : [spot];
+  }), {class: 'front'});
+  const ends = by.levels.map((name, level) => {
     const own = known.filter(i => i % count === level);
-    if (!own.length) return;
-    const spots = own.map(i => [at(Math.floor(i / count)), y(of(i))]);
-    add(svg, 'path', {class: 'line', stroke: colourOf(level), d: join(spots)});
-    lines.push({name, level, y: spots[spots.length - 1][1]});
-    own.forEach((i, k) => {
+    if (own.length && !front)
+      join(own.map(i => [place(i), y(of(i))]), {class: 'line', stroke: colourOf(level)});
+    own.forEach(i => {
       const reach = measure.whiskers && study.reach_s[best[i]];
-      if (reach) add(svg, 'path', {class: 'whisker', d: `M${spots[k][0]} ${
+      if (reach) add(svg, 'path', {class: 'whisker', d: `M${place(i)} ${
         y(Math.max(of(i) - reach, y.domain()[0]))}V${y(of(i) + reach)}`});
-      const value = ideal ? [`${measure.unit} ${of(i).toFixed(2)}`] : [];
-      point(svg, ...spots[k], level, tellCell(best[i], ...value));
+      point(svg, place(i), y(of(i)), level,
+        tellCell(best[i], ...(ideal ? [`${measure.unit} ${of(i).toFixed(2)}`] : [])))
+        .classed('beaten', front && !front.includes(best[i]));
     });
+    return own.length > 0 && {name, level, y: y(of(own[own.length - 1]))};
   });
-  if (by.name) lineNames(svg, lines, right + 12, [top, bottom]);
+  if (by.name) lineNames(svg, ends.filter(Boolean), right + 12, [top, bottom]);
   return bottom + 42;
 }
 
 function drawLines(svg, width) {
   const {x, by} = study, measure = MEASURES[study.measure], best = slice(x, by);
   return lineChart(svg, width, {x, by, best, of: i => measure.of(best[i]),
-    measure: {...measure, logarithmic: measure.less, whiskers: measure.less,
-      unit: `${measure.name}, ${measure.unit}`}});
+    measure: {...measure, whiskers: measure.less, unit: `${measure.name}, ${measure.unit}`}});
 }
 
 /** The fewest GPUs (0 is none), which speed-up and efficiency are relative to. */
@@ -260,42 +262,16 @@ function frontOf(cost) {
 }
 
 function drawFront(svg, width) {
-  const {cost} = study, by = study.by === cost ? study.single : study.by;
-  const cells = Array.from(slice(cost, by)).filter(cell => cell >= 0), front = frontOf(cost);
-  if (!cells.length) return nothing(svg);
-  const left = 52, right = width - 12, top = 22, bottom = 300;
-  const at = axisOf(cost, left + 8, right - 10), x = cell => at(cost.cells[cell]);
-  const y = valueAxis(svg, cells.map(cell => study.makespan_s[cell]),
-    {unit: 'makespan, s', logarithmic: true}, [left, right, top, bottom]);
-  const height = cell => y(study.makespan_s[cell]);
-  levelNames(svg, cost, at, bottom, top);
-  text(svg, (left + right) / 2, bottom + 36, cost.name, {class: 'soft', 'text-anchor': 'middle'});
-  add(svg, 'path', {class: 'front', d: `M${front.map((cell, i) =>
-    `${x(cell)} ${height(cell)}H${i + 1 < front.length ? x(front[i + 1]) : right}`).join('V')}`
-    .replace(/V\S+ /g, 'V')});
-  cells.forEach(cell => point(svg, x(cell), height(cell), by.cells[cell], tellCell(cell))
-    .classed('beaten', !front.includes(cell)));
-  return bottom + 42;
-}
-
-function frontTable() {
-  const {cost} = study, others = study.factors.filter(one => one !== cost);
-  return table([
-    {head: cost.name, value: cell => cost.levels[cost.cells[cell]]},
-    {head: 'makespan', value: cell => study.makespan_s[cell], show: time},
-    {head: 'GFlop/s', value: cell => study.gflops[cell], show: MEASURES[1].show},
-    {head: 'bound, %', value: cell => MEASURES[2].of(cell) || null,
-      show: share => (share * 100).toFixed(1)},
-    ...others.map(one => ({head: one.name, kind: 'word',
-      value: cell => one.levels[one.cells[cell]]})),
-  ], frontOf(cost), {kind: 'parts'});
+  const x = study.cost, by = study.by === x ? study.single : study.by, best = slice(x, by);
+  return lineChart(svg, width, {x, by, best, front: frontOf(x), of: i => study.makespan_s[best[i]],
+    measure: {...MEASURES[0], unit: 'makespan, s'}});
 }
 
 /** Mean ranks along a line; those that are joined by a bar are not told apart (Demsar, 2006). */
 function drawRanking(svg, width) {
-  const {factor, ranks, distance} = study.rankings[study.ranking], count = ranks.length;
+  const {levels, ranks, distance} = study.ranking, count = ranks.length;
   const order = d3.range(count).sort((a, b) => ranks[a] - ranks[b]);
-  const side = Math.min(width / 2.6, d3.max(factor.levels, name => name.length) * 7 + 50);
+  const side = Math.min(width / 2.6, d3.max(levels, name => name.length) * 7 + 50);
   const x = d3.scaleLinear().domain([1, count]).range([side + 10, width - side - 10]);
   const axis = 46, bars = [];
   order.forEach((level, i) => {
@@ -316,7 +292,7 @@ function drawRanking(svg, width) {
     const right = i >= half, y = first + (right ? count - 1 - i : i) * 20;
     const end = right ? width - side : side, anchor = right ? 'start' : 'end';
     add(svg, 'path', {class: 'thread', d: `M${x(ranks[level])} ${axis}V${y}H${end}`});
-    text(svg, end + (right ? 6 : -6), y + 4.5, factor.levels[level],
+    text(svg, end + (right ? 6 : -6), y + 4.5, levels[level],
       {class: 'small', 'text-anchor': anchor})
       .append('tspan').attr('class', 'soft').attr('dx', 7).text(ranks[level].toFixed(2));
   });
@@ -325,43 +301,40 @@ function drawRanking(svg, width) {
 
 // Tables -------------------------------------------------------------------------------------
 
-function bestTable() {
-  const level = (one, cell) => one.levels[one.cells[cell]];
-  const factor = one => ({head: one.name, kind: one.numbers ? '' : 'word',
-    value: ([cell]) => one.numbers ? one.numbers[one.cells[cell]] : level(one, cell),
-    show: (value, [cell]) => level(one, cell)});
-  const chosen = study.factors.filter(one => one.chosen);
-  const share = value => (value * 100).toFixed(2);
-  const columns = [
-    ...study.factors.map(factor),
-    {head: 'makespan', value: ([cell]) => study.makespan_s[cell], show: time},
-    {head: '±, %', value: ([cell]) => study.reach_s[cell] / study.makespan_s[cell] || null,
-      show: share},
-    {head: 'GFlop/s', value: ([cell]) => study.gflops[cell], show: MEASURES[1].show},
-    {head: 'bound, %', value: ([cell]) => MEASURES[2].of(cell) || null,
+/** What is said of a cell; rows of the table have it as `cell`. */
+function cellColumns() {
+  return [
+    ...study.factors.map(one => ({head: one.name, kind: one.numbers ? '' : 'word',
+      value: ({cell}) => (one.numbers || one.levels)[one.cells[cell]],
+      show: (value, {cell}) => one.levels[one.cells[cell]]})),
+    {head: 'makespan', value: ({cell}) => study.makespan_s[cell], show: time},
+    ...(study.reach_s.length ? [{head: '±, %', show: value => (value * 100).toFixed(2),
+      value: ({cell}) => study.reach_s[cell] / study.makespan_s[cell] || null}] : []),
+    {head: 'GFlop/s', value: ({cell}) => study.gflops[cell], show: MEASURES[1].show},
+    {head: 'bound, %', value: ({cell}) => MEASURES[2].of(cell) || null,
       show: value => (value * 100).toFixed(1)},
-    ...(chosen.length ? [
-      {head: 'lead, %', value: one => one[4],
-        show: (lead, one) => share(lead) + (one[5] === null ? '' : ` ±${share(one[5])}`)},
-      {head: 'before', kind: 'word', value: ([cell, others]) =>
-        others ? chosen.map(one => level(one, cell + 1)).join(' ') : null},
-      {head: 'how sure', kind: 'word', value: ([, others, close, runs]) => !others ? 'no other'
-        : runs < 3 ? plural(runs, 'run') : close ? `${close} within noise` : 'sure'},
-    ] : []),
   ];
-  const shown = study.cases.slice(0, MOST_CASES);
-  return html`<div class="tall" tabindex="0">${table(
-    columns.filter(one => one.head !== '±, %' || study.reach_s.length), shown,
-    {sortable: true})}</div>${shown.length < study.cases.length &&
+}
+
+function bestTable() {
+  const chosen = study.factors.filter(one => one.chosen), shown = study.cases.slice(0, MOST_CASES);
+  const share = value => (value * 100).toFixed(2);
+  return html`<div class="tall" tabindex="0">${table([...cellColumns(), ...(chosen.length ? [
+    {head: 'lead, %', value: one => one.lead,
+      show: (lead, one) => share(lead) + (one.reach === null ? '' : ` ±${share(one.reach)}`)},
+    {head: 'before', kind: 'word', value: ({cell, others}) => others
+      ? chosen.map(one => one.levels[one.cells[cell + 1]]).join(' ') : null},
+    {head: 'how sure', kind: 'word', value: ({sure}) => sure},
+  ] : [])], shown, {sortable: true})}</div>${shown.length < study.cases.length &&
     html`<p class="hint">The first ${shown.length} of ${plural(study.cases.length, 'case')}: all are
       in what duet study --show --verbose prints.</p>`}`;
 }
 
 /** Levels of each factor beside the mean of all of them, those that explain most first. */
 function effects() {
-  const rows = d3.sort(study.rankings, one => -one.share).flatMap(one =>
+  const rows = d3.sort(study.compared, one => -one.share).flatMap(one =>
     one.ratios.map((ratio, level) => ({one, ratio, level})));
-  const reach = rows.map(row => row.ratio - 1), whole = d3.sum(study.rankings, one => one.share);
+  const reach = rows.map(row => row.ratio - 1), whole = d3.sum(study.compared, one => one.share);
   const share = ({one, level}) => html`<td class="track spare">${!level &&
     html`<div><i style="left:0;width:${one.share * 100}%"></i></div>`}</td>`;
   return html`<section><h2>What matters</h2><p class="hint">Makespan with each value relative to the
@@ -370,23 +343,24 @@ function effects() {
     ', around the mean of each problem'}. ${whole <= 1.0005 && html`Together
     ${(whole * 100).toFixed(1)} %: the rest is how they act together.`}</p><div class="tall"
     tabindex="0">${table([
-    {head: 'setting', value: ({one, level}) => level ? '' : one.factor.name},
+    {head: 'setting', value: ({one, level}) => level ? '' : one.name},
     {head: 'explains', kind: 'spare', cell: share},
     {head: ' ', value: ({one, level}) => level ? '' : `${(one.share * 100).toFixed(1)} %`},
-    {head: 'value', value: ({one, level}) => one.factor.levels[level]},
+    {head: 'value', value: ({one, level}) => one.levels[level]},
     {head: ' ', cell: ({ratio}) => flow(reach, 0, ratio - 1, false)},
     {head: 'makespan', value: ({ratio}) => ratio - 1, show: percent},
   ], rows, {kind: 'parts'})}</div></section>`;
 }
 
 function rankingWords() {
-  const {factor, cases, left_out: out, p} = study.rankings[study.ranking];
-  return html`<p class="hint">Mean ranks of ${factor.name} over ${plural(cases, 'case')} (all
+  const {name, ranked, left_out: out, p} = study.ranking;
+  const still = !+study.constants.noise && !study.factors.some(one => one.name === 'noise');
+  return html`<p class="hint">Mean ranks of ${name} over ${plural(ranked, 'case')} (all
     combinations of the other settings${out > 0 && html`; ${plural(out, 'more')} without all values
     left out`}), 1 the shortest makespan. Friedman's test that all are alike:
     ${p === null ? 'too few cases' : p < 1e-15 ? 'p < 1e-15' : `p = ${p.toPrecision(2)}`}. What a
     bar joins is not told apart (Nemenyi, 5 % for all pairs together). The cases are a grid that was
-    chosen${!study.noise.length && ', simulated without noise'}, no independent sample: this says
+    chosen${still && ', simulated without noise'}, no independent sample: this says
     how regular the order is over them, not how sure it is for others.</p>`;
 }
 
@@ -447,9 +421,9 @@ function slices() {
 }
 
 function rankings() {
-  study.ranking = Math.max(study.rankings.findIndex(one => one.factor.name === 'policy'), 0);
-  return html`<section><h2>Ranking</h2><div class="tools">${choice('ranking', 'Compare',
-    study.rankings.map((one, i) => [i, one.factor.name]), study.ranking)}</div>${
+  study.ranking = pick(['policy'], [], study.compared);
+  return html`<section><h2>Ranking</h2><div class="tools">${
+    factorChoice('ranking', 'Compare', study.compared)}</div>${
     chart('Mean ranks with their critical difference', drawRanking)}<div id="ranking"></div>
     </section>`;
 }
@@ -475,7 +449,7 @@ function studyPage(report) {
     ? html`<section><p>No run has a result.</p></section>`
     : html`<section><h2>Best setting for each case</h2>${study.advice && html`<p>${
       study.advice[0].toUpperCase()}${study.advice.slice(1)}.</p>`}${bestTable()}</section>`}${
-    factors.length > 0 && slices()}${study.rankings.length > 0 &&
+    factors.length > 0 && slices()}${study.compared.length > 0 &&
     html`${effects()}${rankings()}`}`;
 }
 
@@ -484,7 +458,7 @@ function updateStudy() {
   document.querySelectorAll('select[data-key]').forEach(one => {
     const [key, index] = one.dataset.key.split(' ');
     if (key === 'fixed') study.factors[index].fixed = +one.value;
-    else if (['measure', 'ranking'].includes(key)) study[key] = +one.value;
+    else if (key === 'measure') study.measure = +one.value;
     else study[key] = study.factors[one.value] || (key === 'winners' ? null : study.single);
   });
   if (study.by === study.x) study.by = study.single;
@@ -493,7 +467,8 @@ function updateStudy() {
     const box = document.getElementById(id);
     if (box) box.innerHTML = content().text;
   };
-  fill('front', frontTable);
+  fill('front', () => table(cellColumns(), frontOf(study.cost).map(cell => ({cell})),
+    {kind: 'parts'}));
   fill('ranking', rankingWords);
   document.querySelectorAll('[data-chart]').forEach(box => box.redraw());
 }
