@@ -84,6 +84,7 @@ static void put_page(FILE *stream, const void *data)
                               results->constants->pdata[i + 1]);
     duet__json_end(&json, '}');
     put_texts(&json, "estimated", duet__study_estimated(results->store));
+    put_texts(&json, "builds", duet__study_builds(results->store));
     put_texts(&json, "failed", duet__study_failed(results->store));
     duet__json_begin(&json, "factors", '[');
     for (guint i = 0; i < results->varied->len; i++)

@@ -444,6 +444,7 @@ function studyPage(report) {
       ...Object.entries(constants),
       ...factors.map(one => [`${one.name} (${one.levels.length})`, some(one.levels)]),
       ['Estimated, not measured', study.estimated.join('; ')],
+      ['Made by several builds of duet', study.builds[0]],
     ])}<pre>${study.command}</pre></header>${study.failed.map(one =>
     html`<section><p>Without a result: ${one}</p></section>`)}${!cells.length
     ? html`<section><p>No run has a result.</p></section>`
