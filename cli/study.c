@@ -209,9 +209,10 @@ static int make(struct duet__tables *tables)
              : error ? duet__complain(duet__status_of(error), "%s", message.text)
                      : judge(&outcome);
     if (outcome.lost)
-        duet__complain(DUET__DONE, "%u of %u ranks were lost%s%s; others made their runs",
-                       outcome.lost, ranks->count, *ranks->trouble.text ? ", " : "",
-                       ranks->trouble.text);
+        duet__complain(DUET__DONE, "lost with other ranks, and made again: %" PRIu64 " runs",
+                       outcome.lost);
+    if (ranks && *ranks->trouble.text)
+        duet__complain(DUET__DONE, "without %s", ranks->trouble.text);
     if (outcome.number)
         status = duet__complain(DUET__SIGNALLED + outcome.number,
                                 "interrupted: %" PRIu64 " of %" PRIu64 " runs are finished",
@@ -267,10 +268,8 @@ static int run(int argc, char **argv)
     const bool silent = find_ranks().rank > 0;
     int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
 
-    if (silent) {
-        dup2(nothing, STDOUT_FILENO);
+    if (silent && dup2(nothing, STDOUT_FILENO) >= 0)
         dup2(nothing, STDERR_FILENO);
-    }
     status = duet__command_run(&duet__study_command, argc, argv);
     return silent ? DUET__DONE : status;
 }
@@ -405,7 +404,6 @@ static int work(struct duet__job *job, int argc, char **argv)
             fprintf(stderr, "duet: results are in %s\n", path);
         status = work_on(&tables, argc, argv);
     }
-    duet__ranks_leave(&ranks);
     error = duet__store_close(&tables.store, &message);
     if (error && status == DUET__DONE)
         status = duet__complain(DUET__FAILED, "%s", message.text);

@@ -129,7 +129,7 @@ class Ranks:
         return out, said(err)
 
 
-# A simulation that dies costs its cell, a rank that dies costs nothing where mpirun goes on.
+# A simulation that dies on another rank, and a rank that dies, cost nothing where mpirun goes on.
 assert duet(*LONG, "--out", "long.db").returncode == 0
 whole = rows("long.db")
 study = Ranks("recovered.db", "--enable-recovery")
@@ -138,14 +138,8 @@ os.kill(study.workers[0], signal.SIGCONT)
 testing.until(lambda: len(rows("recovered.db")) == len(whole) - 1)  # rank 1 is at the last one
 os.kill(study.ranks[1], signal.SIGKILL)
 out, complaints = study.end()
-made = rows("recovered.db")
-[failed] = [row for row in made if row[-1]]
-assert failed[-1] == "its process has died: killed by signal 9 (Killed)", failed
-assert len(made) == len(whole) and set(made) - set(whole) == {failed} and out, made
-assert any("1 of 3 ranks were lost" in line for line in complaints), complaints
-assert any(f"1 of {len(whole)} runs failed" in line for line in complaints), complaints
-retried = mpirun(2, *LONG, "--retry", "--out", "recovered.db")
-assert retried.returncode == 0 and rows("recovered.db") == whole, retried
+assert out and rows("recovered.db") == whole, out
+assert re.search("^duet: lost with other ranks, and made again: [12] runs$", "\n".join(complaints))
 
 # Where mpirun does not, or is interrupted: what is finished is there, and the same command goes on.
 for index, ending in enumerate((lambda: os.kill(study.ranks[1], signal.SIGKILL),

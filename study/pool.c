@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Worker processes, each with a pipe for what it is to do and one for what it has done; those of
- * another machine share a connection.
- */
+/* Worker processes, each with a pipe for what it is to do and one for what it has done. */
 #include "study/pool.h"
 
 #include <errno.h>
@@ -18,8 +15,8 @@
 #include <unistd.h>
 
 struct worker {
-    pid_t pid;    /* 0: none here */
-    int to, from; /* pipes, of the coordinator's side, or twice the connection; -1: none */
+    pid_t pid;    /* 0: on another machine */
+    int to, from; /* pipes, of the coordinator's side, or twice the connection; 0: there is none */
     bool busy;
     struct duet__work work;
 };
@@ -29,16 +26,7 @@ struct duet__pool {
     struct worker *workers;
     duet__work_fn *work;
     void *data;
-    int watched;             /* a file; -1: none */
-    unsigned turn;           /* the worker that was heard last: the others come first */
-    unsigned lost;           /* connections */
     struct sigaction broken; /* what SIGPIPE did before */
-};
-
-/* What comes back, before the rows. */
-struct answer {
-    struct duet__work work;
-    size_t length;
 };
 
 bool duet__send(int to, const void *data, size_t bytes)
@@ -71,27 +59,6 @@ bool duet__receive(int from, void *data, size_t bytes)
     return true;
 }
 
-bool duet__answer(int to, const struct duet__work *work, const char *rows)
-{
-    const struct answer answer = {*work, strlen(rows)};
-
-    return duet__send(to, &answer, sizeof answer) && duet__send(to, rows, answer.length);
-}
-
-/* Its rows; NULL: the other side is gone. */
-static char *receive_answer(int from, struct answer *answer)
-{
-    char *rows = NULL;
-
-    if (duet__receive(from, answer, sizeof *answer)) {
-        rows = g_malloc(answer->length + 1);
-        rows[answer->length] = 0;
-        if (!duet__receive(from, rows, answer->length))
-            g_clear_pointer(&rows, g_free);
-    }
-    return rows;
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* A worker                                                                                     */
 
@@ -99,32 +66,25 @@ static char *receive_answer(int from, struct answer *answer)
  * Does what comes until nothing does. A terminal sends its interrupt to workers, too, but it is the
  * coordinator that ends them, once it has what is finished.
  */
-static void worker_main(const struct duet__pool *pool, int from, int to, pid_t parent)
+void duet__pool_work(int from, int to, duet__work_fn *work, void *data, pid_t parent)
 {
     static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-    struct duet__work work;
+    struct duet__work what;
     sigset_t none;
-    int nothing;
+    int nothing = open("/dev/null", O_RDONLY);
 
     for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
         signal(ignored[i], SIG_IGN);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    for (unsigned i = 0; i < pool->count; i++)
-        if (pool->workers[i].from >= 0) {
-            close(pool->workers[i].to);
-            close(pool->workers[i].from);
-        }
-    if (pool->watched >= 0)
-        close(pool->watched);
-    nothing = open("/dev/null", O_RDONLY);
     dup2(nothing, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO); /* what libraries print is no result */
-    while (getppid() == parent && duet__receive(from, &work, sizeof work)) {
-        char *rows = pool->work(&work, pool->data);
+    while (getppid() == parent && duet__receive(from, &what, sizeof what)) {
+        char *rows = work(&what, data);
+        size_t length = strlen(rows);
 
-        if (!duet__answer(to, &work, rows))
+        if (!duet__send(to, &length, sizeof length) || !duet__send(to, rows, length))
             break;
         g_free(rows);
     }
@@ -149,7 +109,12 @@ static int start(struct duet__pool *pool, struct worker *worker, struct duet_mes
     if (pid == 0) {
         close(to[1]);
         close(from[0]);
-        worker_main(pool, to[0], from[1], parent);
+        for (unsigned i = 0; i < pool->count; i++)
+            if (pool->workers[i].to) {
+                close(pool->workers[i].to);
+                close(pool->workers[i].from);
+            }
+        duet__pool_work(to[0], from[1], pool->work, pool->data, parent);
     }
     if (pid < 0)
         duet_fail(message, DUET_EIO, "cannot start a process: %s", strerror(errno));
@@ -167,13 +132,15 @@ static int end(struct worker *worker, bool kill_it)
 {
     int status = 0;
 
-    if (kill_it)
+    if (!worker->to)
+        return 0;
+    if (kill_it && worker->pid)
         kill(worker->pid, SIGKILL);
-    while (waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
+    while (worker->pid && waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
         ;
     close(worker->to);
     close(worker->from);
-    *worker = (struct worker){.to = -1, .from = -1};
+    *worker = (struct worker){0};
     return status;
 }
 
@@ -185,10 +152,7 @@ struct duet__pool *duet__pool_new(unsigned count, duet__work_fn *work, void *dat
     *pool = (struct duet__pool){.count = count,
                                 .workers = g_new0(struct worker, count),
                                 .work = work,
-                                .data = data,
-                                .watched = -1};
-    for (unsigned i = 0; i < count; i++)
-        pool->workers[i].from = -1;
+                                .data = data};
     /* a worker that has died is found by its answer */
     sigaction(SIGPIPE, &(const struct sigaction){.sa_handler = SIG_IGN}, &pool->broken);
     for (unsigned i = 0; i < count; i++)
@@ -199,30 +163,20 @@ struct duet__pool *duet__pool_new(unsigned count, duet__work_fn *work, void *dat
     return pool;
 }
 
-/* The connection of a worker, and of others, has ended: that is their answer. */
-static void lose(struct duet__pool *pool, const struct worker *worker)
-{
-    int connection = worker->from;
-
-    for (unsigned i = 0; i < pool->count; i++)
-        if (pool->workers[i].from == connection)
-            pool->workers[i].to = pool->workers[i].from = -1;
-    close(connection);
-    pool->lost++;
-}
-
 void duet__pool_free(struct duet__pool *pool)
 {
     for (unsigned i = 0; pool && i < pool->count; i++)
-        if (pool->workers[i].pid)
-            end(&pool->workers[i], true);
-        else if (pool->workers[i].from >= 0)
-            lose(pool, &pool->workers[i]);
+        end(&pool->workers[i], true);
     if (pool) {
         sigaction(SIGPIPE, &pool->broken, NULL);
         g_free(pool->workers);
     }
     g_free(pool);
+}
+
+static bool away(const struct worker *worker)
+{
+    return worker->to && !worker->pid;
 }
 
 unsigned duet__pool_busy(const struct duet__pool *pool)
@@ -239,32 +193,21 @@ unsigned duet__pool_idle(const struct duet__pool *pool)
     unsigned idle = 0;
 
     for (unsigned i = 0; i < pool->count; i++)
-        idle += !pool->workers[i].busy && pool->workers[i].from >= 0;
+        idle += pool->workers[i].to && !pool->workers[i].busy;
     return idle;
 }
 
-unsigned duet__pool_lost(const struct duet__pool *pool)
+void duet__pool_add(struct duet__pool *pool, int connection)
 {
-    return pool->lost;
-}
-
-void duet__pool_watch(struct duet__pool *pool, int file)
-{
-    pool->watched = file;
-}
-
-void duet__pool_add(struct duet__pool *pool, int connection, unsigned count)
-{
-    pool->workers = g_renew(struct worker, pool->workers, pool->count + count);
-    for (unsigned i = 0; i < count; i++)
-        pool->workers[pool->count++] = (struct worker){.to = connection, .from = connection};
+    pool->workers = g_renew(struct worker, pool->workers, pool->count + 1);
+    pool->workers[pool->count++] = (struct worker){.to = connection, .from = connection};
 }
 
 void duet__pool_give(struct duet__pool *pool, const struct duet__work *work)
 {
     struct worker *worker = pool->workers;
 
-    while (worker->busy || worker->from < 0)
+    while (worker->busy || !worker->to)
         worker++;
     worker->busy = true;
     worker->work = *work;
@@ -272,68 +215,53 @@ void duet__pool_give(struct duet__pool *pool, const struct duet__work *work)
     (void)duet__send(worker->to, work, sizeof *work);
 }
 
-/* The answer of a worker, of which something has come. 0: that was its end, or another's. */
+/* The answer of a worker, of which something has come. */
 static int take(struct duet__pool *pool, struct worker *worker, struct duet__done *done,
                 struct duet_message *message)
 {
-    int status, from = worker->from;
-    struct answer answer;
+    size_t length = 0;
+    const bool lost = away(worker);
+    int status;
 
-    done->rows = receive_answer(from, &answer);
-    for (unsigned i = 0; i < pool->count && done->rows; i++) {
-        struct worker *at = &pool->workers[i];
-
-        if (at->from == from && at->busy && !memcmp(&at->work, &answer.work, sizeof at->work)) {
-            at->busy = false;
-            done->work = at->work;
+    *done = (struct duet__done){.work = worker->work};
+    if (duet__receive(worker->from, &length, sizeof length)) {
+        done->rows = g_malloc(length + 1);
+        done->rows[length] = 0;
+        if (duet__receive(worker->from, done->rows, length)) {
+            worker->busy = false;
             return 1;
         }
+        g_clear_pointer(&done->rows, g_free);
     }
-    g_clear_pointer(&done->rows, g_free);
-    if (!worker->pid) {
-        lose(pool, worker);
-        return 0;
-    }
-    done->work = worker->work;
     status = end(worker, false);
-    done->rows =
-        WIFSIGNALED(status)
-            ? g_strdup_printf("{\"status\": %d, \"error\": \"its process has died: killed by "
-                              "signal %d (%s)\"}",
-                              DUET__ROW_FAILED, WTERMSIG(status), strsignal(WTERMSIG(status)))
-            : g_strdup_printf("{\"status\": %d, \"error\": \"its process has died: it ended with "
-                              "status %d\"}",
-                              DUET__ROW_FAILED, WEXITSTATUS(status));
+    if (lost)
+        return 1;
+    if (WIFSIGNALED(status))
+        duet_fail(&done->message, DUET_ECANCELED, "killed by signal %d (%s)", WTERMSIG(status),
+                  strsignal(WTERMSIG(status)));
+    else
+        duet_fail(&done->message, DUET_ECANCELED, "it ended with status %d", WEXITSTATUS(status));
     return start(pool, worker, message) ? DUET_EIO : 1;
 }
 
 int duet__pool_take(struct duet__pool *pool, double seconds, struct duet__done *done,
                     struct duet_message *message)
 {
-    const unsigned count = pool->count;
-    struct pollfd *files = g_new0(struct pollfd, count + 1);
+    struct pollfd *files = g_new0(struct pollfd, pool->count);
     struct worker *ready = NULL;
 
-    for (unsigned i = 0; i < count; i++) {
-        struct worker *worker = &pool->workers[i];
-
-        if (worker->busy && worker->from < 0) {
-            *done = (struct duet__done){.work = worker->work};
-            worker->busy = false;
-            g_free(files);
-            return 1;
-        }
-        files[i] = (struct pollfd){.fd = worker->busy || !worker->pid ? worker->from : -1,
+    for (unsigned i = 0; i < pool->count; i++)
+        files[i] = (struct pollfd){.fd = pool->workers[i].busy || away(&pool->workers[i])
+                                             ? pool->workers[i].from
+                                             : -1,
                                    .events = POLLIN};
-    }
-    files[count] = (struct pollfd){.fd = pool->watched, .events = POLLIN};
-    if (poll(files, count + 1, seconds < 0 ? -1 : (int)(seconds * 1000)) > 0)
-        for (unsigned i = 1; i <= count && !ready; i++)
-            if (files[(pool->turn + i) % count].revents)
-                ready = &pool->workers[(pool->turn + i) % count];
+    if (poll(files, pool->count, (int)(seconds * 1000)) > 0)
+        for (unsigned i = 0; i < pool->count; i++) {
+            if (files[i].revents && pool->workers[i].busy)
+                ready = ready ? ready : &pool->workers[i];
+            else if (files[i].revents) /* it has nothing to say */
+                end(&pool->workers[i], false);
+        }
     g_free(files);
-    if (!ready)
-        return 0;
-    pool->turn = (unsigned)(ready - pool->workers);
-    return take(pool, ready, done, message);
+    return ready ? take(pool, ready, done, message) : 0;
 }

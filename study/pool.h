@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Worker processes that make the runs of a study, on behalf of one coordinator, which alone has the
- * file of results. What goes to a worker and what comes back is plain data: it may as well be one
- * of another pool on another machine, which is reached over a connection.
+ * file of results. What goes to a worker and what comes back is plain data: it may be on another
+ * machine.
  */
 #ifndef DUET_STUDY_POOL_H
 #define DUET_STUDY_POOL_H
@@ -10,13 +10,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <duet/error.h>
 
 /* What a worker is to do. */
 struct duet__work {
     uint64_t cell, rep;
-    uint64_t losses; /* pools of other machines that were lost with it */
+    uint64_t losses; /* workers on other machines that were lost with it */
 };
 
 /* "status" of a row without a result, which has an "error", too. */
@@ -29,8 +30,8 @@ enum {
 /* What it has done. */
 struct duet__done {
     struct duet__work work;
-    char *rows; /* objects of JSON, a line each, also of a worker that has died; for g_free. NULL:
-                   nobody knows, as the connection with the worker has ended */
+    char *rows; /* objects of JSON, a line each; for g_free. NULL: the worker has died */
+    struct duet_message message; /* of how it died; "": nobody knows, it was on another machine */
 };
 
 /*
@@ -58,25 +59,20 @@ unsigned duet__pool_busy(const struct duet__pool *pool); /* those that have */
 void duet__pool_give(struct duet__pool *pool, const struct duet__work *work);
 
 /*
- * Waits so long, for ever below 0, for one that has done its work. 1: there is one; 0: none has. In
- * place of a worker that has died there is a new one. DUET_EIO: that could not be started.
+ * Waits so long for one that has done its work. 1: there is one; 0: none has. In place of a worker
+ * that has died there is a new one. DUET_EIO: that could not be started.
  */
 DUET_MUST_CHECK int duet__pool_take(struct duet__pool *pool, double seconds,
                                     struct duet__done *done, struct duet_message *message);
 
-/* From now on a file that can be read, which is borrowed, ends the waiting, too. */
-void duet__pool_watch(struct duet__pool *pool, int file);
+/* Adds a worker on another machine, to which this is the connection. */
+void duet__pool_add(struct duet__pool *pool, int connection);
 
-/* Adds workers of another pool, whose side of the connection has duet__receive and duet__answer. */
-void duet__pool_add(struct duet__pool *pool, int connection, unsigned count);
-
-/* Connections that have ended. */
-unsigned duet__pool_lost(const struct duet__pool *pool);
+/* What a worker is, with its ends of pipes or a connection, until it or its parent ends. */
+_Noreturn void duet__pool_work(int from, int to, duet__work_fn *work, void *data, pid_t parent);
 
 /* All of it. false: the other side is gone. */
 bool duet__send(int to, const void *data, size_t bytes);
 bool duet__receive(int from, void *data, size_t bytes);
-/* Says what has become of a work. */
-bool duet__answer(int to, const struct duet__work *work, const char *rows);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A study on several machines: processes that a launcher of MPI programs has started, the ranks.
- * MPI says them where to meet, no more. From there on each has a connection of TCP with rank 0,
- * which ends when either of them does: a rank that dies is noticed, and the others go on, whatever
- * MPI would do.
+ * MPI says them where to meet, no more. From there on each of their workers has a connection of TCP
+ * with rank 0, which ends when either of them does: one that dies is noticed, and the others go on,
+ * whatever MPI would do.
  */
 #ifndef DUET_STUDY_RANKS_H
 #define DUET_STUDY_RANKS_H
@@ -13,13 +13,15 @@
 #include "study/pool.h"
 #include "study/study.h"
 
+enum { DUET__TOKEN = 37 /* of a UUID */ };
+
 struct duet__ranks {
-    unsigned rank, count;        /* which of how many this process is */
-    unsigned near;               /* of them on this machine, once they have met */
-    int listening;               /* of rank 0, while there are several: for those that connect */
-    char *token;                 /* ... that these know */
-    unsigned lost;               /* of rank 0: ranks that could not do their part */
-    struct duet_message trouble; /* of rank 0: what one of these said */
+    unsigned rank, count; /* which of how many this process is */
+    unsigned near;        /* of them on this machine, once they have met */
+    /* of rank 0 */
+    int listening;               /* for those that connect */
+    char token[DUET__TOKEN];     /* that these know */
+    struct duet_message trouble; /* of a rank that can do nothing; "": there is none */
 };
 
 /*
@@ -28,15 +30,13 @@ struct duet__ranks {
  */
 DUET_MUST_CHECK int duet__ranks_meet(struct duet__ranks *ranks, struct duet_message *message);
 
-/* Takes what has connected with rank 0, if anything has, into the pool. */
+/* Takes the workers that have connected with rank 0 into the pool. */
 void duet__ranks_admit(struct duet__ranks *ranks, struct duet__pool *pool);
 
-/* Ends listening. */
-void duet__ranks_leave(struct duet__ranks *ranks);
-
 /*
- * Of the others: does what rank 0 hands out, until that has ended. With something in `trouble`,
- * which this rank has and rank 0 may not have, that is all that it says.
+ * Of the others: has workers do what rank 0 hands out, each with a connection of its own, until
+ * that has ended. With something in `trouble`, which this rank has and rank 0 may not have, that is
+ * all that it says.
  */
 void duet__ranks_serve(const struct duet__plan *plan, const struct duet_message *trouble);
 

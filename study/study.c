@@ -270,20 +270,29 @@ static int put_row(struct coordinator *at, const struct duet__work *work, uint64
     return error;
 }
 
-/* The rows of a worker that has done its work; of one that was lost it is to be done again, once.
+/*
+ * The rows of a worker that has done its work, or one that says how it died. What one on another
+ * machine was at when it was lost is to be done again.
  */
 static int put_rows(struct coordinator *at, const struct duet__done *done,
                     struct duet_message *message)
 {
-    static const char lost[] = "{\"status\": 1, \"error\": \"two ranks were lost with it\"}";
-    g_auto(GStrv) rows = g_strsplit(done->rows ? done->rows : lost, "\n", -1);
+    enum { LOSSES_MOST = 3 }; /* then it may be the work that is to blame */
+    const char *how = done->message.text;
+    g_autofree char *dead =
+        g_strdup_printf("{\"status\": 1, \"error\": \"its process has died: %s\"}",
+                        *how ? how : "on other machines, several times");
+    g_auto(GStrv) rows = g_strsplit(done->rows ? done->rows : dead, "\n", -1);
     struct duet__work work = done->work;
     uint64_t rep = 0;
     int error = 0;
 
-    if (!done->rows && !work.losses++) {
-        g_array_append_val(at->again, work);
-        return 0;
+    if (!done->rows && !*how) {
+        at->outcome->lost++;
+        if (++work.losses < LOSSES_MOST) {
+            g_array_append_val(at->again, work);
+            return 0;
+        }
     }
     for (char **row = rows; *row && !error; row++)
         if (**row)
@@ -374,11 +383,7 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     duet__signals_hold(&signals, false);
     pool =
         duet__pool_new((unsigned)MIN(runs, duet__plan_jobs(plan)), plan->work, plan->data, message);
-    if (pool && plan->ranks)
-        duet__pool_watch(pool, plan->ranks->listening);
     error = pool ? attend(&at, pool, &signals, progress, message) : DUET_EIO;
-    if (pool && plan->ranks)
-        outcome->lost = plan->ranks->lost + duet__pool_lost(pool);
     duet__pool_free(pool);
     duet__progress_clear(progress);
     duet__signals_release(&signals);

@@ -39,7 +39,7 @@ struct duet__outcome {
     uint64_t failed, refused;    /* of these: which failed; which are no simulation at all */
     char *example;               /* what one of them said, with its command; for g_free */
     bool wrong;                  /* ... of one that failed */
-    unsigned lost;               /* ranks that have gone */
+    uint64_t lost;               /* times that a worker on another machine was lost at work */
     int number;                  /* of the signal that ended it; 0: none */
 };
 
@@ -54,7 +54,7 @@ unsigned duet__plan_jobs(const struct duet__plan *plan);
  * Makes all runs that are not in the store: all cells once, then all of them again. Rows are
  * committed several times a second. A signal that ends a process ends it early, with what is
  * finished kept. With several ranks, the others have part in it while they are there, and what one
- * was at when it was lost is given to another, once. DUET_EIO where the store or the system fails
+ * was at when it was lost is given to another. DUET_EIO where the store or the system fails
  * (what was committed is there), errors of duet__platform_load.
  */
 DUET_MUST_CHECK int duet__study_make(const struct duet__plan *plan, struct duet__store *store,

@@ -79,6 +79,7 @@ def run(command, folder):
     expected = int(status.group(1)) if status else 0
     programs = [repository.BUILD, repository.BUILD / "examples", repository.BUILD / "bench"]
     environment = dict(os.environ)
+    environment.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
     environment["PATH"] = os.pathsep.join([*map(str, programs), environment["PATH"]])
     try:
         result = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=folder,
