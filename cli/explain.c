@@ -65,16 +65,17 @@ static int find(struct duet__job *job, const char *path, struct findings *findin
 /* What would help                                                                              */
 
 /* The request that simulates the graph as the run was made, as far as the trace says how. */
-static int make_request(struct duet__job *job, const struct duet__trace *trace,
+static int make_request(struct duet__job *job, struct duet__trace *trace,
                         struct duet_message *message)
 {
     const struct duet_machine *machine = trace->run.recording.machine;
     struct duet__request *request = &job->request;
     struct duet_config *config = &request->config;
-    int error;
+    int error = duet__settings_read(trace->options, config, message);
 
     config->simulate = job->values.platform ? job->values.platform : machine->name;
-    error = duet__platform_load(config->simulate, &job->platform, message);
+    if (!error)
+        error = duet__platform_load(config->simulate, &job->platform, message);
     if (error)
         return error;
     job->graph_workload = duet__graph_workload(job->graph);
@@ -85,13 +86,14 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     config->strict = false;
     request->reps = 1;
     request->warmups = 0;
-    config->seed = request->seed;
+    config->seed = request->seed = trace->run.seed;
     if (strcmp(job->platform->name, machine->name) == 0) { /* as much of it as the run had */
         config->cpus = config->gpus = 0;
         for (unsigned i = 0; i < machine->worker_count; i++)
             *(machine->workers[i].node == DUET_HOST ? &config->cpus : &config->gpus) += 1;
-        config->links = trace->links;
         config->gpu_memory_bytes = duet__what_if_memory(machine);
+    } else {
+        config->links = NULL;
     }
     error = duet__policies_read(trace->policy && *trace->policy ? trace->policy : "ws",
                                 &request->policies, message);

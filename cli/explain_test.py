@@ -50,7 +50,7 @@ def gains(found):
 
 def best(found, buys=None):
     return next(change["what"] for change in found["what_if"]["changes"]
-                if buys is None or change["buys"] == buys)
+                if not change["bound"] and (buys is None or change["buys"] == buys))
 
 
 def test_slow_link(folder):
@@ -130,6 +130,59 @@ def test_wrong_tile(folder):
     assert gains(found)["tile 120"] > 2 * gains(found)["links twice as fast"], found["what_if"]
 
 
+def test_settings(folder):
+    # the run without a change is the same run, whatever was set
+    for options in ("--set-arch --gpu-window 5 --window 40 --no-peer --link pcie=0.5x",
+                    "--costs submit=50us,steal=20us --hold --priorities bottom-level --seed 4",
+                    "--model-error 0.3 --nearest-source --noise --seed 3"):
+        explain(folder, f"cholesky --n 9600 --tile 960 --cpus 2 --gpus 2 --policy dmdas {options}")
+    # models that know nothing know the times of a graph: that it is another run is said
+    explain(folder, "cholesky --n 9600 --policy dmdas --learn", "--no-what-if")
+    assert "Simulated without a change it takes" in duet("explain",
+                                                         str(folder / "trace.json")).stdout
+    trace = folder / "trace.json"
+    trace.write_text(trace.read_text(encoding="utf-8").replace("learn=1", "lern=1"),
+                     encoding="utf-8")
+    assert "there is no setting 'lern'" in duet("explain", str(trace)).stderr
+
+
+def perfect(found):
+    return next(change["makespan_s"] for change in found["what_if"]["changes"] if change["bound"])
+
+
+def test_bound(folder):
+    run = "gemm --n 9600 --tile 960 --cpus 1 --gpus 2 --policy dmdas --link pcie=0.02x"
+    bounds = []
+    for memory in ("3GiB", "100MiB", "30MiB"):
+        found = explain(folder, f"{run} --gpu-memory {memory}")
+        assert all(change["makespan_s"] >= perfect(found) * (1 - 1e-9)
+                   for change in found["what_if"]["changes"] if not change["buys"]), found
+        bounds.append(perfect(found))
+    assert bounds[0] < bounds[1] < bounds[2], bounds
+
+
+def test_outlier(folder):
+    graph = folder / "graph.json"
+    for long_s, cause in ((0.5, "kernel"), (0.11, "work")):
+        tasks = [{"kernel": 0, "accesses": [], "seconds": [long_s if i == 40 else 0.01]}
+                 for i in range(100)]
+        graph.write_text(json.dumps({"format": "duet-graph", "schema": 1, "name": "steps",
+                                     "architectures": ["cpu"], "kernels": ["step"], "data": [],
+                                     "tasks": tasks}), encoding="utf-8")
+        found = explain(folder, f"{graph} --cpus 1", "--no-what-if", platform="cores")
+        assert found["cause"] == cause and "step took" in found["sentence"], found
+        assert "in task 41 on " in found["sentence"] and "times its median" in found["sentence"]
+
+
+def test_lost(folder):
+    explain(folder, "cholesky --n 1024 --tile 128 --cpus 1 --gpus 2 --policy heft --reps 1 "
+                    "--warmup 0 --lose gpu1@1", "--no-what-if", platform=None)
+    found = json.loads(duet("explain", str(folder / "trace.json"), "--json").stdout)
+    lost = {worker["name"]: worker["seconds"]["lost"] for worker in found["workers"]}
+    assert lost["gpu1"] > 0 == lost["gpu0"] == lost["cpu0"], lost
+    assert "gpu1 was lost at" in duet("explain", str(folder / "trace.json"), "--no-what-if").stdout
+
+
 def test_real(folder):
     # on emulated GPUs, whose machine nobody has described
     found = explain(folder, "cholesky --n 512 --tile 128 --cpus 1 --gpus 1 --policy heft --reps 1",
@@ -174,6 +227,6 @@ def test_refused(folder):
 
 
 for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
-             test_wrong_tile, test_real, test_text, test_refused):
+             test_wrong_tile, test_settings, test_bound, test_outlier, test_lost, test_real, test_text, test_refused):
     with tempfile.TemporaryDirectory() as scratch:
         test(pathlib.Path(scratch))

@@ -25,6 +25,7 @@ static void write_trace(FILE *stream, const void *data)
     const struct source *source = data;
     const struct duet__request *request = source->report->request;
     g_autofree char *settings = duet__request_settings(request);
+    g_autofree char *options = duet__settings_text(&request->config);
     const struct duet__trace trace = {
         .run = source->series->runs[0],
         .world = (char *)(uintptr_t)duet__report_world(source->report),
@@ -34,7 +35,7 @@ static void write_trace(FILE *stream, const void *data)
         .n = request->problem.n,
         .tile = request->problem.tile,
         .estimated = request->estimated,
-        .links = (char *)(uintptr_t)request->config.links,
+        .options = options,
     };
 
     duet__trace_write(stream, &trace);

@@ -194,6 +194,8 @@ void duet__expand(struct duet_view *view, struct duet_task *task);
 struct duet_message *duet__expansion_message(struct duet_expansion *expansion);
 struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion);
 
+/* names.c: a trace says when a worker's device was lost */
+void duet__mark_lost(struct duet_runtime *core, unsigned worker, double now);
 /* lost.c */
 void duet__node_lost(struct duet_runtime *core, unsigned node);
 void duet__submitted_again(const struct duet_task *kernel, const struct duet_task *task);

@@ -144,6 +144,7 @@ int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, st
     /* first, so that who finds no living worker for a task knows that there is none */
     kind_lost(&view, self->kind);
     atomic_store(&self->lost, true);
+    duet__mark_lost(core, worker, now);
     duet__list_drain(&view, &self->list);
     duet__lost_next(&view, self);
     /* it may be the one that was called for a task on another list: somebody else has to look */

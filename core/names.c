@@ -133,6 +133,16 @@ static int mark(struct duet_runtime *runtime, const char *text, bool phase)
                 : duet__refuse(runtime, DUET_ENOMEM, "no memory left for a mark in the trace");
 }
 
+void duet__mark_lost(struct duet_runtime *core, unsigned worker, double now)
+{
+    struct names *names = &core->names;
+    uint32_t name = core->record ? duet__name(core, core->machine.workers[worker].name) : 0;
+    spin_lock(&names->lock);
+    if (name && add_mark(names, name, false, now)) /* else a trace does not say it */
+        names->marks[names->mark_count - 1].lost = worker + 1;
+    spin_unlock(&names->lock);
+}
+
 int duet_mark(struct duet_runtime *runtime, const char *text)
 {
     if (!text)

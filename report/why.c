@@ -2,14 +2,18 @@
 /* The main cause of a run's length, in one sentence. */
 #include "report/why.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "report/table.h"
+#include "validate/stats.h"
 
 static const double much = 0.25;           /* of the path, or of the processors' time: a cause */
 static const double small_bytes = 1 << 16; /* are copied in about the latency of a copy */
 static const double disorder = 0.2; /* of the path, in kernels that others should have preceded */
+static const double some = 0.05;    /* of the path: is spoken of */
+static const double outlier = 10;   /* times its median a kernel takes: something is wrong */
 static const double most = 0.8;     /* of the processors' time: there is nothing to be gained */
 
 const char *duet__cause_name(enum duet__cause cause)
@@ -129,6 +133,46 @@ static bool could_on_gpu(const struct duet__recording *recording, unsigned kerne
                 return true;
     }
     return false;
+}
+
+/*
+ * A kernel that took many times what it takes otherwise on that architecture, of the same work: the
+ * sentence, of the first one that is a part of the path to speak of, and how large that is; else
+ * NULL.
+ */
+static char *say_outlier(const struct duet__why *why, double *share)
+{
+    const struct duet__recording *recording = &why->trace->run.recording;
+    const double makespan_s = why->account->makespan_s;
+
+    for (guint i = 0; i < why->path->steps->len; i++) {
+        const struct duet__step *step = &g_array_index(why->path->steps, struct duet__step, i);
+        const struct duet_event *own = &recording->events[step->event];
+        const double own_s = step->end_s - step->start_s;
+        g_autoptr(GArray) lengths_s = g_array_new(FALSE, FALSE, sizeof(double));
+        const struct duet_worker *workers = recording->machine->workers;
+        double median_s;
+
+        if (step->state != DUET_STATE_KERNEL || own_s < some * makespan_s)
+            continue;
+        for (size_t k = 0; k < recording->event_count; k++) {
+            const struct duet_event *event = &recording->events[k];
+            const double length_s = event->end_s - event->start_s;
+
+            if (event->kind == DUET_EVENT_TASK && event->kernel == own->kernel &&
+                !(event->work < own->work) && !(event->work > own->work) &&
+                workers[event->worker].arch == workers[own->worker].arch)
+                g_array_append_val(lengths_s, length_s);
+        }
+        median_s = duet__median((double *)(void *)lengths_s->data, lengths_s->len);
+        *share = own_s / makespan_s;
+        if (own_s >= outlier * median_s)
+            return g_strdup_printf("%s took %.3g s in task %" PRIu64 " on %s, %.3g times its "
+                                   "median: that is %.0f %% of the critical path.",
+                                   duet__recording_kernel(recording, own), own_s, own->id,
+                                   workers[own->worker].name, own_s / median_s, 100 * *share);
+    }
+    return NULL;
 }
 
 static char *say_memory(const struct duet__why *why, const struct shares *shares)
@@ -259,7 +303,7 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
         shares->who, 100 * none, what, 100 * share);
 }
 
-char *duet__why_sentence(const struct duet__why *why, enum duet__cause *cause)
+static char *say_cause(const struct duet__why *why, enum duet__cause *cause)
 {
     struct shares shares;
     double path, workers;
@@ -284,4 +328,19 @@ char *duet__why_sentence(const struct duet__why *why, enum duet__cause *cause)
     if (fmax(path, workers) >= much)
         return say_copies(why, &shares, cause);
     return say_kernels(why, &shares, cause);
+}
+
+char *duet__why_sentence(const struct duet__why *why, enum duet__cause *cause)
+{
+    double share = 0;
+    char *outlier_text = say_outlier(why, &share);
+    g_autofree char *sentence = NULL, *beside = NULL;
+
+    if (outlier_text && share >= much) {
+        *cause = DUET_CAUSE_KERNEL;
+        return outlier_text;
+    }
+    beside = outlier_text;
+    sentence = say_cause(why, cause);
+    return g_strconcat(sentence, beside ? " " : NULL, beside, NULL);
 }

@@ -12,7 +12,7 @@ const char *const duet__state_names[] = {
     [DUET_STATE_BETWEEN] = "between",     [DUET_STATE_ROOM] = "room",
     [DUET_STATE_OVERHEAD] = "overhead",   [DUET_STATE_ELSEWHERE] = "elsewhere",
     [DUET_STATE_BEFORE] = "before",       [DUET_STATE_WITHIN] = "within",
-    [DUET_STATE_AFTER] = "after",
+    [DUET_STATE_AFTER] = "after",         [DUET_STATE_LOST] = "lost",
 };
 
 static void put_path(struct duet__json_writer *json, const struct duet__why *why)
@@ -96,8 +96,9 @@ static void put_changes(struct duet__json_writer *json, const struct duet__why *
         const struct duet__change *change =
             &g_array_index(why->what_if->changes, struct duet__change, i);
 
-        duet__json_print(json, "\n  {what: %s, buys: %d, makespan_s: %g, gain: %g, error: %s}",
-                         change->what, change->buys, change->makespan_s,
+        duet__json_print(json,
+                         "\n  {what: %s, buys: %d, bound: %d, makespan_s: %g, gain: %g, error: %s}",
+                         change->what, change->buys, change->bound, change->makespan_s,
                          1 - change->makespan_s / why->what_if->reference_s, change->why);
     }
     duet__json_print(json, "]}");

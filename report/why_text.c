@@ -13,6 +13,8 @@ enum {
     MOST_LINES = 24,   /* of the path */
 };
 
+static const double far = 0.1; /* from the run: what is simulated says little of it */
+
 static double makespan_of(const struct duet__why *why)
 {
     return fmax(why->account->makespan_s, 1e-300);
@@ -30,6 +32,7 @@ static void add_share(struct duet__table *table, double share)
 static void put_head(FILE *stream, const struct duet__why *why)
 {
     const struct duet__trace *trace = why->trace;
+    const struct duet__recording *recording = &trace->run.recording;
     g_autofree char *resources = duet__report_resources(trace->run.recording.machine), *sentence;
     g_autoptr(GString) text = g_string_new(NULL);
     enum duet__cause cause;
@@ -49,10 +52,28 @@ static void put_head(FILE *stream, const struct duet__why *why)
         g_string_append_printf(text, " (%s)", trace->world);
     if (trace->estimated)
         g_string_append_printf(text, "; estimated, not measured: times of %s", trace->estimated);
+    for (size_t i = 0; i < recording->mark_count; i++)
+        if (recording->marks[i].lost)
+            g_string_append_printf(
+                text, "; %s was lost at %.5g s, and is there all the time in what is simulated",
+                duet__recording_name(recording, recording->marks[i].name),
+                recording->marks[i].start_s);
     duet__put_wrapped(stream, text->str, 0);
     sentence = duet__why_sentence(why, &cause);
     putc('\n', stream);
     duet__put_wrapped(stream, sentence, 0);
+}
+
+/* Where gains are of another run. */
+static void put_doubt(FILE *stream, const struct duet__why *why)
+{
+    const double ratio = why->what_if ? why->what_if->reference_s / makespan_of(why) : 1;
+
+    if (fabs(ratio - 1) > far)
+        fprintf(stream,
+                "Simulated without a change it takes %.0f %% %s than this run: gains are of "
+                "that.\n",
+                100 * fabs(ratio - 1), ratio < 1 ? "less" : "more");
 }
 
 /* The largest gain, and the largest that needs nothing new. */
@@ -65,11 +86,12 @@ static void put_advice(FILE *stream, const struct duet__why *why)
         const struct duet__change *change =
             &g_array_index(why->what_if->changes, struct duet__change, i);
 
-        if (!(change->makespan_s < why->what_if->reference_s * 0.995))
+        if (change->bound || !(change->makespan_s < why->what_if->reference_s * 0.995))
             continue;
         any = any ? any : change;
         setting = setting || change->buys ? setting : change;
     }
+    put_doubt(stream, why);
     if (!any)
         return;
     g_string_append_printf(text, "Most would help: %s (%.1f %% of the time less)", any->what,
@@ -197,7 +219,7 @@ static const struct {
     {{"else-", "where"}, DUET_STATE_ELSEWHERE, DUET_STATE_ELSEWHERE},
     {{"none", "first"}, DUET_STATE_BEFORE, DUET_STATE_BEFORE},
     {{"none", "within"}, DUET_STATE_WITHIN, DUET_STATE_WITHIN},
-    {{"none", "after"}, DUET_STATE_AFTER, DUET_STATE_AFTER},
+    {{"none", "after"}, DUET_STATE_AFTER, DUET_STATE_LOST},
 };
 
 /* A row of the workers of an architecture, or of one worker. */

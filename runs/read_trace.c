@@ -402,15 +402,18 @@ static int add_copy(struct loader *loader, const struct duet__json *at)
     return error;
 }
 
-static int add_mark(struct loader *loader, const struct duet__json *at, bool phase)
+static int add_mark(struct loader *loader, const struct duet__json *at, bool phase, bool lost)
 {
     struct record record = {.name = ""};
     int error = duet__part_read(at, mark_fields, &record, loader->machine);
-    const struct duet_trace_mark mark = {.name = number_of(&loader->names, record.name),
-                                         .phase = phase,
-                                         .start_s = record.event.start_s,
-                                         .end_s = record.event.start_s + record.event.end_s};
+    struct duet_trace_mark mark = {.name = number_of(&loader->names, record.name),
+                                   .phase = phase,
+                                   .start_s = record.event.start_s,
+                                   .end_s = record.event.start_s + record.event.end_s};
 
+    for (unsigned i = 0; i < loader->machine->worker_count && lost; i++)
+        if (strcmp(loader->machine->workers[i].name, record.name) == 0)
+            mark.lost = i + 1;
     g_array_append_val(loader->marks, mark);
     return error;
 }
@@ -455,9 +458,9 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
     if (says(at, "ph", "X") && says(at, "cat", "copy"))
         return add_copy(loader, at);
     if (says(at, "ph", "X") && says(at, "cat", "phase"))
-        return add_mark(loader, at, true);
-    if (says(at, "ph", "i") && says(at, "cat", "mark"))
-        return add_mark(loader, at, false);
+        return add_mark(loader, at, true, false);
+    if (says(at, "ph", "i") && (says(at, "cat", "mark") || says(at, "cat", "lost")))
+        return add_mark(loader, at, false, says(at, "cat", "lost"));
     if (says(at, "ph", "M") && says(at, "name", "thread_name"))
         return add_thread(loader, at);
     return duet__json_keys(at, NULL);
@@ -590,6 +593,6 @@ void duet__trace_fini(struct duet__trace *trace)
     g_free(trace->settings);
     g_free(trace->estimated);
     g_free(trace->policy);
-    g_free(trace->links);
+    g_free(trace->options);
     *trace = (struct duet__trace){0};
 }

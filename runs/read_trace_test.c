@@ -91,9 +91,10 @@ static void test_round_trip(void)
 /* What is known of the run, what the application says, and the data of tasks. */
 static void test_all(void)
 {
-    static const char *names[] = {"block", "solve", "converged"};
+    const char *names[] = {"block", "solve", "converged", NULL};
     struct duet_trace_mark marks[] = {{.name = 2, .phase = true, .start_s = 0.5, .end_s = 3},
-                                      {.name = 3, .start_s = 2, .end_s = 2}};
+                                      {.name = 3, .start_s = 2, .end_s = 2},
+                                      {.name = 4, .start_s = 2, .end_s = 2, .lost = 2}};
     /* a task run twice, modes, parts, temporary data, what comes after a task */
     struct duet_trace_access accesses[] = {{1, 0, 7, 800, 0, 0, true, false, false, DUET_R, 0},
                                            {1, 1, 9, 16, 7, 9, true, true, false, DUET_RW, 0},
@@ -122,6 +123,8 @@ static void test_all(void)
     testing.events[0].own = testing.events[1].child = true;
     testing.events[0].submit_s = testing.events[1].submit_s = 0.5;
     testing.machine.workers[0].socket = 1;
+    names[3] = testing.machine.workers[1].name;
+    trace.options = (char *)(uintptr_t) "set-arch=1";
     trace.run.recording = testing.recording;
     trace.run.recording.accesses = accesses;
     trace.run.recording.access_count = G_N_ELEMENTS(accesses);
@@ -180,7 +183,10 @@ static void test_all(void)
         g_assert_true(access->reads == wanted->reads && access->writes == wanted->writes &&
                       access->temporary == wanted->temporary);
     }
-    g_assert_cmpuint(file.run.recording.mark_count, ==, 2);
+    g_assert_cmpuint(file.run.recording.mark_count, ==, 3);
+    g_assert_cmpuint(file.run.recording.marks[1].lost, ==, 0);
+    g_assert_cmpuint(file.run.recording.marks[2].lost, ==, 2);
+    g_assert_cmpstr(file.options, ==, "set-arch=1");
     testing_near(file.run.recording.marks[0].end_s, 2.5);
     g_assert_cmpstr(duet__recording_name(&file.run.recording, file.run.recording.marks[1].name), ==,
                     "converged");

@@ -25,7 +25,7 @@ struct duet__trace {
     uint64_t n, tile;     /* and sizes; 0: not known */
     char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
-    char *links; /* what bandwidths of the platform were changed to, "pcie=0.1x" */
+    char *options; /* of duet__settings_text */
 };
 
 /*

@@ -121,7 +121,7 @@ const struct duet__field duet__trace_fields[] = {
     {"tile", DUET__INTEGER, DUET__OPTIONAL, AT(tile), .most = (double)INT64_MAX},
     {TEXT(estimated)},
     {TEXT(policy)},
-    {TEXT(links)},
+    {TEXT(options)},
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
     {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.critical_path_s), SECONDS},
@@ -481,7 +481,10 @@ static void put_marks(struct writer *writer)
         int64_t start_ns = nanoseconds(mark->start_s);
 
         duet__json_print(&writer->json, "\n{ph: %s, pid: %u, tid: 0, cat: %s",
-                         mark->phase ? "X" : "i", node + 1, mark->phase ? "phase" : "mark");
+                         mark->phase ? "X" : "i", node + 1,
+                         mark->phase  ? "phase"
+                         : mark->lost ? "lost"
+                                      : "mark");
         duet__json_put_string(&writer->json, "name", duet__recording_name(recording, mark->name));
         put_us(writer, "ts", start_ns);
         if (mark->phase)

@@ -166,13 +166,22 @@ static void add_execution(struct sweep *sweep, const struct edge *edge, double s
     kernel->seconds += seconds;
 }
 
+/* When its device was lost, else the end. */
+static double lost_s(const struct duet__recording *recording, int worker)
+{
+    for (size_t i = 0; i < recording->mark_count; i++)
+        if (recording->marks[i].lost == (unsigned)worker + 1)
+            return fmin(recording->marks[i].start_s, recording->makespan_s);
+    return recording->makespan_s;
+}
+
 /*
  * One worker. Kernels that run at once share each moment, so `own_s` is what a kernel that ran all
  * the time would have had. Returns the edge after its last.
  */
 static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, guint at)
 {
-    double own_s = 0, date_s = 0;
+    double own_s = 0, date_s = 0, gone_s;
     double *kernels_s = &sweep->account->workers_s[worker][DUET_STATE_KERNEL];
     size_t running = 0;
     const guint begin = at;
@@ -198,8 +207,10 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
             sweep->began_s[edge->event] = own_s;
         }
     }
-    add_gap(sweep->idle, worker, date_s, sweep->recording->makespan_s,
+    gone_s = fmax(date_s, lost_s(sweep->recording, worker));
+    add_gap(sweep->idle, worker, date_s, gone_s,
             at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
+    add_gap(sweep->idle, worker, gone_s, sweep->recording->makespan_s, DUET_STATE_LOST);
     return at;
 }
 

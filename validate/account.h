@@ -32,6 +32,7 @@ enum duet__state {
     DUET_STATE_BEFORE,    /* no task that it could run is ready: before its first one, */
     DUET_STATE_WITHIN,    /* between two, */
     DUET_STATE_AFTER,     /* after its last one */
+    DUET_STATE_LOST,      /* its device is lost */
     DUET_STATES,
 };
 

@@ -52,15 +52,17 @@ void duet__account_idle(const struct duet__recording *recording, const GArray *g
                         const struct duet__gap_sums *sums)
 {
     const struct duet_machine *machine = recording->machine;
+    const GArray nothing = {NULL, 0};
     GArray **waiting = g_new0(GArray *, machine->arch_count);
 
     for (guint i = 0; i < gaps->len; i++) {
         const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
         const unsigned arch = machine->workers[gap->worker].arch;
+        const bool lost = gap->state == DUET_STATE_LOST;
 
         if (!waiting[arch])
             waiting[arch] = find_waiting(recording, arch);
-        duet__gap_divide(gap, waiting[arch], sums);
+        duet__gap_divide(gap, lost ? &nothing : waiting[arch], sums);
     }
     for (unsigned i = 0; i < machine->arch_count; i++)
         if (waiting[i])

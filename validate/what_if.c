@@ -229,6 +229,23 @@ static int by_makespan(const void *left, const void *right)
     return strcmp(a->what, b->what);
 }
 
+/* What no policy can do better than, of the run without a change, stands among the changes. */
+static void add_bound(struct variants *variants, const struct duet__series *series)
+{
+    struct variant variant = {.change = {.bound = true}};
+    const char *name;
+
+    if (!series->count)
+        return;
+    name = duet__bounds_best(&series->runs[0].bounds, &variant.change.makespan_s);
+    if (!(variant.change.makespan_s > 0))
+        return;
+    variant.change.what = g_strdup_printf("a perfect policy, at best (lower bound: %s)", name);
+    (void)add(variants, false, "a perfect policy");
+    g_free(last(variants)->change.what);
+    *last(variants) = variant;
+}
+
 static int simulate(struct variants *variants, struct duet__progress *progress, int *number,
                     struct duet_message *message)
 {
@@ -262,6 +279,8 @@ static int simulate(struct variants *variants, struct duet__progress *progress, 
     }
     if (!error && !*number && series[0].error)
         error = duet_fail(message, series[0].error, "%s", series[0].message.text);
+    if (!error)
+        add_bound(variants, &series[0]);
     for (guint i = 0; i < count; i++)
         duet__series_fini(&series[i]);
     return error;
@@ -303,7 +322,7 @@ int duet__what_if_make(const struct duet__request *request, const struct duet__t
     int error;
 
     *number = 0;
-    (void)add(&variants, false, "nothing");
+    add(&variants, false, "nothing")->bounds = true;
     error = add_kernels(&variants, path, message);
     if (!error) {
         add_hardware(&variants);

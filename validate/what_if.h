@@ -13,6 +13,7 @@
 struct duet__change {
     char *what;        /* "dgemm on c2050 twice as fast", owned */
     bool buys;         /* it needs other hardware, or faster kernels; else an option brings it */
+    bool bound;        /* nothing that can be done: no policy is faster */
     double makespan_s; /* NaN: it could not be simulated, and */
     char *why;         /* is why, owned; else NULL */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Closing a runtime: waits, writes the trace and the summary that were asked for, frees. */
 #include "world/open.h"
+#include "world/settings.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 struct kept {
     struct duet__times *times;
     struct duet__history *history;
-    char *trace, *policy, *place, *world, *workload;
+    char *trace, *policy, *place, *world, *workload, *options;
     uint64_t seed;
     bool report;
 };
@@ -36,6 +37,7 @@ static void kept_free(void *data)
     g_free(kept->workload);
     g_free(kept->trace);
     g_free(kept->policy);
+    g_free(kept->options);
     g_free(kept);
 }
 
@@ -80,6 +82,7 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
     kept->seed = config->seed;
     kept->trace = trace_name(config->trace);
     kept->policy = g_strdup(config->policy ? config->policy : "ws");
+    kept->options = duet__settings_text(config);
     kept->report = config->report;
     duet__core_keep(runtime, kept, kept_free);
 }
@@ -101,6 +104,7 @@ static int write_trace(const struct duet_runtime *runtime, const struct kept *ke
     struct duet__trace trace = {.world = kept->world,
                                 .workload = kept->workload,
                                 .policy = kept->policy,
+                                .options = kept->options,
                                 .run = {.seed = kept->seed,
                                         .bounds = duet__bounds(runtime,
                                                                !strcmp(kept->world, "simulated"))}};

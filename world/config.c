@@ -53,6 +53,51 @@ char **duet__config_environment(const struct duet_config *config, char **environ
     return environment;
 }
 
+/* Of a configuration, and no part of what a trace says of machine and policy. */
+static bool is_traced(const struct duet__option *setting)
+{
+    static const char *const others[] = {"cpus", "gpus", "gpu-memory", "policy", NULL};
+    const unsigned changes = DUET__FACTOR | DUET__IN_SIMULATE;
+    return setting->offset < sizeof(struct duet_config) &&
+           (!strcmp(setting->name, "links") ||
+            ((setting->where & changes) == changes && !g_strv_contains(others, setting->name)));
+}
+
+char *duet__settings_text(const struct duet_config *config)
+{
+    const struct duet__option *setting;
+    GString *all = g_string_new(NULL);
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
+        g_autofree char *text = is_traced(setting) ? duet__option_text(setting, config) : NULL;
+        if (text)
+            g_string_append_printf(all, "%s%s=%s", all->len ? "; " : "", setting->name, text);
+    }
+    return g_string_free(all, !all->len);
+}
+
+int duet__settings_read(char *text, struct duet_config *config, struct duet_message *message)
+{
+    int error = DUET_OK;
+    for (char *next; text && !error; text = next) {
+        const struct duet__option *setting;
+        char *value = strchr(text, '=');
+        next = strstr(text, "; ");
+        if (next) {
+            *next = 0;
+            next += 2;
+        }
+        if (value)
+            *value++ = 0;
+        for (size_t i = 0; (setting = duet__option_at(i)); i++)
+            if (is_traced(setting) && !strcmp(setting->name, text))
+                break;
+        error = setting && value
+                    ? duet__option_set(setting, config, text, value, message)
+                    : duet_fail(message, DUET_EINVAL, "there is no setting '%.40s'", text);
+    }
+    return error;
+}
+
 /* The setting with the longest common beginning, of some letters at least; NULL: none is like it.
  */
 static const struct duet__option *like(const char *name)

@@ -106,6 +106,18 @@ bool duet__option_named(const struct duet__option *setting);
 char *duet__option_text(const struct duet__option *setting, const struct duet_config *config);
 
 /*
+ * Settings that change what a simulated run does, of those that are not the default, as in a trace:
+ * "set-arch=1; gpu-window=4"; without what a trace has besides: numbers of workers, their memory,
+ * the policy, the seed. NULL: none. Free with g_free.
+ */
+char *duet__settings_text(const struct duet_config *config);
+
+/* Takes such a text, which has to live as long as the configuration, and is changed. DUET_EINVAL,
+   also of a setting that there is not. */
+DUET_MUST_CHECK int duet__settings_read(char *text, struct duet_config *config,
+                                        struct duet_message *message);
+
+/*
  * An environment (as g_get_environ gives it; is taken over) from which duet_config_environment
  * reads this configuration, as far as there are variables. Free with g_strfreev.
  */

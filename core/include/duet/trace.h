@@ -68,11 +68,12 @@ DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime,
 /* The text of a number in the records; NULL: there is none. Any time. Owned by the runtime. */
 const char *duet_trace_name(const struct duet_runtime *runtime, uint32_t number);
 
-/* What the application has marked: a moment, or a phase of it. */
+/* What the application has marked: a moment, or a phase of it; or that a device was lost. */
 struct duet_trace_mark {
     uint32_t name; /* its text (duet_trace_name) */
     bool phase;
     double start_s, end_s; /* dates on the application's thread; of a moment, the same twice */
+    unsigned lost;         /* the worker of that device, and 1; its name is the text; else 0 */
 };
 
 /*
