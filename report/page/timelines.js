@@ -450,6 +450,7 @@ const REASONS = {
   before: () => 'no task is ready that it could run, before its first',
   within: () => 'no task is ready that it could run',
   after: () => 'no task is ready that it could run, after its last',
+  lost: gpu => `${gpu} is lost`,
 };
 
 /** Dates have the digits that tell short events apart. */
