@@ -227,6 +227,7 @@ def test_refused(folder):
 
 
 for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
-             test_wrong_tile, test_settings, test_bound, test_outlier, test_lost, test_real, test_text, test_refused):
+             test_wrong_tile, test_settings, test_bound, test_outlier, test_lost, test_real,
+             test_text, test_refused):
     with tempfile.TemporaryDirectory() as scratch:
         test(pathlib.Path(scratch))

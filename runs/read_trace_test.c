@@ -88,6 +88,25 @@ static void test_round_trip(void)
     sample_fini(&sample);
 }
 
+static void same_accesses(const struct duet__recording *recording,
+                          const struct duet_trace_access *accesses)
+{
+    for (size_t i = 0; i < recording->access_count; i++) {
+        const struct duet_trace_access *access = &recording->accesses[i], *wanted = &accesses[i];
+
+        g_assert_cmpuint(access->task, ==, wanted->task);
+        g_assert_cmpuint(access->index, ==, wanted->index);
+        g_assert_cmpuint(access->handle, ==, wanted->handle);
+        g_assert_cmpuint(access->bytes, ==, wanted->bytes);
+        g_assert_cmpuint(access->whole, ==, wanted->whole);
+        g_assert_cmpuint(access->cut, ==, wanted->cut);
+        g_assert_cmpuint(access->mode, ==, wanted->mode);
+        g_assert_cmpuint(access->after, ==, wanted->after);
+        g_assert_true(access->reads == wanted->reads && access->writes == wanted->writes &&
+                      access->temporary == wanted->temporary);
+    }
+}
+
 /* What is known of the run, what the application says, and the data of tasks. */
 static void test_all(void)
 {
@@ -168,21 +187,7 @@ static void test_all(void)
     g_assert_cmpstr(file.run.recording.machine->archs[1].backend, ==, "cuda");
     g_assert_cmpuint(file.run.recording.access_count, ==, G_N_ELEMENTS(accesses) - 1);
     memmove(&accesses[2], &accesses[3], sizeof accesses - 3 * sizeof *accesses);
-    for (size_t i = 0; i < file.run.recording.access_count; i++) {
-        const struct duet_trace_access *access = &file.run.recording.accesses[i],
-                                       *wanted = &accesses[i];
-
-        g_assert_cmpuint(access->task, ==, wanted->task);
-        g_assert_cmpuint(access->index, ==, wanted->index);
-        g_assert_cmpuint(access->handle, ==, wanted->handle);
-        g_assert_cmpuint(access->bytes, ==, wanted->bytes);
-        g_assert_cmpuint(access->whole, ==, wanted->whole);
-        g_assert_cmpuint(access->cut, ==, wanted->cut);
-        g_assert_cmpuint(access->mode, ==, wanted->mode);
-        g_assert_cmpuint(access->after, ==, wanted->after);
-        g_assert_true(access->reads == wanted->reads && access->writes == wanted->writes &&
-                      access->temporary == wanted->temporary);
-    }
+    same_accesses(&file.run.recording, accesses);
     g_assert_cmpuint(file.run.recording.mark_count, ==, 3);
     g_assert_cmpuint(file.run.recording.marks[1].lost, ==, 0);
     g_assert_cmpuint(file.run.recording.marks[2].lost, ==, 2);
