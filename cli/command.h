@@ -44,6 +44,7 @@ extern const struct duet__command *const duet__commands[];
 extern const struct duet__command duet__simulate_command;
 extern const struct duet__command duet__run_command;
 extern const struct duet__command duet__study_command;
+extern const struct duet__command duet__tune_command;
 extern const struct duet__command duet__calibrate_command;
 extern const struct duet__command duet__validate_command;
 extern const struct duet__command duet__compare_command;

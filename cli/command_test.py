@@ -36,7 +36,7 @@ assert good("--version") == f"duet {version}\n"
 for command in "simulate", "run", "calibrate", "info", "list":
     assert command in good("--help")
     assert f"duet {command}" in good(command, "--help")
-bad("known are: simulate, run, study, calibrate, ", "fish")
+bad("known are: simulate, run, study, tune, ", "fish")
 bad("which command", *[])
 bad("--nope", "list", "--nope")
 bad("'fish'", "list", "fish")

@@ -185,7 +185,8 @@ int duet__job_find_workload(struct duet__job *job, const char *name,
 
     *out = name ? duet__workload_find(name) : NULL;
     if (!*out && name && duet__is_file(name) &&
-        job->command->where & (DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_EXPORT)) {
+        job->command->where &
+            (DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_EXPORT | DUET__IN_TUNE)) {
         *out = &job->graph_workload;
         return read_graph(job, name, message);
     }

@@ -54,7 +54,7 @@ int duet__job_set(struct duet__job *job, const struct duet__option *option, cons
 
 unsigned duet__job_factors(const struct duet__job *job)
 {
-    const unsigned of_runs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_STUDY;
+    const unsigned of_runs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_STUDY | DUET__IN_TUNE;
 
     return job->command->where & of_runs             ? DUET__FACTOR
            : job->command->where & DUET__IN_VALIDATE ? DUET__CASE
@@ -65,7 +65,7 @@ unsigned duet__job_factors(const struct duet__job *job)
 static int note_several(struct duet__job *job, const struct duet__option *option, const char *text,
                         bool *several, struct duet_message *message)
 {
-    const unsigned of_tables = DUET__IN_STUDY | DUET__IN_VALIDATE;
+    const unsigned of_tables = DUET__IN_STUDY | DUET__IN_VALIDATE | DUET__IN_TUNE;
     g_autoptr(GPtrArray) values = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *label = g_strconcat("--", option->name, NULL);
     struct duet__given given = {option, g_strdup(text ? text : "")};
@@ -160,7 +160,7 @@ bool duet__job_options(struct duet__job *job, int *argc, char ***argv)
     g_autoptr(GError) error = NULL;
     const unsigned with_programs = DUET__IN_SIMULATE | DUET__IN_RUN | DUET__IN_CALIBRATE |
                                    DUET__IN_VALIDATE | DUET__IN_RECORD | DUET__IN_EXPORT |
-                                   DUET__IN_STUDY;
+                                   DUET__IN_STUDY | DUET__IN_TUNE;
     bool good;
 
     for (int i = 1; command->where & with_programs && i < *argc && !job->program; i++)

@@ -57,7 +57,7 @@ char *duet__tables_rows(const struct duet__work *work, void *data)
     /* each was checked when it was taken */
     if (!set_options(&job, tables, work->cell, &workload, &message)) {
         job.values.quiet = true;
-        job.values.wall |= tables->job->command == &duet__study_command;
+        job.values.wall |= tables->job->command->where & (DUET__IN_STUDY | DUET__IN_TUNE);
         job.values.jobs = 1;
         job.values.config.seed = tables->plan.seed + work->rep;
         if (job.command == &duet__simulate_command || tables->single)

@@ -7,7 +7,8 @@
  * and R above; the two are parts of it, so that the tiles beside it are updated with the former
  * while those below it are taken into the latter.
  *
- *     tiled_qr [N [TILE]]        1024 and 128; N is a multiple of TILE
+ *     tiled_qr [N [TILE]]        1024, and DUET_TILE or 128; N is a multiple of TILE
+ *     env $(cat tuned.env) tiled_qr         with what `duet tune qr --env tuned.env` has found
  *
  * Link with -lduet -llapacke -lm.
  */
@@ -350,7 +351,8 @@ int main(int argc, char **argv)
     if (open_runtime(&p, &config, &argc, argv))
         return 2;
     size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 1024;
-    p.edge = argc > 2 ? strtoul(argv[2], NULL, 10) : 128;
+    const char *edge = argc > 2 ? argv[2] : getenv("DUET_TILE");
+    p.edge = edge ? strtoul(edge, NULL, 10) : 128;
     p.tiles = p.edge ? n / p.edge : 0;
     int status = 2;
     if (!p.tiles || n % p.edge || p.edge < 2 || n > 100000) {

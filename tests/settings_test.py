@@ -25,6 +25,7 @@ PAGES = {
     "platform": {"platforms"},
     "record": {"openmp"},
     "study": {"study", "simulate", "graphs"},
+    "tune": {"tune", "study", "simulate", "graphs"},
 }
 # Of other programs.
 OTHERS = {"--install", "--prefix", "--cflags", "--libs", "--variable", "--help", "--version",
@@ -63,7 +64,7 @@ def option_problems(known):
             yield f"duet {command} {name} is not in docs/: {', '.join(sorted(PAGES[command]))}"
     everything = set().union(*known.values()) | OTHERS
     for command in sorted({"simulate", "run", "calibrate", "validate", "compare", "study",
-                           "explain"}):
+                           "explain", "tune"}):
         named = OPTION.findall(page(command))
         # rows of a table are about the page's own subcommand
         own = OPTION.findall("\n".join(re.findall(r"^\| `--[^|]*\|", page(command), re.MULTILINE)))

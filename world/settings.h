@@ -30,6 +30,7 @@ enum {
     DUET__IN_STUDY = 2048,
     DUET__FACTOR = 4096, /* it may be given several values, of which each makes a run of its own */
     DUET__IN_EXPLAIN = 8192,
+    DUET__IN_TUNE = 16384,
     DUET__CASE = 16384, /* it may in `duet validate`, each of which makes a case of its own */
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
@@ -49,15 +50,16 @@ struct duet__values {
     const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
     char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
     const char *sockets;                                  /* "2x32:NAME" */
-    const char *fraction, *shard, *best;
+    const char *fraction, *shard, *best, *env;
     struct duet__numbers sizes, tiles;
-    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops;
+    uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops,
+        verified;
     double until, fail_over; /* parts of 1 */
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
     bool from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
-    bool show, retry, no_what_if;
+    bool show, retry, no_what_if, no_verify;
 };
 
 struct duet__option {

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `duet tune` says. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "cli/tune.h"
+#include "platforms/atomic_file.h"
+#include "platforms/json.h"
+#include "report/table.h"
+
+enum { SHOWN = 5 };
+
+static const char *const levels[DUET__FIDELITIES] = {"n/8", "n/4", "n/2", "n", "noise", "default"};
+
+/* The variables of the choice, "DUET_POLICY=dmdas", NULL-ended. */
+static char **environment_of(const struct duet__tune *tune)
+{
+    const struct duet__product *product =
+        duet__study_product(tune->tables.study, tune->chosen->cell);
+    const char *tile = duet__tune_value(tune, tune->chosen, "tile");
+    struct duet_config config;
+    char **variables;
+
+    duet_config_init(&config);
+    for (guint f = 0; f < product->factors->len; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
+        const struct duet__option *option =
+            duet__tune_chosen(factor->name) ? duet__option_find(factor->name, DUET__IN_ENVIRONMENT)
+                                            : NULL;
+
+        /* each was checked when it was taken */
+        if (option && duet__option_set(option, &config, factor->name,
+                                       duet__study_value(product, tune->chosen->cell, f), NULL))
+            continue;
+    }
+    variables = duet__config_environment(&config, g_new0(char *, 1));
+    return tile ? g_environ_setenv(variables, "DUET_TILE", tile, TRUE) : variables;
+}
+
+static double error_of(const struct duet__tuned *tuned)
+{
+    return tuned->predicted_s / tuned->measured_s - 1;
+}
+
+/* Whether some of its kernel times are extrapolated. */
+static bool is_beyond(const struct duet__tune *tune, const struct duet__tuned *tuned)
+{
+    return duet__tune_beyond(tune, duet__tune_value(tune, tuned, "tile"));
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* For people                                                                                   */
+
+static void put_row(struct duet__table *table, const struct duet__tune *tune,
+                    const struct duet__tuned *tuned)
+{
+    const double s = tuned->predicted_s;
+
+    duet__table_say(table, tuned == &tune->usual ? "default" : tuned == tune->chosen ? "best" : "");
+    for (guint i = 0; i < tune->varied->len; i++) {
+        const struct duet__factor *factor = tune->varied->pdata[i];
+        const char *value = duet__tune_value(tune, tuned, factor->name);
+
+        duet__table_say(table, value ? value : !strcmp(factor->name, "policy") ? "ws" : "-");
+    }
+    duet__table_print(table, "%.*f%s", duet__decimals(s, 5), s, is_beyond(tune, tuned) ? "*" : "");
+    duet__table_print(table, tuned->half_s >= 0 ? "%.2f" : "-", 100 * tuned->half_s / s);
+    duet__table_print(table, tuned->flops > 0 ? "%.*f" : "-",
+                      duet__decimals(tuned->flops / s / 1e9, 5), tuned->flops / s / 1e9);
+    duet__table_print(table, tuned->best_s > 0 ? "%.1f" : "-", 100 * tuned->best_s / s);
+    if (!tune->run_reps)
+        return;
+    duet__table_print(table, tuned->measured_s > 0 ? "%.*f" : "-",
+                      duet__decimals(tuned->measured_s, 5), tuned->measured_s);
+    duet__table_print(table, tuned->measured_s > 0 ? "%+.1f" : "-", 100 * error_of(tuned));
+}
+
+static void put_table(FILE *stream, const struct duet__tune *tune)
+{
+    const guint shown = MIN(tune->found->len, MAX(SHOWN, (guint)tune->job->values.verified));
+    g_autoptr(GString) sides = g_string_new("l");
+    struct duet__table table;
+
+    for (guint i = 0; i < tune->varied->len; i++) {
+        const struct duet__factor *factor = tune->varied->pdata[i];
+
+        g_string_append_c(sides, g_ascii_isdigit(*(char *)factor->values->pdata[0]) ? 'r' : 'l');
+    }
+    g_string_append(sides, tune->run_reps ? "rrrrrr" : "rrrr");
+    duet__table_init(&table, sides->str);
+    table.page = DUET__WIDE_PAGE;
+    duet__table_say(&table, "");
+    for (guint i = 0; i < tune->varied->len; i++)
+        duet__table_say(&table, ((const struct duet__factor *)tune->varied->pdata[i])->name);
+    duet__table_row(&table, "predicted s", "+- %", "GFlop/s", "bound %", NULL);
+    if (tune->run_reps)
+        duet__table_row(&table, "measured s", "error %", NULL);
+    for (guint i = 0; i < shown; i++)
+        put_row(&table, tune, &g_array_index(tune->found, struct duet__tuned, i));
+    put_row(&table, tune, &tune->usual);
+    duet__table_put(&table, stream, 0);
+}
+
+/* What was tried, "1344 settings: 1344 simulations of n/8, 168 of n/4, ... in 25 s". */
+static void put_tried(FILE *stream, const struct duet__tune *tune)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    g_string_append_printf(text, "%" PRIu64 " settings; simulations:", tune->space->count);
+    for (int i = 0; i < DUET__FIDELITIES; i++)
+        if (tune->made[i])
+            g_string_append_printf(text, " %" PRIu64 " (%s)", tune->made[i], levels[i]);
+    g_string_append_printf(text, " in %.1f s", tune->search_s);
+    duet__put_wrapped(stream, text->str, 4);
+}
+
+/* How sure it is. */
+static void put_verdict(FILE *stream, const struct duet__tune *tune)
+{
+    const struct duet__tuned *chosen = tune->chosen, *usual = &tune->usual;
+    const bool runs = chosen->measured_s > 0;
+    const double own = runs ? chosen->measured_s : chosen->predicted_s;
+    bool beyond = is_beyond(tune, usual);
+    const double other = runs ? usual->measured_s : usual->predicted_s;
+
+    if (chosen == usual)
+        fprintf(stream, "nothing was found that is faster than the default\n");
+    else if (other > 0)
+        fprintf(stream, "%s %.1f %% less time than the default\n",
+                runs ? "measured:" : "predicted:", 100 * (1 - own / other));
+    if (tune->lead >= 0)
+        fprintf(stream, "by simulation the first is %.2f +-%.2f %% before the second: %s\n",
+                100 * tune->lead, 100 * tune->lead_half,
+                tune->lead > tune->lead_half ? "beyond the noise" : "within the noise");
+    if (runs)
+        fprintf(stream, "measured: medians of %zu runs; error: of the prediction\n",
+                tune->run_reps);
+    else if (!tune->here)
+        fprintf(stream, "not verified: %s is not this machine\n", tune->platform);
+    for (guint i = 0; i < tune->found->len; i++)
+        beyond |= is_beyond(tune, &g_array_index(tune->found, struct duet__tuned, i));
+    if (beyond)
+        fprintf(stream, "*: kernel times are extrapolated beyond what was measured\n");
+    if (tune->estimated)
+        duet__put_wrapped(stream, "estimated, not measured: some kernel times (duet list kernels)",
+                          4);
+}
+
+static void print(FILE *stream, const struct duet__tune *tune)
+{
+    g_autofree char *command = duet__cell_command(tune->tables.study, "simulate",
+                                                  tune->chosen->cell, tune->tables.plan.seed);
+
+    if (tune->calibrated)
+        fprintf(stream, "%s\n", tune->calibrated);
+    put_tried(stream, tune);
+    putc('\n', stream);
+    put_table(stream, tune);
+    putc('\n', stream);
+    put_verdict(stream, tune);
+    if (!tune->measured) /* nobody has that file afterwards */
+        fprintf(stream, "%s\n", command);
+    putc('\n', stream);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* For programs                                                                                 */
+
+static void put_tuned(struct duet__json_writer *json, const char *key,
+                      const struct duet__tune *tune, const struct duet__tuned *tuned)
+{
+    const struct duet__product *product = duet__study_product(tune->tables.study, tuned->cell);
+
+    duet__json_begin(json, key, '{');
+    duet__json_begin(json, "settings", '{');
+    for (guint f = 0; f < product->factors->len; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
+
+        if (duet__tune_chosen(factor->name))
+            duet__json_print(json, "%s: %s", factor->column,
+                             duet__study_value(product, tuned->cell, f));
+    }
+    duet__json_print(json,
+                     "}\n   predicted_s: %g, half_width_s: %g, reps: %" PRIu64
+                     ", gflops: %g, bound_s: %g, extrapolated: %d, measured_s: %g, error: %g}",
+                     tuned->predicted_s, tuned->half_s, tuned->reps,
+                     tuned->flops > 0 ? tuned->flops / tuned->predicted_s / 1e9 : NAN,
+                     tuned->best_s > 0 ? tuned->best_s : NAN, is_beyond(tune, tuned),
+                     tuned->measured_s, error_of(tuned));
+}
+
+static void print_json(FILE *stream, const struct duet__tune *tune)
+{
+    g_auto(GStrv) variables = environment_of(tune);
+    struct duet__json_writer json = {.stream = stream};
+
+    duet__json_print(&json,
+                     "{schema: 1\n command: %s\n platform: %s, here: %d, calibrated: %s, "
+                     "estimated: %d\n settings: %" PRIu64 ", wall_s: %g, simulations: {",
+                     tune->job->line, tune->platform, tune->here, tune->calibrated, tune->estimated,
+                     tune->space->count, tune->search_s);
+    for (int i = 0; i < DUET__FIDELITIES; i++)
+        if (tune->made[i])
+            duet__json_print(&json, "%s: %" PRIu64, levels[i], tune->made[i]);
+    duet__json_print(&json, "}\n lead: %g, lead_half_width: %g, run_reps: %zu\n best: [",
+                     tune->lead, tune->lead_half, tune->run_reps);
+    for (guint i = 0; i < tune->found->len; i++)
+        if (i < SHOWN || i < tune->job->values.verified)
+            put_tuned(&json, NULL, tune, &g_array_index(tune->found, struct duet__tuned, i));
+    duet__json_print(&json, "]\n ");
+    put_tuned(&json, "default", tune, &tune->usual);
+    duet__json_print(&json, "\n ");
+    put_tuned(&json, "chosen", tune, tune->chosen);
+    duet__json_print(&json, "\n environment: {");
+    for (char **variable = variables; *variable; variable++) {
+        g_auto(GStrv) parts = g_strsplit(*variable, "=", 2);
+
+        duet__json_print(&json, "%s: %s", parts[0], parts[1]);
+    }
+    duet__json_print(&json, "}}");
+    putc('\n', stream);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+static void put_environment(FILE *stream, const void *data)
+{
+    g_auto(GStrv) variables = environment_of(data);
+
+    for (char **variable = variables; *variable; variable++)
+        fprintf(stream, "%s\n", *variable);
+}
+
+int duet__tune_report(const struct duet__tune *tune)
+{
+    const struct duet__values *values = &tune->job->values;
+    struct duet_message message = {""};
+    int status;
+
+    if (values->json)
+        print_json(stdout, tune);
+    else
+        print(stdout, tune);
+    if (!values->json && !values->env)
+        put_environment(stdout, tune);
+    status = duet__finish_output();
+    if (values->env && duet__file_write(values->env, put_environment, tune, &message))
+        status = duet__complain(DUET__FAILED, "%s", message.text);
+    return status;
+}

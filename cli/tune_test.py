@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet tune`: it finds what all simulations together would, programs take what it writes, and
+what it runs on this machine stands beside what it has predicted."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+import testing
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+QR = pathlib.Path(os.environ["DUET_BUILD_DIR"]) / "examples" / "tiled_qr"
+os.chdir(tempfile.mkdtemp())
+SPACE = ["cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "320,480,960", "--policy",
+         "ws,heft,dmdas", "--gpu-window", "2,4"]
+
+
+def duet(*words, status=0, **more):
+    result = subprocess.run([DUET, *words], capture_output=True, text=True, check=False, **more)
+    assert result.returncode == status, (words, result)
+    return result
+
+
+def tune(*words, **more):
+    return json.loads(duet("tune", "--json", *words, **more).stdout)
+
+
+def ask(path, query):
+    connection = sqlite3.connect(path)
+    found = connection.execute(query).fetchall()
+    connection.close()
+    return found
+
+
+# Where there is time for all, nothing is better than what is found; a second time nothing is made.
+first = tune(*SPACE, "--out", "t.db", "--budget", "300s")
+duet("study", *SPACE, "--out", "s.db")
+[(best, command)] = ask("s.db", "SELECT min(makespan_s), command FROM runs")
+tuned = ask("t.db", "SELECT min(makespan_s) FROM runs WHERE noise IS NULL")
+assert tuned == [(best,)] and first["settings"] == 18, (tuned, best, first)
+assert first["simulations"]["n"] == 18 and first["simulations"]["noise"] >= 3 * 3, first
+again = tune(*SPACE, "--out", "t.db", "--budget", "300s")
+assert again["simulations"] == {} and again["chosen"] == first["chosen"], again
+# The choice is the first of those with most replications, whose mean is that of these.
+chosen = first["chosen"]
+means = ask("t.db", "SELECT avg(makespan_s), count(*), tile, policy, gpu_window FROM runs "
+            "WHERE noise = 1 AND gpu_window NOT NULL GROUP BY tile, policy, gpu_window "
+            "ORDER BY count(*) DESC, 1")
+assert abs(means[0][0] / chosen["predicted_s"] - 1) < 1e-9 and means[0][1] == chosen["reps"] == 12
+assert [str(value) for value in means[0][2:]] == [chosen["settings"][name] for name in
+                                                  ("tile", "policy", "gpu_window")], means
+assert first["default"]["settings"] == {"tile": "960"} and not first["here"], first
+assert first["default"]["predicted_s"] > chosen["predicted_s"] and chosen["error"] is None, first
+
+# What is not named is found; on a large problem from smaller ones at first, in whatever time.
+whole = tune("cholesky", "--platform", "idgraf", "--n", "38400", "--budget", "2s")
+assert whole["settings"] > 1000 and whole["simulations"]["n/8"] > 0, whole
+assert {"tile", "policy", "cpus", "gpu_window"} <= set(whole["chosen"]["settings"]), whole
+text = duet("tune", *SPACE, "--budget", "300s").stdout
+assert "18 settings; simulations: 18 (n) " in text, text
+assert "\nbest " in text and "\ndefault " in text, text
+assert "\nnot verified: idgraf is not this machine\n" in text and "less time than" in text, text
+
+# Tiles that were not measured are simulated if they are named, and marked.
+marked = duet("tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "160,480",
+              "--policy", "heft").stdout
+assert "2 settings; simulations: 2 (n) " in marked, marked
+assert re.search(r"^best +160 +[\d.]+\* ", marked, re.MULTILINE) and "extrapolated beyond" in marked
+
+# A program reads the choice: from lines of the output, and from a file.
+written = duet("tune", *SPACE, "--cpus", "3", "--set-arch", "--env", "tuned.env").stdout
+lines = pathlib.Path("tuned.env").read_text(encoding="ascii").splitlines()
+settings = dict(line.split("=", 1) for line in lines)
+assert settings == {"DUET_CPUS": "3", "DUET_SET_ARCH": "1", "DUET_POLICY": settings["DUET_POLICY"],
+                    "DUET_GPU_WINDOW": settings["DUET_GPU_WINDOW"],
+                    "DUET_TILE": settings["DUET_TILE"]} and "DUET_" not in written, (lines, written)
+assert set(lines) <= set(duet("tune", *SPACE, "--cpus", "3", "--set-arch").stdout.splitlines())
+if QR.exists():
+    found = tune("qr", "--platform", "idgraf", "--n", "1920", "--tile", "480", "--policy",
+                 "heft,dmda", "--cpus", "2")["environment"]
+    assert found["DUET_TILE"] == "480" and found["DUET_CPUS"] == "2", found
+    ran = subprocess.run([QR, "1920"], env=os.environ | found | {
+        "DUET_SIMULATE": "idgraf", "DUET_REPORT": "1", "DUET_EXTRAPOLATE": "1",
+        "DUET_TRACE": "r.json"}, capture_output=True, text=True, check=True)
+    said = "duet: 30 tasks on idgraf, policy " + found["DUET_POLICY"]
+    assert said in ran.stdout + ran.stderr, ran
+    workers = json.loads(pathlib.Path("r.json").read_bytes())["otherData"]["workers"]
+    assert len(workers) == 2 + 8, workers
+
+# On this machine: what was not measured is, and the best few are run; the fastest is the choice.
+duet("calibrate", "cholesky", "--n", "256", "--tile", "32,64", "--budget", "0.5s", "--out",
+     "m.json")
+before = pathlib.Path("m.json").read_bytes()
+here = tune("cholesky", "--platform", "./m.json", "--n", "512", "--tile", "64,128", "--policy",
+            "ws,heft", "--budget", "3s", "--verify", "2")
+assert here["here"] and here["calibrated"].endswith("tiles of 128") and here["run_reps"] == 3, here
+times = [one["measured_s"] for one in [*here["best"], here["default"]] if one["measured_s"]]
+assert len(times) == 3 and here["chosen"]["measured_s"] == min(times), here
+assert not any(one["extrapolated"] for one in here["best"]), here
+for one in [*here["best"][:2], here["default"]]:
+    assert abs(one["predicted_s"] / one["measured_s"] - 1 - one["error"]) < 1e-9, one
+assert pathlib.Path("m.json").read_bytes() == before and not os.path.exists("here.json")
+quiet = tune("cholesky", "--platform", "./m.json", "--n", "256", "--no-verify", "--budget", "2s")
+assert quiet["here"] and quiet["run_reps"] == 0 and quiet["calibrated"] is None, quiet
+if QR.exists():
+    program = tune("--platform", "idgraf", "--extrapolate", "--policy", "ws,heft", "--gpu-window",
+                   "2,4", "--", str(QR), "512", "64")
+    assert program["settings"] == 4 and set(program["environment"]) == {
+        "DUET_POLICY", "DUET_GPU_WINDOW"}, program
+
+# An interrupt ends it with nothing written but the simulations.
+process = subprocess.Popen([DUET, "tune", "cholesky", "--platform", "idgraf", "--n", "38400",
+                            "--budget", "1000s", "--out", "i.db", "--env", "i.env", "--quiet"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def rows_there():
+    try:
+        return ask("i.db", "SELECT id FROM runs LIMIT 1")
+    except sqlite3.OperationalError:
+        return []
+
+
+testing.until(lambda: os.path.exists("i.db") and testing.attends(process, signal.SIGINT)
+              and rows_there())
+process.send_signal(signal.SIGINT)
+out, errors = process.communicate()
+assert process.returncode == 128 + signal.SIGINT and "interrupted" in errors and not out, errors
+assert not os.path.exists("i.env") and ask("i.db", "SELECT count(*) FROM runs")[0][0] > 0
+
+# Bad usage: one line, status 2.
+for words, says in (
+        ("", "which workload?"),
+        ("cholesky lu --platform idgraf", "one workload at a time"),
+        ("nothing --platform idgraf", "unknown workload 'nothing'"),
+        ("cholesky --platform nowhere", "no platform is named nowhere"),
+        ("cholesky --platform idgraf --n 960,1920", "--n has several values"),
+        ("cholesky --platform idgraf --policy none", "unknown policy 'none'"),
+        ("cholesky --platform idgraf --noise", "--noise: "),
+        ("cholesky --platform idgraf --budget 0", "--budget takes 0.1s or more"),
+        ("cholesky --platform idgraf --verify 0", "--verify takes"),
+        ("cholesky --platform idgraf --verify 2 --no-verify", "exclude each other"),
+        ("cholesky --platform idgraf --n 3840 --tile 480 --cpus 0 --policy ws,heft",
+         "no setting is possible: kernel dpotrf is for CPUs only"),
+        ("cholesky --platform idgraf --env /nowhere/x", "/nowhere"),
+        ("cholesky --platform idgraf -- true", "but not both"),
+        ("cholesky --platform idgraf --tile 480 --tile-size 9", "Unknown option".lower())):
+    bad = duet("tune", *words.split(), status=2)
+    assert says in bad.stderr and bad.stderr.count("\n") == 1 and not bad.stdout, (words, bad)
