@@ -184,7 +184,7 @@ static int read_policy(struct duet__job *job, struct duet_message *message)
 
     if (!job->values.config.policy)
         return 0; /* several in turn */
-    error = duet__job_find_policies(job, message);
+    error = duet__request_set_policies(runs, job->values.config.policy, message);
     if (!error && runs->policy_count != 1)
         error = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
     if (!error)

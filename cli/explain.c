@@ -95,12 +95,12 @@ static int make_request(struct duet__job *job, struct duet__trace *trace,
     } else {
         config->links = NULL;
     }
-    error = duet__policies_read(trace->policy && *trace->policy ? trace->policy : "ws",
-                                &request->policies, message);
-    request->policy_count = error ? 0 : 1;
+    error =
+        duet__request_set_policies(request, trace->policy && *trace->policy ? trace->policy : NULL,
+                                   message);
     duet__calibration_select(&job->platform->calibration, config->context);
     request->platform = job->platform;
-    if (!error && request->policies[1])
+    if (!error && request->policy_count > 1)
         error = duet_fail(message, DUET_EINVAL, "the trace names several policies");
     return error ? error : duet__request_build(request, message);
 }

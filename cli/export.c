@@ -84,8 +84,7 @@ static int build(struct duet__job *job, const struct duet__workload *workload,
 {
     const struct duet__values *values = &job->values;
     struct duet__request *request = &job->request;
-    struct duet__problem *problem = &request->problem;
-    int error = 0;
+    int error;
 
     if (!values->platform || !*values->platform)
         return duet_fail(message, DUET_EINVAL,
@@ -94,18 +93,11 @@ static int build(struct duet__job *job, const struct duet__workload *workload,
     request->config.simulate = values->platform;
     request->config.context = workload->name;
     request->reps = 1;
-    problem->n = values->n ? values->n : workload->default_n;
-    problem->tile = values->tile ? values->tile : workload->default_tile;
-    problem->seed = request->seed;
-    if (values->precision)
-        error = duet__precision_read(values->precision, &problem->precision, message);
+    error = duet__job_take_problem(values, request, message);
     if (!error)
-        error = duet__request_set_params(request, values->params, message);
+        error = workload->check(&request->problem, message);
     if (!error)
-        error = workload->check(problem, message);
-    if (!error)
-        error = duet__policies_read("eager", &request->policies, message);
-    request->policy_count = 1;
+        error = duet__request_set_policies(request, "eager", message);
     if (!error)
         error = duet__platform_load(values->platform, &job->platform, message);
     if (error)

@@ -225,12 +225,22 @@ int duet__job_take_program(const struct duet__job *job, const char *named,
     return duet__program_take(request, job->program, message);
 }
 
-int duet__job_find_policies(struct duet__job *job, struct duet_message *message)
+int duet__job_take_problem(const struct duet__values *values, struct duet__request *request,
+                           struct duet_message *message)
 {
-    int error = duet__policies_read(job->values.config.policy, &job->request.policies, message);
+    const struct duet__workload *workload = request->workload;
+    struct duet__problem *problem = &request->problem;
+    bool real = !duet__request_platform(request) && workload->real_n;
+    int error = 0;
 
-    job->request.policy_count = error ? 0 : g_strv_length(job->request.policies);
-    return error;
+    problem->n = values->n ? values->n : real ? workload->real_n : workload->default_n;
+    problem->tile = values->tile ? values->tile
+                    : real       ? workload->real_tile
+                                 : workload->default_tile;
+    problem->seed = request->seed;
+    if (values->precision)
+        error = duet__precision_read(values->precision, &problem->precision, message);
+    return error ? error : duet__request_set_params(request, values->params, message);
 }
 
 int duet__job_check_emulation(struct duet__job *job, struct duet_message *message)

@@ -105,7 +105,10 @@ DUET_MUST_CHECK int duet__job_find_workload(struct duet__job *job, const char *n
 DUET_MUST_CHECK int duet__job_take_program(const struct duet__job *job, const char *named,
                                            struct duet__request *request,
                                            struct duet_message *message);
-DUET_MUST_CHECK int duet__job_find_policies(struct duet__job *job, struct duet_message *message);
+/* The problem of a request whose workload is known, which has the last word (its `check`). */
+DUET_MUST_CHECK int duet__job_take_problem(const struct duet__values *values,
+                                           struct duet__request *request,
+                                           struct duet_message *message);
 /* The emulation, and what means something only of an emulated platform or only of GPUs. */
 DUET_MUST_CHECK int duet__job_check_emulation(struct duet__job *job, struct duet_message *message);
 /* Options of the machine; the platform is known. */

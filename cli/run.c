@@ -79,26 +79,6 @@ static int check_workload(const struct duet__job *job, struct duet_message *mess
     return 0;
 }
 
-static int make_problem(struct duet__job *job, struct duet_message *message)
-{
-    const struct duet__values *values = &job->values;
-    const struct duet__workload *workload = job->request.workload;
-    struct duet__problem *problem = &job->request.problem;
-    bool real = !duet__request_platform(&job->request) && workload->real_n;
-    int error = 0;
-
-    problem->n = values->n ? values->n : real ? workload->real_n : workload->default_n;
-    problem->tile = values->tile ? values->tile
-                    : real       ? workload->real_tile
-                                 : workload->default_tile;
-    problem->seed = job->request.seed;
-    if (values->precision)
-        error = duet__precision_read(values->precision, &problem->precision, message);
-    if (!error)
-        error = duet__request_set_params(&job->request, values->params, message);
-    return error ? error : workload->check(problem, message);
-}
-
 /* One line each about what of the platform is not as one would think. */
 static void remark(const struct duet__job *job)
 {
@@ -159,9 +139,11 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
     if (!error)
         error = check_workload(job, message);
     if (!error)
-        error = make_problem(job, message);
+        error = duet__job_take_problem(&job->values, &job->request, message);
     if (!error)
-        error = duet__job_find_policies(job, message);
+        error = job->request.workload->check(&job->request.problem, message);
+    if (!error)
+        error = duet__request_set_policies(&job->request, job->values.config.policy, message);
     if (!error)
         error = duet__job_check_machine(job, message);
     if (!error)

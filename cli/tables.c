@@ -59,18 +59,12 @@ int duet__tables_cell(const struct duet__tables *tables, uint64_t cell,
     request->config = values.config;
     request->config.policy = NULL;
     request->config.strict = base->config.strict;
-    request->problem.n = values.n;
-    request->problem.tile = values.tile;
-    g_clear_pointer(&request->policies, g_strfreev);
     if (!error)
-        error = duet__policies_read(values.config.policy, &request->policies, message);
-    request->policy_count = 1;
+        error = duet__request_set_policies(request, values.config.policy, message);
     if (!error && !job->program)
         error = duet__job_find_workload(job, workload, &request->workload, message);
-    if (!error)
-        error = duet__request_set_params(request, values.params, message);
-    if (!error && values.precision)
-        error = duet__precision_read(values.precision, &request->problem.precision, message);
+    if (!error && request->workload)
+        error = duet__job_take_problem(&values, request, message);
     if (!error)
         error = duet__request_set_priorities(request, values.config.priorities, message);
     return error;

@@ -135,6 +135,16 @@ int duet__policies_read(const char *list, char ***policies, struct duet_message 
     return error;
 }
 
+int duet__request_set_policies(struct duet__request *request, const char *list,
+                               struct duet_message *message)
+{
+    g_strfreev(request->policies);
+    int error = duet__policies_read(list, &request->policies, message);
+
+    request->policy_count = error ? 0 : g_strv_length(request->policies);
+    return error;
+}
+
 int duet__precision_read(const char *text, char *precision, struct duet_message *message)
 {
     if (strcmp(text, "s") != 0 && strcmp(text, "d") != 0)

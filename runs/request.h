@@ -91,6 +91,10 @@ char *duet__request_settings(const struct duet__request *request);
 DUET_MUST_CHECK int duet__policies_read(const char *list, char ***policies,
                                         struct duet_message *message);
 
+/* Takes these policies in place of those before. Errors of duet__policies_read. */
+DUET_MUST_CHECK int duet__request_set_policies(struct duet__request *request, const char *list,
+                                               struct duet_message *message);
+
 /* "s" or "d" as a problem's precision. DUET_EINVAL. */
 DUET_MUST_CHECK int duet__precision_read(const char *text, char *precision,
                                          struct duet_message *message);

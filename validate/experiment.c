@@ -87,16 +87,12 @@ static int make_real(const struct duet__experiment *experiment, struct duet__req
                      const struct duet__request *asked, struct duet_message *message)
 {
     const struct duet__workload *workload = asked->workload;
-    bool paced = duet__request_paced(&experiment->base), computes = !paced && workload->real_n;
+    bool paced = duet__request_paced(&experiment->base);
     struct duet__problem *problem = &real->problem;
 
     duet__request_copy(real, asked);
     real->config.context = workload->name; /* of the kernel times of a platform */
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
-    if (!problem->n)
-        problem->n = computes ? workload->real_n : workload->default_n;
-    if (!problem->tile)
-        problem->tile = computes ? workload->real_tile : workload->default_tile;
     problem->seed = real->seed;
     if (!paced && !workload->generate && !workload->program)
         return duet_fail(message, DUET_EINVAL,

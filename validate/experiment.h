@@ -43,8 +43,7 @@ struct duet__experiment {
      * `extrapolate` and `without` are the simulations'.
      */
     struct duet__request base;
-    GArray *asked; /* struct duet__request, owned: of each case, with one policy; 0 as n or tile is
-                      that of the workload */
+    GArray *asked; /* struct duet__request, owned: of each case, with one policy */
     struct duet__platform *platform; /* predicted from, owned, with its name or file */
     char *platform_name;
     char *calibrated; /* when and by how much, for reports; owned; NULL: some time before */
