@@ -65,7 +65,7 @@ static int find(struct duet__job *job, const char *path, struct findings *findin
 /* What would help                                                                              */
 
 /* The request that simulates the graph as the run was made, as far as the trace says how. */
-static int make_request(struct duet__job *job, struct duet__trace *trace,
+static int make_request(struct duet__job *job, const struct duet__trace *trace,
                         struct duet_message *message)
 {
     const struct duet_machine *machine = trace->run.recording.machine;

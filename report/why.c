@@ -143,34 +143,34 @@ static bool could_on_gpu(const struct duet__recording *recording, unsigned kerne
 static char *say_outlier(const struct duet__why *why, double *share)
 {
     const struct duet__recording *recording = &why->trace->run.recording;
-    const double makespan_s = why->account->makespan_s;
+    const struct duet_worker *workers = recording->machine->workers;
+    g_autoptr(GArray) lengths_s = g_array_new(FALSE, FALSE, sizeof(double));
 
     for (guint i = 0; i < why->path->steps->len; i++) {
         const struct duet__step *step = &g_array_index(why->path->steps, struct duet__step, i);
         const struct duet_event *own = &recording->events[step->event];
-        const double own_s = step->end_s - step->start_s;
-        g_autoptr(GArray) lengths_s = g_array_new(FALSE, FALSE, sizeof(double));
-        const struct duet_worker *workers = recording->machine->workers;
-        double median_s;
+        double times;
 
-        if (step->state != DUET_STATE_KERNEL || own_s < some * makespan_s)
+        *share = (step->end_s - step->start_s) / why->account->makespan_s;
+        if (step->state != DUET_STATE_KERNEL || !(*share >= some))
             continue;
+        g_array_set_size(lengths_s, 0);
         for (size_t k = 0; k < recording->event_count; k++) {
             const struct duet_event *event = &recording->events[k];
             const double length_s = event->end_s - event->start_s;
 
             if (event->kind == DUET_EVENT_TASK && event->kernel == own->kernel &&
-                !(event->work < own->work) && !(event->work > own->work) &&
+                !memcmp(&event->work, &own->work, sizeof(own->work)) &&
                 workers[event->worker].arch == workers[own->worker].arch)
                 g_array_append_val(lengths_s, length_s);
         }
-        median_s = duet__median((double *)(void *)lengths_s->data, lengths_s->len);
-        *share = own_s / makespan_s;
-        if (own_s >= outlier * median_s)
-            return g_strdup_printf("%s took %.3g s in task %" PRIu64 " on %s, %.3g times its "
-                                   "median: that is %.0f %% of the critical path.",
-                                   duet__recording_kernel(recording, own), own_s, own->id,
-                                   workers[own->worker].name, own_s / median_s, 100 * *share);
+        times = (own->end_s - own->start_s) /
+                duet__median((double *)(void *)lengths_s->data, lengths_s->len);
+        if (times >= outlier)
+            return g_strdup_printf("%s took %.3g times its median in task %" PRIu64 " on %s: that "
+                                   "is %.0f %% of the critical path.",
+                                   duet__recording_kernel(recording, own), times, own->id,
+                                   workers[own->worker].name, 100 * *share);
     }
     return NULL;
 }
@@ -332,15 +332,13 @@ static char *say_cause(const struct duet__why *why, enum duet__cause *cause)
 
 char *duet__why_sentence(const struct duet__why *why, enum duet__cause *cause)
 {
-    double share = 0;
-    char *outlier_text = say_outlier(why, &share);
-    g_autofree char *sentence = NULL, *beside = NULL;
+    double share;
+    g_autofree char *slow = say_outlier(why, &share), *main_cause = say_cause(why, cause);
 
-    if (outlier_text && share >= much) {
-        *cause = DUET_CAUSE_KERNEL;
-        return outlier_text;
-    }
-    beside = outlier_text;
-    sentence = say_cause(why, cause);
-    return g_strconcat(sentence, beside ? " " : NULL, beside, NULL);
+    if (!slow)
+        return g_steal_pointer(&main_cause);
+    if (share < much)
+        return g_strdup_printf("%s %s", main_cause, slow);
+    *cause = DUET_CAUSE_KERNEL;
+    return g_steal_pointer(&slow);
 }

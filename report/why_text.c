@@ -10,7 +10,6 @@
 
 enum {
     MOST_WORKERS = 32, /* that have a row each */
-    MOST_LINES = 24,   /* of the path */
 };
 
 static const double far = 0.1; /* from the run: what is simulated says little of it */
@@ -117,84 +116,6 @@ static void put_parts(FILE *stream, const struct duet__why *why)
         duet__table_print(&table, "%zu", part->count);
         duet__table_print(&table, "%.5g", part->seconds);
         add_share(&table, part->seconds / makespan_of(why));
-    }
-    putc('\n', stream);
-    duet__table_put(&table, stream, 0);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Tasks of the path                                                                            */
-
-/* Tasks of one kernel on one worker that follow each other for the same reason. */
-struct fold {
-    const struct duet_event *event; /* of the first one */
-    enum duet__after after;
-    size_t count;
-    double start_s, end_s, wait_s; /* of all; with what is waited for before */
-};
-
-static GArray *fold_path(const struct duet__why *why)
-{
-    const struct duet_event *events = why->trace->run.recording.events;
-    GArray *folds = g_array_new(FALSE, FALSE, sizeof(struct fold));
-    double wait_s = 0;
-
-    for (guint i = 0; i < why->path->steps->len; i++) {
-        const struct duet__step *step = &g_array_index(why->path->steps, struct duet__step, i);
-        const struct duet_event *event = &events[step->event];
-        struct fold *last = folds->len ? &g_array_index(folds, struct fold, folds->len - 1) : NULL;
-        struct fold own = {event, step->after, 1, step->start_s, step->end_s, wait_s};
-
-        if (step->state != DUET_STATE_KERNEL) {
-            wait_s += step->end_s - step->start_s;
-            continue;
-        }
-        if (last && last->event->kernel == event->kernel && last->event->worker == event->worker &&
-            last->after == step->after) {
-            last->count++;
-            last->end_s = step->end_s;
-            last->wait_s += wait_s;
-        } else {
-            g_array_append_val(folds, own);
-        }
-        wait_s = 0;
-    }
-    return folds;
-}
-
-static void put_tasks(FILE *stream, const struct duet__why *why)
-{
-    static const char *const reasons[] = {
-        [DUET_AFTER_NOTHING] = "the beginning",     [DUET_AFTER_TASK] = "a task it needs",
-        [DUET_AFTER_COPY] = "a copy it needs",      [DUET_AFTER_WORKER] = "its worker's last task",
-        [DUET_AFTER_SUBMISSION] = "its submission",
-    };
-    const struct duet__recording *recording = &why->trace->run.recording;
-    g_autoptr(GArray) folds = fold_path(why);
-    struct duet__table table;
-
-    duet__table_init(&table, "rrrltlt");
-    duet__table_row(&table, "from s", "to s", "waits s", "task", "kernel", "worker", "after", NULL);
-    for (guint i = 0; i < folds->len; i++) {
-        const struct fold *fold = &g_array_index(folds, struct fold, i);
-
-        if (folds->len > MOST_LINES && i == MOST_LINES / 2) {
-            i = folds->len - MOST_LINES / 2 - 1;
-            duet__table_row(&table, "", "", "", NULL);
-            duet__table_print(&table, "... %u lines more, in --json", folds->len - MOST_LINES);
-            duet__table_row(&table, "", "", "", NULL);
-            continue;
-        }
-        duet__table_print(&table, "%.6f", fold->start_s);
-        duet__table_print(&table, "%.6f", fold->end_s);
-        duet__table_print(&table, "%.6f", fold->wait_s);
-        if (fold->count > 1)
-            duet__table_print(&table, "%zu tasks", fold->count);
-        else
-            duet__table_print(&table, "%" PRIu64, fold->event->id);
-        duet__table_say(&table, duet__recording_kernel(recording, fold->event));
-        duet__table_say(&table, recording->machine->workers[fold->event->worker].name);
-        duet__table_say(&table, reasons[fold->after]);
     }
     putc('\n', stream);
     duet__table_put(&table, stream, 0);
@@ -338,5 +259,4 @@ void duet__why_write_text(FILE *stream, const struct duet__why *why)
     put_workers(stream, why);
     put_memories(stream, why);
     put_changes(stream, why);
-    put_tasks(stream, why);
 }

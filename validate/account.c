@@ -126,16 +126,17 @@ struct sweep {
     const struct duet__recording *recording;
     struct duet__account *account; /* its kernels, by index, then architecture, each of all there
                                      are; the last index stands for those without a name */
-    GArray *gaps, *idle;           /* struct duet__gap: with a ready task, and without */
+    GArray *gaps;                  /* struct duet__gap */
     double *began_s; /* by event: what a kernel that ran all the time would have had then */
 };
 
-static void add_gap(GArray *gaps, int worker, double start_s, double end_s, enum duet__state state)
+static void add_gap(struct sweep *sweep, int worker, double start_s, double end_s,
+                    enum duet__state state)
 {
     const struct duet__gap gap = {(unsigned)worker, state, start_s, end_s};
 
     if (start_s < end_s)
-        g_array_append_val(gaps, gap);
+        g_array_append_val(sweep->gaps, gap);
 }
 
 /* The worker ran nothing from `start_s` until `next` started. */
@@ -143,9 +144,8 @@ static void add_gaps(struct sweep *sweep, double start_s, const struct edge *nex
 {
     double ready_s = within(sweep->recording->events[next->event].ready_s, start_s, next->date_s);
 
-    add_gap(sweep->idle, next->worker, start_s, ready_s,
-            first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN);
-    add_gap(sweep->gaps, next->worker, ready_s, next->date_s, DUET_STATE_OVERHEAD);
+    add_gap(sweep, next->worker, start_s, ready_s, first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN);
+    add_gap(sweep, next->worker, ready_s, next->date_s, DUET_STATE_OVERHEAD);
 }
 
 static void add_execution(struct sweep *sweep, const struct edge *edge, double seconds)
@@ -208,9 +208,8 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
         }
     }
     gone_s = fmax(date_s, lost_s(sweep->recording, worker));
-    add_gap(sweep->idle, worker, date_s, gone_s,
-            at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
-    add_gap(sweep->idle, worker, gone_s, sweep->recording->makespan_s, DUET_STATE_LOST);
+    add_gap(sweep, worker, date_s, gone_s, at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
+    add_gap(sweep, worker, gone_s, sweep->recording->makespan_s, DUET_STATE_LOST);
     return at;
 }
 
@@ -297,9 +296,8 @@ static void fill(const struct duet__recording *recording, struct duet__account *
     size_t kinds = (recording->kernel_count + 1) * machine->arch_count;
     g_autoptr(GArray) edges = collect(recording);
     g_autoptr(GArray) gaps = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
-    g_autoptr(GArray) idle = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
     double *began_s = g_new(double, recording->event_count + 1);
-    struct sweep sweep = {recording, out, gaps, idle, began_s};
+    struct sweep sweep = {recording, out, gaps, began_s};
     struct duet__gap_sums sums = {.pieces = pieces};
     guint at = 0;
 
@@ -312,8 +310,7 @@ static void fill(const struct duet__recording *recording, struct duet__account *
     for (size_t i = 0; i < kinds; i++)
         if (out->kernels[i].count > 0)
             out->kernels[out->kernel_count++] = out->kernels[i];
-    duet__account_waits(recording, gaps, &sums);
-    duet__account_idle(recording, idle, &sums);
+    duet__account_divide(recording, gaps, &sums);
     for (unsigned worker = 0; worker < out->workers; worker++)
         for (unsigned state = 0; state < DUET_STATES; state++)
             out->states_s[state] += out->workers_s[worker][state];

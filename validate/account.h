@@ -150,14 +150,11 @@ void duet__gap_divide(const struct duet__gap *gap, const GArray *stretches,
                       const struct duet__gap_sums *sums);
 
 /*
- * Divides the gaps (struct duet__gap) of workers whose next task is ready (OVERHEAD), which it
- * sorts, among the copies that were waited for. The records have been checked.
+ * Divides all gaps (struct duet__gap), which it sorts: those of workers whose next task is ready
+ * (OVERHEAD) among the copies that were waited for, others into where there was a task elsewhere,
+ * or none. The records have been checked.
  */
-void duet__account_waits(const struct duet__recording *recording, GArray *gaps,
-                         const struct duet__gap_sums *sums);
-
-/* Divides those of workers without a ready task into where there was one elsewhere, or none. */
-void duet__account_idle(const struct duet__recording *recording, const GArray *gaps,
-                        const struct duet__gap_sums *sums);
+void duet__account_divide(const struct duet__recording *recording, GArray *gaps,
+                          const struct duet__gap_sums *sums);
 
 #endif

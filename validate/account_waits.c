@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which copies a worker waits for while its next task is ready. */
+/* Which copies a worker waits for while its next task is ready; else, whether others wait
+ * elsewhere. */
 #include "validate/account.h"
 
 #include <math.h>
@@ -178,31 +179,94 @@ static void paint(GArray *line, const struct wait *wait)
     g_array_append_val(line, stretch);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Tasks that are ready elsewhere                                                               */
+
+/* From here on a task more, or less, is ready and does not run. */
+struct change {
+    double date_s;
+    int by;
+};
+
+static int by_change_date(const void *left, const void *right)
+{
+    const struct change *a = left, *b = right;
+
+    if (a->date_s != b->date_s)
+        return a->date_s < b->date_s ? -1 : 1;
+    return (a->by > b->by) - (a->by < b->by);
+}
+
+/* When tasks that an architecture can run are ready and have not started. */
+static GArray *find_waiting(const struct duet__recording *recording, unsigned arch)
+{
+    g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(struct change));
+    GArray *all = g_array_new(FALSE, FALSE, sizeof(struct duet__stretch));
+    struct duet__stretch stretch = {.state = DUET_STATE_ELSEWHERE};
+    int count = 0;
+
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+        const struct change ends[] = {{event->ready_s, 1}, {event->start_s, -1}};
+
+        if (event->kind == DUET_EVENT_TASK && event->ready_s < event->start_s &&
+            (!event->where || event->where >> arch & 1))
+            g_array_append_vals(changes, ends, 2);
+    }
+    g_array_sort(changes, by_change_date);
+    for (guint i = 0; i < changes->len; i++) {
+        const struct change *change = &g_array_index(changes, struct change, i);
+
+        if (!count)
+            stretch.start_s = change->date_s;
+        count += change->by;
+        if (count)
+            continue;
+        stretch.end_s = change->date_s;
+        g_array_append_val(all, stretch);
+    }
+    return all;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
 /* Memory by memory in order of their ends, each beside the copies that have ended by then. */
-void duet__account_waits(const struct duet__recording *recording, GArray *gaps,
-                         const struct duet__gap_sums *sums)
+void duet__account_divide(const struct duet__recording *recording, GArray *gaps,
+                          const struct duet__gap_sums *sums)
 {
     const struct duet_machine *machine = recording->machine;
     g_autoptr(GArray) waits = collect_waits(recording);
     g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct duet__stretch));
+    const GArray nothing = {NULL, 0};
+    GArray **waiting = g_new0(GArray *, machine->arch_count);
     guint next = 0;
 
     g_array_sort_with_data(gaps, by_gap_end, (void *)(uintptr_t)machine);
     for (guint i = 0; i < gaps->len; i++) {
         const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
-        const unsigned node = machine->workers[gap->worker].node;
+        const struct duet_worker *worker = &machine->workers[gap->worker];
 
-        if (i && node != machine->workers[gap[-1].worker].node)
+        if (i && worker->node != machine->workers[gap[-1].worker].node)
             g_array_set_size(line, 0);
         for (; next < waits->len; next++) {
             const struct wait *wait = &g_array_index(waits, struct wait, next);
 
-            if (wait->node > node ||
-                (wait->node == node && wait->last_s > gap->end_s + resolution_s))
+            if (wait->node > worker->node ||
+                (wait->node == worker->node && wait->last_s > gap->end_s + resolution_s))
                 break;
-            if (wait->node == node)
+            if (wait->node == worker->node)
                 paint(line, wait);
         }
-        duet__gap_divide(gap, line, sums);
+        if (!waiting[worker->arch])
+            waiting[worker->arch] = find_waiting(recording, worker->arch);
+        duet__gap_divide(gap,
+                         gap->state == DUET_STATE_OVERHEAD ? line
+                         : gap->state == DUET_STATE_LOST   ? &nothing
+                                                           : waiting[worker->arch],
+                         sums);
     }
+    for (unsigned i = 0; i < machine->arch_count; i++)
+        if (waiting[i])
+            g_array_unref(waiting[i]);
+    g_free(waiting);
 }

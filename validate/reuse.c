@@ -3,7 +3,6 @@
 #include "validate/reuse.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
@@ -26,66 +25,51 @@ static uint32_t root(uint32_t *parents, uint32_t node)
 }
 
 /*
- * Each datum has two coordinates, of their own in each plane or, `one`, the same in all. By plane,
- * then first and second: i k, j k, i j.
+ * Each datum has two coordinates, of their own in each plane or, `one`, the same in all: of the
+ * planes i k, j k and i j. A coordinate of a task is that of two of its data.
  */
-static uint32_t node_of(uint32_t datum, unsigned plane, unsigned second, bool one)
+static uint32_t *place(uint32_t *parents, const struct point *point, unsigned axis, bool other,
+                       bool one)
 {
-    return one ? 2 * datum + second : 2 * (PLANES * datum + plane) + second;
-}
+    static const uint8_t planes[PLANES][2] = {{0, 2}, {1, 2}, {0, 1}},
+                         seconds[PLANES][2] = {{0, 0}, {0, 1}, {1, 1}};
+    const unsigned plane = planes[axis][other];
 
-static int ascending(const void *left, const void *right)
-{
-    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-    return (a > b) - (a < b);
+    return &parents[root(parents, 2 * (one ? point->at[plane] : PLANES * point->at[plane] + plane) +
+                                      seconds[axis][other])];
 }
 
 static int by_place(const void *left, const void *right)
 {
-    const struct point *a = left, *b = right;
-
-    for (unsigned i = 0; i < PLANES; i++)
-        if (a->at[i] != b->at[i])
-            return a->at[i] < b->at[i] ? -1 : 1;
-    return 0;
+    return memcmp(left, right, sizeof(struct point));
 }
 
 /* Tasks that are at one place at most, of which the points become the coordinates. `one`: places
-   without regard to order, each with three different ones; else 0. */
+   without regard to order; INFINITY where not all have three different coordinates. */
 static double crowd(GArray *points, size_t datum_count, bool one)
 {
     struct point *all = (void *)points->data;
     const size_t nodes = datum_count * 2 * (one ? 1 : PLANES);
-    uint32_t *parents = g_new(uint32_t, nodes);
+    g_autofree uint32_t *parents = g_new(uint32_t, nodes);
     guint most = 0, count = 0;
 
     for (uint32_t i = 0; i < nodes; i++)
         parents[i] = i;
+    for (guint p = 0; p < points->len; p++)
+        for (unsigned axis = 0; axis < PLANES; axis++)
+            *place(parents, &all[p], axis, false, one) = *place(parents, &all[p], axis, true, one);
     for (guint p = 0; p < points->len; p++) {
-        const uint32_t *at = all[p].at;
+        const struct point data = all[p];
+        uint32_t *at = all[p].at;
 
-        parents[root(parents, node_of(at[0], 0, 0, one))] =
-            root(parents, node_of(at[2], 2, 0, one));
-        parents[root(parents, node_of(at[1], 1, 0, one))] =
-            root(parents, node_of(at[2], 2, 1, one));
-        parents[root(parents, node_of(at[0], 0, 1, one))] =
-            root(parents, node_of(at[1], 1, 1, one));
-    }
-    for (guint p = 0; p < points->len; p++) {
-        const struct point own = all[p];
-
-        all[p] = (struct point){{root(parents, node_of(own.at[0], 0, 0, one)),
-                                 root(parents, node_of(own.at[1], 1, 0, one)),
-                                 root(parents, node_of(own.at[0], 0, 1, one))}};
+        for (unsigned axis = 0; axis < PLANES; axis++)
+            at[axis] = *place(parents, &data, axis, false, one);
+        if (one && (at[0] == at[1] || at[1] == at[2] || at[0] == at[2]))
+            return INFINITY;
         if (one)
-            qsort(all[p].at, PLANES, sizeof(*all[p].at), ascending);
-        if (one && (all[p].at[0] == all[p].at[1] || all[p].at[1] == all[p].at[2]))
-            most = points->len + 1;
+            all[p] = (struct point){{MIN(MIN(at[0], at[1]), at[2]), MAX(MAX(at[0], at[1]), at[2]),
+                                     at[0] ^ at[1] ^ at[2]}};
     }
-    g_free(parents);
-    if (most)
-        return INFINITY;
     g_array_sort(points, by_place);
     all = (void *)points->data;
     for (guint p = 0; p < points->len; p++) {
@@ -149,22 +133,14 @@ static struct duet__reuse measure(const struct duet__entered *entered, uint32_t 
     static const double triangles = 0.47140452079103168; /* sqrt(2) / 3 */
     const size_t count = entered->datum_count;
     g_autoptr(GArray) points = take_points(entered, klass, without, bytes);
-    g_autoptr(GArray) again = NULL;
+    g_autoptr(GArray) again = g_array_copy(points);
     struct duet__reuse reuse = {.tasks = points->len, .bytes = INFINITY};
 
-    if (!points->len)
-        return (struct duet__reuse){0};
-    for (guint p = 0; p < points->len; p++)
-        for (unsigned i = 0; i < PLANES; i++)
-            reuse.bytes = fmin(reuse.bytes, bytes[g_array_index(points, struct point, p).at[i]]);
-    reuse.factor = overlap(points, count);
-    if (reuse.factor > triangles) {
-        again = g_array_copy(points);
-        reuse.factor =
-            fmin(reuse.factor * crowd(points, count, false), triangles * crowd(again, count, true));
-    } else {
-        reuse.factor *= crowd(points, count, false);
-    }
+    for (guint p = 0; p < PLANES * points->len; p++)
+        reuse.bytes = fmin(reuse.bytes, bytes[((const uint32_t *)(const void *)points->data)[p]]);
+    reuse.factor = overlap(points, count) * crowd(points, count, false);
+    if (reuse.factor > triangles)
+        reuse.factor = fmin(reuse.factor, triangles * crowd(again, count, true));
     return reuse;
 }
 
@@ -179,10 +155,9 @@ struct duet__reuse duet__reuse_find(const struct duet__entered *entered, uint32_
         /* what has to be copied grows with it */
         const double copied = own.tasks > 0 ? own.tasks * pow(own.bytes, 1.5) / own.factor : 0;
 
-        if (copied > most) {
-            most = copied;
+        if (copied > most)
             best = own;
-        }
+        most = fmax(most, copied);
     }
     return best;
 }

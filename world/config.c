@@ -75,25 +75,21 @@ char *duet__settings_text(const struct duet_config *config)
     return g_string_free(all, !all->len);
 }
 
-int duet__settings_read(char *text, struct duet_config *config, struct duet_message *message)
+int duet__settings_read(const char *text, struct duet_config *config, struct duet_message *message)
 {
+    g_auto(GStrv) parts = g_strsplit(text ? text : "", "; ", -1);
     int error = DUET_OK;
-    for (char *next; text && !error; text = next) {
+    for (unsigned p = 0; parts[p] && !error; p++) {
+        char *value = strchr(parts[p], '=');
         const struct duet__option *setting;
-        char *value = strchr(text, '=');
-        next = strstr(text, "; ");
-        if (next) {
-            *next = 0;
-            next += 2;
-        }
         if (value)
             *value++ = 0;
         for (size_t i = 0; (setting = duet__option_at(i)); i++)
-            if (is_traced(setting) && !strcmp(setting->name, text))
+            if (is_traced(setting) && !strcmp(setting->name, parts[p]))
                 break;
         error = setting && value
-                    ? duet__option_set(setting, config, text, value, message)
-                    : duet_fail(message, DUET_EINVAL, "there is no setting '%.40s'", text);
+                    ? duet__option_set(setting, config, parts[p], g_intern_string(value), message)
+                    : duet_fail(message, DUET_EINVAL, "there is no setting '%.40s'", parts[p]);
     }
     return error;
 }

@@ -114,9 +114,8 @@ char *duet__option_text(const struct duet__option *setting, const struct duet_co
  */
 char *duet__settings_text(const struct duet_config *config);
 
-/* Takes such a text, which has to live as long as the configuration, and is changed. DUET_EINVAL,
-   also of a setting that there is not. */
-DUET_MUST_CHECK int duet__settings_read(char *text, struct duet_config *config,
+/* Takes such a text, NULL: none. DUET_EINVAL, also of a setting that there is not. */
+DUET_MUST_CHECK int duet__settings_read(const char *text, struct duet_config *config,
                                         struct duet_message *message);
 
 /*
