@@ -5,7 +5,8 @@
 
 #include "cli/command.h"
 #include "cli/job.h"
-#include "report/why.h"
+#include "platforms/atomic_file.h"
+#include "report/page/page.h"
 #include "runs/simulated.h"
 
 /* All that is found out. Zero-initialise. */
@@ -134,15 +135,34 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
     return DUET__DONE;
 }
 
+static void write_page(FILE *stream, const void *why)
+{
+    duet__page_write_why(stream, why);
+}
+
+static int check(const struct duet__job *job, int argc, char *const *argv,
+                 struct duet_message *message)
+{
+    const char *html = job->values.html;
+    int error = 0;
+
+    if (argc != 2)
+        return duet_fail(message, DUET_EINVAL,
+                         "explain takes one trace, not %d (duet explain --help)", argc - 1);
+    if (html && !*html)
+        return duet_fail(message, DUET_EINVAL, "--html takes the name of a file, not ''");
+    if (html && duet__files_same(html, argv[1]))
+        return duet_fail(message, DUET_EINVAL, "--html and the trace are one file, %s", html);
+    if (html)
+        error = duet__file_check(html, message);
+    return error ? error : duet__exclude(job, "platform", "no-what-if", message);
+}
+
 static int work(struct duet__job *job, int argc, char **argv)
 {
     struct findings findings = {0};
     struct duet_message message = {""}, why = {""};
-    int error = argc == 2
-                    ? duet__exclude(job, "platform", "no-what-if", &message)
-                    : duet_fail(&message, DUET_EINVAL,
-                                "explain takes one trace, not %d (duet explain --help)", argc - 1),
-        status;
+    int error = check(job, argc, argv, &message), status;
 
     if (!error)
         error = find(job, argv[1], &findings, &why, &message);
@@ -163,6 +183,8 @@ static int work(struct duet__job *job, int argc, char **argv)
 
         (job->values.json ? duet__why_write_json : duet__why_write_text)(stdout, &shown);
         status = duet__finish_output();
+        if (job->values.html && duet__file_write(job->values.html, write_page, &shown, &message))
+            status = duet__complain(DUET__FAILED, "%s", message.text);
     }
     free_findings(&findings);
     return status;

@@ -198,7 +198,10 @@ def test_text(folder):
     for words in ("critical path", "Most would help:", "% of the time", "what if", "at best"):
         assert words in shown.stdout, (words, shown.stdout)
     assert max(map(len, shown.stdout.splitlines())) <= 110, shown.stdout
-    assert duet("explain", str(folder / "trace.json")).stdout == shown.stdout
+    page = folder / "page.html"
+    again = duet("explain", str(folder / "trace.json"), "--html", str(page))
+    assert again.returncode == 0 and again.stdout == shown.stdout, again
+    assert page.read_text(encoding="utf-8").count('"cause": "') == 1
     # a machine that nobody has described: all but the simulation
     text = (folder / "trace.json").read_text(encoding="utf-8")
     text = text.replace('"platform":"idgraf"', '"platform":"elsewhere"')
@@ -220,6 +223,9 @@ def test_refused(folder):
             (["/nope/x.json"], "/nope/x.json: cannot open"),
             ([str(broken), "--platform", "idgraf", "--no-what-if"], "exclude each other"),
             ([str(broken), "--nope"], "--nope"),
+            ([str(broken), "--html", str(broken)], "one file"),
+            ([str(broken), "--html", "/nope/x.html"], "/nope/x.html"),
+            ([str(broken), "--html", ""], "--html"),
     ]:
         result = duet("explain", *arguments)
         assert result.returncode == 2 and says in result.stderr, (arguments, result)

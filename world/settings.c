@@ -207,7 +207,7 @@ static const struct duet__option settings[] = {
     {SIMULATE, "wall", 0, FLAG, OWN(wall), 0, 0, "Print how long the simulations took, too", NULL},
     {ALL, "trace", 0, TEXT, OWN(trace), 0, 0, "Write a Perfetto trace", "F.json"},
     {ALL, "gantt", 0, TEXT, OWN(gantt), 0, 0, "Write a Gantt chart", "F.svg"},
-    {ALL | VALIDATE | COMPARE | STUDY, "html", 0, TEXT, OWN(html), 0, 0,
+    {ALL | VALIDATE | COMPARE | STUDY | EXPLAIN, "html", 0, TEXT, OWN(html), 0, 0,
      "Write a page with all of it", "F.html"},
     {SIMULATE, "machine-xml", 0, TEXT, OWN(machine_xml), 0, 0,
      "Write the machine as a SimGrid platform, and its kernel times beside it", "F.xml"},

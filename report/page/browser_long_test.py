@@ -339,18 +339,64 @@ def test_comparison(browser, folder):
     check_fits(browser, "comparison")
 
 
-def test_merged(browser, folder):
-    """Bars that were merged already when the page was written are pale, and the page says so."""
+def test_explanation(browser, folder):
+    simulate(folder, "--n", "9600", "--policy", "heft", "--link", "pcie=1GB/s", "--trace", "e.json")
+    duet(folder, "explain", "e.json", "--quiet", "--html", "e.html")
+    browser.open(folder + "/e.html")
+    browser.save("explanation")
+    assert re.fullmatch(r"Why cholesky on idgraf takes 8\d\d\.\d ms", browser.text("h1"))
+    assert "for that" in browser.text(".lead")
+    assert browser.texts("td:first-child")[0] == "links twice as fast"
+    shares = browser.run("return Array.from(document.querySelectorAll('section:nth-of-type(2) "
+                         "table')[1].rows[2].cells, cell => parseFloat(cell.textContent) || 0);")
+    assert 99.5 < sum(shares[1:]) < 100.5, shares
+    check_fits(browser, "explanation")
+
+
+def take_extra(folder):
+    """What the first page has beside the report, and what makes a page of it, changed, again."""
     page = pathlib.Path(folder, "a.html").read_text(encoding="utf-8")
     begin = page.index('id="extra">') + len('id="extra">')
     end = page.index("</script>", begin)
-    extra = json.loads(page[begin:end])
+
+    def make(name, extra):
+        path = pathlib.Path(folder, name)
+        path.write_text(page[:begin] + json.dumps(extra) + page[end:], encoding="utf-8")
+        return path
+
+    return json.loads(page[begin:end]), make
+
+
+def test_many(browser, folder):
+    """Of 10,000 rows those in sight are drawn; others are scrolled to."""
+    extra, make = take_extra(folder)
+    one = extra["recordings"][0]
+    rows, workers = one["rows"][:4], one["workers"][:4]
+    one["rows"] = [{**rows[i % 4], "name": f"w{i}", "lane": 0} for i in range(10000)]
+    one["workers"] = [{**workers[i % 4], "name": f"w{i}"} for i in range(10000)]
+    del extra["recordings"][1:], one["path"]
+    browser.open(make("many.html", extra))
+    assert browser.run("return document.querySelector('canvas').height;") < 1000
+    assert browser.text(".note") == "34 of 10,000 rows are seen: scroll"
+    assert len(browser.texts("svg text")) < 500  # bars of workers: means of some
+    browser.point("canvas", 70, 8)
+    browser.says(r"w0: (?s:.*)")
+    first = browser.picture()
+    browser.run("document.querySelector('.rows').scrollTop = 18 * 9000;")
+    browser.until(lambda: browser.picture() != first)
+    browser.point("canvas", 70, 8)
+    browser.says(r"w(8999|9000): (?s:.*)")
+    browser.save("many")
+    browser.check_quiet()
+
+
+def test_merged(browser, folder):
+    """Bars that were merged already when the page was written are pale, and the page says so."""
+    extra, make = take_extra(folder)
     for row in extra["recordings"][0]["rows"]:
         row["counts"] = [3] * len(row["starts"])
     extra["recordings"][0]["merged_s"] = 0.01
-    merged = pathlib.Path(folder, "merged.html")
-    merged.write_text(page[:begin] + json.dumps(extra) + page[end:], encoding="utf-8")
-    browser.open(merged)
+    browser.open(make("merged.html", extra))
     browser.save("merged")
     assert re.fullmatch(r"pale bars are several: [\d,]+ of the run's events, those below 10.00 ms, "
                         r"are merged in this page", browser.texts(".note")[0])
@@ -481,6 +527,8 @@ def main():
         try:
             test_report(browser, folder)
             test_timeline(browser, folder)
+            test_explanation(browser, folder)
+            test_many(browser, folder)
             test_merged(browser, folder)
             test_large(browser, folder)
             test_comparison(browser, folder)

@@ -92,11 +92,24 @@ function makespans(svg, width, runs) {
   return height;
 }
 
+/** Workers, or where they are many, the means of so many neighbours of one architecture. */
+function workerGroups({workers}) {
+  const size = Math.ceil(workers.length / 64);
+  return d3.groups(workers, worker => worker.architecture).flatMap(([, all]) =>
+    d3.range(0, all.length, size).map(first => {
+      const some = all.slice(first, first + size), {name, tasks} = some[0];
+      const mean = key => tasks.map((value, kernel) => d3.mean(some, one => one[key][kernel]));
+      return some.length === 1 ? some[0]
+        : {name: `${name} …`, tasks: mean('tasks'), seconds: mean('seconds')};
+    }));
+}
+
 /** What each worker of a recording did, kernel by kernel, as shares of the makespan. */
 function workerBars(svg, width, recording) {
+  const workers = workerGroups(recording);
   const left = 64, right = width - 60, row = 21, bar = 13;
   const x = d3.scaleLinear().domain([0, recording.makespan_s || 1]).range([0, right - left]);
-  const rows = svg.selectAll('g').data(recording.workers).enter().append('g')
+  const rows = svg.selectAll('g').data(workers).enter().append('g')
     .attr('transform', (worker, i) => `translate(${left} ${i * row + 2})`);
   text(rows, -10, bar - 2, worker => worker.name, {'text-anchor': 'end'});
   add(rows, 'rect', {class: 'room', rx: 2, width: right - left, height: bar});
@@ -114,7 +127,7 @@ function workerBars(svg, width, recording) {
   text(rows, right - left + 56, bar - 2, worker =>
     `${(d3.sum(worker.seconds) / (recording.makespan_s || 1) * 100).toFixed(1)} %`,
   {class: 'soft', 'text-anchor': 'end'});
-  return recording.workers.length * row;
+  return workers.length * row;
 }
 
 /** Marks of cases, at x and y of each; they lead to the case's details. */

@@ -11,7 +11,6 @@
 #include "platforms/json.h"
 #include "report/gantt.h"
 #include "report/page/template.h"
-#include "report/why.h"
 #include "runs/counters.h"
 #include "validate/path.h"
 
@@ -423,6 +422,20 @@ void duet__page_write_report(FILE *stream, const struct duet__report *report)
         put_first_run(&writer, &report->series[i]);
     duet__json_print(&writer, "], place: %s, resources: %s, noise: %d}", place, resources,
                      report->request->config.noise);
+    fputs(rest, stream);
+}
+
+void duet__page_write_why(FILE *stream, const struct duet__why *why)
+{
+    struct duet__json_writer writer = {.stream = stream, .dense = true};
+    const struct duet__trace *trace = why->trace;
+    const char *rest = put_template(stream, duet__page_template, "@REPORT@");
+
+    duet__why_write_json(stream, why);
+    rest = put_template(stream, rest, "@EXTRA@");
+    begin_extra(&writer);
+    put_recording(&writer, 0, trace->policy ? trace->policy : "", &trace->run.recording, BARS);
+    duet__json_print(&writer, "]}");
     fputs(rest, stream);
 }
 

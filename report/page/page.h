@@ -11,6 +11,7 @@
 
 #include "platforms/atomic_file.h"
 #include "report/report.h"
+#include "report/why.h"
 #include "validate/validation.h"
 
 /*
@@ -18,6 +19,9 @@
  * table of their kernels and the load of their workers, all of the first run.
  */
 void duet__page_write_report(FILE *stream, const struct duet__report *report);
+
+/* Writes the page of an explanation: cause, changes, tables, and the timeline of its run. */
+void duet__page_write_why(FILE *stream, const struct duet__why *why);
 
 /*
  * Writes the page of a comparison: the summary, first against second as a plot, a table to sort and

@@ -8,7 +8,8 @@ function start() {
   const report = JSON.parse(document.getElementById('report').textContent);
   extra = JSON.parse(document.getElementById('extra').textContent);
   document.getElementById('page').innerHTML =
-    (report.study ? studyPage : report.cases ? validationPage : reportPage)(report).text;
+    (report.study ? studyPage : report.cases ? validationPage : report.cause ? whyPage
+      : reportPage)(report).text;
   document.querySelectorAll('table.sortable').forEach(makeSortable);
   listenForTips();
   drawCharts();

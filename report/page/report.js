@@ -109,6 +109,9 @@ function bytesTable(run) {
   ], directions);
 }
 
+const loads = recording => chart('Share of the makespan each worker was busy',
+  (svg, width) => workerBars(svg, width, recording));
+
 function firstRun(recording) {
   const run = extra.first_runs[recording.of];
   return html`<section><h3>${recording.name}</h3><div class="columns"><div>
@@ -116,9 +119,7 @@ function firstRun(recording) {
     <h4>Bytes moved</h4>${bytesTable(run)}
     <p class="soft">${plural(run.evictions, 'eviction')}, ${run.write_backs} of them with a
     write-back; ${plural(run.steals, 'steal')} in ${plural(run.steal_attempts, 'attempt')}</p></div>
-    <div><h4>Workers: share of the makespan spent in kernels</h4>${
-    chart('Share of the makespan each worker was busy',
-      (svg, width) => workerBars(svg, width, recording))}
+    <div><h4>Workers: share of the makespan spent in kernels</h4>${loads(recording)}
     </div></div></section>`;
 }
 

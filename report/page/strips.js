@@ -39,8 +39,8 @@ function drawStrip(context, strip, {from, to}, scale, colour) {
       if (alone) {
         context.globalAlpha = 0.25;
         context.fillRect(x, top, end - x, base - top);
-        context.globalAlpha = 1;
       }
+      context.globalAlpha = alone || top === bottom ? 1 : 0.5; // others may be behind it
       context.fillRect(x, top - 0.7, Math.max(end - x, 0.7), bottom - top + 1.4);
       if (last !== null && (last.top > bottom || last.bottom < top)) {
         const [high, low] = last.top > bottom ? [bottom, last.top] : [last.bottom, top];
@@ -49,6 +49,7 @@ function drawStrip(context, strip, {from, to}, scale, colour) {
       last = {top, bottom};
     }
   }
+  context.globalAlpha = 1;
   if (strip.limit && strip.limit <= strip.most) {
     context.fillStyle = colour('bound');
     for (let x = LEFT; x < LEFT + (to - from) * scale; x += 9)

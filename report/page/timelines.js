@@ -85,15 +85,15 @@ function drawRow(context, row, top, colours, {from, to}, scale, found, drawn, st
   context.globalAlpha = 1;
 }
 
-/** Draws the critical path as a line through its rows; what is in one column of pixels, as one. */
+/** Draws the critical path as a line through its rows; of what is in one pixel, how far it goes. */
 function drawPath(context, {recording: {path, rows}, top}, {from, to}, scale, [line, halo]) {
   const cell = {column: -1, low: 0, high: 0}, drawing = new Path2D();
   const flush = () => {
     if (cell.column < 0) return;
-    drawing.lineTo(cell.column + 0.5, cell.low);
-    drawing.lineTo(cell.column + 0.5, cell.high);
+    context.fillRect(cell.column, cell.low, 1, cell.high - cell.low);
     cell.column = -1;
   };
+  context.fillStyle = line;
   for (let i = firstBar(path, from); i < path.start.length && path.start[i] < to; i++) {
     const row = rows[path.rows[i]], y = row.y + row.height / 2 - top;
     const x = Math.max(LEFT + (path.start[i] - from) * scale, LEFT - 9);
@@ -120,8 +120,9 @@ function drawPath(context, {recording: {path, rows}, top}, {from, to}, scale, [l
 }
 
 /** What is drawn together, in words; nothing where each bar stands alone. */
-function noteOf(found, mergedSeconds) {
+function noteOf(found, mergedSeconds, seen, rows) {
   const notes = [];
+  if (seen < rows) notes.push(`${seen} of ${rows.toLocaleString('en')} rows are seen: scroll`);
   if (found.together)
     notes.push(`${found.together.toLocaleString('en')} of ${plural(found.bars, 'bar')} ` +
       'are too thin to be drawn one by one here: zoom in');
@@ -256,10 +257,11 @@ function liveTimelines(box, recordings) {
     context.fillStyle = colour('text');
     context.textAlign = 'right';
     context.textBaseline = 'middle';
-    seen.filter(row => !row.lane).forEach(row => context.fillText(row.name, LEFT - 8,
-      row.y - chart.top + row.height / 2 + 0.5));
+    seen.filter(row => !row.lane && row.y + row.height <= chart.top + chart.sight)
+      .forEach(row => context.fillText(row.name, LEFT - 8,
+        row.y - chart.top + row.height / 2 + 0.5));
     chart.strips.forEach(strip => labelStrip(context, strip, colour));
-    chart.note.textContent = noteOf(found, recording.merged_s);
+    chart.note.textContent = noteOf(found, recording.merged_s, seen.length, chart.rows.length);
   }
 
   function drawAxis(chart, context, width, colour) {
