@@ -100,7 +100,7 @@ function workerGroups({workers}) {
       const some = all.slice(first, first + size), {name, tasks} = some[0];
       const mean = key => tasks.map((value, kernel) => d3.mean(some, one => one[key][kernel]));
       return some.length === 1 ? some[0]
-        : {name: `${name} …`, tasks: mean('tasks'), seconds: mean('seconds')};
+        : {name: `${name}+`, tasks: mean('tasks'), seconds: mean('seconds')};
     }));
 }
 

@@ -106,7 +106,8 @@ static json_int_t sum_of(const json_t *numbers)
     return sum;
 }
 
-/* The path leads from the beginning to the end, and gaps and kernels of a worker fill its time. */
+/* The path leads from the beginning to the end, and gaps and kernels of a worker fill its time,
+   but for short ones. */
 static void check_account(const json_t *recording, const struct duet__recording *of)
 {
     const double tick_s = json_number_value(json_object_get(recording, "tick_s"));
@@ -131,7 +132,7 @@ static void check_account(const json_t *recording, const struct duet__recording 
         g_assert_true(!gaps == (json_integer_value(json_object_get(row, "lane")) != 0));
         g_assert_cmpuint(json_array_size(json_object_get(gaps, "states")), ==,
                          json_array_size(json_object_get(gaps, "lengths")));
-        if (gaps)
+        if (gaps && !json_object_get(row, "counts"))
             g_assert_cmpfloat(fabs(seconds - of->makespan_s), <, 0.03 * of->makespan_s);
     }
     g_assert_cmpuint(json_array_size(strips), >=, 2);

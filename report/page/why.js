@@ -42,7 +42,8 @@ function pathTable({parts}, makespan) {
 /** Parts of the time of the workers of each kind, in percent. */
 function statesTable(workers, makespan) {
   const kinds = d3.groups(workers, worker => worker.architecture);
-  const sum = ([, all], states) => d3.sum(all, worker => d3.sum(states, one => worker.seconds[one]));
+  const sum = ([, all], states) =>
+    d3.sum(all, worker => d3.sum(states, state => worker.seconds[state]));
   return table([
     {head: html`workers,<br>% of the time`, value: ([name, all]) => `${all.length} × ${name}`},
     ...COLUMNS.map(([head, states]) => ({head: new Markup(head),
