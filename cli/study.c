@@ -379,6 +379,8 @@ static int work(struct duet__job *job, int argc, char **argv)
                           values->show ? "show" : "merge");
     if (!error)
         error = duet__exclude(job, "show", "merge", &message);
+    if (!error)
+        error = duet__files_distinct(job, &message);
     if (!error && values->html && duet__files_same(values->html, path))
         error = duet_fail(&message, DUET_EINVAL, "--html and --out are one file, %s", path);
     if (!error && values->html && !ranks.rank && duet__file_check(values->html, &message))

@@ -138,10 +138,14 @@ pathlib.Path("page.html").write_text("old", encoding="utf-8")
 duet("study", "--show", "--out", "page.db", "--html", "page.html")
 page = pathlib.Path("page.html").read_text(encoding="utf-8")
 assert page.startswith("<!doctype html>") and page.endswith("</html>\n") and '"study":true' in page
-for out, said in (("no/page.html", "No such file"), ("new.db", "--html and --out are one file")):
+for out, said in (("no/page.html", "No such file"), ("new.db", "--html and --out are one file"),
+                  ("", "--html takes the name of a file")):
     refused = duet("study", *ONE, "--out", "new.db", "--html", out, status=2)
     assert said in refused.stderr and len(refused.stderr.splitlines()) == 1, refused
     assert not os.path.exists("new.db") and not refused.stdout
+pathlib.Path("c.json").write_text('{"schema": 1, "cases": [{"n": [1920, 3840]}]}', encoding="utf-8")
+refused = duet("study", *ONE[:3], "--cases", "c.json", "--html", "c.json", status=2)
+assert "--cases and --html are one file" in refused.stderr, refused
 os.mkdir("folder.html")
 for words in (["--show"], ONE):
     refused = duet("study", *words, "--out", "page.db", "--html", "folder.html", status=2)

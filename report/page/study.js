@@ -80,8 +80,8 @@ function formOf(level) {
 // Charts -------------------------------------------------------------------------------------
 
 /** Where there is nothing to draw. */
-function nothing(svg, words = 'No run has these settings.') {
-  text(svg, 0, 20, words, {class: 'soft'});
+function nothing(svg) {
+  text(svg, 0, 20, 'No run has these settings.', {class: 'soft'});
   return 30;
 }
 
@@ -301,10 +301,10 @@ function drawRanking(svg, width) {
 
 // Tables -------------------------------------------------------------------------------------
 
-/** What is said of a cell; rows of the table have it as `cell`. */
-function cellColumns() {
+/** What is said of a cell, these settings of it; rows of the table have it as `cell`. */
+function cellColumns(factors) {
   return [
-    ...study.factors.map(one => ({head: one.name, kind: one.numbers ? '' : 'word',
+    ...factors.map(one => ({head: one.name, kind: one.numbers ? '' : 'word',
       value: ({cell}) => (one.numbers || one.levels)[one.cells[cell]],
       show: (value, {cell}) => one.levels[one.cells[cell]]})),
     {head: 'makespan', value: ({cell}) => study.makespan_s[cell], show: time},
@@ -319,7 +319,7 @@ function cellColumns() {
 function bestTable() {
   const chosen = study.factors.filter(one => one.chosen), shown = study.cases.slice(0, MOST_CASES);
   const share = value => (value * 100).toFixed(2);
-  return html`<div class="tall" tabindex="0">${table([...cellColumns(), ...(chosen.length ? [
+  return html`<div class="tall" tabindex="0">${table([...cellColumns(study.factors), ...(chosen.length ? [
     {head: 'lead, %', value: one => one.lead,
       show: (lead, one) => share(lead) + (one.reach === null ? '' : ` ±${share(one.reach)}`)},
     {head: 'before', kind: 'word', value: ({cell, others}) => others
@@ -341,7 +341,7 @@ function effects() {
     (geometric) mean of all values in the same case, where all else is equal; and the share of the
     variance of its logarithm that this explains${study.factors.some(one => one.problem) &&
     ', around the mean of each problem'}. ${whole <= 1.0005 && html`Together
-    ${(whole * 100).toFixed(1)} %: the rest is how they act together.`}</p><div class="tall"
+    ${(whole * 100).toFixed(1)} %: the rest is how they act together, and noise.`}</p><div class="tall"
     tabindex="0">${table([
     {head: 'setting', value: ({one, level}) => level ? '' : one.name},
     {head: 'explains', kind: 'spare', cell: share},
@@ -468,8 +468,8 @@ function updateStudy() {
     const box = document.getElementById(id);
     if (box) box.innerHTML = content().text;
   };
-  fill('front', () => table(cellColumns(), frontOf(study.cost).map(cell => ({cell})),
-    {kind: 'parts'}));
+  fill('front', () => table(cellColumns(study.factors.filter(one => !one.problem)),
+    frontOf(study.cost).map(cell => ({cell})), {kind: 'parts'}));
   fill('ranking', rankingWords);
   document.querySelectorAll('[data-chart]').forEach(box => box.redraw());
 }
