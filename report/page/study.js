@@ -319,7 +319,8 @@ function cellColumns(factors) {
 function bestTable() {
   const chosen = study.factors.filter(one => one.chosen), shown = study.cases.slice(0, MOST_CASES);
   const share = value => (value * 100).toFixed(2);
-  return html`<div class="tall" tabindex="0">${table([...cellColumns(study.factors), ...(chosen.length ? [
+  const columns = cellColumns(study.factors);
+  return html`<div class="tall" tabindex="0">${table([...columns, ...(chosen.length ? [
     {head: 'lead, %', value: one => one.lead,
       show: (lead, one) => share(lead) + (one.reach === null ? '' : ` ±${share(one.reach)}`)},
     {head: 'before', kind: 'word', value: ({cell, others}) => others
@@ -341,8 +342,8 @@ function effects() {
     (geometric) mean of all values in the same case, where all else is equal; and the share of the
     variance of its logarithm that this explains${study.factors.some(one => one.problem) &&
     ', around the mean of each problem'}. ${whole <= 1.0005 && html`Together
-    ${(whole * 100).toFixed(1)} %: the rest is how they act together, and noise.`}</p><div class="tall"
-    tabindex="0">${table([
+    ${(whole * 100).toFixed(1)} %: the rest is how they act together, and noise.`}</p>
+    <div class="tall" tabindex="0">${table([
     {head: 'setting', value: ({one, level}) => level ? '' : one.name},
     {head: 'explains', kind: 'spare', cell: share},
     {head: ' ', value: ({one, level}) => level ? '' : `${(one.share * 100).toFixed(1)} %`},
