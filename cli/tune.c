@@ -61,7 +61,8 @@ static int add_product(struct duet__tune *tune, enum duet__fidelity fidelity,
         for (guint v = 0; v < (other ? 1 : left_out ? 0 : factor->values->len) && !error; v++) {
             const char *value = other ? other : factor->values->pdata[v];
 
-            beyond |= tile && duet__tune_beyond(tune, value);
+            beyond |= (tile && duet__tune_beyond(tune, value, NULL)) ||
+                      (tune->blocks && !strcmp(factor->name, "param block"));
             error = duet__study_add(product, factor->option, value, message);
         }
     }

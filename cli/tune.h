@@ -41,6 +41,7 @@ struct duet__tune {
     char *calibrated;             /* what that is, for people; NULL: nothing */
     bool here;                    /* the platform is this machine */
     double low, high;             /* edges of tiles between which all was measured; 0: not known */
+    bool blocks;                  /* the workload has --param block, of an edge within tiles */
     uint64_t usual_tile;
     unsigned levels;
     double start_s, budget_s, search_s;
@@ -77,8 +78,9 @@ static inline struct duet__tuned *duet__tune_at(struct duet__tune *tune, guint p
 /* Whether it is for the one who runs a program to choose. */
 bool duet__tune_chosen(const char *factor);
 
-/* Whether tiles of this edge, or what they leave of n, are beyond what was measured. */
-bool duet__tune_beyond(const struct duet__tune *tune, const char *tile);
+/* Whether tiles of this edge, by blocks ("block=320", NULL: none), or what these leave of n and of
+   tiles, are beyond what was measured. */
+bool duet__tune_beyond(const struct duet__tune *tune, const char *tile, const char *block);
 
 /* Whether real runs have it, too: not what is supposed of a machine. */
 bool duet__tune_runs(const struct duet__factor *factor);

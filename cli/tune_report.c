@@ -43,10 +43,17 @@ static double error_of(const struct duet__tuned *tuned)
     return tuned->predicted_s / tuned->measured_s - 1;
 }
 
+/* How many of the best are shown. */
+static guint shown(const struct duet__tune *tune)
+{
+    return MIN(tune->found->len, MAX(SHOWN, (guint)tune->job->values.verified));
+}
+
 /* Whether some of its kernel times are extrapolated. */
 static bool is_beyond(const struct duet__tune *tune, const struct duet__tuned *tuned)
 {
-    return duet__tune_beyond(tune, duet__tune_value(tune, tuned, "tile"));
+    return duet__tune_beyond(tune, duet__tune_value(tune, tuned, "tile"),
+                             duet__tune_value(tune, tuned, "param block"));
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -78,7 +85,6 @@ static void put_row(struct duet__table *table, const struct duet__tune *tune,
 
 static void put_table(FILE *stream, const struct duet__tune *tune)
 {
-    const guint shown = MIN(tune->found->len, MAX(SHOWN, (guint)tune->job->values.verified));
     g_autoptr(GString) sides = g_string_new("l");
     struct duet__table table;
 
@@ -96,7 +102,7 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
     duet__table_row(&table, "predicted s", "+- %", "GFlop/s", "bound %", NULL);
     if (tune->run_reps)
         duet__table_row(&table, "measured s", "error %", NULL);
-    for (guint i = 0; i < shown; i++)
+    for (guint i = 0; i < shown(tune); i++)
         put_row(&table, tune, &g_array_index(tune->found, struct duet__tuned, i));
     put_row(&table, tune, &tune->usual);
     duet__table_put(&table, stream, 0);
@@ -138,7 +144,7 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
                 tune->run_reps);
     else if (!tune->here)
         fprintf(stream, "not verified: %s is not this machine\n", tune->platform);
-    for (guint i = 0; i < tune->found->len; i++)
+    for (guint i = 0; i < shown(tune); i++)
         beyond |= is_beyond(tune, &g_array_index(tune->found, struct duet__tuned, i));
     if (beyond)
         fprintf(stream, "*: kernel times are extrapolated beyond what was measured\n");
@@ -205,9 +211,8 @@ static void print_json(FILE *stream, const struct duet__tune *tune)
             duet__json_print(&json, "%s: %" PRIu64, levels[i], tune->made[i]);
     duet__json_print(&json, "}\n lead: %g, lead_half_width: %g, run_reps: %zu\n best: [",
                      tune->lead, tune->lead_half, tune->run_reps);
-    for (guint i = 0; i < tune->found->len; i++)
-        if (i < SHOWN || i < tune->job->values.verified)
-            put_tuned(&json, NULL, tune, &g_array_index(tune->found, struct duet__tuned, i));
+    for (guint i = 0; i < shown(tune); i++)
+        put_tuned(&json, NULL, tune, &g_array_index(tune->found, struct duet__tuned, i));
     duet__json_print(&json, "]\n ");
     put_tuned(&json, "default", tune, &tune->usual);
     duet__json_print(&json, "\n ");

@@ -91,13 +91,22 @@ static void find_measured(struct duet__tune *tune, const struct duet__platform *
     }
 }
 
-bool duet__tune_beyond(const struct duet__tune *tune, const char *tile)
+/* Whether tiles of this edge leave parts of a whole that are smaller than was measured. */
+static bool leaves(const struct duet__tune *tune, double whole, double edge)
+{
+    const double rest = fmod(whole, edge);
+
+    return edge < tune->low || edge > tune->high || (rest > 0 && rest < tune->low);
+}
+
+bool duet__tune_beyond(const struct duet__tune *tune, const char *tile, const char *block)
 {
     const double edge = tile ? g_ascii_strtod(tile, NULL) : 0;
-    const double rest = edge > 0 ? fmod((double)tune->request.problem.n, edge) : 0;
+    const double part = block && tune->blocks ? g_ascii_strtod(strchr(block, '=') + 1, NULL) : 0;
 
     return edge > 0 && tune->high > 0 &&
-           (edge < tune->low || edge > tune->high || (rest > 0 && rest < tune->low));
+           (leaves(tune, (double)tune->request.problem.n, edge) ||
+            (part > 0 && part < edge && leaves(tune, edge, part)));
 }
 
 /*
@@ -116,7 +125,7 @@ static uint64_t fit_tile(const struct duet__tune *tune, double near)
          tile <= MIN((uint64_t)fmin(tune->high, near * FAR), n); tile += STEP) {
         const uint64_t rest = n % tile;
         double cost = (rest ? (double)(tile - rest) / (double)n : 0) +
-                      0.1 * fabs(log((double)tile / near)) + (tile % ALIGNED ? 0.003 : 0);
+                      0.1 * fabs(log((double)tile / near)) + (tile % ALIGNED ? 0.005 : 0);
 
         if (cost < best && (!rest || (double)rest >= tune->low)) {
             best = cost;
@@ -153,6 +162,16 @@ static int add_tiles(struct duet__tune *tune, struct duet_message *message)
 
 /* ------------------------------------------------------------------------------------------- */
 /* The rest                                                                                     */
+
+/* Tiles that are factorised by blocks, where the workload has such: of the least edge measured. */
+static int add_blocks(struct duet__tune *tune, struct duet_message *message)
+{
+    g_autofree char *values = g_strdup_printf("block=0,%g", tune->low);
+
+    return !tune->blocks || !(tune->low > 0) || factor_of(tune, "param block")
+               ? 0
+               : add(tune, "param", values, message);
+}
 
 /* All but those that choose at random or by trying others, and one whose simulations take long. */
 static int add_policies(struct duet__tune *tune, struct duet_message *message)
@@ -327,12 +346,14 @@ static int find_problem(struct duet__tune *tune, bool real, struct duet_message 
     g_autofree char *n = NULL;
     int error;
 
-    if (tune->job->program)
+    if (tune->job->program || tune->job->graph)
         return 0;
     error = duet__tables_cell(&tables, 0, &tune->job->request, &tune->request, message);
-    if (error || tune->job->graph)
+    if (error)
         return error;
     workload = tune->request.workload;
+    for (const struct duet__parameter *one = workload->parameters; one && one->name; one++)
+        tune->blocks |= !strcmp(one->name, "block") && !strcmp(one->initial, "0");
     real = real && workload->real_n;
     problem->n = problem->n ? problem->n : real ? workload->real_n : workload->default_n;
     tune->usual_tile = real ? workload->real_tile : workload->default_tile;
@@ -365,7 +386,7 @@ static int look_at_platform(struct duet__tune *tune, struct duet__platform **pla
 
     duet__platform_free(g_steal_pointer(platform));
     error = duet__platform_load(tune->platform, platform, message);
-    if (error || !tune->request.workload || tune->job->graph)
+    if (error || !tune->request.workload)
         return error;
     duet__calibration_select(&(*platform)->calibration, tune->request.workload->name);
     find_measured(tune, *platform);
@@ -400,6 +421,8 @@ int duet__tune_space(struct duet__tune *tune, struct duet_message *message)
         if (!error && *missing)
             error = look_at_platform(tune, &platform, message);
     }
+    if (!error && !lists && tiled)
+        error = add_blocks(tune, message);
     if (!error && !lists)
         error = add_workers(tune, platform, message);
     duet__platform_free(platform);
