@@ -4,12 +4,11 @@
  * of signals and its changes of how memory is mapped have no place where simulations are forked.
  */
 #include <mpi.h>
+#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <glib.h>
 
 #include "study/ranks.h"
 
@@ -23,6 +22,7 @@ static void share(int to, void *data, size_t bytes)
     struct finding found = {0};
     MPI_Comm node;
 
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     MPI_Init(NULL, NULL);
     MPI_Comm_size(MPI_COMM_WORLD, &found.size);
     MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);

@@ -91,7 +91,7 @@ RULES = [
                  " validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
                     " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
-    ("study/mpi", "c posix glib mpi duet/* ."),
+    ("study/mpi", "c posix linux mpi duet/* ."),
     ("study/ranks", "c posix glib sockets duet/* ."),
     ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h"
                 " platforms/atomic_file.h runs/*.h world/*.h report/table.h report/page/page.h"
