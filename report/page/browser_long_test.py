@@ -346,7 +346,7 @@ def test_explanation(browser, folder):
     browser.save("explanation")
     assert re.fullmatch(r"Why cholesky on idgraf takes 8\d\d\.\d ms", browser.text("h1"))
     assert "for that" in browser.text(".lead")
-    assert browser.texts("td:first-child")[0] == "links twice as fast"
+    assert "links twice as fast" in browser.texts("td:first-child")[:4]
     shares = browser.run("return Array.from(document.querySelectorAll('section:nth-of-type(2) "
                          "table')[1].rows[2].cells, cell => parseFloat(cell.textContent) || 0);")
     assert 99.5 < sum(shares[1:]) < 100.5, shares

@@ -203,52 +203,31 @@ static void add_point(GArray *bars, double start_s, double low, double high, dou
    value of each of so many intervals in which it changes, and what it is after that. */
 static GArray *curve_of(const struct duet__counter *counter, double end_s, guint most, double unit)
 {
+    const struct duet__moment *moments = &g_array_index(counter->points, struct duet__moment, 0);
     const guint count = counter->points->len;
-    const double width_s = end_s / most;
+    const double width_s = count > most ? end_s / most : 0;
     GArray *bars = g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar));
-    double low = 0, high = 0, value = 0;
+    double value = 0;
 
-    for (guint i = 0, next; i < count; i = next) {
-        const struct duet__moment *moments =
-            &g_array_index(counter->points, struct duet__moment, 0);
-        const double interval = floor(moments[i].date_s / width_s);
+    for (guint i = 0; i < count;) {
+        const double from_s =
+            width_s > 0 ? floor(moments[i].date_s / width_s) * width_s : moments[i].date_s;
+        double low = width_s > 0 ? value : moments[i].value, high = low;
 
-        next = i + 1;
-        if (count <= most) {
-            add_point(bars, moments[i].date_s, moments[i].value, moments[i].value, unit);
-            continue;
-        }
-        for (low = high = value; next <= count; next++) {
-            value = moments[next - 1].value;
+        do {
+            value = moments[i++].value;
             low = fmin(low, value);
             high = fmax(high, value);
-            if (next == count || moments[next].date_s >= (interval + 1) * width_s)
-                break;
-        }
-        add_point(bars, interval * width_s, low, high, unit);
-        if (next == count || moments[next].date_s >= (interval + 2) * width_s)
-            add_point(bars, (interval + 1) * width_s, value, value, unit);
+        } while (i < count && moments[i].date_s < from_s + width_s);
+        add_point(bars, from_s, low, high, unit);
+        if (width_s > 0 && (i == count || moments[i].date_s >= from_s + 2 * width_s))
+            add_point(bars, from_s + width_s, value, value, unit);
     }
     return bars;
 }
 
-/* The name of a curve; NULL: it is the only one, and has the strip's. For g_free. */
-static char *name_of(const struct duet_machine *machine, const struct duet__counter *counter)
-{
-    switch (counter->what) {
-    case DUET_COUNTED_LINK:
-        return g_strdup(machine->links[counter->index].name);
-    case DUET_COUNTED_IN:
-        return g_strdup_printf("to %s", machine->nodes[counter->index].name);
-    case DUET_COUNTED_USED:
-        return g_strdup(machine->nodes[counter->index].name);
-    default:
-        return NULL;
-    }
-}
-
-/* One of the curves' places below the rows, where there is anything in it. */
-static void put_strip(struct duet__json_writer *writer, const struct duet__gantt *gantt,
+/* Curves below the rows, with a title; false: there is nothing in them. */
+static bool put_strip(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                       const struct duet__counters *counters, enum duet__counted what,
                       const char *title, double tick_s)
 {
@@ -262,20 +241,22 @@ static void put_strip(struct duet__json_writer *writer, const struct duet__gantt
                 limit = fmax(limit, (double)machine->nodes[counters->all[i].index].capacity_bytes);
         }
     if (!(most > 0))
-        return;
+        return false;
     unit = pow(10, fmax(floor(log10(most)) - 3, 0));
     duet__json_print(writer, "\n{title: %s, bytes: %d, most: %g, limit: %g, unit: %g, curves: [",
                      title, what != DUET_COUNTED_READY, most, limit, unit);
     for (unsigned i = 0; i < counters->count; i++) {
         const struct duet__counter *counter = &counters->all[i];
 
-        if (counter->what == what && counter->points) {
+        if (counter->what == what && counter->points && counter->points->len) {
             g_autoptr(GArray) bars =
                 curve_of(counter, gantt->end_s, MAX(POINTS / counters->count, FEWEST), unit);
             const struct duet__gantt_row row = {.bars = bars};
-            g_autofree char *name = name_of(machine, counter);
 
-            duet__json_print(writer, "\n{name: %s", name);
+            duet__json_print(writer, "\n{name: %s",
+                             what == DUET_COUNTED_LINK    ? machine->links[counter->index].name
+                             : what == DUET_COUNTED_READY ? NULL
+                                                          : machine->nodes[counter->index].name);
             put_starts(writer, &row, tick_s);
             put_member(writer, "lows", &row, offsetof(struct duet__gantt_bar, id));
             put_member(writer, "spans", &row, offsetof(struct duet__gantt_bar, bytes));
@@ -283,22 +264,20 @@ static void put_strip(struct duet__json_writer *writer, const struct duet__gantt
         }
     }
     duet__json_print(writer, "]}");
+    return true;
 }
 
-/* What there was at each moment: links, or where they are not known memories that data goes to. */
+/* What there was at each moment; links are not known of traces. */
 static void put_strips(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                        double tick_s)
 {
     struct duet__counters counters = {0};
-    bool links = false;
 
     duet__counters_make(gantt->recording, G_MAXUINT, &counters);
-    for (unsigned i = 0; i < counters.count; i++)
-        links |= counters.all[i].what == DUET_COUNTED_LINK && counters.all[i].most > 0;
     duet__json_begin(writer, "strips", '[');
     put_strip(writer, gantt, &counters, DUET_COUNTED_READY, "ready tasks", tick_s);
-    put_strip(writer, gantt, &counters, links ? DUET_COUNTED_LINK : DUET_COUNTED_IN,
-              "bytes on their way", tick_s);
+    if (!put_strip(writer, gantt, &counters, DUET_COUNTED_LINK, "bytes on their way", tick_s))
+        put_strip(writer, gantt, &counters, DUET_COUNTED_IN, "bytes on their way to", tick_s);
     put_strip(writer, gantt, &counters, DUET_COUNTED_USED, "memory in use", tick_s);
     duet__json_end(writer, ']');
     duet__counters_fini(&counters);

@@ -122,6 +122,17 @@ static void check_account(const json_t *recording, const struct duet__recording 
                       <, 1e-5 * of->makespan_s);
     g_assert_cmpuint(json_array_size(json_object_get(path, "rows")), ==,
                      json_array_size(json_object_get(path, "lengths")));
+    json_array_foreach(json_object_get(path, "states"), i, row)
+    {
+        const json_t *at =
+            json_array_get(rows, (size_t)json_integer_value(
+                                     json_array_get(json_object_get(path, "rows"), i)));
+
+        g_assert_nonnull(at);
+        if (json_integer_value(row) == DUET_STATE_KERNEL)
+            g_assert_cmpint(json_integer_value(json_object_get(at, "lane")), ==,
+                            DUET_GANTT_KERNELS);
+    }
     json_array_foreach(rows, i, row)
     {
         const json_t *gaps = json_object_get(row, "gaps");

@@ -11,6 +11,7 @@ const COLUMNS = [
   ['over-<br>head', ['overhead']],
   ['ready tasks<br>elsewhere', ['elsewhere']],
   ['no ready<br>task', ['before', 'within', 'after']],
+  ['GPU<br>lost', ['lost']],
 ];
 
 /** A cell with a bar of a part of the whole. */
@@ -25,8 +26,8 @@ function changesTable({platform, reference_s: reference, changes}) {
     {head: html`makespan<br>s`, value: one => one.makespan_s, show: s => (+s.toPrecision(5))},
     {head: html`shorter by<br>%`, value: one => one.gain, show: gain => signed(gain * 100, 1)},
     {cell: one => share(one.gain)},
-  ], shown)}<p class="hint">Simulated on ${platform}, where the run without a change takes ${
-    time(reference)}.</p></section>`;
+  ], shown, {kind: 'parts'})}<p class="hint">Simulated on ${platform}, where the run without a
+    change takes ${time(reference)}.</p></section>`;
 }
 
 function pathTable({parts}, makespan) {
@@ -36,7 +37,7 @@ function pathTable({parts}, makespan) {
     {head: 'time', value: part => part.seconds, show: time},
     {head: '%', value: part => part.seconds / makespan, show: part => (part * 100).toFixed(1)},
     {cell: part => share(part.seconds / makespan)},
-  ], parts);
+  ], parts, {kind: 'parts'});
 }
 
 /** Parts of the time of the workers of each kind, in percent. */
@@ -44,9 +45,10 @@ function statesTable(workers, makespan) {
   const kinds = d3.groups(workers, worker => worker.architecture);
   const sum = ([, all], states) =>
     d3.sum(all, worker => d3.sum(states, state => worker.seconds[state]));
+  const shown = COLUMNS.filter(([, states]) => kinds.some(kind => sum(kind, states)));
   return table([
     {head: html`workers,<br>% of the time`, value: ([name, all]) => `${all.length} × ${name}`},
-    ...COLUMNS.map(([head, states]) => ({head: new Markup(head),
+    ...shown.map(([head, states]) => ({head: new Markup(head),
       value: kind => sum(kind, states) / kind[1].length / makespan || null,
       show: part => (part * 100).toFixed(1)})),
   ], kinds);
