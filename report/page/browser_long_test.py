@@ -501,7 +501,18 @@ def test_study(browser, folder):
     assert browser.text("#ranking").startswith("Mean ranks of tile over 72 cases")
     assert "no independent sample" in browser.text("#ranking")
     browser.point("[data-chart='1'] rect.cell", 5, 5)
-    browser.says(r"n 1920, cpus \d, gpus 1, link_pcie \dx, tile \d+, policy .*\nmakespan .*")
+    browser.says(r"n 1920, cpus \d, gpus 1, link_pcie \dx, tile \d+, policy .*\n"
+                 r"makespan [\d.]+ ms, speed [\d.]+ GFlop/s, share of the bound [\d.]+ %")
+    assert browser.run("""let bad = '';  // whatever is chosen, all is drawn with numbers
+        document.querySelectorAll('select').forEach(one => {
+          Array.from(one.options).reverse().forEach(option => {
+            one.value = option.value;
+            one.dispatchEvent(new Event('change', {bubbles: true}));
+            if (/NaN|Infinity|undefined/.test(document.getElementById('page').innerHTML))
+              bad += one.dataset.key + ' ' + option.text;
+          });
+        });
+        return bad;""") == ""
     browser.check_quiet()
     check_narrow(browser, "study")
 

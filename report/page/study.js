@@ -9,7 +9,8 @@ const MEASURES = [
   {name: 'makespan', unit: 's', show: time, less: true, of: cell => study.makespan_s[cell]},
   {name: 'speed', unit: 'GFlop/s', show: value => value.toFixed(digitsFor(value, 4)),
     of: cell => study.gflops[cell]},
-  {name: 'share of the bound', unit: '%', show: percent, scale: 100,
+  {name: 'share of the bound', unit: '%', scale: 100,
+    show: value => `${(value * 100).toFixed(1)} %`,
     of: cell => study.bound_s[cell] && study.bound_s[cell] / study.makespan_s[cell]},
 ];
 
@@ -164,7 +165,7 @@ function lineChart(svg, width, {x, by, measure, best, of, ideal, front}) {
   }), {class: 'front'});
   const ends = by.levels.map((name, level) => {
     const own = known.filter(i => i % count === level);
-    if (own.length && !front)
+    if (own.length && x.numbers && !front)
       join(own.map(i => [place(i), y(of(i))]), {class: 'line', stroke: colourOf(level)});
     own.forEach(i => {
       const reach = measure.whiskers && study.reach_s[best[i]];
@@ -341,7 +342,7 @@ function effects() {
   return html`<section><h2>What matters</h2><p class="hint">Makespan with each value relative to the
     (geometric) mean of all values in the same case, where all else is equal; and the share of the
     variance of its logarithm that this explains${study.factors.some(one => one.problem) &&
-    ', around the mean of each problem'}. ${whole <= 1.0005 && html`Together
+    ', around the mean of each problem'}. ${whole < 0.9995 && html`Together
     ${(whole * 100).toFixed(1)} %: the rest is how they act together, and noise.`}</p>
     <div class="tall" tabindex="0">${table([
     {head: 'setting', value: ({one, level}) => level ? '' : one.name},
