@@ -119,6 +119,12 @@ for words, changed in ((["--", "sh", "script.sh"], "script.sh"),
         assert len(rows("inputs.db")) == count, (words, text)
     os.unlink("inputs.db")
 
+# A file that cannot be read to its end is no shorter one.
+contents = pathlib.Path("a.db").read_bytes()
+pathlib.Path("torn.db").write_bytes(contents[:-20480] + b"\xff" * 20480)
+for more in [], ["--csv"]:
+    duet("study", "--show", "--out", "torn.db", *more, status=2)
+
 # A name that was mistyped in capitals does not spoil the file.
 for status, name in ((2, "PCIe"), (0, "pcie")):
     duet("study", *ONE, "--link", f"{name}=2x", "--out", "names.db", status=status)
