@@ -160,7 +160,7 @@ static char *say_outlier(const struct duet__why *why, double *share)
             const double length_s = event->end_s - event->start_s;
 
             if (event->kind == DUET_EVENT_TASK && event->kernel == own->kernel &&
-                !memcmp(&event->work, &own->work, sizeof(own->work)) &&
+                !(event->work < own->work) && !(event->work > own->work) &&
                 workers[event->worker].arch == workers[own->worker].arch)
                 g_array_append_val(lengths_s, length_s);
         }
