@@ -28,7 +28,10 @@ static size_t *place(const struct duet__gantt *gantt, enum duet__gantt_lane lane
 
 size_t duet__gantt_find(const struct duet__gantt *gantt, enum duet__gantt_lane lane, unsigned index)
 {
-    const size_t row = *place(gantt, lane, index);
+    const struct duet_machine *machine = gantt->recording->machine;
+    const bool known =
+        index < (lane == DUET_GANTT_KERNELS ? machine->worker_count : machine->node_count);
+    const size_t row = known ? *place(gantt, lane, index) : 0;
 
     return row ? row - 1 : gantt->row_count;
 }

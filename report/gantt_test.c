@@ -22,8 +22,12 @@ static void test_rows(void)
 
         for (guint i = 0; i < row->bars->len; i++)
             g_assert_cmpuint(duet__gantt_bar(row, i)->count, ==, 1);
+        g_assert_cmpuint(duet__gantt_find(&gantt, row->lane, row->index), ==, r);
         *(row->lane == DUET_GANTT_KERNELS ? &tasks : &copies) += row->bars->len;
     }
+    g_assert_cmpuint(duet__gantt_find(&gantt, DUET_GANTT_KERNELS, 4), ==, gantt.row_count);
+    g_assert_cmpuint(duet__gantt_find(&gantt, DUET_GANTT_IN, DUET_HOST), ==, gantt.row_count);
+    g_assert_cmpuint(duet__gantt_find(&gantt, DUET_GANTT_OUT, 3), ==, gantt.row_count);
     g_assert_cmpuint(tasks, ==, 100);
     g_assert_cmpuint(copies, >=, sample.recordings[0].event_count - 100);
     g_assert_cmpuint(tasks + copies, ==, gantt.bar_count);

@@ -161,7 +161,8 @@ static void put_workers(struct duet__json_writer *writer, const struct duet__rec
         const struct duet_event *event = &recording->events[i];
         const size_t at = (size_t)event->worker * kernels + event->kernel;
 
-        if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels)
+        if (event->kind != DUET_EVENT_TASK || event->kernel >= kernels ||
+            (unsigned)event->worker >= machine->worker_count)
             continue;
         tasks[at] += !event->paused;
         seconds[at] += event->end_s - event->start_s;
