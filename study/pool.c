@@ -188,12 +188,17 @@ unsigned duet__pool_busy(const struct duet__pool *pool)
     return busy;
 }
 
-unsigned duet__pool_idle(const struct duet__pool *pool)
+static bool is_idle(const struct worker *worker, bool here)
+{
+    return worker->to && !worker->busy && (worker->pid || !here);
+}
+
+unsigned duet__pool_idle(const struct duet__pool *pool, bool here)
 {
     unsigned idle = 0;
 
     for (unsigned i = 0; i < pool->count; i++)
-        idle += pool->workers[i].to && !pool->workers[i].busy;
+        idle += is_idle(&pool->workers[i], here);
     return idle;
 }
 
@@ -203,11 +208,11 @@ void duet__pool_add(struct duet__pool *pool, int connection)
     pool->workers[pool->count++] = (struct worker){.to = connection, .from = connection};
 }
 
-void duet__pool_give(struct duet__pool *pool, const struct duet__work *work)
+void duet__pool_give(struct duet__pool *pool, const struct duet__work *work, bool here)
 {
     struct worker *worker = pool->workers;
 
-    while (worker->busy || !worker->to)
+    while (!is_idle(worker, here))
         worker++;
     worker->busy = true;
     worker->work = *work;

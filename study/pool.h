@@ -52,11 +52,12 @@ struct duet__pool *duet__pool_new(unsigned count, duet__work_fn *work, void *dat
 /* Also those that are at work. NULL is fine. */
 void duet__pool_free(struct duet__pool *pool);
 
-unsigned duet__pool_idle(const struct duet__pool *pool); /* workers that have nothing to do */
-unsigned duet__pool_busy(const struct duet__pool *pool); /* those that have */
+/* Workers that have nothing to do, with `here` on this machine; those that have. */
+unsigned duet__pool_idle(const struct duet__pool *pool, bool here);
+unsigned duet__pool_busy(const struct duet__pool *pool);
 
 /* Gives it to an idle worker, of which there is one. */
-void duet__pool_give(struct duet__pool *pool, const struct duet__work *work);
+void duet__pool_give(struct duet__pool *pool, const struct duet__work *work, bool here);
 
 /*
  * Waits so long for one that has done its work. 1: there is one; 0: none has. In place of a worker

@@ -192,11 +192,6 @@ static int find_next(struct coordinator *at, struct duet__work *work, struct due
     const struct duet__plan *plan = at->plan;
     const uint64_t cells = duet__plan_cells(plan);
 
-    if (at->again->len) {
-        *work = g_array_index(at->again, struct duet__work, at->again->len - 1);
-        g_array_set_size(at->again, at->again->len - 1);
-        return 1;
-    }
     for (; at->position < cells * plan->reps; at->position++) {
         g_autoptr(GString) inputs = g_string_new(NULL);
         g_autofree char *command = NULL;
@@ -277,22 +272,19 @@ static int put_row(struct coordinator *at, const struct duet__work *work, uint64
 static int put_rows(struct coordinator *at, const struct duet__done *done,
                     struct duet_message *message)
 {
-    enum { LOSSES_MOST = 3 }; /* then it may be the work that is to blame */
-    const char *how = done->message.text;
     g_autofree char *dead =
         g_strdup_printf("{\"status\": 1, \"error\": \"its process has died: %s\"}",
-                        *how ? how : "on other machines, several times");
+                        done->message.text);
     g_auto(GStrv) rows = g_strsplit(done->rows ? done->rows : dead, "\n", -1);
     struct duet__work work = done->work;
     uint64_t rep = 0;
     int error = 0;
 
-    if (!done->rows && !*how) {
+    if (!done->rows && !*done->message.text) {
         at->outcome->lost++;
-        if (++work.losses < LOSSES_MOST) {
-            g_array_append_val(at->again, work);
-            return 0;
-        }
+        work.losses++;
+        g_array_append_val(at->again, work);
+        return 0;
     }
     for (char **row = rows; *row && !error; row++)
         if (**row)
@@ -325,6 +317,23 @@ static void draw(const struct coordinator *at, struct duet__progress *progress)
 
 /* ------------------------------------------------------------------------------------------- */
 
+/*
+ * Gives out what was lost on other machines: once to anybody, then to a worker here, as it may be
+ * the run that is to blame, of which is known here how it ends.
+ */
+static void give_again(struct coordinator *at, struct duet__pool *pool)
+{
+    for (guint i = at->again->len; i > 0; i--) {
+        const struct duet__work *work = &g_array_index(at->again, struct duet__work, i - 1);
+        const bool here = work->losses > 1;
+
+        if (duet__pool_idle(pool, here)) {
+            duet__pool_give(pool, work, here);
+            g_array_remove_index(at->again, i - 1);
+        }
+    }
+}
+
 /* Until all is done, something fails, or a signal comes. */
 static int attend(struct coordinator *at, struct duet__pool *pool,
                   const struct duet__signals *signals, struct duet__progress *progress,
@@ -338,9 +347,10 @@ static int attend(struct coordinator *at, struct duet__pool *pool,
         struct duet__done done = {.rows = NULL};
         struct duet__work work;
 
-        while ((next > 0 || at->again->len) && duet__pool_idle(pool) &&
+        give_again(at, pool);
+        while (next > 0 && duet__pool_idle(pool, false) &&
                (next = find_next(at, &work, message)) > 0)
-            duet__pool_give(pool, &work);
+            duet__pool_give(pool, &work, false);
         if (next < 0)
             return next;
         if (!duet__pool_busy(pool))
