@@ -232,18 +232,14 @@ static int by_makespan(const void *left, const void *right)
 /* What no policy can do better than, of the run without a change, stands among the changes. */
 static void add_bound(struct variants *variants, const struct duet__series *series)
 {
-    struct variant variant = {.change = {.bound = true}};
-    const char *name;
+    double best_s = 0;
+    const char *name = series->count ? duet__bounds_best(&series->runs[0].bounds, &best_s) : NULL;
 
-    if (!series->count)
+    if (!(best_s > 0))
         return;
-    name = duet__bounds_best(&series->runs[0].bounds, &variant.change.makespan_s);
-    if (!(variant.change.makespan_s > 0))
-        return;
-    variant.change.what = g_strdup_printf("a perfect policy, at best (lower bound: %s)", name);
-    (void)add(variants, false, "a perfect policy");
-    g_free(last(variants)->change.what);
-    *last(variants) = variant;
+    (void)add(variants, false, "a perfect policy, at best (lower bound: %s)", name);
+    last(variants)->change.bound = true;
+    last(variants)->change.makespan_s = best_s;
 }
 
 static int simulate(struct variants *variants, struct duet__progress *progress, int *number,
