@@ -31,7 +31,7 @@ enum {
     DUET__FACTOR = 4096, /* it may be given several values, of which each makes a run of its own */
     DUET__IN_EXPLAIN = 8192,
     DUET__IN_TUNE = 16384,
-    DUET__CASE = 16384, /* it may in `duet validate`, each of which makes a case of its own */
+    DUET__CASE = 32768, /* it may in `duet validate`, each of which makes a case of its own */
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
