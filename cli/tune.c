@@ -169,7 +169,7 @@ static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const
 static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const uint32_t *settings,
                     size_t count, double until_s, double *seconds)
 {
-    g_autofree uint32_t *cells = g_new(uint32_t, count + 1);
+    uint32_t *cells = g_new(uint32_t, count + 1);
     struct figures figures;
     int error;
 
@@ -180,6 +180,7 @@ static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const
         (void)find_figures(&tune->tables, cells[i], 0, &figures);
         seconds[i] = figures.makespan_s;
     }
+    g_free(cells);
     return error;
 }
 
@@ -420,7 +421,7 @@ static int verify(struct duet__tune *tune)
                                   .study = duet__study_new(),
                                   .single = true};
     const guint count = MIN((guint)tune->job->values.verified, tune->found->len);
-    g_autofree uint32_t *cells = g_new(uint32_t, count + 1);
+    uint32_t *cells = g_new(uint32_t, count + 1);
     uint64_t made = 0;
     int error = 0;
 
@@ -455,11 +456,19 @@ static int verify(struct duet__tune *tune)
     tune->run_reps = RUN_REPS;
     (void)duet__store_close(&tables.store, NULL);
     duet__study_free(tables.study);
+    g_free(cells);
     return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The command                                                                                  */
+
+/* What ended it. Exit status. */
+static int refuse(const struct duet__tune *tune, int error)
+{
+    return error > 0 ? duet__complain(DUET__SIGNALLED + error, "interrupted: nothing was chosen")
+                     : duet__job_refuse(error, &tune->message);
+}
 
 /* With space and products. Exit status. */
 static int tune_all(struct duet__tune *tune)
@@ -485,9 +494,7 @@ static int tune_all(struct duet__tune *tune)
     if (!error && tune->here && !tune->job->values.no_verify)
         error = verify(tune);
     if (error)
-        return error > 0
-                   ? duet__complain(DUET__SIGNALLED + error, "interrupted: nothing was chosen")
-                   : duet__job_refuse(error, &tune->message);
+        return refuse(tune, error);
     status = duet__tune_report(tune);
     if (tune->run_reps && tune->refusal)
         status = duet__complain(DUET__FAILED, "not all runs ended: %s", tune->refusal);
@@ -555,7 +562,7 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = make_products(&tune, message);
     if (!error)
         error = duet__store_open(&tune.tables.store, job->values.out, DUET__STORE_WRITE, message);
-    status = error ? duet__job_refuse(error, message) : tune_all(&tune);
+    status = error ? refuse(&tune, error) : tune_all(&tune);
     fini(&tune);
     return status;
 }

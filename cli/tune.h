@@ -60,7 +60,8 @@ struct duet__tune {
 /*
  * Completes the space: where no option has several values, with tiles, policies, windows and
  * workers that may be worth trying. Finds the platform; where it is this machine and has not been
- * measured with these tiles, measures. DUET_EINVAL with a message, and what else refuses it.
+ * measured with these tiles, measures. DUET_EINVAL with a message, and what else refuses it; above
+ * 0 the number of the signal that came meanwhile.
  */
 DUET_MUST_CHECK int duet__tune_space(struct duet__tune *tune, struct duet_message *message);
 

@@ -3,6 +3,7 @@
 #include "cli/tune.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 
 #include "calibrate/history.h"
 #include "cli/calibrate.h"
+#include "runs/monitor.h"
 #include "world/clock.h"
 
 static const char *const chosen[] = {"tile",    "policy",        "model",
@@ -241,10 +243,11 @@ static char *missing_tiles(const struct duet__tune *tune, bool nothing)
     return g_string_free(list, FALSE);
 }
 
-/* Runs `duet calibrate` in a process of its own, quietly. */
+/* Runs `duet calibrate` in a process of its own, quietly. The number of the signal that came. */
 static int calibrate(char **words, struct duet_message *message)
 {
-    int status = -1;
+    struct duet__signals signals;
+    int status = -1, number = 0;
     pid_t child;
 
     fflush(NULL);
@@ -256,11 +259,18 @@ static int calibrate(char **words, struct duet_message *message)
         fflush(NULL);
         _exit(status);
     }
-    while (child > 0 && waitpid(child, &status, 0) < 0)
-        ;
-    if (child < 0 || status)
+    duet__signals_hold(&signals, true);
+    while (child > 0 && waitpid(child, &status, WNOHANG) == 0) {
+        const int came = duet__signals_take(&signals, 0.5);
+
+        number = came ? came : number;
+        if (came)
+            kill(child, came);
+    }
+    duet__signals_release(&signals);
+    if (!number && status)
         return duet_fail(message, DUET_ECANCELED, "this machine could not be measured");
-    return 0;
+    return number;
 }
 
 /* Measures tiles, beside what the platform has if there is one, within a part of the budget. */
@@ -348,6 +358,7 @@ static int find_problem(struct duet__tune *tune, bool real, struct duet_message 
 
     if (tune->job->program || tune->job->graph)
         return 0;
+    duet__request_fini(&tune->request);
     error = duet__tables_cell(&tables, 0, &tune->job->request, &tune->request, message);
     if (error)
         return error;

@@ -115,7 +115,7 @@ if QR.exists():
         "DUET_POLICY", "DUET_GPU_WINDOW"}, program
 
 # An interrupt ends it with nothing written but the simulations.
-process = subprocess.Popen([DUET, "tune", "cholesky", "--platform", "idgraf", "--n", "38400",
+process = subprocess.Popen([DUET, "tune", "cholesky", "--platform", "idgraf", "--n", "9600",
                             "--budget", "1000s", "--out", "i.db", "--env", "i.env", "--quiet"],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -133,6 +133,17 @@ process.send_signal(signal.SIGINT)
 out, errors = process.communicate()
 assert process.returncode == 128 + signal.SIGINT and "interrupted" in errors and not out, errors
 assert not os.path.exists("i.env") and ask("i.db", "SELECT count(*) FROM runs")[0][0] > 0
+
+# So does one while this machine is measured.
+process = subprocess.Popen([DUET, "tune", "cholesky", "--platform", "./m.json", "--n", "256",
+                            "--tile", "128", "--budget", "60s", "--env", "i.env"],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+testing.until(lambda: testing.children_of(process) and testing.attends(
+    process, signal.SIGINT, "SigBlk"))
+process.send_signal(signal.SIGINT)
+out, errors = process.communicate()
+assert process.returncode == 128 + signal.SIGINT and errors.endswith("nothing was chosen\n"), errors
+assert not out and not os.path.exists("i.env"), out
 
 # Bad usage: one line, status 2.
 for words, says in (

@@ -102,8 +102,8 @@ static size_t keep_best(const struct duet__search *search, uint32_t *list, size_
 static int measure_last(const struct duet__search *search, const uint32_t *list, size_t count,
                         bool *seen, GArray *found)
 {
-    g_autofree uint32_t *new = g_new(uint32_t, count + 1);
-    g_autofree double *seconds = g_new(double, count + 1);
+    uint32_t *new = g_new(uint32_t, count + 1);
+    double *seconds = g_new(double, count + 1);
     size_t left = 0;
     int error;
 
@@ -120,6 +120,8 @@ static int measure_last(const struct duet__search *search, const uint32_t *list,
             g_array_append_val(found, one);
     }
     g_array_sort(found, compare_found);
+    g_free(new);
+    g_free(seconds);
     return error;
 }
 
@@ -143,7 +145,7 @@ static void add_neighbours(const struct duet__search *search, uint32_t setting, 
 /* Until the best ones have no neighbour that was not measured. */
 static int refine(const struct duet__search *search, bool *seen, GArray *found)
 {
-    g_autofree bool *done = g_new0(bool, search->count);
+    bool *done = g_new0(bool, search->count);
     guint tried;
     int error = 0;
 
@@ -161,15 +163,16 @@ static int refine(const struct duet__search *search, bool *seen, GArray *found)
         }
         error = measure_last(search, (const uint32_t *)(void *)list->data, list->len, seen, found);
     } while (tried && !error);
+    g_free(done);
     return error;
 }
 
 GArray *duet__search(const struct duet__search *search, int *error)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(struct duet__found));
-    g_autofree uint32_t *list = g_memdup2(search->order, search->count * sizeof *list);
-    g_autofree double *seconds = g_new(double, search->count);
-    g_autofree bool *seen = g_new0(bool, search->count);
+    uint32_t *list = g_memdup2(search->order, search->count * sizeof *list);
+    double *seconds = g_new(double, search->count);
+    bool *seen = g_new0(bool, search->count);
     size_t count = search->count;
 
     *error = 0;
@@ -182,5 +185,8 @@ GArray *duet__search(const struct duet__search *search, int *error)
         *error = measure_last(search, list, count, seen, found);
     if (!*error)
         *error = refine(search, seen, found);
+    g_free(list);
+    g_free(seconds);
+    g_free(seen);
     return found;
 }
