@@ -18,6 +18,7 @@
 struct source {
     const struct duet__report *report;
     const struct duet__series *series; /* of the policy that the file is about */
+    const char *path;
 };
 
 static void write_trace(FILE *stream, const void *data)
@@ -36,6 +37,7 @@ static void write_trace(FILE *stream, const void *data)
         .tile = request->problem.tile,
         .estimated = request->estimated,
         .options = options,
+        .paje = g_str_has_suffix(source->path, ".paje"),
     };
 
     duet__trace_write(stream, &trace);
@@ -153,9 +155,10 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
 
         /* one that fails does not keep the others from being written */
         for (size_t i = 0; paths[i] && report->series_count && output->write; i++) {
-            const struct source source = {report, output->each
-                                                      ? recorded(report, job->request.policies[i])
-                                                      : report->series};
+            const struct source source = {report,
+                                          output->each ? recorded(report, job->request.policies[i])
+                                                       : report->series,
+                                          paths[i]};
 
             if (source.series && duet__file_write(paths[i], output->write, &source, &message))
                 status = duet__complain(DUET__FAILED, "%s", message.text);

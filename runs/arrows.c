@@ -7,30 +7,29 @@
 
 #include <glib.h>
 
-/* What has ended so far: indices of events, and 1. */
+/* What ended last of something, as the index of its event, and 1; 0: nothing has. */
+enum last { WRITTEN, USED, THERE, TASK }; /* of a handle, of one in a memory; of a task */
+
 struct ended {
     const struct duet__recording *recording;
-    GHashTable *written; /* handle -> the last task that wrote it */
-    GHashTable *used;    /* handle -> the last task that used it */
-    GHashTable *there;   /* handle * memories + memory -> what wrote or brought it there last */
-    GHashTable *tasks;   /* number -> itself */
-    uint32_t *workers;   /* the last task of each */
-    bool all;
+    GHashTable *last;
+    uint32_t *workers; /* the last task of each */
 };
 
-static void put(GHashTable *table, uint64_t key, uint32_t event)
+static gpointer key(const struct ended *ended, enum last what, uint64_t number, unsigned node)
 {
-    g_hash_table_insert(table, GSIZE_TO_POINTER(key), GUINT_TO_POINTER(event));
+    return GSIZE_TO_POINTER((number * ended->recording->machine->node_count + node) << 2 | what);
 }
 
-static uint32_t get(GHashTable *table, uint64_t key)
+static uint32_t get(const struct ended *ended, enum last what, uint64_t number, unsigned node)
 {
-    return GPOINTER_TO_UINT(g_hash_table_lookup(table, GSIZE_TO_POINTER(key)));
+    return GPOINTER_TO_UINT(g_hash_table_lookup(ended->last, key(ended, what, number, node)));
 }
 
-static uint64_t place(const struct ended *ended, uint64_t handle, unsigned node)
+static void put(const struct ended *ended, enum last what, uint64_t number, unsigned node,
+                uint32_t event)
 {
-    return handle * ended->recording->machine->node_count + node;
+    g_hash_table_insert(ended->last, key(ended, what, number, node), GUINT_TO_POINTER(event));
 }
 
 static double end_of(const struct ended *ended, uint32_t event)
@@ -43,52 +42,59 @@ static uint32_t later(const struct ended *ended, uint32_t first, uint32_t second
     return end_of(ended, second) > end_of(ended, first) ? second : first;
 }
 
-static void end(const struct ended *ended, uint32_t index)
+/* The event of that index, and 1, has ended. */
+static void end(const struct ended *ended, uint32_t index, uint64_t *again_bytes)
 {
     const struct duet__recording *recording = ended->recording;
     const struct duet_event *event = &recording->events[index - 1];
+    const unsigned node = event->destination;
 
+    if (event->failed)
+        return;
     if (event->kind == DUET_EVENT_COPY) {
-        put(ended->there, place(ended, event->id, event->destination), index);
+        const uint32_t before = get(ended, THERE, event->id, node);
+
+        if (again_bytes && before &&
+            later(ended, before, get(ended, WRITTEN, event->id, 0)) == before)
+            again_bytes[node] += event->bytes;
+        put(ended, THERE, event->id, node, index);
         return;
     }
     for (size_t i = duet__recording_accesses(recording, event->id);
          i < recording->access_count && recording->accesses[i].task == event->id; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
 
-        put(ended->used, access->handle, index);
+        put(ended, USED, access->handle, 0, index);
         if (access->writes) {
-            put(ended->written, access->handle, index);
-            put(ended->there, place(ended, access->handle, event->destination), index);
+            put(ended, WRITTEN, access->handle, 0, index);
+            put(ended, THERE, access->handle, node, index);
         }
     }
-    put(ended->tasks, event->id, index);
-    if (event->worker >= 0 && (unsigned)event->worker < recording->machine->worker_count)
+    put(ended, TASK, event->id, 0, index);
+    if ((unsigned)event->worker < recording->machine->worker_count)
         ended->workers[event->worker] = index;
 }
 
-static uint32_t waited_for(const struct ended *ended, const struct duet_event *event)
+static uint32_t waited_for(const struct ended *ended, const struct duet_event *event, bool all)
 {
     const struct duet__recording *recording = ended->recording;
     uint32_t last = 0;
 
     if (event->kind == DUET_EVENT_COPY)
-        return get(ended->there, place(ended, event->id, event->source));
+        return get(ended, THERE, event->id, event->source);
     for (size_t i = duet__recording_accesses(recording, event->id);
          i < recording->access_count && recording->accesses[i].task == event->id; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
-        GHashTable *const before = access->writes ? ended->used : ended->written;
 
         if (access->after)
-            last = later(ended, last, get(ended->tasks, access->after));
+            last = later(ended, last, get(ended, TASK, access->after, 0));
         else
-            last = later(ended, last, get(before, access->handle));
+            last =
+                later(ended, last, get(ended, access->writes ? USED : WRITTEN, access->handle, 0));
         if (access->reads)
-            last = later(ended, last,
-                         get(ended->there, place(ended, access->handle, event->destination)));
+            last = later(ended, last, get(ended, THERE, access->handle, event->destination));
     }
-    if (!ended->all && event->worker >= 0 &&
-        (unsigned)event->worker < recording->machine->worker_count &&
+    if (!all && (unsigned)event->worker < recording->machine->worker_count &&
         end_of(ended, ended->workers[event->worker]) > end_of(ended, last))
         return 0;
     return last;
@@ -105,50 +111,36 @@ static int by_end(const void *left, const void *right, void *data)
     return (a > b) - (a < b);
 }
 
-/* Without arrows to copies that nothing waited for. */
-static void leave_out(const struct duet__recording *recording, uint32_t *arrows)
+uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all,
+                            uint64_t *again_bytes)
 {
-    bool *waited = g_new0(bool, recording->event_count);
-
-    for (size_t i = recording->event_count; i-- > 0;) {
-        if (recording->events[i].kind == DUET_EVENT_COPY && !waited[i])
-            arrows[i] = 0;
-        if (arrows[i])
-            waited[arrows[i] - 1] = true;
-    }
-    g_free(waited);
-}
-
-uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all)
-{
-    const size_t count = recording->event_count;
+    const size_t count = recording->access_count ? recording->event_count : 0;
     const struct duet_event *events = recording->events;
-    struct ended ended = {recording,
-                          g_hash_table_new(NULL, NULL),
-                          g_hash_table_new(NULL, NULL),
-                          g_hash_table_new(NULL, NULL),
-                          g_hash_table_new(NULL, NULL),
-                          g_new0(uint32_t, recording->machine->worker_count),
-                          all};
-    uint32_t *arrows = g_new0(uint32_t, count), *order = g_new(uint32_t, count);
+    const struct ended ended = {recording, g_hash_table_new(NULL, NULL),
+                                g_new0(uint32_t, recording->machine->worker_count)};
+    uint32_t *arrows = g_new0(uint32_t, recording->event_count), *order = g_new(uint32_t, count);
+    bool *waited = g_new0(bool, count);
     size_t next = 0;
 
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)(i + 1);
     g_qsort_with_data(order, (gint)count, sizeof *order, by_end, recording->events);
-    for (size_t i = 0; i < count && recording->access_count; i++) {
+    for (size_t i = 0; i < count; i++) {
         for (; order[next] <= i && events[order[next] - 1].end_s <= events[i].start_s; next++)
-            if (!events[order[next] - 1].failed)
-                end(&ended, order[next]);
-        if (!events[i].failed)
-            arrows[i] = waited_for(&ended, &events[i]);
+            end(&ended, order[next], again_bytes);
+        arrows[i] = events[i].failed ? 0 : waited_for(&ended, &events[i], all);
     }
-    leave_out(recording, arrows);
-    g_hash_table_unref(ended.written);
-    g_hash_table_unref(ended.used);
-    g_hash_table_unref(ended.there);
-    g_hash_table_unref(ended.tasks);
+    for (; next < count; next++)
+        end(&ended, order[next], again_bytes);
+    for (size_t i = count; i-- > 0;) { /* none to copies that nothing waited for */
+        if (events[i].kind == DUET_EVENT_COPY && !waited[i])
+            arrows[i] = 0;
+        if (arrows[i])
+            waited[arrows[i] - 1] = true;
+    }
+    g_hash_table_unref(ended.last);
     g_free(ended.workers);
     g_free(order);
+    g_free(waited);
     return arrows;
 }

@@ -11,8 +11,10 @@
  * last; without `all`, only if the task before it on its worker ended earlier. Of a copy that
  * something waited for: the task or copy that its data is of. It has a lower index. Data is
  * followed by handle, not from parts to their whole. Events are sorted by start; for g_free.
- * O(n log n).
+ * O(n log n). `again_bytes`, NULL or a number for each memory: to it are added the bytes that were
+ * copied there though the same data had been there before.
  */
-uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all);
+uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all,
+                            uint64_t *again_bytes);
 
 #endif

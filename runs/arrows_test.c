@@ -6,7 +6,7 @@
 
 static void check(const struct testing_recording *testing, bool all, const uint32_t *expected)
 {
-    g_autofree uint32_t *arrows = duet__arrows_make(&testing->recording, all);
+    g_autofree uint32_t *arrows = duet__arrows_make(&testing->recording, all, NULL);
 
     for (size_t i = 0; i < testing->recording.event_count; i++) {
         g_test_message("event %zu%s", i + 1, all ? ", all arrows" : "");

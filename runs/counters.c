@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "runs/arrows.h"
+
 /* ------------------------------------------------------------------------------------------- */
 /* Points: first what is added at a date, then what it adds up to                               */
 
@@ -147,82 +149,14 @@ void duet__counters_fini(struct duet__counters *counters)
     *counters = (struct duet__counters){0};
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Data that comes again                                                                        */
-
-static int by_end(const void *left, const void *right)
-{
-    const struct duet_event *a = *(const struct duet_event *const *)left,
-                            *b = *(const struct duet_event *const *)right;
-
-    if (a->end_s != b->end_s)
-        return a->end_s < b->end_s ? -1 : 1;
-    return (int)a->kind - (int)b->kind; /* data is written before it is copied */
-}
-
-struct replay {
-    const struct duet__recording *recording;
-    GHashTable *versions; /* handle -> how often it was written */
-    GHashTable *seen;     /* handle * memories + memory -> of what has been there last, and 1 */
-};
-
-/* A memory gets the data of a handle. Whether it was there before. */
-static bool come(const struct replay *replay, uint64_t handle, unsigned node)
-{
-    const size_t nodes = replay->recording->machine->node_count;
-    gpointer place = GSIZE_TO_POINTER(handle * nodes + node);
-    const size_t version =
-        GPOINTER_TO_SIZE(g_hash_table_lookup(replay->versions, GSIZE_TO_POINTER(handle))) + 1;
-    const bool again = GPOINTER_TO_SIZE(g_hash_table_lookup(replay->seen, place)) == version;
-
-    g_hash_table_insert(replay->seen, place, GSIZE_TO_POINTER(version));
-    return again;
-}
-
-static void written(const struct replay *replay, const struct duet_event *task)
-{
-    const struct duet__recording *recording = replay->recording;
-
-    for (size_t i = duet__recording_accesses(recording, task->id);
-         i < recording->access_count && recording->accesses[i].task == task->id; i++) {
-        gpointer handle = GSIZE_TO_POINTER(recording->accesses[i].handle);
-
-        if (!handle || !recording->accesses[i].writes)
-            continue;
-        g_hash_table_insert(replay->versions, handle,
-                            (char *)g_hash_table_lookup(replay->versions, handle) + 1);
-        (void)come(replay, recording->accesses[i].handle, task->destination);
-    }
-}
-
-static void add_again(const struct duet__recording *recording, struct duet__node_use *uses)
-{
-    g_autoptr(GPtrArray) order = g_ptr_array_new();
-    const struct replay replay = {recording, g_hash_table_new(NULL, NULL),
-                                  g_hash_table_new(NULL, NULL)};
-
-    for (size_t i = 0; i < recording->event_count && recording->access_count; i++)
-        if (!recording->events[i].failed)
-            g_ptr_array_add(order, &recording->events[i]);
-    g_ptr_array_sort(order, by_end);
-    for (guint i = 0; i < order->len; i++) {
-        const struct duet_event *event = order->pdata[i];
-
-        if (event->kind == DUET_EVENT_TASK)
-            written(&replay, event);
-        else if (come(&replay, event->id, event->destination))
-            uses[event->destination].again_bytes += event->bytes;
-    }
-    uses[DUET_HOST].again_bytes = 0; /* all data is at home there */
-    g_hash_table_unref(replay.versions);
-    g_hash_table_unref(replay.seen);
-}
-
 struct duet__node_use *duet__use_make(const struct duet__recording *recording)
 {
     struct duet__node_use *uses = g_new0(struct duet__node_use, recording->machine->node_count);
+    uint64_t *again_bytes = g_new0(uint64_t, recording->machine->node_count);
     struct duet__counters counters;
 
+    g_free(duet__arrows_make(recording, true, again_bytes));
+    again_bytes[DUET_HOST] = 0; /* all data is at home there */
     duet__counters_make(recording, 2, &counters);
     for (unsigned i = 0; i < counters.nodes; i++) {
         const struct duet__counter *in = duet__counter(&counters, DUET_COUNTED_IN, i),
@@ -231,6 +165,7 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
         uses[i] =
             (struct duet__node_use){.in_bytes = in->amount,
                                     .out_bytes = out->amount,
+                                    .again_bytes = again_bytes[i],
                                     .in_s = in->busy_s,
                                     .out_s = out->busy_s,
                                     .peak_bytes =
@@ -238,6 +173,6 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
                                             ->most};
     }
     duet__counters_fini(&counters);
-    add_again(recording, uses);
+    g_free(again_bytes);
     return uses;
 }

@@ -26,6 +26,7 @@ struct duet__trace {
     char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
     char *options; /* of duet__settings_text */
+    bool paje;   /* it is written in the format of Paje, which is not read */
 };
 
 /*
@@ -34,6 +35,9 @@ struct duet__trace {
  * device to device stands with the one that receives it.
  */
 void duet__trace_write(FILE *stream, const struct duet__trace *trace);
+
+/* The same in the format of Paje. */
+void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace);
 
 /* Letters of the bits of a mode (enum duet_mode) in accesses, and of temporary data. */
 #define DUET__TRACE_LETTERS "rwcxst"

@@ -493,7 +493,7 @@ static void put_marks(struct writer *writer)
     }
 }
 
-void duet__trace_write(FILE *stream, const struct duet__trace *trace)
+static void write_json(FILE *stream, const struct duet__trace *trace)
 {
     const struct duet__recording *recording = &trace->run.recording;
     struct duet__trace known = *trace;
@@ -502,8 +502,8 @@ void duet__trace_write(FILE *stream, const struct duet__trace *trace)
     struct writer writer = {.json = {.stream = stream, .dense = true},
                             .recording = recording,
                             .lanes = g_new0(struct lane, tracks * LANES),
-                            .arrows =
-                                duet__arrows_make(recording, recording->event_count < ALL_ARROWS),
+                            .arrows = duet__arrows_make(recording,
+                                                        recording->event_count < ALL_ARROWS, NULL),
                             .tids = g_new0(uint32_t, recording->event_count)};
 
     duet__json_print(&writer.json, "{displayTimeUnit: %s, otherData: {producer: %s", "ms", "duet");
@@ -528,4 +528,9 @@ void duet__trace_write(FILE *stream, const struct duet__trace *trace)
     g_free(writer.lanes);
     g_free(writer.arrows);
     g_free(writer.tids);
+}
+
+void duet__trace_write(FILE *stream, const struct duet__trace *trace)
+{
+    (trace->paje ? duet__trace_write_paje : write_json)(stream, trace);
 }

@@ -105,6 +105,7 @@ static int write_trace(const struct duet_runtime *runtime, const struct kept *ke
                                 .workload = kept->workload,
                                 .policy = kept->policy,
                                 .options = kept->options,
+                                .paje = g_str_has_suffix(kept->trace, ".paje"),
                                 .run = {.seed = kept->seed,
                                         .bounds = duet__bounds(runtime,
                                                                !strcmp(kept->world, "simulated"))}};

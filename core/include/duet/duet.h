@@ -126,8 +126,9 @@ struct duet_config {
                              NULL: any */
     bool record;          /* keep trace records (duet_trace_events) */
     bool record_accesses; /* the same, and of which data (duet_trace_accesses) */
-    const char *trace;    /* file for a Perfetto trace, written by duet_close; "%u" in it becomes
-                             what no other run has; NULL: none */
+    const char *trace;    /* file for a Perfetto trace, or one of Paje's format if it ends in .paje,
+                             written by duet_close; "%u" in it becomes what no other run has; NULL:
+                             none */
     /*
      * Platform file of this machine, "mine.json", to which duet_close adds what kernels took, with
      * what earlier runs have left there: docs/calibrate.md. It is made if it is not there. One that
