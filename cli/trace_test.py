@@ -132,7 +132,8 @@ def parse(text):
         else:
             nature = name if name.endswith("Event") else next(
                 word for word in ("State", "Variable", "Link") if name.endswith(word))
-            assert types[kind][:2] == (nature.replace("NewEvent", "Event"), containers[where][0]), line
+            known = nature.replace("NewEvent", "Event"), containers[where][0]
+            assert types[kind][:2] == known, line
             if nature == "State":
                 close(nature, states, (kind, where), date)
                 states[kind, where] = date, values[kind, at["Value"]], *words[4:]

@@ -26,7 +26,7 @@ struct duet__trace {
     char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
     char *options; /* of duet__settings_text */
-    bool paje;   /* it is written in the format of Paje, which is not read */
+    bool paje;     /* it is written in the format of Paje, which is not read */
 };
 
 /*
