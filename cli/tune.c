@@ -8,6 +8,7 @@
 
 #include <glib/gstdio.h>
 
+#include "cli/calibrate.h"
 #include "platforms/atomic_file.h"
 #include "validate/stats.h"
 #include "world/clock.h"
@@ -290,17 +291,16 @@ static int search(struct duet__tune *tune)
 /* Takes what simulations with noise say of a setting: as many as there are. */
 static void take_noise(const struct duet__tune *tune, struct duet__tuned *tuned, uint64_t reps)
 {
+    double seconds[NOISY_REPS_MOST];
     struct duet__summary summary;
     struct figures figures;
 
-    g_free(tuned->noisy_s);
-    tuned->noisy_s = g_new(double, reps);
     for (tuned->reps = 0;
          tuned->reps < reps && find_figures(&tune->tables, tuned->cell, tuned->reps, &figures);)
-        tuned->noisy_s[tuned->reps++] = figures.makespan_s;
+        seconds[tuned->reps++] = figures.makespan_s;
     if (!tuned->reps)
         return;
-    summary = duet__summarise(tuned->noisy_s, tuned->reps);
+    summary = duet__summarise(seconds, tuned->reps);
     tuned->predicted_s = summary.mean;
     tuned->half_s = tuned->reps > 2 ? (summary.mean_high - summary.mean_low) / 2 : NAN;
 }
@@ -346,14 +346,17 @@ static void find_lead(struct duet__tune *tune)
     const struct duet__tuned *best = &g_array_index(tune->found, struct duet__tuned, 0);
     const struct duet__tuned *second = best + 1;
     double differences[NOISY_REPS_MOST];
+    struct figures own, other;
     struct duet__summary summary;
 
     tune->lead = tune->lead_half = NAN;
     if (tune->found->len < 2 || best->reps < 3 || second->reps != best->reps)
         return;
-    for (uint64_t r = 0; r < best->reps; r++)
-        differences[r] =
-            second->noisy_s[r] / best->predicted_s - best->noisy_s[r] / best->predicted_s;
+    for (uint64_t r = 0; r < best->reps; r++) {
+        (void)find_figures(&tune->tables, best->cell, r, &own);
+        (void)find_figures(&tune->tables, second->cell, r, &other);
+        differences[r] = (other.makespan_s - own.makespan_s) / best->predicted_s;
+    }
     summary = duet__summarise(differences, best->reps);
     tune->lead = summary.mean;
     tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
@@ -439,6 +442,8 @@ static int verify(struct duet__tune *tune)
         error = duet__store_open(&tables.store, NULL, DUET__STORE_WRITE, &tune->message);
     g_clear_pointer(&tune->refusal, g_free);
     if (!error)
+        duet__warn_of_load();
+    if (!error)
         error = make_runs(tune, &tables, cells, count + 1, RUN_REPS, 0, &made);
     for (guint i = 0; i <= count && !error; i++) {
         struct duet__tuned *one = duet__tune_at(tune, i < count ? i : tune->found->len);
@@ -508,10 +513,7 @@ static void fini(struct duet__tune *tune)
     duet__study_free(tune->space);
     g_clear_pointer(&tune->varied, g_ptr_array_unref);
     duet__request_fini(&tune->request);
-    for (guint i = 0; i < tune->found->len; i++)
-        g_free(g_array_index(tune->found, struct duet__tuned, i).noisy_s);
     g_array_unref(tune->found);
-    g_free(tune->usual.noisy_s);
     if (tune->measured) {
         g_autofree char *folder = g_path_get_dirname(tune->measured);
 

@@ -18,14 +18,13 @@ enum duet__fidelity {
     DUET__FIDELITIES,
 };
 
-/* What is known of a setting. Freed by who has made it. */
+/* What is known of a setting. */
 struct duet__tuned {
     uint64_t setting, cell; /* in the space; of its last simulations */
     uint64_t reps;          /* simulations with noise; 0: one without */
     double predicted_s;     /* mean, and half its 95 % interval; NAN: not known */
     double half_s;
     double flops, best_s; /* of the problem; lower bound of the makespan */
-    double *noisy_s;      /* of each rep, owned */
     double measured_s;    /* median of real runs; NAN: there is none */
 };
 

@@ -211,20 +211,18 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-/* Whether a platform is of the machine that this runs on; why not, in *message. */
-static bool is_here(const char *platform, struct duet_message *message)
+/* Whether a platform is of the machine that this runs on: then it may be added to. */
+static bool is_here(const char *platform)
 {
     struct duet_config config;
     struct duet__history *history = NULL;
+    bool here;
 
-    if (!g_str_has_suffix(platform, ".json"))
-        return false;
     duet_config_init(&config);
     config.calibrate = platform;
-    if (duet__history_open(&history, &config, message))
-        return false;
+    here = g_str_has_suffix(platform, ".json") && !duet__history_open(&history, &config, NULL);
     duet__history_free(history);
-    return true;
+    return here;
 }
 
 /* The tiles of the space that were not measured: "384,512"; "" if all were. */
@@ -378,14 +376,13 @@ static int find_problem(struct duet__tune *tune, bool real, struct duet_message 
 static int find_platform(struct duet__tune *tune, struct duet_message *message)
 {
     const struct duet__factor *given = factor_of(tune, "platform");
-    struct duet_message ignored;
 
     tune->platform = given ? g_strdup(given->values->pdata[0]) : own_platform();
     if (!tune->platform && (tune->job->program || tune->job->graph))
         return duet_fail(message, DUET_EINVAL,
                          "which machine? --platform NAME (duet list platforms shows them; duet "
                          "calibrate measures this one)");
-    tune->here = !tune->platform || is_here(tune->platform, &ignored);
+    tune->here = !tune->platform || is_here(tune->platform);
     return 0;
 }
 
