@@ -55,6 +55,7 @@ static void link_up(struct duet_machine *machine)
     const unsigned nodes = machine->node_count;
 
     machine->link_count = 2;
+    free(machine->links);
     machine->links = calloc(2, sizeof *machine->links);
     for (unsigned i = 0; i < nodes * nodes; i++) {
         struct duet_route *route = &machine->routes[i];
