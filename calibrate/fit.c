@@ -29,13 +29,16 @@ static double scale_of(const struct duet__fit_data *data, const struct duet__fit
 static double median_row(const struct duet__fit_data *data, const struct duet__fit *fit,
                          double unit_s)
 {
-    g_autofree double *values = g_new(double, data->count + 1);
+    double *values = g_new(double, data->count + 1), median;
     size_t count = 0;
+
     for (size_t i = 0; i < data->count; i++)
         if (data->used[i])
             values[count++] = fit ? fabs(data->seconds[i] / scale_of(data, fit, i, unit_s) - 1)
                                   : data->seconds[i];
-    return duet__rough_median(values, count);
+    median = duet__rough_median(values, count);
+    g_free(values);
+    return median;
 }
 
 /* Minimises c' G c / 2 - r' c over c >= 0, with G = {{g[0], g[1]}, {g[1], g[2]}} positive definite:

@@ -167,8 +167,7 @@ static double fill(const struct duet__results *results, guint varied, double *va
 void duet__rank(const struct duet__results *results, guint varied, struct duet__ranking *ranking)
 {
     const size_t levels = duet__varied(results, varied)->levels->len;
-    g_autofree double *values = g_new(double, results->cell_count + 1);
-    double squares, own = 0;
+    double *values = g_new0(double, results->cell_count + 1), squares, own = 0;
 
     *ranking = (struct duet__ranking){.levels = levels,
                                       .ranks = g_new0(double, levels),
@@ -182,6 +181,7 @@ void duet__rank(const struct duet__results *results, guint varied, struct duet__
             for (size_t k = 0; k < levels; k++)
                 ranking->ratios[i] += (values[c * levels + i] - values[c * levels + k]) /
                                       (double)(levels * ranking->cases);
+    g_free(values);
     for (size_t i = 0; i < levels; i++) {
         size_t place = 0;
 

@@ -50,7 +50,7 @@ static double crowd(GArray *points, size_t datum_count, bool one)
 {
     struct point *all = (void *)points->data;
     const size_t nodes = datum_count * 2 * (one ? 1 : PLANES);
-    g_autofree uint32_t *parents = g_new(uint32_t, nodes);
+    uint32_t *parents = g_new(uint32_t, nodes + 1);
     guint most = 0, count = 0;
 
     for (uint32_t i = 0; i < nodes; i++)
@@ -64,12 +64,15 @@ static double crowd(GArray *points, size_t datum_count, bool one)
 
         for (unsigned axis = 0; axis < PLANES; axis++)
             at[axis] = *place(parents, &data, axis, false, one);
-        if (one && (at[0] == at[1] || at[1] == at[2] || at[0] == at[2]))
+        if (one && (at[0] == at[1] || at[1] == at[2] || at[0] == at[2])) {
+            g_free(parents);
             return INFINITY;
+        }
         if (one)
             all[p] = (struct point){{MIN(MIN(at[0], at[1]), at[2]), MAX(MAX(at[0], at[1]), at[2]),
                                      at[0] ^ at[1] ^ at[2]}};
     }
+    g_free(parents);
     g_array_sort(points, by_place);
     all = (void *)points->data;
     for (guint p = 0; p < points->len; p++) {
