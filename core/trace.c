@@ -146,7 +146,8 @@ void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                                      .destination = copy->destination,
                                      .write_back = copy->write_back,
                                      .failed = report->status != 0,
-                                     .used_bytes = core->nodes[device].slab.used_bytes,
+                                     .used_bytes =
+                                         core->record ? core->nodes[device].slab.used_bytes : 0,
                                      .bytes = copy->bytes};
     spin_lock(&worker->trace_lock);
     if (!report->status)
