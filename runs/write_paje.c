@@ -5,6 +5,7 @@
  * fields that StarVZ reads there. Dates are in milliseconds, as in those.
  */
 #include <inttypes.h>
+#include <locale.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -118,7 +119,7 @@ static void put_containers(const struct writer *writer)
 {
     const struct duet_machine *machine = writer->recording->machine;
 
-    put(writer, CONTAINER, "P 0 P0 \"%s\"", machine->name);
+    put_container(writer, "P", "", 0, 0, machine->name);
     put_container(writer, "Sc", "P", 0, 0, "scheduler");
     put(writer, SET, "nr Sc0 0"); /* to what has no value nothing can be added */
     put(writer, SET, "ns Sc0 0");
@@ -285,6 +286,8 @@ void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace)
                             .arrows = duet__arrows_make(recording, true, NULL),
                             .items = g_array_new(FALSE, FALSE, sizeof(struct item)),
                             .running = g_new0(unsigned, recording->machine->worker_count)};
+    /* numbers have points, whatever the application has set */
+    const locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0), own = uselocale(plain);
 
     collect(&writer);
     fputs(head, stream);
@@ -303,6 +306,9 @@ void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace)
         writer.date_ms = (double)item->ns * 1e-6;
         put_item(&writer, (enum kind)item->kind, item->index);
     }
+    uselocale(own);
+    if (plain)
+        freelocale(plain);
     g_array_free(writer.items, TRUE);
     g_free(writer.arrows);
     g_free(writer.running);

@@ -2,6 +2,9 @@
 /* The trace export is valid JSON, says what happened, and no thread does two things at once. */
 #include "runs/trace.h"
 
+#include <locale.h>
+#include <string.h>
+
 #include <jansson.h>
 
 #include "report/testing_report.h"
@@ -153,11 +156,37 @@ static void test_names(void)
     sample_fini(&sample);
 }
 
+/* In Paje's format there are commas in no locale. */
+static void test_paje(void)
+{
+    static const char *const locales[] = {"C", "de_DE.UTF-8"}; /* where the system has it */
+    char *texts[2] = {NULL};
+    struct sample sample;
+    size_t size;
+
+    sample_init(&sample, 2, 3, 50);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct duet__trace trace = {.run.recording = sample.recordings[0], .paje = true};
+        FILE *stream = open_memstream(&texts[i], &size);
+
+        (void)setlocale(LC_NUMERIC, locales[i]);
+        duet__trace_write(stream, &trace);
+        fclose(stream);
+    }
+    (void)setlocale(LC_NUMERIC, "C");
+    g_assert_true(strcmp(texts[0], texts[1]) == 0);
+    g_assert_nonnull(strstr(texts[0], "\n13 "));
+    free(texts[0]);
+    free(texts[1]);
+    sample_fini(&sample);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/perfetto/sample", test_sample);
     g_test_add_func("/perfetto/overlap", test_overlap);
     g_test_add_func("/perfetto/names", test_names);
+    g_test_add_func("/paje/locale", test_paje);
     return g_test_run();
 }
