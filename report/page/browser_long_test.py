@@ -386,6 +386,12 @@ def test_many(browser, folder):
     browser.until(lambda: browser.picture() != first)
     browser.point("canvas", 70, 8)
     browser.says(r"w(8999|9000): (?s:.*)")
+    browser.run("""addEventListener('pointermove', () => { // while it is dragged
+        const tops = ['.pick', 'canvas'].map(
+            one => document.querySelector(one).getBoundingClientRect().top);
+        document.body.dataset.shift = tops[0] - tops[1]; });""")
+    browser.point("canvas", 100, 8, to=300)
+    assert browser.run("return document.body.dataset.shift;") == "0"
     browser.save("many")
     browser.check_quiet()
 

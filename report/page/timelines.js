@@ -360,6 +360,7 @@ function liveTimelines(box, recordings) {
     const show = (from, to) => {
       pick.style.left = `${Math.min(from, to)}px`;
       pick.style.width = `${Math.abs(to - from)}px`;
+      pick.style.translate = `0 ${chart.scroller.scrollTop}px`;
       pick.hidden = from === to;
     };
     canvas.addEventListener('pointerdown', event => {
