@@ -54,7 +54,7 @@ struct duet__bounds {
  * was in the host's memory alone when it was first used its part, a datum's bytes shared evenly by
  * the tasks that read its first version (wherever any of them is on a device, it has come once); or
  * what has to come again and again where the devices' memories are small (reuse.h), of the class of
- * most tasks. The largest of the five counts, results nothing.
+ * most tasks. The largest of the four, and the area, counts; results count nothing.
  *
  * All are 0, not known, where some tasks have no time on any architecture that has workers, and
  * where one of them is no finite number. Nothing else can go wrong, whatever the times are.
