@@ -183,6 +183,19 @@ def test_refused_page_locks():
     assert not result.said, result.said
 
 
+def test_tune():
+    """The best settings are run on GPUs by processes that nothing before has spoilt for CUDA."""
+    environment = {**os.environ, "FAKE_CUDA_DEVICES": "1"}
+    with tempfile.TemporaryDirectory() as folder:
+        for words in ("calibrate cholesky --tile 32,64 --budget 1s --out m.json",
+                      "tune cholesky --platform ./m.json --n 256 --tile 32,64 --policy ws,heft "
+                      "--gpus 1 --budget 2s --verify 1"):
+            result = subprocess.run([DUET, *words.split()], capture_output=True, text=True,
+                                    check=False, cwd=folder, env=environment)
+            assert result.returncode == 0, result
+    assert "medians of 3 runs" in result.stdout, result
+
+
 if not os.path.exists(DUET):
     print("DUET_FAKE_CUDA names no command: there is no CUDA toolkit, or no BLAS")
     sys.exit(SKIPPED)

@@ -144,6 +144,9 @@ pathlib.Path("page.html").write_text("old", encoding="utf-8")
 duet("study", "--show", "--out", "page.db", "--html", "page.html")
 page = pathlib.Path("page.html").read_text(encoding="utf-8")
 assert page.startswith("<!doctype html>") and page.endswith("</html>\n") and '"study":true' in page
+duet("study", *ONE, "--link", "PCIe=2x", "--out", "page.db", status=2)
+duet("study", "--show", "--out", "page.db", "--html", "page.html")  # it has no values in the page
+assert '"link_pcie"' not in pathlib.Path("page.html").read_text(encoding="utf-8")
 for out, said in (("no/page.html", "No such file"), ("new.db", "--html and --out are one file"),
                   ("", "--html takes the name of a file")):
     refused = duet("study", *ONE, "--out", "new.db", "--html", out, status=2)

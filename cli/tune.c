@@ -332,8 +332,11 @@ static int judge_by_noise(struct duet__tune *tune)
             cells[i] = (uint32_t)(found[i].cell = cell_of(tune, DUET__NOISE, found[i].setting));
         error = make_runs(tune, &tune->tables, cells, count, reps, tune->start_s + tune->budget_s,
                           &tune->made[DUET__NOISE]);
-        for (guint i = 0; i < count && !error; i++)
+        for (guint i = 0; i < count && !error; i++) {
             take_noise(tune, &found[i], reps);
+            if (!found[i].reps) /* no time was left: it stays as it was without */
+                found[i].cell = cell_of(tune, DUET__WHOLE, found[i].setting);
+        }
         g_array_sort(tune->found, compare_tuned);
         count = MAX(MIN(least, count), (count + 1) / 2);
     }

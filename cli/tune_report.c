@@ -133,8 +133,9 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
     if (chosen == usual)
         fprintf(stream, "nothing was found that is faster than the default\n");
     else if (other > 0)
-        fprintf(stream, "%s %.1f %% less time than the default\n",
-                runs ? "measured:" : "predicted:", 100 * (1 - own / other));
+        fprintf(stream, "%s %.1f %% %s time than the default\n",
+                runs ? "measured:" : "predicted:", 100 * fabs(1 - own / other),
+                own > other ? "more" : "less");
     if (tune->lead >= 0)
         fprintf(stream, "by simulation the first is %.2f +-%.2f %% before the second: %s\n",
                 100 * tune->lead, 100 * tune->lead_half,

@@ -137,23 +137,23 @@ static uint64_t fit_tile(const struct duet__tune *tune, double near)
     return found;
 }
 
-/* Some between what was measured, evenly by their logarithms; the usual one where nothing is known.
- */
-static int add_tiles(struct duet__tune *tune, struct duet_message *message)
+/* Some between what was measured, evenly by their logarithms; the usual one where nothing is known,
+   or where `lists` say what is chosen among. */
+static int add_tiles(struct duet__tune *tune, bool lists, struct duet_message *message)
 {
     enum { TILES = 7 };
     const struct duet__request *request = &tune->request;
     g_autoptr(GString) list = g_string_new(NULL);
     uint64_t last = 0;
 
-    for (int i = 0; i < TILES && tune->high > 0; i++) {
+    for (int i = 0; i < TILES && tune->high > 0 && !lists; i++) {
         uint64_t tile = fit_tile(tune, tune->low * pow(tune->high / tune->low, i / (TILES - 1.0)));
 
         if (tile > last)
             g_string_append_printf(list, "%s%" G_GUINT64_FORMAT, last ? "," : "", tile);
         last = MAX(tile, last);
     }
-    if (!tune->platform) /* it is yet to be measured */
+    if (!tune->platform && !lists) /* it is yet to be measured */
         for (uint64_t tile = MAX(request->problem.tile / 4, 1);
              tile <= MIN(2 * request->problem.tile, request->problem.n); tile *= 2)
             g_string_append_printf(list, "%s%" G_GUINT64_FORMAT, list->len ? "," : "", tile);
@@ -211,18 +211,23 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-/* Whether a platform is of the machine that this runs on: then it may be added to. */
+/*
+ * Whether a platform is of the machine that this runs on: then it may be added to. A process of its
+ * own looks: CUDA does not work in children of one that has used it, and runs are made in children.
+ */
 static bool is_here(const char *platform)
 {
+    struct duet__history *history;
     struct duet_config config;
-    struct duet__history *history = NULL;
-    bool here;
+    pid_t child = g_str_has_suffix(platform, ".json") ? fork() : -1;
+    int status = -1;
 
-    duet_config_init(&config);
-    config.calibrate = platform;
-    here = g_str_has_suffix(platform, ".json") && !duet__history_open(&history, &config, NULL);
-    duet__history_free(history);
-    return here;
+    if (child == 0) {
+        duet_config_init(&config);
+        config.calibrate = platform;
+        _exit(duet__history_open(&history, &config, NULL) ? DUET__FAILED : DUET__DONE);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && !status;
 }
 
 /* The tiles of the space that were not measured: "384,512"; "" if all were. */
@@ -417,8 +422,8 @@ int duet__tune_space(struct duet__tune *tune, struct duet_message *message)
         error = find_problem(tune, tune->here, message);
     if (!error && tune->platform)
         error = look_at_platform(tune, &platform, message);
-    if (!error && !lists && tiled)
-        error = add_tiles(tune, message);
+    if (!error && tiled)
+        error = add_tiles(tune, lists, message);
     if (!error && !lists)
         error = add_policies(tune, message);
     if (!error && tune->here && tiled) {

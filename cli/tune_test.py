@@ -67,6 +67,14 @@ assert "18 settings; simulations: 18 (n) " in text, text
 assert "\nbest " in text and "\ndefault " in text, text
 assert "\nnot verified: idgraf is not this machine\n" in text and "less time than" in text, text
 
+assert "% more time than the default" in duet(
+    "tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--gpus", "0,1", "--policy",
+    "dmda").stdout
+# Without time for noise it is the choice without it, with all that is known of that.
+cut = tune("cholesky", "--platform", "idgraf", "--n", "28800", "--tile", "640,800", "--budget",
+           "0.1s")
+assert cut["chosen"]["gflops"] > 0 and cut["chosen"]["bound_s"] > 0, cut
+
 # Tiles that were not measured are simulated if they are named, and marked.
 marked = duet("tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "160,480",
               "--policy", "heft").stdout
@@ -108,6 +116,10 @@ for one in [*here["best"][:2], here["default"]]:
 assert pathlib.Path("m.json").read_bytes() == before and not os.path.exists("here.json")
 quiet = tune("cholesky", "--platform", "./m.json", "--n", "256", "--no-verify", "--budget", "2s")
 assert quiet["here"] and quiet["run_reps"] == 0 and quiet["calibrated"] is None, quiet
+# Without a platform and without tiles, the usual tile of runs is measured, simulated and run.
+usual = tune("cholesky", "--n", "256", "--policy", "ws,heft", "--budget", "2s", "--verify", "1")
+assert usual["here"] and usual["calibrated"].endswith("tiles of 256"), usual
+assert usual["environment"]["DUET_TILE"] == "256" and usual["run_reps"] == 3, usual
 if QR.exists():
     program = tune("--platform", "idgraf", "--extrapolate", "--policy", "ws,heft", "--gpu-window",
                    "2,4", "--", str(QR), "512", "64")

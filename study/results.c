@@ -100,7 +100,7 @@ static void take_setting(struct duet__results *results, const char *name, const 
                            varied);
         results->problem_varied += of_problem;
         results->case_varied += !chosen;
-    } else if (count == 1) {
+    } else if (count == 1 && sqlite3_column_type(values, 1) != SQLITE_NULL) {
         g_ptr_array_add(results->constants, g_strdup(name));
         g_ptr_array_add(results->constants, g_strdup((const char *)sqlite3_column_text(values, 1)));
     }

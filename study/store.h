@@ -46,8 +46,8 @@ enum duet__store_use {
 
 /*
  * Opens a file (NULL: memory). duet__store_close closes it, also after an error. DUET_EINVAL, with
- * the file as it was, where it is something else, or of a newer duet; DUET_EIO where the system
- * says no.
+ * the file as it was, where it is something else, or of a version of duet with other tables;
+ * DUET_EIO where the system says no.
  */
 DUET_MUST_CHECK int duet__store_open(struct duet__store *store, const char *path,
                                      enum duet__store_use use, struct duet_message *message);

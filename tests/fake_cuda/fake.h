@@ -16,7 +16,8 @@
  * - Host memory whose page lock ends while a command that uses it has not ended, cudaMemcpy kinds
  *   that do not fit the pointers, and leaks are told. There is no default stream: naming it gives
  *   cudaErrorInvalidResourceHandle.
- * - A host function that calls CUDA gets cudaErrorNotPermitted.
+ * - A host function that calls CUDA gets cudaErrorNotPermitted, and a process that was forked after
+ *   a call cudaErrorInitializationError.
  * - With a broken device current, cudaHostUnregister does nothing while another device has been
  * used that is sound.
  *
@@ -26,7 +27,7 @@
  *
  * Not imitated: how long things take, how little of a GPU is left beside a kernel, races between
  * the host's threads (every call takes one lock, so ThreadSanitizer sees fewer of them than there
- * may be), managed memory, graphs, contexts that are reset, processes that fork, NVML. What real
+ * may be), managed memory, graphs, contexts that are reset, NVML. What real
  * drivers do in cases that NVIDIA's documentation leaves open is not known to this code either.
  *
  * Without further ado there is no device. The environment, read once: FAKE_CUDA_DEVICES (number),

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/fake_cuda/internal.h"
 
@@ -11,6 +12,7 @@ static struct fake state;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pid_t process; /* the first that has called; 0: none has */
 
 /* What each thread has of its own. */
 static _Thread_local struct {
@@ -121,6 +123,9 @@ cudaError_t fake_enter(enum fake_function function, bool context)
     fake_lock();
     state.calls[function]++;
     (void)fake_device();
+    process = process ? process : getpid();
+    if (process != getpid())
+        return cudaErrorInitializationError;
     if (own.inside)
         return cudaErrorNotPermitted;
     cudaError_t error = injected(function);
