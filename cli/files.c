@@ -77,6 +77,7 @@ static const struct output {
     {"--gantt", offsetof(struct duet__values, gantt), true, write_gantt},
     {"--html", offsetof(struct duet__values, html), false, write_html},
     {"--out", offsetof(struct duet__values, out), false, NULL},
+    {"--env", offsetof(struct duet__values, env), false, NULL},
     {"--machine-xml", offsetof(struct duet__values, machine_xml), false, NULL},
 };
 

@@ -557,6 +557,8 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, &job->request, message);
     else if (!error)
         error = duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &ignored, message);
+    if (!error)
+        error = duet__files_distinct(job, message);
     if (!error && job->values.env)
         error = duet__file_check(job->values.env, message);
     if (!error)

@@ -381,12 +381,15 @@ static int find_problem(struct duet__tune *tune, bool real, struct duet_message 
 static int find_platform(struct duet__tune *tune, struct duet_message *message)
 {
     const struct duet__factor *given = factor_of(tune, "platform");
+    const char *env = tune->job->values.env;
 
     tune->platform = given ? g_strdup(given->values->pdata[0]) : own_platform();
     if (!tune->platform && (tune->job->program || tune->job->graph))
         return duet_fail(message, DUET_EINVAL,
                          "which machine? --platform NAME (duet list platforms shows them; duet "
                          "calibrate measures this one)");
+    if (tune->platform && env && duet__files_same(env, tune->platform))
+        return duet_fail(message, DUET_EINVAL, "--platform and --env are one file, %s", env);
     tune->here = !tune->platform || is_here(tune->platform);
     return 0;
 }

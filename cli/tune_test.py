@@ -172,6 +172,8 @@ for words, says in (
         ("cholesky --platform idgraf --n 3840 --tile 480 --cpus 0 --policy ws,heft",
          "no setting is possible: kernel dpotrf is for CPUs only"),
         ("cholesky --platform idgraf --env /nowhere/x", "/nowhere"),
+        ("cholesky --platform idgraf --out t.db --env ./t.db", "--out and --env are one file"),
+        ("cholesky --platform ./m.json --env m.json", "--platform and --env are one file"),
         ("cholesky --platform idgraf -- true", "but not both"),
         ("cholesky --platform idgraf --tile 480 --tile-size 9", "Unknown option".lower())):
     bad = duet("tune", *words.split(), status=2)
