@@ -17,7 +17,7 @@
  *   that do not fit the pointers, and leaks are told. There is no default stream: naming it gives
  *   cudaErrorInvalidResourceHandle.
  * - A host function that calls CUDA gets cudaErrorNotPermitted, and a process that was forked after
- *   a call cudaErrorInitializationError.
+ *   a call cudaErrorInitializationError (not after fake_cuda_reset).
  * - With a broken device current, cudaHostUnregister does nothing while another device has been
  * used that is sound.
  *

@@ -12,7 +12,7 @@ static struct fake state;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pid_t process; /* the first that has called; 0: none has */
+static pid_t process; /* the first that has called; 0: none has; -1: never mind */
 
 /* What each thread has of its own. */
 static _Thread_local struct {
@@ -124,7 +124,7 @@ cudaError_t fake_enter(enum fake_function function, bool context)
     state.calls[function]++;
     (void)fake_device();
     process = process ? process : getpid();
-    if (process != getpid())
+    if (process > 0 && process != getpid())
         return cudaErrorInitializationError;
     if (own.inside)
         return cudaErrorNotPermitted;
@@ -286,6 +286,7 @@ void fake_cuda_reset(const struct fake_cuda_config *config)
     unsigned epoch = state.epoch + 1;
     memset(&state, 0, sizeof state);
     state.epoch = epoch;
+    process = -1;
     state.config = *config;
     if (state.config.devices > FAKE_CUDA_DEVICES_MAX)
         abort();
