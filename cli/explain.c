@@ -72,6 +72,7 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     const struct duet_machine *machine = trace->run.recording.machine;
     struct duet__request *request = &job->request;
     struct duet_config *config = &request->config;
+    const char *given = job->values.config.policy, *policy = given ? given : trace->policy;
     int error = duet__settings_read(trace->options, config, message);
 
     config->simulate = job->values.platform ? job->values.platform : machine->name;
@@ -96,13 +97,11 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     } else {
         config->links = NULL;
     }
-    error =
-        duet__request_set_policies(request, trace->policy && *trace->policy ? trace->policy : NULL,
-                                   message);
+    error = duet__request_set_policies(request, policy && *policy ? policy : NULL, message);
     duet__calibration_select(&job->platform->calibration, config->context);
     request->platform = job->platform;
     if (!error && request->policy_count > 1)
-        error = duet_fail(message, DUET_EINVAL, "the trace names several policies");
+        error = duet_fail(message, DUET_EINVAL, "one policy is simulated, not several");
     return error ? error : duet__request_build(request, message);
 }
 
@@ -111,10 +110,17 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
 {
     struct duet__progress progress;
     struct duet_message message = {""};
+    const char *policy = findings->trace.policy;
     int number = 0, error;
 
     if (!job->graph)
         return duet__complain(DUET__DONE, "nothing is simulated: %s", why->text);
+    /* a trace is data: what it names is no reason to run code */
+    if (!job->values.config.policy && policy && (strchr(policy, '/') || strstr(policy, ".so")))
+        return duet__complain(DUET__DONE,
+                              "nothing is simulated: the policy of the trace is a shared object, "
+                              "which --policy %s would load",
+                              policy);
     error = make_request(job, &findings->trace, &message);
     if (!error) {
         duet__progress_init(&progress, !job->values.quiet, 0, 0);

@@ -13,6 +13,7 @@ import tempfile
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 
 
 def duet(*arguments):
@@ -232,8 +233,23 @@ def test_refused(folder):
         assert result.stderr.count("\n") == 1 and not result.stdout, (arguments, result)
 
 
+def test_policy_of_a_file(folder):
+    """A trace is data: the code that it names runs only for those who ask for it."""
+    policy = BUILD / "examples" / "policies" / "random_worker.so"
+    trace = str(folder / "trace.json")
+    result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", "3840", "--policy",
+                  str(policy), "--trace", trace)
+    assert result.returncode == 0, result
+    found = duet("explain", trace, "--quiet")
+    assert found.returncode == 0 and f"--policy {policy} would load" in found.stderr, found
+    assert "what if" not in found.stdout and "critical path" in found.stdout, found
+    for name in str(policy), "heft":
+        found = duet("explain", trace, "--quiet", "--policy", name)
+        assert found.returncode == 0 and "what if" in found.stdout and not found.stderr, found
+
+
 for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
              test_wrong_tile, test_settings, test_bound, test_outlier, test_lost, test_real,
-             test_text, test_refused):
+             test_text, test_refused, test_policy_of_a_file):
     with tempfile.TemporaryDirectory() as scratch:
         test(pathlib.Path(scratch))

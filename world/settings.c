@@ -274,6 +274,8 @@ static const struct duet__option settings[] = {
     {PLATFORM, "replace", 0, FLAG, OWN(replace), 0, 0, "Replace the file if it is there", NULL},
     {EXPLAIN, "platform", 'p', TEXT, OWN(platform), 0, 0,
      "Machine that changes are simulated on; default: the trace's", "P"},
+    {EXPLAIN, "policy", 0, TEXT, AT(policy), 0, 0,
+     "Simulate with this policy; default: the trace's, unless that is a shared object", "A"},
     {EXPLAIN, "no-what-if", 0, FLAG, OWN(no_what_if), 0, 0, "Simulate nothing", NULL},
     {EXPLAIN, "jobs", 'j', COUNT, OWN(jobs), 1, 1000,
      "Simulations at a time; default: one a core of this machine", "J"},
