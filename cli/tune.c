@@ -151,6 +151,7 @@ static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const
     struct duet__outcome outcome = {0};
     int error;
 
+    tune->cut |= count && until_s > 0 && duet__clock_s() >= until_s;
     if (!count || (until_s > 0 && duet__clock_s() >= until_s))
         return 0;
     tables->plan.chosen = cells;
@@ -159,6 +160,7 @@ static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const
     tables->plan.until_s = until_s;
     duet__progress_init(&progress, !tune->job->values.quiet, 0, 0);
     error = duet__study_make(&tables->plan, &tables->store, &progress, &outcome, &tune->message);
+    tune->cut |= until_s > 0 && duet__clock_s() >= until_s;
     *made += outcome.made;
     if (!tune->refusal)
         tune->refusal = g_steal_pointer(&outcome.example);
@@ -289,17 +291,19 @@ static int search(struct duet__tune *tune)
 /* Noise                                                                                        */
 
 /* Takes what simulations with noise say of a setting: as many as there are. */
-static void take_noise(const struct duet__tune *tune, struct duet__tuned *tuned, uint64_t reps)
+static void take_noise(const struct duet__tune *tune, struct duet__tuned *tuned, uint64_t cell,
+                       uint64_t reps)
 {
     double seconds[NOISY_REPS_MOST];
     struct duet__summary summary;
     struct figures figures;
 
     for (tuned->reps = 0;
-         tuned->reps < reps && find_figures(&tune->tables, tuned->cell, tuned->reps, &figures);)
+         tuned->reps < reps && find_figures(&tune->tables, cell, tuned->reps, &figures);)
         seconds[tuned->reps++] = figures.makespan_s;
     if (!tuned->reps)
         return;
+    tuned->cell = cell;
     summary = duet__summarise(seconds, tuned->reps);
     tuned->predicted_s = summary.mean;
     tuned->half_s = tuned->reps > 2 ? (summary.mean_high - summary.mean_low) / 2 : NAN;
@@ -319,35 +323,35 @@ static int judge_by_noise(struct duet__tune *tune)
 {
     struct duet__tuned *found = (struct duet__tuned *)(void *)tune->found->data;
     const guint least = (guint)MIN(MAX(tune->job->values.verified, 2), NOISY_MOST);
+    const bool cut = tune->cut;
     guint count = 1;
     int error = 0;
 
+    tune->cut = false;
     while (count < MIN(tune->found->len, NOISY_MOST) &&
            (count < least || found[count].predicted_s < found->predicted_s * (1 + TIE)))
         count++;
-    for (uint64_t reps = NOISY_REPS; reps <= NOISY_REPS_MOST && !error; reps *= 2) {
+    for (uint64_t reps = NOISY_REPS; reps <= NOISY_REPS_MOST && !error && !tune->cut; reps *= 2) {
         uint32_t cells[NOISY_MOST];
 
         for (guint i = 0; i < count; i++)
-            cells[i] = (uint32_t)(found[i].cell = cell_of(tune, DUET__NOISE, found[i].setting));
+            cells[i] = (uint32_t)cell_of(tune, DUET__NOISE, found[i].setting);
         error = make_runs(tune, &tune->tables, cells, count, reps, tune->start_s + tune->budget_s,
                           &tune->made[DUET__NOISE]);
-        for (guint i = 0; i < count && !error; i++) {
-            take_noise(tune, &found[i], reps);
-            if (!found[i].reps) /* no time was left: it stays as it was without */
-                found[i].cell = cell_of(tune, DUET__WHOLE, found[i].setting);
-        }
+        /* where there was no time for all, none is judged by it */
+        for (guint i = 0; i < count && !error && !tune->cut; i++)
+            take_noise(tune, &found[i], cells[i], reps);
         g_array_sort(tune->found, compare_tuned);
         count = MAX(MIN(least, count), (count + 1) / 2);
     }
+    tune->cut = cut;
     return error;
 }
 
 /* The best beside the second, seed by seed. */
 static void find_lead(struct duet__tune *tune)
 {
-    const struct duet__tuned *best = &g_array_index(tune->found, struct duet__tuned, 0);
-    const struct duet__tuned *second = best + 1;
+    const struct duet__tuned *best = duet__tune_at(tune, 0), *second = best + 1;
     double differences[NOISY_REPS_MOST];
     struct figures own, other;
     struct duet__summary summary;
@@ -365,16 +369,17 @@ static void find_lead(struct duet__tune *tune)
     tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
 }
 
-/* What one gets who chooses nothing, without regard to the budget: a few simulations. */
+/* What one gets who chooses nothing, without regard to the budget: as often as the best. */
 static int simulate_usual(struct duet__tune *tune)
 {
     const uint32_t cell = (uint32_t)cell_of(tune, DUET__USUAL, 0);
-    int error = make_runs(tune, &tune->tables, &cell, 1, NOISY_REPS, 0, &tune->made[DUET__USUAL]);
+    const uint64_t reps = MAX(NOISY_REPS, g_array_index(tune->found, struct duet__tuned, 0).reps);
+    int error = make_runs(tune, &tune->tables, &cell, 1, reps, 0, &tune->made[DUET__USUAL]);
 
     tune->usual =
         (struct duet__tuned){.cell = cell, .predicted_s = NAN, .half_s = NAN, .measured_s = NAN};
     if (!error)
-        take_noise(tune, &tune->usual, NOISY_REPS);
+        take_noise(tune, &tune->usual, cell, reps);
     return error;
 }
 

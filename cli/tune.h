@@ -49,6 +49,7 @@ struct duet__tune {
     struct duet__tuned usual;
     double lead, lead_half; /* of the best to the second by noise, parts of 1; or NAN */
     bool estimated;         /* some kernel times were never measured */
+    bool cut;               /* there was no time for all simulations */
     struct duet_message message;
     char *refusal;   /* what the first run that did not end said; NULL: all did */
     unsigned last;   /* how often the last level was measured */

@@ -113,11 +113,14 @@ static void put_tried(FILE *stream, const struct duet__tune *tune)
 {
     g_autoptr(GString) text = g_string_new(NULL);
 
-    g_string_append_printf(text, "%" PRIu64 " settings; simulations:", tune->space->count);
+    g_string_append_printf(text, "%" PRIu64 " %s; simulations:", tune->space->count,
+                           tune->space->count == 1 ? "setting" : "settings");
     for (int i = 0; i < DUET__FIDELITIES; i++)
         if (tune->made[i])
             g_string_append_printf(text, " %" PRIu64 " (%s)", tune->made[i], levels[i]);
     g_string_append_printf(text, " in %.1f s", tune->search_s);
+    if (tune->cut)
+        g_string_append(text, ": cut short, a longer --budget may find better");
     duet__put_wrapped(stream, text->str, 4);
 }
 
@@ -204,9 +207,9 @@ static void print_json(FILE *stream, const struct duet__tune *tune)
 
     duet__json_print(&json,
                      "{schema: 1\n command: %s\n platform: %s, here: %d, calibrated: %s, "
-                     "estimated: %d\n settings: %" PRIu64 ", wall_s: %g, simulations: {",
+                     "estimated: %d, cut: %d\n settings: %" PRIu64 ", wall_s: %g, simulations: {",
                      tune->job->line, tune->platform, tune->here, tune->calibrated, tune->estimated,
-                     tune->space->count, tune->search_s);
+                     tune->cut, tune->space->count, tune->search_s);
     for (int i = 0; i < DUET__FIDELITIES; i++)
         if (tune->made[i])
             duet__json_print(&json, "%s: %" PRIu64, levels[i], tune->made[i]);

@@ -74,6 +74,7 @@ assert "% more time than the default" in duet(
 cut = tune("cholesky", "--platform", "idgraf", "--n", "28800", "--tile", "640,800", "--budget",
            "0.1s")
 assert cut["chosen"]["gflops"] > 0 and cut["chosen"]["bound_s"] > 0, cut
+assert cut["cut"] and not first["cut"], (cut, first)
 
 # Tiles that were not measured are simulated if they are named, and marked.
 marked = duet("tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "160,480",

@@ -229,14 +229,24 @@ static int by_makespan(const void *left, const void *right)
     return strcmp(a->what, b->what);
 }
 
-/* What no policy can do better than, of the run without a change, stands among the changes. */
-static void add_bound(struct variants *variants, const struct duet__series *series)
+/*
+ * What no policy can do better than, of the run without a change, stands among the changes. A
+ * simulated run knew where its tasks may run, which the bounds of a graph do not.
+ */
+static void add_bound(struct variants *variants, const struct duet__series *series,
+                      const struct duet__trace *trace)
 {
-    double best_s = 0;
-    const char *name = series->count ? duet__bounds_best(&series->runs[0].bounds, &best_s) : NULL;
+    double best_s = 0, own_s = 0;
+    const char *name = series->count ? duet__bounds_best(&series->runs[0].bounds, &best_s) : NULL,
+               *own = duet__bounds_best(&trace->run.bounds, &own_s);
 
     if (!(best_s > 0))
         return;
+    if (own_s > best_s && !g_strcmp0(trace->world, "simulated") &&
+        !strcmp(variants->base->platform->name, trace->run.recording.machine->name)) {
+        best_s = own_s;
+        name = own;
+    }
     (void)add(variants, false, "a perfect policy, at best (lower bound: %s)", name);
     last(variants)->change.bound = true;
     last(variants)->change.makespan_s = best_s;
@@ -276,7 +286,7 @@ static int simulate(struct variants *variants, struct duet__progress *progress, 
     if (!error && !*number && series[0].error)
         error = duet_fail(message, series[0].error, "%s", series[0].message.text);
     if (!error)
-        add_bound(variants, &series[0]);
+        add_bound(variants, &series[0], variants->trace);
     for (guint i = 0; i < count; i++)
         duet__series_fini(&series[i]);
     return error;
