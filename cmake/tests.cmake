@@ -57,6 +57,9 @@ if(DUET_SANITIZE)
     TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1:${quick}:${memory}
     UBSAN_OPTIONS=print_stacktrace=1
     G_SLICE=always-malloc)
+  if("thread" IN_LIST DUET_SANITIZE) # ten times as long: a third of the random programs
+    list(APPEND DUET_TEST_ENVIRONMENT DUET_TEST_PART=3)
+  endif()
 endif()
 
 # Properties that all tests have. The time is for those that hang: beside other work, on a slow
