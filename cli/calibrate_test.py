@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-from testing import attends, until
+from testing import attends, has_open, until
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 # One round of little problems: what is asked is whether it works, not how well.
@@ -55,7 +55,7 @@ CONDITIONS = ["warm_alone", "cold_alone", "warm_busy", "cold_busy"]
 
 
 def duet(*arguments):
-    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300)
 
 
 def good(*arguments):
@@ -148,8 +148,7 @@ def merge(*words):
     with path.open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         process = subprocess.Popen([DUET, *words], stdout=subprocess.PIPE, text=True)
-        opened = pathlib.Path(f"/proc/{process.pid}/fd")
-        until(lambda: str(path.resolve()) in map(os.path.realpath, opened.iterdir()))
+        until(lambda: has_open(process, path))
         path.unlink()
     text = process.communicate()[0]
     assert process.returncode == 0 and not path.exists(), text
@@ -163,7 +162,7 @@ def check_interrupt():
                                stderr=subprocess.PIPE, text=True)
     until(lambda: attends(process, signal.SIGINT))
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 130, (process.returncode, errors)
     assert output == "" and "duet: interrupted: mine.json stays as it was\n" in errors, errors
 

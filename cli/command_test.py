@@ -11,7 +11,7 @@ SOURCE = os.environ.get("DUET_SOURCE_DIR") or os.path.dirname(os.path.dirname(__
 
 
 def duet(*arguments):
-    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300)
 
 
 def good(*arguments):

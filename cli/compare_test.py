@@ -20,7 +20,7 @@ CHOLESKY = "cholesky --n 4800 --tile 960 --cpus 4 --gpus 8"
 
 
 def duet(*arguments):
-    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300,
                           check=False)
 
 

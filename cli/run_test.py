@@ -140,7 +140,7 @@ const struct duet_policy duet_policy = {
 
 
 def duet(arguments, **options):
-    return subprocess.run([DUET, "run", *arguments], capture_output=True, text=True, timeout=120,
+    return subprocess.run([DUET, "run", *arguments], capture_output=True, text=True, timeout=300,
                           **options)
 
 
@@ -474,7 +474,7 @@ def interrupt(arguments, folder, number=signal.SIGINT):
         until(lambda process=process: attends(process, number))
         time.sleep(after)
         process.send_signal(number)
-        output, messages = process.communicate(timeout=100)
+        output, messages = process.communicate(timeout=300)
         if not re.search(r"^duet: interrupted: 0 of", messages, re.MULTILINE):
             break
     return process.returncode, output, messages
@@ -520,7 +520,7 @@ def test_impatience():
             time.sleep(after)
             until(lambda process=process:
                   process.send_signal(signal.SIGINT) or process.poll() is not None)
-            output, _ = process.communicate(timeout=100)
+            output, _ = process.communicate(timeout=300)
             if not output:
                 break
         assert process.returncode == -signal.SIGINT and output == "", (process.returncode, output)
@@ -567,7 +567,7 @@ def test_policy_that_does_not_return():
                  "./spinner.so", *machine], cwd=folder, text=True, stderr=subprocess.PIPE)
             until((pathlib.Path(folder) / "spinning").exists)
             process.send_signal(signal.SIGTERM)
-            _, messages = process.communicate(timeout=100)  # a second or two, on one at rest
+            _, messages = process.communicate(timeout=300)  # a second or two, on one at rest
             assert process.returncode == -signal.SIGTERM, process.returncode
             assert f"the scheduling policy does not return on {worker}" in messages, messages
             (pathlib.Path(folder) / "spinning").unlink()
@@ -579,7 +579,7 @@ def test_ignored_signal():
                                 "--reps", "30", "--json"], text=True, stdout=subprocess.PIPE)
     until(lambda: attends(process, signal.SIGTERM) and attends(process, signal.SIGINT, "SigIgn"))
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=100)
+    output, _ = process.communicate(timeout=300)
     assert process.returncode == 0, process.returncode
     assert json.loads(output)["interrupted"] is False
 

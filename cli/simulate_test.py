@@ -164,7 +164,7 @@ def compile_policy(path, statement=""):
 
 def duet(arguments, **options):
     return subprocess.run([DUET, "simulate", *arguments], capture_output=True, text=True,
-                          timeout=120, **options)
+                          timeout=300, **options)
 
 
 def good(*arguments, **options):
@@ -350,7 +350,7 @@ def start(arguments, folder):
 def end(process, number):
     """Ends one by a signal, to the children, too, as a terminal does; what it has written."""
     os.killpg(process.pid, number)
-    output, messages = process.communicate(timeout=100)
+    output, messages = process.communicate(timeout=300)
     assert process.returncode == 128 + number, (process.returncode, messages)
     return output, messages
 
@@ -364,7 +364,7 @@ def test_interruption():
             assert children, "the run was over before it could be interrupted"
             if number == signal.SIGKILL:
                 process.send_signal(number)
-                process.communicate(timeout=100)
+                process.communicate(timeout=300)
                 assert process.returncode == -number, process.returncode
             else:
                 output, messages = end(process, number)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`duet study` started by mpirun: what is in the file is that of one process, whoever dies."""
 
+import contextlib
 import os
 import pathlib
 import re
@@ -107,22 +108,21 @@ class Ranks:
     def all_stopped(self):
         assert self.mpirun.poll() is None, self.mpirun.communicate()
         for child in testing.children_of(self.mpirun):
-            text = pathlib.Path(f"/proc/{child}/environ").read_bytes()
-            number = re.search(rb"OMPI_COMM_WORLD_RANK=(\d)", text)
-            if number and int(number[1]) not in self.workers:
-                self.ranks[int(number[1])] = child
-                self.stop_worker(int(number[1]))
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+                text = pathlib.Path(f"/proc/{child}/environ").read_bytes()
+                number = re.search(rb"OMPI_COMM_WORLD_RANK=(\d)", text)
+                if number and int(number[1]) not in self.workers:
+                    self.ranks[int(number[1])] = child
+                    self.stop_worker(int(number[1]))
         return len(self.workers) == 3
 
     def stop_worker(self, rank):
         for child in testing.children_of(types.SimpleNamespace(pid=self.ranks[rank])):
             process = types.SimpleNamespace(pid=child)
-            try:
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
                 if testing.attends(process, signal.SIGINT, "SigIgn"):  # MPI's does not
                     os.kill(child, signal.SIGSTOP)
                     self.workers[rank] = child
-            except (FileNotFoundError, ProcessLookupError):
-                pass  # it has just ended
 
     def end(self):
         out, err = self.mpirun.communicate()

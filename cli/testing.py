@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of the command share: waiting for something seen in another process."""
 
+import contextlib
+import os
 import pathlib
 import re
 import time
 
 
-def until(seen, seconds=100):
+def until(seen, seconds=300):
     """Waits until seen() is true. An error if it does not become so."""
     deadline = time.monotonic() + seconds
     while not seen():
@@ -25,3 +27,12 @@ def children_of(process):
     """The numbers of the processes that its first thread has started."""
     path = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
     return [int(child) for child in path.read_text(encoding="ascii").split()]
+
+
+def has_open(process, path):
+    """Whether the process has the file open. What it closes while this looks, it has not."""
+    for descriptor in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(descriptor) == str(path.resolve()):
+                return True
+    return False

@@ -97,7 +97,7 @@ CASES = {"schema": 1, "cases": [
 
 def duet(*arguments, **options):
     return subprocess.run([DUET, "validate", *arguments], capture_output=True, text=True,
-                          timeout=120, check=False, **options)
+                          timeout=300, check=False, **options)
 
 
 def good(*arguments, status=0, **options):
@@ -385,7 +385,7 @@ def check_calibrating_interrupted(world):
                                text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **world)
     until(lambda: attends(process, signal.SIGINT))
     process.send_signal(signal.SIGINT)
-    output, messages = process.communicate(timeout=60)
+    output, messages = process.communicate(timeout=300)
     assert process.returncode == 130 and output == "", (process.returncode, output, messages)
     assert messages.endswith("duet: interrupted: 0 measured runs are finished\n"), messages
 
@@ -396,7 +396,7 @@ def interrupted(*arguments, after):
     until(lambda: attends(process, signal.SIGINT))
     time.sleep(after)
     process.send_signal(signal.SIGINT)
-    output, messages = process.communicate(timeout=60)
+    output, messages = process.communicate(timeout=300)
     assert process.returncode == 128 + signal.SIGINT, (process.returncode, messages)
     assert re.search(r"^duet: interrupted: ", messages, re.MULTILINE), messages
     return output

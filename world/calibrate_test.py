@@ -14,7 +14,7 @@ import tempfile
 import repository
 
 sys.path.append(str(repository.ROOT / "cli"))
-from testing import until
+from testing import has_open, until
 
 EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() / "examples"
 QR = [EXAMPLES / "tiled_qr", "256", "64"]
@@ -48,8 +48,7 @@ def times(runs):
 
 def waits(folder, process):
     """Whether the process has the lock's file open, which somebody else has locked."""
-    return any(link.exists() and link.resolve() == folder / "mine.json.lock"
-               for link in pathlib.Path(f"/proc/{process.pid}/fd").iterdir())
+    return has_open(process, folder / "mine.json.lock")
 
 
 def check_together(folder):
