@@ -137,6 +137,16 @@ uint64_t duet__task_handle_id(const struct duet_task *task, size_t index)
     return task->accesses[index].handle->id;
 }
 
+uint64_t duet__handle_number(const struct duet_handle *handle)
+{
+    return handle->id;
+}
+
+uint64_t duet__numbered(const struct duet_runtime *core)
+{
+    return atomic_load_explicit(&core->submitted, memory_order_relaxed);
+}
+
 uint64_t duet__registered_bytes(const struct duet_runtime *core)
 {
     return atomic_load_explicit(&core->registered_bytes, memory_order_relaxed);

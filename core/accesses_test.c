@@ -131,6 +131,11 @@ static void test_registered(void)
     struct duet_handle *a = testing_handle(&t, 64);
     (void)testing_handle(&t, 4096);
     g_assert_cmpuint(duet__registered_bytes(t.core), ==, 64 + 4096);
+    g_assert_cmpuint(duet__handle_number(a), ==, 1);
+    g_assert_cmpuint(duet__numbered(t.core), ==, 0);
+    (void)testing_submit(&t, t.cpu, a, DUET_R, NULL, 0, 0);
+    g_assert_cmpuint(duet__numbered(t.core), ==, 1);
+    g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
     g_assert_cmpuint(duet__registered_bytes(t.core), ==, 4096);
     testing_fini(&t);

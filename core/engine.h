@@ -389,6 +389,10 @@ duet_kernel_fn duet__class_emulation(const struct duet__class *klass);
 bool duet__class_expands(const struct duet__class *klass);
 /* Number of the handle of its index-th access, from 1 in order of registration. */
 uint64_t duet__task_handle_id(const struct duet_task *task, size_t index);
+/* Number of a handle, likewise. */
+uint64_t duet__handle_number(const struct duet_handle *handle);
+/* The highest number that a task has got so far. */
+uint64_t duet__numbered(const struct duet_runtime *core);
 /* Bytes of all handles that are registered. */
 uint64_t duet__registered_bytes(const struct duet_runtime *core);
 /* Date at which it became ready: its kernel begins no earlier. */

@@ -61,6 +61,7 @@ RULES = [
     ("backends/*", "c duet/* ."),
     ("real/clock_tsc", "c x86 ."),
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
+    ("nodes/*", "c-pure threads duet/* core/engine.h ."),
     ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
     ("sim/coroutine", "c posix context ."),
