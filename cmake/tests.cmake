@@ -199,8 +199,8 @@ function(duet_test_program program)
     OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/programs)
 endfunction()
 
-set(patterns core platforms sim backends real nodes world workloads graphs runs openmp calibrate validate
-  study report cli examples bench tests)
+set(patterns core platforms sim backends real nodes world workloads graphs runs openmp calibrate
+  validate study report cli examples bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
