@@ -295,7 +295,6 @@ int duet__not_made(const struct duet_task_desc *desc, int error);
 int duet__run_error(struct duet_runtime *runtime);
 int duet__wait_all(struct duet_runtime *runtime);
 void duet__tell(struct duet_runtime *core, const struct duet_message *message);
-int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
 
 /* stuck.c */
 void duet__tell_stuck(struct duet_runtime *core);

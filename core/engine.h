@@ -356,6 +356,9 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
 void duet__fail_task(struct duet_runtime *core, int error, const char *format, ...)
     DUET_PRINTF(3, 4);
 
+/* Refuses a call: returns `error`, for which duet_last_message has the reason. Any thread. */
+int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
+
 /*
  * What a thread does while another one holds a lock of the core that it needs: `rest` is called
  * after each look at the lock, with 0, 1, 2, ... for one wait. It is to rest for a moment at first,
@@ -424,6 +427,13 @@ void duet__handle_buffer(const struct duet_handle *handle, struct duet_buffer *o
  * part of other data, a block of an expansion, or data that is not a matrix.
  */
 _Atomic(void *) *duet__handle_mark(struct duet_handle *handle);
+/*
+ * A place where another part of the library keeps something about a handle, on the application's
+ * thread; NULL at first. That of a part, or a block, is the place of what it is a part of.
+ */
+void **duet__handle_note(struct duet_handle *handle);
+/* Is it a part of other data, or a block of an expansion? */
+bool duet__handle_is_part(const struct duet_handle *handle);
 /*
  * Calls ops.forget for every handle that is left. By the destroy of an engine that has that slot,
  * once nothing is in flight any more: a run may have been given up in the middle.

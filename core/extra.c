@@ -63,6 +63,11 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
         return error;
     static const struct duet_task_extra none = {NULL};
     const struct duet_task_extra *from = desc->extra ? desc->extra : &none;
+    if (from->node && *from->node)
+        return duet_fail(message, DUET_EINVAL,
+                         "a %s task is to run on node %u: a task that another one submits runs "
+                         "where that does, and a runtime of one node has number 0 alone",
+                         desc->codelet->name, *from->node);
     struct duet_ref *ref = from->ref ? duet__ref_new(core) : NULL;
     struct task_extra *extra = from->ref && !ref ? NULL : extra_alloc(task, desc);
     if (!extra) {

@@ -178,6 +178,18 @@ _Atomic(void *) *duet__handle_mark(struct duet_handle *handle)
                                         : &handle->mark; /* which is for one piece of memory */
 }
 
+void **duet__handle_note(struct duet_handle *handle)
+{
+    while (handle->of)
+        handle = handle->of->whole;
+    return &handle->note;
+}
+
+bool duet__handle_is_part(const struct duet_handle *handle)
+{
+    return handle->of;
+}
+
 int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t element_bytes,
                 struct duet_handle **out)
 {

@@ -37,7 +37,7 @@ struct insertion {
     struct duet_access accesses[ACCESSES_MAX];
     struct duet_ref *after[AFTER_MAX];
     struct value values[VALUES_MAX];
-    unsigned value_count;
+    unsigned value_count, node;
     unsigned item; /* of the list, from 1: for messages */
     struct duet_message *message;
 };
@@ -126,6 +126,9 @@ static int read_list(struct insertion *all, va_list list)
             extra->name = va_arg(list, const char *);
         } else if (word == DUET_ITERATION) {
             extra->iteration = va_arg(list, uint32_t);
+        } else if (word == DUET_NODE) {
+            all->node = va_arg(list, unsigned);
+            extra->node = &all->node;
         } else if (word == DUET_DONE) {
             extra->done = va_arg(list, duet_done_fn);
             extra->done_arg = va_arg(list, void *);

@@ -329,6 +329,7 @@ struct duet_handle {
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
     _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
+    void *note;                /* duet__handle_note: the application's thread */
     struct replica **replicas; /* by node; NULL until first used; handle lock */
     /* bit a node: valid, being copied to. Written under the handle lock, read by policies without
      */

@@ -425,7 +425,6 @@ void duet__tell(struct duet_runtime *core, const struct duet_message *message)
     atomic_store_explicit(&core->told, true, memory_order_relaxed);
 }
 
-/* A call that is refused: `error`, for which duet_last_message has the reason. */
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...)
 {
     struct duet_message message;

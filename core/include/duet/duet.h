@@ -28,6 +28,7 @@
 #include <duet/failure.h>
 #include <duet/handles.h>
 #include <duet/hint.h>
+#include <duet/nodes.h>
 #include <duet/parts.h>
 
 #ifdef __cplusplus
@@ -331,9 +332,10 @@ struct duet_task_extra {
     size_t after_count; /* at most 65,535 */
     duet_done_fn done;  /* at its end; NULL: nothing */
     void *done_arg;
-    const char *name;   /* in traces, beside its kernel's: "potrf(3)". Copied. NULL: none. Each
-                           different one is kept until the runtime is closed */
-    uint32_t iteration; /* of the application's, in traces: 1, 2 ...; 0: none */
+    const char *name;     /* in traces, beside its kernel's: "potrf(3)". Copied. NULL: none. Each
+                             different one is kept until the runtime is closed */
+    uint32_t iteration;   /* of the application's, in traces: 1, 2 ...; 0: none */
+    const unsigned *node; /* where it runs: duet/nodes.h; NULL: by its data */
 };
 
 struct duet_task_desc {
@@ -370,6 +372,7 @@ enum duet_item {
     DUET_DONE,      /* duet_done_fn, and void * for it */
     DUET_NAME,      /* const char * */
     DUET_ITERATION, /* uint32_t */
+    DUET_NODE,      /* unsigned: duet/nodes.h */
 };
 
 /*

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * More than one node: opening, and what others may ask. A `struct duet__nodes` stands behind the
+ * gate of the application's runtime (the front). It does the same bookkeeping in every process,
+ * from the sequence of calls alone, and acts for the nodes that are hosted here: one of them in
+ * reality, all of them in a simulation, each with a core of its own.
+ */
+#ifndef DUET_NODES_NODES_H
+#define DUET_NODES_NODES_H
+
+#include <duet/duet.h>
+
+#include "nodes/transport.h"
+
+struct duet__nodes_config {
+    unsigned count;         /* of nodes, more than 1 */
+    unsigned first, hosted; /* those hosted here: one, or all */
+    struct duet_grid grid;  /* rows * cols is count */
+    /* of the hosted ones; the first is the front, through whose gate the application's calls come.
+       Copied; the cores stay the caller's */
+    struct duet_runtime *const *cores;
+    const struct duet__transport *transport;
+    void *transport_of; /* its argument; stays the caller's */
+};
+
+/*
+ * Stands between the application and its runtime from now on: before anything is registered. On
+ * success *out is the caller's. DUET_EINVAL with a message, DUET_ENOMEM.
+ */
+DUET_MUST_CHECK int duet__nodes_new(struct duet__nodes **out,
+                                    const struct duet__nodes_config *config,
+                                    struct duet_message *message);
+
+/* After the transport was closed, before the cores are freed. NULL is fine. */
+void duet__nodes_free(struct duet__nodes *nodes);
+
+/* What stands before this runtime; NULL: it is one node alone. */
+struct duet__nodes *duet__nodes_of(const struct duet_runtime *front);
+
+/* The core of a node; NULL: it is not hosted here. */
+struct duet_runtime *duet__nodes_core(const struct duet__nodes *nodes, unsigned node);
+
+/*
+ * The run has failed elsewhere: it fails in all cores that are hosted here, with this error and
+ * message, which names the node. Any thread; only the first failure counts.
+ */
+void duet__nodes_failed(struct duet__nodes *nodes, int error, const char *why);
+
+/* The most square grid of so many nodes, rows <= cols. */
+struct duet_grid duet__grid_square(unsigned count);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* duet/nodes.h on a runtime of one node: it does nothing, and refuses what it would elsewhere. */
+#include <glib.h>
+
+#include <duet/duet.h>
+
+static int increment(const struct duet_call *call)
+{
+    *(int *)call->buffers[0].data += 1;
+    return DUET_OK;
+}
+
+struct fixture {
+    struct duet_runtime *duet;
+    struct duet_codelet *increment;
+    struct duet_handle *handle, *part[2];
+    int words[2];
+};
+
+static void setup(struct fixture *at, const void *data)
+{
+    (void)data;
+    struct duet_config config;
+    const struct duet_implementation cpu = {.arch = "cpu", .run = increment};
+    const struct duet_codelet_desc desc = {.name = "increment",
+                                           .implementations = &cpu,
+                                           .implementation_count = 1};
+    duet_config_init(&config);
+    config.cpus = 1;
+    config.gpus = 0;
+    config.no_bind = config.quiet = true;
+    g_assert_cmpint(duet_open(&at->duet, &config, NULL), ==, DUET_OK);
+    g_assert_cmpint(duet_codelet(at->duet, &desc, &at->increment), ==, DUET_OK);
+    g_assert_cmpint(duet_vector(at->duet, at->words, 2, sizeof(int), &at->handle), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_rows(at->duet, at->handle, 2, at->part), ==, DUET_OK);
+}
+
+static void teardown(struct fixture *at, const void *data)
+{
+    (void)data;
+    g_assert_cmpint(duet_close(at->duet), ==, DUET_OK);
+}
+
+static void test_layout(struct fixture *at, const void *data)
+{
+    (void)data;
+    const struct duet_grid grid = duet_node_grid(at->duet);
+    g_assert_cmpuint(duet_node(at->duet), ==, 0);
+    g_assert_cmpuint(duet_node_count(at->duet), ==, 1);
+    g_assert_true(duet_node_here(at->duet, 0) && !duet_node_here(at->duet, 1));
+    g_assert_true(grid.rows == 1 && grid.cols == 1);
+    g_assert_cmpuint(duet_node_at(at->duet, 7, 9), ==, 0);
+}
+
+static void test_owner(struct fixture *at, const void *data)
+{
+    (void)data;
+    bool here = false;
+    g_assert_cmpuint(duet_owner(at->handle), ==, DUET_NOBODY);
+    g_assert_cmpint(duet_fetch(at->duet, at->handle, 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_own(at->duet, at->handle, 1), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(at->duet), "node 1"));
+    g_assert_cmpint(duet_own(at->duet, at->part[0], 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_own_at(at->duet, at->handle, 3, 4), ==, DUET_OK);
+    g_assert_cmpuint(duet_owner(at->handle), ==, 0);
+    g_assert_cmpint(duet_own(at->duet, at->handle, 0), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_fetch(at->duet, at->handle, 0), ==, DUET_OK);
+    g_assert_cmpint(duet_migrate(at->duet, at->handle, 0), ==, DUET_OK);
+    g_assert_cmpint(duet_acquire_on(at->duet, at->handle, DUET_RW, 1, &here), ==, DUET_EINVAL);
+    g_assert_false(here);
+    g_assert_cmpint(duet_acquire_on(at->duet, at->handle, DUET_RW, 0, &here), ==, DUET_OK);
+    g_assert_true(here);
+    at->words[0] = 41;
+    g_assert_cmpint(duet_release(at->duet, at->handle), ==, DUET_OK);
+}
+
+static void test_where(struct fixture *at, const void *data)
+{
+    (void)data;
+    const struct duet_access access = {at->part[0], DUET_RW};
+    const unsigned nodes[] = {0, 1};
+    at->words[0] = 40;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct duet_task_extra extra = {.node = &nodes[i]};
+        const struct duet_task_desc desc = {.codelet = at->increment,
+                                            .accesses = &access,
+                                            .access_count = 1,
+                                            .extra = &extra};
+        g_assert_cmpint(duet_submit(at->duet, &desc), ==, i ? DUET_EINVAL : DUET_OK);
+        g_assert_cmpint(duet_insert(at->duet, at->increment, DUET_RW, at->part[0], DUET_NODE,
+                                    nodes[i], 0),
+                        ==, i ? DUET_EINVAL : DUET_OK);
+    }
+    g_assert_nonnull(strstr(duet_last_message(at->duet), "node 1"));
+    g_assert_cmpint(duet_unregister(at->duet, at->handle), ==, DUET_OK);
+    g_assert_cmpint(at->words[0], ==, 42);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add("/one/layout", struct fixture, NULL, setup, test_layout, teardown);
+    g_test_add("/one/owner", struct fixture, NULL, setup, test_owner, teardown);
+    g_test_add("/one/where", struct fixture, NULL, setup, test_where, teardown);
+    return g_test_run();
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* duet/nodes.h, on one node and on several. */
+#include <duet/nodes.h>
+
+#include "core/engine.h"
+#include "nodes/nodes.h"
+
+/* What is kept of data with an owner where there is one node. */
+static char owned_alone;
+
+unsigned duet_node(const struct duet_runtime *runtime)
+{
+    (void)runtime;
+    return 0;
+}
+
+unsigned duet_node_count(const struct duet_runtime *runtime)
+{
+    (void)runtime;
+    return 1;
+}
+
+bool duet_node_here(const struct duet_runtime *runtime, unsigned node)
+{
+    (void)runtime;
+    return node == 0;
+}
+
+struct duet_grid duet_node_grid(const struct duet_runtime *runtime)
+{
+    (void)runtime;
+    return (struct duet_grid){1, 1};
+}
+
+unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t col)
+{
+    const struct duet_grid grid = duet_node_grid(runtime);
+    return (unsigned)(row % grid.rows * grid.cols + col % grid.cols);
+}
+
+/* Refuses a call in whose name it is made. */
+static int check(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
+                 const char *function)
+{
+    if (!handle || duet__handle_is_part(handle))
+        return duet__refuse(runtime, DUET_EINVAL, "%s needs a handle that is no part of another",
+                            function);
+    if (node >= duet_node_count(runtime))
+        return duet__refuse(runtime, DUET_EINVAL, "%s was called with node %u: this run has %u",
+                            function, node, duet_node_count(runtime));
+    return DUET_OK;
+}
+
+/* The same where the data has to have an owner. */
+static int check_owned(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
+                       const char *function)
+{
+    int error = check(runtime, handle, node, function);
+    if (!error && duet_owner(handle) == DUET_NOBODY)
+        return duet__refuse(runtime, DUET_EINVAL, "%s needs data with an owner: call duet_own",
+                            function);
+    return error;
+}
+
+int duet_own(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
+{
+    int error = check(runtime, handle, node, "duet_own");
+    if (error)
+        return error;
+    void **note = duet__handle_note(handle);
+    if (*note)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "duet_own was called with data that has an "
+                            "owner already: duet_migrate changes it");
+    *note = &owned_alone;
+    return DUET_OK;
+}
+
+int duet_own_at(struct duet_runtime *runtime, struct duet_handle *handle, uint64_t row,
+                uint64_t col)
+{
+    return duet_own(runtime, handle, duet_node_at(runtime, row, col));
+}
+
+unsigned duet_owner(const struct duet_handle *handle)
+{
+    void *note = *duet__handle_note((struct duet_handle *)(uintptr_t)handle);
+    return note ? 0 : DUET_NOBODY;
+}
+
+int duet_fetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
+{
+    return check_owned(runtime, handle, node, "duet_fetch");
+}
+
+int duet_migrate(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
+{
+    return check_owned(runtime, handle, node, "duet_migrate");
+}
+
+int duet_acquire_on(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode,
+                    unsigned node, bool *here)
+{
+    int error = check_owned(runtime, handle, node, "duet_acquire_on");
+    if (here)
+        *here = !error;
+    return error ? error : duet_acquire(runtime, handle, mode);
+}
