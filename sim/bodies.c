@@ -77,7 +77,7 @@ static void end(struct sim *sim, struct body *body, struct duet__report *report)
     report->status = body->status;
     report->why = body->message.text;
     sim->asked = (int)command.worker;
-    duet__done(sim->core, &command, sim->now, report, &ops);
+    duet__done(sim->core, &command, sim->cluster->now, report, &ops);
     sim->asked = DUET_OUTSIDE;
     duet__sim_charge(sim, command.worker, &ops);
     duet__sim_wake(sim, command.worker);
@@ -96,15 +96,15 @@ void duet__body_begin(struct sim *sim, const struct duet__engine_command *comman
         body->coroutine = duet__coroutine_new(&sim->stacks, run, body);
     if (!body || !body->coroutine) {
         const struct duet__report report = {
-            .start_s = sim->now,
-            .end_s = sim->now,
+            .start_s = sim->cluster->now,
+            .end_s = sim->cluster->now,
             .status = DUET_ENOMEM,
             .why = "no memory left for the stack of another task that waits",
         };
         struct duet__ops ops = {0};
         free(body);
         sim->asked = (int)command->worker;
-        duet__done(sim->core, command, sim->now, &report, &ops);
+        duet__done(sim->core, command, sim->cluster->now, &report, &ops);
         sim->asked = DUET_OUTSIDE;
         duet__sim_charge(sim, command->worker, &ops);
         duet__sim_wake(sim, command->worker);

@@ -45,7 +45,8 @@ static void try_start(struct sim *sim, struct transfer *transfer)
     const struct duet_route *route =
         duet_machine_route(&sim->machine, copy->source, copy->destination);
     transfer->started = true;
-    transfer->start_s = transfer->launched_s > sim->now ? transfer->launched_s : sim->now;
+    transfer->start_s =
+        transfer->launched_s > sim->cluster->now ? transfer->launched_s : sim->cluster->now;
     duet__sim_event(sim, transfer->start_s + route->latency_s, EVENT_FLOW_START,
                     transfer->command.worker, transfer);
 }
@@ -58,6 +59,7 @@ void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command,
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another copy");
         return;
     }
+    transfer->sim = sim;
     transfer->command = *command;
     transfer->launched_s = launched_s;
     if (command->copy->source != DUET_HOST)
@@ -71,7 +73,8 @@ void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command,
 void duet__sim_flow(struct sim *sim, struct transfer *transfer)
 {
     const struct duet__copy *copy = transfer->command.copy;
-    sim->flows++;
+    sim->cluster->flows++;
+    sim->pending++;
     duet__network_flow(copy->source, copy->destination, copy->bytes, transfer);
 }
 
@@ -79,7 +82,7 @@ void duet__sim_flow(struct sim *sim, struct transfer *transfer)
 void duet__sim_copy_end(struct sim *sim, struct transfer *transfer)
 {
     struct transfer *next[2] = {NULL, NULL};
-    transfer->end_s = sim->now;
+    transfer->end_s = sim->cluster->now;
     for (unsigned i = 0; i < transfer->engines; i++) {
         struct dma *engine = transfer->engine[i];
         engine->head = next[i] = transfer->next[i];
@@ -94,7 +97,7 @@ void duet__sim_copy_end(struct sim *sim, struct transfer *transfer)
 void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet__ops *ops)
 {
     struct duet__report report = {.start_s = transfer->start_s, .end_s = transfer->end_s};
-    duet__done(sim->core, &transfer->command, sim->now, &report, ops);
+    duet__done(sim->core, &transfer->command, sim->cluster->now, &report, ops);
     transfer->next[0] = sim->pool;
     sim->pool = transfer;
 }
@@ -113,9 +116,6 @@ static void free_queue(struct dma *engine)
 
 void duet__sim_copies_fini(struct sim *sim)
 {
-    for (size_t i = 0; i < sim->events.count; i++)
-        if (event_kind(&sim->events.heap[i]) == EVENT_COPY_NOTICED)
-            free(sim->events.heap[i].what); /* it has left the queues */
     for (unsigned n = 0; n < sim->machine.node_count; n++) {
         if (sim->outgoing)
             free_queue(&sim->outgoing[n]);

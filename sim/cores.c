@@ -131,7 +131,8 @@ void duet__cores_fini(struct sim *sim)
 static void end_at(struct sim *sim, struct kernel *kernel, double date)
 {
     kernel->event_s = date;
-    kernel->event = event_order(&sim->events, EVENT_KERNEL_END, kernel->command.worker);
+    kernel->event =
+        event_order(&sim->cluster->events, EVENT_KERNEL_END, of_all(sim, kernel->command.worker));
     duet__sim_event(sim, date, EVENT_KERNEL_END, kernel->command.worker, kernel);
 }
 
@@ -140,12 +141,12 @@ static void set_rate(struct sim *sim, struct kernel *kernel, double rate)
 {
     if (rate == kernel->rate)
         return;
-    kernel->left_s -= (sim->now - kernel->since_s) * kernel->rate;
+    kernel->left_s -= (sim->cluster->now - kernel->since_s) * kernel->rate;
     if (kernel->left_s < 0)
         kernel->left_s = 0; /* it ends now, but for rounding */
-    kernel->since_s = sim->now;
+    kernel->since_s = sim->cluster->now;
     kernel->rate = rate;
-    kernel->end_s = sim->now + kernel->left_s / rate;
+    kernel->end_s = sim->cluster->now + kernel->left_s / rate;
     if (kernel->end_s < kernel->event_s)
         end_at(sim, kernel, kernel->end_s);
 }
@@ -163,7 +164,7 @@ static void settle(struct sim *sim)
 bool duet__cores_moved(struct sim *sim, const struct event *event)
 {
     struct kernel *kernel = event->what;
-    if (!sim->workers[event_worker(event)].shares)
+    if (!sim->workers[kernel->command.worker].shares)
         return false;
     if (event->order != kernel->event)
         return true;
@@ -243,7 +244,7 @@ void duet__cores_begin(struct sim *sim, struct kernel *kernel)
     struct cores *cores = sim->cores;
     const struct duet_worker *worker = &sim->machine.workers[kernel->command.worker];
     measure(sim, kernel);
-    kernel->start_s = kernel->since_s = sim->now;
+    kernel->start_s = kernel->since_s = sim->cluster->now;
     kernel->event_s = INFINITY;
     cores->kernels[cores->count] = kernel;
     /* an emulated device is nobody's neighbour: it needs a core, and that is all */
@@ -270,6 +271,7 @@ void duet__cores_end(struct sim *sim, struct kernel *kernel)
     worker->first = kernel->next;
     if (worker->first)
         begin_at(sim, worker->first,
-                 worker->first->start_s > sim->now ? worker->first->start_s : sim->now);
+                 worker->first->start_s > sim->cluster->now ? worker->first->start_s
+                                                            : sim->cluster->now);
     settle(sim);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated engine. The application's thread runs it: a wait lets simulated time pass until the
- * awaited condition holds. Ends of kernels are events of a heap of our own, of which the network
- * knows the next date; copies are flows of the network. An event is handled, then the workers it
- * woke are asked what to do, in increasing number.
+ * The simulated engine of one node. An event is handled, then the workers it woke are asked what to
+ * do, in increasing number.
  *
  * A worker decides at the date of the event; what the decision and the launch cost delays what it
  * starts (struct sim_worker.thread_s).
@@ -14,58 +12,27 @@
 #include "sim/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* Events and alarms                                                                            */
-
-/* Makes sure that the network gives an alarm for the first event. */
-static void arm(struct sim *sim)
-{
-    if (sim->events.count == 0)
-        return;
-    double date = sim->events.heap[0].date, clock = duet__network_clock();
-    if (sim->alarm_count && sim->alarms[sim->alarm_count - 1] <= date)
-        return;
-    if (sim->alarm_count == sim->alarm_capacity) {
-        size_t capacity = 2 * sim->alarm_capacity + 64;
-        double *alarms = realloc(sim->alarms, capacity * sizeof *alarms);
-        if (!alarms) {
-            duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another alarm");
-            return;
-        }
-        sim->alarms = alarms;
-        sim->alarm_capacity = capacity;
-    }
-    sim->alarms[sim->alarm_count++] = date;
-    duet__network_alarm(date > clock ? date : clock);
-}
-
-void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
-                     void *what)
-{
-    if (!duet__events_add(&sim->events, date, kind, worker, what))
-        duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another event");
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* Workers                                                                                      */
 
 void duet__sim_wake(void *engine, unsigned worker)
 {
     struct sim *sim = engine;
     sim->woken[worker / 64] |= UINT64_C(1) << (worker % 64);
+    touch_node(sim);
 }
 
 static void notify(void *engine)
 {
     struct sim *sim = engine;
-    sim->notified = true;
+    sim->cluster->notified = true;
 }
 
 void duet__sim_charge(struct sim *sim, unsigned worker, const struct duet__ops *ops)
 {
     const struct duet_costs *costs = &sim->machine.costs;
     struct sim_worker *self = &sim->workers[worker];
-    if (self->thread_s < sim->now)
-        self->thread_s = sim->now;
+    if (self->thread_s < sim->cluster->now)
+        self->thread_s = sim->cluster->now;
     self->thread_s += ops->submissions * costs->submit_s + ops->pushes * costs->push_s +
                       ops->pops * costs->pop_s + ops->steal_attempts * costs->steal_s;
 }
@@ -110,7 +77,7 @@ static void ask(struct sim *sim, unsigned worker)
         struct duet__engine_command command;
         struct duet__ops ops = {0};
         sim->asked = (int)worker;
-        duet__next(sim->core, worker, sim->now, &command, &ops);
+        duet__next(sim->core, worker, sim->cluster->now, &command, &ops);
         sim->asked = DUET_OUTSIDE;
         duet__sim_charge(sim, worker, &ops);
         if (command.kind == DUET_RUN && duet__task_waits(command.task)) {
@@ -131,10 +98,10 @@ static void ask(struct sim *sim, unsigned worker)
         duet__idle_rest(sim, worker);
 }
 
-/* Asks the workers that were woken, in increasing number, until none is. */
-static void serve(struct sim *sim)
+/* In increasing number, until none is. */
+bool duet__node_serve(struct sim *sim)
 {
-    bool any = true;
+    bool asked = false, any = true;
     while (any) {
         any = false;
         for (unsigned i = 0; i < sim->words; i++) {
@@ -142,10 +109,11 @@ static void serve(struct sim *sim)
                 uint64_t bit = sim->woken[i] & -sim->woken[i];
                 sim->woken[i] &= ~bit;
                 ask(sim, i * 64 + (unsigned)__builtin_ctzll(bit));
-                any = true;
+                any = asked = true;
             }
         }
     }
+    return asked;
 }
 
 /* The worker's thread knows that the kernel has ended, and tells the core. */
@@ -160,7 +128,7 @@ static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
         return;
     }
     sim->asked = (int)worker;
-    duet__done(sim->core, &kernel->command, sim->now, &report, &ops);
+    duet__done(sim->core, &kernel->command, sim->cluster->now, &report, &ops);
     sim->asked = DUET_OUTSIDE;
     duet__sim_charge(sim, worker, &ops);
     duet__sim_wake(sim, worker);
@@ -185,7 +153,7 @@ static bool notices(const struct sim *sim, unsigned worker)
 
 static void kernel_end(struct sim *sim, unsigned worker, struct kernel *kernel)
 {
-    kernel->end_s = sim->now;
+    kernel->end_s = sim->cluster->now;
     if (sim->workers[worker].shares)
         duet__cores_end(sim, kernel);
     if (notices(sim, worker))
@@ -204,13 +172,11 @@ static void copy_end(struct sim *sim, unsigned worker, struct transfer *transfer
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The run                                                                                      */
+/* What an engine does                                                                          */
 
-static void handle(struct sim *sim, const struct event *event)
+void duet__node_event(struct sim *sim, const struct event *event)
 {
-    unsigned worker = event_worker(event);
-    if (sim->now < event->date)
-        sim->now = event->date;
+    unsigned worker = event_worker(event) - of_all(sim, 0);
     duet__sim_submit_due(sim, event_kind(event) == EVENT_SUBMIT);
     switch (event_kind(event)) {
     case EVENT_KERNEL_END:
@@ -243,74 +209,6 @@ static void handle(struct sim *sim, const struct event *event)
         duet__cores_begin(sim, event->what);
         break;
     }
-    serve(sim);
-}
-
-static bool stop_here(struct sim *sim)
-{
-    bool look = sim->notified;
-    sim->notified = false;
-    if (!look || !sim->reached)
-        return false;
-    if (!sim->reached(sim->reached_arg)) {
-        duet__first_again(sim);
-        return false;
-    }
-    sim->notified = duet__first_busy(sim);
-    return !sim->notified;
-}
-
-/* After what has happened: what happens before the next event, and the events that are known. */
-static void look_ahead(struct sim *sim)
-{
-    duet__sim_submit_ahead(sim);
-    duet__first_date(sim);
-}
-
-/* The network's alarm: everything dated up to now happens. true: the wait is over. */
-static bool alarm_rings(void *engine)
-{
-    struct sim *sim = engine;
-    double date = sim->alarms[--sim->alarm_count], clock = duet__network_clock();
-    double limit = date > clock ? date : clock;
-    bool stop = false;
-    while (!stop && sim->events.count && sim->events.heap[0].date <= limit) {
-        struct event event = duet__events_take(&sim->events);
-        if (event_kind(&event) != EVENT_KERNEL_END || !duet__cores_moved(sim, &event)) {
-            handle(sim, &event);
-            stop = stop_here(sim);
-        }
-        if (!stop)
-            look_ahead(sim);
-    }
-    arm(sim);
-    return stop;
-}
-
-/* A flow has arrived: an event of this date, so that equal dates keep their canonical order. */
-static void flow_arrived(void *engine, void *tag)
-{
-    struct sim *sim = engine;
-    struct transfer *transfer = tag;
-    sim->flows--;
-    duet__sim_event(sim, duet__network_clock(), EVENT_COPY_END, transfer->command.worker, transfer);
-    arm(sim);
-}
-
-static int sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
-{
-    struct sim *sim = engine;
-    if (reached(arg))
-        return DUET_OK;
-    sim->reached = reached;
-    sim->reached_arg = arg;
-    sim->notified = sim->first_dated = false;
-    serve(sim);
-    look_ahead(sim);
-    arm(sim);
-    duet__network_run();
-    sim->reached = NULL;
-    return reached(arg) ? DUET_OK : DUET_ESTUCK;
 }
 
 /* Kernels do not run here: only tasks that expand are called, and functions at a task's end. */
@@ -323,14 +221,14 @@ static int sim_inside(void *engine)
 static double sim_now(void *engine)
 {
     const struct sim *sim = engine;
-    bool ahead = sim->asked == DUET_OUTSIDE && sim->submit_s > sim->now;
-    return ahead ? sim->submit_s : sim->now;
+    bool ahead = sim->asked == DUET_OUTSIDE && sim->submit_s > sim->cluster->now;
+    return ahead ? sim->submit_s : sim->cluster->now;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Making and freeing                                                                           */
 
-static void sim_free(struct sim *sim)
+void duet__node_free(struct sim *sim)
 {
     duet__bodies_fini(sim);
     duet__sim_copies_fini(sim);
@@ -341,16 +239,7 @@ static void sim_free(struct sim *sim)
     free(sim->workers);
     free(sim->woken);
     free(sim->ring);
-    free(sim->alarms);
-    free(sim->events.heap);
-    duet_machine_fini(&sim->machine);
     free(sim);
-}
-
-static void sim_destroy(void *engine)
-{
-    duet__network_close();
-    sim_free(engine);
 }
 
 const struct duet__engine_ops *duet__sim_ops(void)
@@ -358,14 +247,14 @@ const struct duet__engine_ops *duet__sim_ops(void)
     static const struct duet__engine_ops ops = {
         .wake = duet__sim_wake,
         .submitted = duet__sim_submitted,
-        .wait = sim_wait,
+        .wait = duet__sim_wait,
         .inside = sim_inside,
         .await = duet__sim_await,
         .notify = notify,
         .now = sim_now,
         .classify = duet__sim_classify,
         .mean = duet__sim_mean,
-        .destroy = sim_destroy,
+        .destroy = duet__sim_destroy,
     };
     return &ops;
 }
@@ -389,31 +278,23 @@ static bool fill(struct sim *sim)
     return true;
 }
 
-int duet__sim_new(void **out, const struct duet_machine *machine, const struct sim_options *options,
-                  struct duet_message *message)
+int duet__node_new(struct sim **out, struct cluster *cluster, unsigned number,
+                   const struct sim_options *options)
 {
-    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = flow_arrived};
-    *out = NULL;
     struct sim *sim = calloc(1, sizeof *sim);
     if (!sim)
         return DUET_ENOMEM;
+    sim->cluster = cluster;
+    sim->number = number;
+    sim->machine = cluster->machine;
     sim->options = *options;
     sim->asked = DUET_OUTSIDE;
-    int error = duet_machine_copy(&sim->machine, machine);
-    if (!error && !fill(sim))
-        error = DUET_ENOMEM;
-    if (!error)
-        error = duet__cores_init(sim);
-    if (!error)
-        duet__idle_init(sim);
-    if (!error)
-        error = duet__network_open(machine, &calls, sim, message);
+    int error = fill(sim) ? duet__cores_init(sim) : DUET_ENOMEM;
     if (error) {
-        if (error == DUET_ENOMEM)
-            duet_fail(message, error, "no memory left for the simulated machine");
-        sim_free(sim);
+        duet__node_free(sim);
         return error;
     }
+    duet__idle_init(sim);
     *out = sim;
     return DUET_OK;
 }

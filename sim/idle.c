@@ -29,7 +29,7 @@ static double latency(struct sim *sim, double mean_s)
 
 double duet__idle_notice_s(struct sim *sim)
 {
-    return sim->now + latency(sim, sim->notice_s);
+    return sim->cluster->now + latency(sim, sim->notice_s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -37,21 +37,24 @@ double duet__idle_notice_s(struct sim *sim)
 
 /*
  * Does the application wait, at this date? It does once all that it has submitted before is
- * entered, which has taken its time. And it does no more once it has what it waits for.
+ * entered, which has taken its time. And it does no more once it has what it waits for; on nodes
+ * other than the one whose turn it is to be waited for, nobody asks for that.
  */
 static bool waits(const struct sim *sim)
 {
-    return sim->reached && sim->ring_count == 0 && sim->now >= sim->submit_s &&
-           !sim->reached(sim->reached_arg);
+    const struct cluster *cluster = sim->cluster;
+    return cluster->reached && sim->ring_count == 0 && cluster->now >= sim->submit_s &&
+           (cluster->waiter != sim || !cluster->reached(cluster->reached_arg));
 }
 
 /* Once the date is known from which on the application waits, there is an event. */
 void duet__first_date(struct sim *sim)
 {
-    if (!sim->first_waits || sim->first_dated || sim->ring_count || !sim->reached)
+    if (!sim->first_waits || sim->first_dated || sim->ring_count || !sim->cluster->reached)
         return;
     sim->first_dated = true;
-    duet__sim_event(sim, sim->submit_s > sim->now ? sim->submit_s : sim->now, EVENT_WAIT, 0, NULL);
+    duet__sim_event(sim, sim->submit_s > sim->cluster->now ? sim->submit_s : sim->cluster->now,
+                    EVENT_WAIT, 0, NULL);
 }
 
 /*
@@ -104,12 +107,13 @@ bool duet__idle_may_ask(struct sim *sim, unsigned worker)
     }
     if (self->waking)
         return false;
-    if (!self->idle || !(sim->wake_s > 0) || sim->now - self->idle_s <= sim->machine.costs.spin_s)
+    if (!self->idle || !(sim->wake_s > 0) ||
+        sim->cluster->now - self->idle_s <= sim->machine.costs.spin_s)
         return true;
     self->waking = true;
     /* several threads are woken one after another: the first to wake is the first to be served */
-    if (sim->woken_s < sim->now)
-        sim->woken_s = sim->now;
+    if (sim->woken_s < sim->cluster->now)
+        sim->woken_s = sim->cluster->now;
     sim->woken_s += latency(sim, sim->wake_s);
     duet__sim_event(sim, sim->woken_s, EVENT_AWAKE, worker, NULL);
     return false;
@@ -130,5 +134,5 @@ void duet__idle_rest(struct sim *sim, unsigned worker)
     if (sim->machine.workers[worker].node == DUET_HOST && at_work(sim, worker))
         return;
     self->idle = true;
-    self->idle_s = self->thread_s > sim->now ? self->thread_s : sim->now;
+    self->idle_s = self->thread_s > sim->cluster->now ? self->thread_s : sim->cluster->now;
 }

@@ -40,6 +40,7 @@ struct dma {
  * destination device, and starts when it is the first of both.
  */
 struct transfer {
+    struct sim *sim;
     struct duet__engine_command command;
     double launched_s, start_s, end_s;
     bool started;
@@ -67,21 +68,41 @@ struct submission {
     double pushed_s; /* sim.pushed_s when it was made */
 };
 
-struct sim {
-    struct duet_machine machine;
-    struct sim_options options;
-    struct duet_runtime *core;
+/* What all nodes have in common: the clock, the network and who waits (cluster.c). */
+struct cluster {
+    struct duet_machine machine; /* of each node */
+    struct sim **nodes;
+    unsigned count, living;
     double now; /* date of the event at hand */
-    int asked;  /* the worker that asks or reports, and may be called back; DUET_OUTSIDE */
     struct events events;
     double *alarms; /* pending alarms of the network, latest first */
     size_t alarm_count, alarm_capacity;
+    unsigned flows; /* on the network */
+    struct sim *at; /* the node of the event at hand; NULL: the application is at work */
+    struct sim *touched, **touched_end; /* others that something was done to: they come next */
+    /* the application's thread waits until this is so on this node; NULL: it does not wait */
+    struct sim *waiter;
+    bool (*reached)(void *arg);
+    void *reached_arg;
+    bool notified;
+};
+
+/* The engine of one node. */
+struct sim {
+    struct cluster *cluster;
+    unsigned number;             /* of the node */
+    struct duet_machine machine; /* its arrays are the cluster's */
+    struct sim_options options;
+    struct duet_runtime *core;
+    int asked;        /* the worker that asks or reports, and may be called back; DUET_OUTSIDE */
+    uint64_t pending; /* its events and flows */
+    bool touched;
+    struct sim *next; /* touched after it */
 
     struct sim_worker *workers;
     uint64_t *woken; /* bit a worker */
     unsigned words;
     struct dma *incoming, *outgoing; /* by memory node */
-    unsigned flows;                  /* on the network */
     struct transfer *pool;
     /* what kernels take, by number of class, then architecture; NULL until first used */
     struct duet__point **points;
@@ -105,10 +126,6 @@ struct sim {
     bool first_waits;  /* the first CPU worker is the application's thread */
     bool first_called; /* and was woken while that did not wait */
     bool first_dated;  /* an EVENT_WAIT of this wait was put on the heap */
-
-    bool notified;
-    bool (*reached)(void *arg);
-    void *reached_arg;
 };
 
 /* timing.c */
@@ -157,9 +174,35 @@ void duet__first_again(struct sim *sim);
 void duet__first_open(struct sim *sim);
 bool duet__first_busy(const struct sim *sim);
 
-/* engine.c */
+/* The number of a worker among those of all nodes. */
+static inline unsigned of_all(const struct sim *sim, unsigned worker)
+{
+    return sim->number * sim->machine.worker_count + worker;
+}
+
+/* cluster.c */
+/* Adds an event of the node. */
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
                      void *what);
+/* Puts the node on the list of those that come next. */
+void duet__sim_touched(struct sim *sim);
+/* Something is done to the node: it is looked at before time goes on. */
+static inline void touch_node(struct sim *sim)
+{
+    if (sim != sim->cluster->at && !sim->touched)
+        duet__sim_touched(sim);
+}
+int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg);
+void duet__sim_destroy(void *engine);
+
+/* engine.c */
+int duet__node_new(struct sim **out, struct cluster *cluster, unsigned number,
+                   const struct sim_options *options);
+void duet__node_free(struct sim *sim);
+/* It is the event's date. */
+void duet__node_event(struct sim *sim, const struct event *event);
+/* Asks the workers that were woken; false: there was none. */
+bool duet__node_serve(struct sim *sim);
 void duet__sim_wake(void *engine, unsigned worker);
 /* A part of the task's time begins to pass on its worker. */
 struct kernel *duet__sim_kernel(struct sim *sim, const struct duet__engine_command *command,

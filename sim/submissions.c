@@ -31,7 +31,7 @@ static bool grow(struct sim *sim)
 static void submit_inside(struct sim *sim, struct duet_task *task)
 {
     struct duet__ops ops = {.submissions = !duet__task_acquires(task)};
-    duet__link(sim->core, task, sim->asked, sim->now, &ops);
+    duet__link(sim->core, task, sim->asked, sim->cluster->now, &ops);
     duet__sim_charge(sim, (unsigned)sim->asked, &ops);
 }
 
@@ -42,8 +42,10 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
         submit_inside(sim, task);
         return;
     }
-    if (sim->submit_s < sim->now)
-        sim->submit_s = sim->now;
+    touch_node(sim);
+    sim->first_dated = false;
+    if (sim->submit_s < sim->cluster->now)
+        sim->submit_s = sim->cluster->now;
     /* the thread that submits has just worked for the first worker */
     if (sim->first_waits && sim->submit_s < sim->workers[0].thread_s)
         sim->submit_s = sim->workers[0].thread_s;
@@ -88,12 +90,12 @@ void duet__sim_submit_due(struct sim *sim, bool at_this_date)
     const struct submission *submission;
     while ((submission = first(sim))) {
         double date = date_of(sim, submission);
-        if (date > sim->now || (date == sim->now && !at_this_date))
+        if (date > sim->cluster->now || (date == sim->cluster->now && !at_this_date))
             return;
         enter(sim);
         /* whom it woke is asked before the next one of the same date, as when it is entered ahead
          */
-        if (date == sim->now && duet__sim_anything_due(sim))
+        if (date == sim->cluster->now && duet__sim_anything_due(sim))
             return;
     }
 }
@@ -103,19 +105,21 @@ bool duet__sim_anything_due(const struct sim *sim)
     for (unsigned i = 0; i < sim->words; i++)
         if (sim->woken[i])
             return true;
-    return sim->notified;
+    return sim->cluster->notified;
 }
 
 /*
  * After an event: with no copy under way, the next event is known, and what is submitted before it
  * can be entered now, up to the first submission that makes somebody act. Otherwise the next
- * submission gets an event of its own if an idle worker or the application may be waiting for it.
+ * submission gets an event of its own if an idle worker or the application may be waiting for it,
+ * or if nothing else is going to happen on this node of several.
  */
 void duet__sim_submit_ahead(struct sim *sim)
 {
     const struct submission *submission;
-    while (sim->flows == 0 && (submission = first(sim)) &&
-           (sim->events.count == 0 || date_of(sim, submission) < sim->events.heap[0].date)) {
+    const struct events *events = &sim->cluster->events;
+    while (sim->cluster->flows == 0 && (submission = first(sim)) &&
+           (events->count == 0 || date_of(sim, submission) < events->heap[0].date)) {
         double date = date_of(sim, submission);
         enter(sim);
         if (duet__sim_anything_due(sim)) {
@@ -127,7 +131,7 @@ void duet__sim_submit_ahead(struct sim *sim)
     if (!submission || sim->submit_dated)
         return;
     bool acquisition = duet__task_acquires(submission->task);
-    if (acquisition || duet__hungry(sim->core)) {
+    if (acquisition || duet__hungry(sim->core) || sim->pending == 0) {
         sim->submit_dated = true;
         duet__sim_event(sim, date_of(sim, submission), EVENT_SUBMIT, 0, NULL);
     }

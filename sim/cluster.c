@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Simulated nodes on one clock. The application's thread runs them: a wait lets simulated time pass
+ * until the awaited condition holds. Ends of kernels are events of a heap of our own, of which the
+ * network knows the next date; copies are flows of the network. An event concerns one node. What
+ * has been touched by it is looked at before the next one: workers that were woken are asked, and
+ * submissions that are due are entered.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/internal.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Events and alarms                                                                            */
+
+static void fail(struct cluster *cluster, const char *what)
+{
+    duet__fail_run(cluster->nodes[0]->core, DUET_ENOMEM, "no memory left for another %s", what);
+}
+
+/* Makes sure that the network gives an alarm for the first event. */
+static void arm(struct cluster *cluster)
+{
+    if (cluster->events.count == 0)
+        return;
+    double date = cluster->events.heap[0].date, clock = duet__network_clock();
+    if (cluster->alarm_count && cluster->alarms[cluster->alarm_count - 1] <= date)
+        return;
+    if (cluster->alarm_count == cluster->alarm_capacity) {
+        size_t capacity = 2 * cluster->alarm_capacity + 64;
+        double *alarms = realloc(cluster->alarms, capacity * sizeof *alarms);
+        if (!alarms) {
+            fail(cluster, "alarm");
+            return;
+        }
+        cluster->alarms = alarms;
+        cluster->alarm_capacity = capacity;
+    }
+    cluster->alarms[cluster->alarm_count++] = date;
+    duet__network_alarm(date > clock ? date : clock);
+}
+
+void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
+                     void *what)
+{
+    sim->pending++;
+    if (!duet__events_add(&sim->cluster->events, date, kind, of_all(sim, worker), what))
+        fail(sim->cluster, "event");
+}
+
+static struct sim *node_of(const struct cluster *cluster, const struct event *event)
+{
+    return cluster->nodes[event_worker(event) / cluster->machine.worker_count];
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The run                                                                                      */
+
+void duet__sim_touched(struct sim *sim)
+{
+    struct cluster *cluster = sim->cluster;
+    sim->touched = true;
+    sim->next = NULL;
+    *cluster->touched_end = sim;
+    cluster->touched_end = &sim->next;
+}
+
+/* Asks those who were woken on the node at hand, then on others. */
+static void serve(struct cluster *cluster)
+{
+    struct sim *at = cluster->at;
+    bool any = duet__node_serve(at) && cluster->touched;
+    for (struct sim *sim = cluster->touched; sim; sim = sim->next) {
+        cluster->at = sim;
+        any |= duet__node_serve(sim);
+    }
+    cluster->at = at;
+    if (any && cluster->touched)
+        serve(cluster);
+}
+
+static void look_ahead_of(struct sim *sim)
+{
+    sim->cluster->at = sim; /* whom this wakes is asked later, at an event */
+    duet__sim_submit_ahead(sim);
+    duet__first_date(sim);
+}
+
+/* After what has happened: what happens before the next event, and the events that are known. */
+static void look_ahead(struct cluster *cluster)
+{
+    struct sim *at = cluster->at;
+    look_ahead_of(at);
+    while (cluster->touched) {
+        struct sim *sim = cluster->touched;
+        cluster->touched = sim->next;
+        sim->touched = false;
+        if (sim != at)
+            look_ahead_of(sim);
+    }
+    cluster->touched_end = &cluster->touched;
+}
+
+static bool stop_here(struct cluster *cluster)
+{
+    bool look = cluster->notified;
+    cluster->notified = false;
+    if (!look || !cluster->reached)
+        return false;
+    if (!cluster->reached(cluster->reached_arg)) {
+        duet__first_again(cluster->waiter);
+        return false;
+    }
+    cluster->notified = duet__first_busy(cluster->waiter);
+    return !cluster->notified;
+}
+
+/* The network's alarm: everything dated up to now happens. true: the wait is over. */
+static bool alarm_rings(void *owner)
+{
+    struct cluster *cluster = owner;
+    double date = cluster->alarms[--cluster->alarm_count], clock = duet__network_clock();
+    double limit = date > clock ? date : clock;
+    bool stop = false;
+    while (!stop && cluster->events.count && cluster->events.heap[0].date <= limit) {
+        struct event event = duet__events_take(&cluster->events);
+        struct sim *sim = node_of(cluster, &event);
+        sim->pending--;
+        cluster->at = sim;
+        if (event_kind(&event) != EVENT_KERNEL_END || !duet__cores_moved(sim, &event)) {
+            if (cluster->now < event.date)
+                cluster->now = event.date;
+            duet__node_event(sim, &event);
+            serve(cluster);
+            stop = stop_here(cluster);
+        }
+        if (!stop)
+            look_ahead(cluster);
+    }
+    arm(cluster);
+    return stop;
+}
+
+/* A flow has arrived: an event of this date, so that equal dates keep their canonical order. */
+static void flow_arrived(void *owner, void *tag)
+{
+    struct cluster *cluster = owner;
+    struct transfer *transfer = tag;
+    cluster->flows--;
+    transfer->sim->pending--;
+    duet__sim_event(transfer->sim, duet__network_clock(), EVENT_COPY_END, transfer->command.worker,
+                    transfer);
+    arm(cluster);
+}
+
+int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
+{
+    struct sim *sim = engine;
+    struct cluster *cluster = sim->cluster;
+    if (reached(arg))
+        return DUET_OK;
+    cluster->waiter = sim;
+    cluster->reached = reached;
+    cluster->reached_arg = arg;
+    cluster->notified = sim->first_dated = false;
+    cluster->at = sim;
+    serve(cluster);
+    look_ahead(cluster);
+    arm(cluster);
+    duet__network_run();
+    cluster->at = NULL;
+    cluster->reached = NULL;
+    return reached(arg) ? DUET_OK : DUET_ESTUCK;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Making and freeing                                                                           */
+
+/* What has left its queues and is still to be noticed. */
+static void free_copies(struct cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->events.count; i++)
+        if (event_kind(&cluster->events.heap[i]) == EVENT_COPY_NOTICED)
+            free(cluster->events.heap[i].what);
+}
+
+static void free_cluster(struct cluster *cluster)
+{
+    free(cluster->alarms);
+    free(cluster->events.heap);
+    free(cluster->nodes);
+    duet_machine_fini(&cluster->machine);
+    free(cluster);
+}
+
+/* The first node to go ends time for all of them, the last one frees what they had in common. */
+void duet__sim_destroy(void *engine)
+{
+    struct sim *sim = engine;
+    struct cluster *cluster = sim->cluster;
+    if (cluster->living == cluster->count) {
+        duet__network_close();
+        free_copies(cluster);
+    }
+    duet__node_free(sim);
+    if (--cluster->living == 0)
+        free_cluster(cluster);
+}
+
+static int fill(struct cluster *cluster, const struct duet_machine *machine,
+                const struct sim_options *options)
+{
+    cluster->touched_end = &cluster->touched;
+    cluster->count = 1;
+    cluster->nodes = calloc(cluster->count, sizeof(struct sim *));
+    int error = cluster->nodes ? duet_machine_copy(&cluster->machine, machine) : DUET_ENOMEM;
+    for (; !error && cluster->living < cluster->count; cluster->living++)
+        error = duet__node_new(&cluster->nodes[cluster->living], cluster, cluster->living, options);
+    return error;
+}
+
+int duet__sim_new(void **out, const struct duet_machine *machine, const struct sim_options *options,
+                  struct duet_message *message)
+{
+    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = flow_arrived};
+    struct cluster *cluster = calloc(1, sizeof *cluster);
+    *out = NULL;
+    int error = cluster ? fill(cluster, machine, options) : DUET_ENOMEM;
+    if (!error)
+        error = duet__network_open(machine, &calls, cluster, message);
+    if (error) {
+        if (error == DUET_ENOMEM)
+            duet_fail(message, error, "no memory left for the simulated machine");
+        for (unsigned n = 0; cluster && n < cluster->living; n++)
+            duet__node_free(cluster->nodes[n]);
+        if (cluster)
+            free_cluster(cluster);
+        return error;
+    }
+    *out = cluster->nodes[0];
+    return DUET_OK;
+}
