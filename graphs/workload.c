@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <duet/nodes.h>
 #include <duet/trace.h>
 
 #include "graphs/graph.h"
@@ -294,6 +295,7 @@ static int find_handle(struct build *b, const struct duet__graph_access *access)
     const struct duet__graph_data *data = duet__graph_datum(b->graph, access->data);
     struct datum *datum = &b->data[access->data];
     const size_t bytes = MAX(data->bytes, 1);
+    const bool fresh = !datum->handle;
     int error = 0;
 
     if (!datum->handle && !data->initial && access->mode == DUET_W) {
@@ -302,6 +304,8 @@ static int find_handle(struct build *b, const struct duet__graph_access *access)
     } else if (!datum->handle) {
         error = duet_vector(b->runtime, NULL, bytes, 1, &datum->handle);
     }
+    if (!error && fresh)
+        error = duet_own(b->runtime, datum->handle, access->data % duet_node_count(b->runtime));
     datum->marks = access->mode == DUET_R ? datum->marks | READ : datum->marks & ~READ;
     if (error || access->mode != DUET_REDUCE || datum->marks & REDUCED)
         return error;
@@ -445,6 +449,18 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
         return duet_fail(message, DUET_EINVAL,
                          "--param %s: a file of a task graph has no parameters",
                          problem->settings[0].name);
+    for (size_t i = 0, count; problem->nodes > 1 && i < duet__graph_count(problem->graph); i++) {
+        char label[DUET__GRAPH_LABEL_MAX];
+        bool none = (duet__graph_accesses(problem->graph, i, &count), count == 0);
+
+        (void)duet__graph_after(problem->graph, i, &count);
+        if (none || count)
+            return duet_fail(message, DUET_EINVAL,
+                             "%s: %s %s: tasks are dealt out to nodes by their data alone: --nodes "
+                             "1",
+                             problem->graph->name, duet__graph_label(problem->graph, i, label),
+                             none ? "uses no data" : "comes after another without data");
+    }
     return 0;
 }
 

@@ -2,6 +2,8 @@
 /* Runs of one policy, one after another in one runtime. */
 #include "runs/session.h"
 
+#include <duet/nodes.h>
+
 #include "core/engine.h"
 #include "runs/program.h"
 #include "validate/bounds.h"
@@ -149,7 +151,11 @@ static int run_once(struct duet__session *session, struct duet__run *run,
     int error;
 
     if (session->problem.data)
-        request->workload->fill(session->problem.data);
+        request->workload->fill(session->problem.data, session->runtime);
+    /* nodes begin together, also after one of them has judged what they did last */
+    error = duet_node_count(session->runtime) > 1 ? duet_wait(session->runtime) : 0;
+    if (error)
+        return explain(session, error, message);
     duet_stats_reset(session->runtime);
     start_s = duet__clock_s();
     error = compute(session, message);
@@ -167,7 +173,7 @@ static int run_once(struct duet__session *session, struct duet__run *run,
     if (!run)
         return 0;
     run->wall_s = duet__clock_s() - start_s;
-    return request->verify
+    return request->verify && duet_node(session->runtime) == 0
                ? request->workload->verify(session->problem.data, &run->verdict, message)
                : 0;
 }
@@ -262,6 +268,7 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
     struct duet__problem problem = request->problem;
     int error = 0;
 
+    problem.verify = request->verify;
     if (!duet__request_paced(request) && request->workload->generate)
         error = request->workload->generate(request->workload, &request->problem, &problem.data,
                                             message);

@@ -16,7 +16,7 @@ static int generate(const struct duet__workload *self, const struct duet__proble
     return 0;
 }
 
-static void fill(void *data)
+static void fill(void *data, const struct duet_runtime *runtime)
 {
 }
 

@@ -150,6 +150,7 @@ static int submit_right(const struct duet__build *build)
             for (uint32_t m = n + 1; !error && m < t; m++)
                 error = gemm(build, m, n, k);
         }
+        error = error ? error : duet__tiles_spent(build, build->matrices, k, t, k);
     }
     return error;
 }
@@ -170,6 +171,8 @@ static int submit_left(const struct duet__build *build)
             if (!error)
                 error = trsm(build, m, n);
         }
+        for (uint32_t k = 0; !error && k <= n; k++)
+            error = duet__tiles_spent(build, build->matrices, n, n + 1, k);
     }
     return error;
 }
@@ -205,7 +208,7 @@ static int expand(struct duet_expansion *expansion, const struct duet_call *call
 {
     const struct blocks_args *args = call->args;
     uint32_t n = args->size.n, edge = args->block, count = (uint32_t)duet__tile_count(n, edge);
-    struct duet__tiles blocks = {n, n, edge, edge, count, count, NULL, NULL};
+    struct duet__tiles blocks = {n, n, edge, edge, count, count, NULL, NULL, false};
     struct duet__build build = {
         .runtime = call->runtime,
         .matrices = &blocks,

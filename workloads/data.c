@@ -70,10 +70,25 @@ void *duet__pages_allocate(uint64_t bytes)
     return memory;
 }
 
+/*
+ * Addresses for all tiles, of which this process writes some: more than there is memory for may be
+ * had. Large pages would bring the tiles beside those that are smaller.
+ */
+static void *reserve(const struct duet__storage *s, uint64_t bytes)
+{
+    uint64_t tile = s->whole ? 0 : (uint64_t)s->tile_rows * s->tile_cols * s->element_bytes;
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    (void)madvise(memory, bytes, tile < LARGE_PAGE_BYTES ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+    return memory;
+}
+
 int duet__storage_allocate(struct duet__storage *s, struct duet_message *message)
 {
     uint64_t bytes = duet__storage_bytes(s);
-    s->memory = duet__pages_allocate(bytes);
+    s->memory = s->dealt ? reserve(s, bytes) : duet__pages_allocate(bytes);
     if (s->memory)
         return 0;
     return duet_fail(message, DUET_ENOMEM,
@@ -85,7 +100,10 @@ int duet__storage_allocate(struct duet__storage *s, struct duet_message *message
 
 void duet__storage_free(struct duet__storage *s)
 {
-    free(s->memory);
+    if (s->dealt && s->memory)
+        munmap(s->memory, duet__storage_bytes(s));
+    else
+        free(s->memory);
     s->memory = NULL;
 }
 
@@ -196,20 +214,28 @@ static void fill_tile(const struct duet__storage *s, uint32_t i, uint32_t j)
     }
 }
 
+struct filling {
+    const struct duet__storage *storage;
+    duet__tile_fn *wanted;
+    const void *self;
+};
+
 /* Columns of tiles. */
 static void fill_columns(void *self, uint64_t first, uint64_t end)
 {
-    const struct duet__storage *s = self;
+    const struct filling *filling = self;
+    const struct duet__storage *s = filling->storage;
     uint32_t row_tiles = (uint32_t)((s->rows + s->tile_rows - 1) / s->tile_rows);
     for (uint32_t j = (uint32_t)first; j < end; j++) {
         for (uint32_t i = s->lower ? j : 0; i < row_tiles; i++)
-            fill_tile(s, i, j);
+            if (!filling->wanted || filling->wanted(filling->self, i, j))
+                fill_tile(s, i, j);
     }
 }
 
-void duet__storage_fill(const struct duet__storage *s)
+void duet__storage_fill(const struct duet__storage *s, duet__tile_fn *wanted, const void *self)
 {
-    struct duet__storage copy = *s;
+    struct filling filling = {s, wanted, self};
     duet__share((s->cols + s->tile_cols - 1) / s->tile_cols, s->rows * s->cols, fill_columns,
-                &copy);
+                &filling);
 }

@@ -29,6 +29,7 @@ struct duet__storage {
     bool lower;                    /* the tiles above the diagonal are not there */
     bool whole;                    /* one column-major matrix with ld = rows, as LAPACK has it; else
                                       tile after tile, columns first, ld = rows of the tile */
+    bool dealt; /* among nodes: no memory is used but for tiles that are written here */
     enum duet__contents contents;
     uint64_t key; /* what the random numbers are a function of (duet__data_key) */
     char *memory; /* aligned to 4,096 bytes */
@@ -79,8 +80,12 @@ double duet__storage_initial(const struct duet__storage *storage, uint64_t i, ui
 void duet__storage_initial_column(const struct duet__storage *storage, uint64_t i, uint64_t j,
                                   size_t count, double *out);
 
-/* Writes the initial values of every tile that there is. */
-void duet__storage_fill(const struct duet__storage *storage);
+/* Whether tile (i,j) is wanted. Called by several threads at once. */
+typedef bool duet__tile_fn(const void *self, uint32_t i, uint32_t j);
+
+/* Writes the initial values of every tile that there is and that is wanted; NULL: all are. */
+void duet__storage_fill(const struct duet__storage *storage, duet__tile_fn *wanted,
+                        const void *self);
 
 /* Writes `count` values to `data` as elements of element_bytes. */
 void duet__store_values(void *data, const double *values, size_t count, size_t element_bytes);

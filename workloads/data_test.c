@@ -95,7 +95,7 @@ static void test_contents(void)
         storage.element_bytes = i & 2 ? 4 : 8;
         storage.whole = i & 4;
         allocate(&storage);
-        duet__storage_fill(&storage);
+        duet__storage_fill(&storage, NULL, NULL);
         for (uint64_t col = 0; col < 30; col++) {
             duet__storage_initial_column(&storage, col / 2, col, 15, column);
             for (uint64_t row = 0; row < 30; row++) {

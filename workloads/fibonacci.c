@@ -70,6 +70,9 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
         return duet_fail(message, DUET_EINVAL,
                          "%.0f tasks are too many: at most %d are possible, use a larger tile",
                          count(problem), TASKS_MAX);
+    if (problem->nodes > 1)
+        return duet_fail(message, DUET_EINVAL,
+                         "fibonacci has no data that could be dealt out: --nodes 1");
     return DUET_OK;
 }
 
@@ -163,7 +166,7 @@ static int generate(const struct duet__workload *self, const struct duet__proble
     return DUET_OK;
 }
 
-static void fill(void *data)
+static void fill(void *data, const struct duet_runtime *runtime)
 {
     ((struct result *)data)->value = UINT64_MAX;
 }

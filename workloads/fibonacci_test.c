@@ -29,7 +29,7 @@ static void test_counts(void)
         struct duet_stats stats;
         g_assert_cmpint(w->check(&problem, NULL), ==, DUET_OK);
         g_assert_cmpint(w->generate(w, &problem, &problem.data, NULL), ==, DUET_OK);
-        w->fill(problem.data);
+        w->fill(problem.data, NULL);
         g_assert_cmpint(once(w, runtime, &problem), ==, DUET_OK);
         duet_stats(runtime, &stats);
         g_assert_cmpuint(stats.tasks, ==, cases[i].tasks);
@@ -37,7 +37,7 @@ static void test_counts(void)
         g_assert_cmpfloat(w->flops(&problem), ==, (double)cases[i].flops);
         g_assert_cmpint(w->verify(problem.data, &verdict, NULL), ==, DUET_OK);
         g_assert_cmpfloat(verdict.residual, ==, 0);
-        w->fill(problem.data); /* what has not been computed is not right */
+        w->fill(problem.data, NULL); /* what has not been computed is not right */
         g_assert_cmpint(w->verify(problem.data, &verdict, NULL), ==, DUET_OK);
         g_assert_cmpfloat(verdict.residual, >=, verdict.threshold);
         g_assert_cmpint(duet_close(runtime), ==, DUET_OK);

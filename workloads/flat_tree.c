@@ -66,7 +66,8 @@ static struct duet_handle *factors(const struct duet__build *build, uint32_t m, 
     return duet__tile(&build->matrices[DUET__FLAT_FACTORS], m, k);
 }
 
-/* Factorises the diagonal tile, and cuts it for the tasks that follow, if there are any. */
+/* Factorises the diagonal tile, and cuts it for the tasks that follow, if there are any; data that
+ * a node owns is whole. */
 static int diagonal(const struct duet__build *build, uint32_t k, struct duet_handle **triangles)
 {
     const struct duet__tiles *a = build->matrices;
@@ -77,7 +78,7 @@ static int diagonal(const struct duet__build *build, uint32_t k, struct duet_han
     const struct duet__tile_args args = {.n = duet__tile_cols(a, k)};
     int error = duet__factor_task(build, DUET__DIAGONAL, args, k, 0, accesses, 2);
     triangles[LOWER] = triangles[UPPER] = accesses[0].handle;
-    if (error || args.n < 2 || k + 1 == a->row_tiles)
+    if (error || args.n < 2 || k + 1 == a->row_tiles || duet_node_count(build->runtime) > 1)
         return error;
     return duet_cut_triangles(build->runtime, accesses[0].handle, DUET_DIAGONAL_UPPER, triangles);
 }
@@ -140,6 +141,12 @@ int duet__flat_tree_submit(const struct duet__build *build)
             for (uint32_t n = k + 1; !error && n < t; n++)
                 error = update(build, m, n, k);
         }
+        for (uint32_t n = k + 1; !error && n < t; n++)
+            error = duet__tiles_spent(build, build->matrices, k, k + 1, n);
+        if (!error)
+            error = duet__tiles_spent(build, build->matrices, k, t, k);
+        if (!error)
+            error = duet__tiles_spent(build, &build->matrices[DUET__FLAT_FACTORS], k, t, k);
     }
     return error;
 }
@@ -160,7 +167,7 @@ static int vector(struct duet__flat_judge *judge, unsigned number, enum duet__co
                                   .key = duet__data_key(judge->data->problem.seed, number)};
     int error = duet__storage_allocate(out, judge->message);
     if (!error)
-        duet__storage_fill(out);
+        duet__storage_fill(out, NULL, NULL);
     return error;
 }
 

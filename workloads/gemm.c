@@ -19,7 +19,7 @@ static const struct duet__parameter parameters[] = {
     {"k", "1..536870912", "n", "columns of A, rows of B"},
     {"block", "0..65536", "8",
      "blocks of so many tiles of C each way, one after another, all products with a column of A "
-     "before those with the next; 0: one tile of C after another"},
+     "before those with the next; of several nodes, on each; 0: one tile of C after another"},
     DUET__LAYOUT_PARAMETER,
     {0},
 };
@@ -92,15 +92,16 @@ struct part {
     uint32_t row, rows_end, col, cols_end;
 };
 
-static int submit_by_tiles(const struct duet__build *build)
+/* The last part of a row of parts needs these tiles of A last, that of a column those of B. */
+static int let_go(const struct duet__build *build, const struct part *part, uint32_t l)
 {
     const struct duet__tiles *c = &build->matrices[C];
-    uint32_t depth_tiles = build->matrices[A].col_tiles;
     int error = 0;
-    for (uint32_t i = 0; !error && i < c->row_tiles; i++)
-        for (uint32_t j = 0; !error && j < c->col_tiles; j++)
-            for (uint32_t l = 0; !error && l < depth_tiles; l++)
-                error = product(build, i, j, l);
+    if (part->cols_end == c->col_tiles)
+        error = duet__tiles_spent(build, &build->matrices[A], part->row, part->rows_end, l);
+    for (uint32_t j = part->col; !error && part->rows_end == c->row_tiles && j < part->cols_end;
+         j++)
+        error = duet__tiles_spent(build, &build->matrices[B], l, l + 1, j);
     return error;
 }
 
@@ -109,10 +110,12 @@ static int submit_part(const struct duet__build *build, const struct part *part)
 {
     uint32_t depth_tiles = build->matrices[A].col_tiles;
     int error = 0;
-    for (uint32_t l = 0; !error && l < depth_tiles; l++)
+    for (uint32_t l = 0; !error && l < depth_tiles; l++) {
         for (uint32_t i = part->row; !error && i < part->rows_end; i++)
             for (uint32_t j = part->col; !error && j < part->cols_end; j++)
                 error = product(build, i, j, l);
+        error = error ? error : let_go(build, part, l);
+    }
     return error;
 }
 
@@ -121,24 +124,21 @@ static uint32_t least(uint64_t a, uint32_t b)
     return a < b ? (uint32_t)a : b;
 }
 
-static int submit_by_blocks(const struct duet__build *build, uint32_t block)
+/* Blocks are of so many tiles on each node. */
+static int submit(const struct duet__build *build)
 {
     const struct duet__tiles *c = &build->matrices[C];
+    const struct duet_grid nodes = duet_node_grid(build->runtime);
+    uint64_t block = duet__setting_number(build->problem, parameters, "block", 8);
+    uint64_t rows = (block ? block : 1) * nodes.rows, cols = (block ? block : 1) * nodes.cols;
     int error = 0;
-    for (uint32_t i = 0; !error && i < c->row_tiles; i = least((uint64_t)i + block, c->row_tiles))
-        for (uint32_t j = 0; !error && j < c->col_tiles;
-             j = least((uint64_t)j + block, c->col_tiles)) {
-            const struct part part = {i, least((uint64_t)i + block, c->row_tiles), j,
-                                      least((uint64_t)j + block, c->col_tiles)};
+    for (uint32_t i = 0; !error && i < c->row_tiles; i = least(i + rows, c->row_tiles))
+        for (uint32_t j = 0; !error && j < c->col_tiles; j = least(j + cols, c->col_tiles)) {
+            const struct part part = {i, least(i + rows, c->row_tiles), j,
+                                      least(j + cols, c->col_tiles)};
             error = submit_part(build, &part);
         }
     return error;
-}
-
-static int submit(const struct duet__build *build)
-{
-    uint32_t block = (uint32_t)duet__setting_number(build->problem, parameters, "block", 8);
-    return block ? submit_by_blocks(build, block) : submit_by_tiles(build);
 }
 
 static void shapes(const struct duet__problem *problem, struct duet__shape *out)

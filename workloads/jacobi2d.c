@@ -125,8 +125,33 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
     }
 }
 
+/* The row or column of blocks that a border belongs to, at place `index` among others of its kind;
+ * `shifted`: those of the blocks before it. Values on the boundary are beside the only reader. */
+static uint64_t block_of(uint32_t index, bool shifted, uint64_t blocks)
+{
+    uint64_t block = shifted && index ? index - 1 : index;
+    return block < blocks ? block : blocks - 1;
+}
+
+/*
+ * Each node has a rectangle of blocks, as near a square as its grid allows: what is sent in a step
+ * is what lies around it. Cyclically dealt blocks would have all their borders sent. Bands, in a
+ * grid of one column or row, have two neighbours instead of four and longer borders, which pays
+ * where messages are dear.
+ */
+static unsigned owner(const struct duet_runtime *runtime, const struct duet__problem *problem,
+                      unsigned matrix, uint32_t i, uint32_t j)
+{
+    uint64_t t = duet__tile_count(problem->n, problem->tile);
+    unsigned kind = matrix % GRIDS;
+    struct duet_grid nodes = duet_node_grid(runtime);
+    uint64_t row = block_of(i, kind == SOUTH, t), col = block_of(j, kind == EAST, t);
+    return duet_node_at(runtime, row * nodes.rows / t, col * nodes.cols / t);
+}
+
 static const struct duet__tiled tiled = {
     .shapes = shapes,
+    .owner = owner,
     .flops = {flops_jacobi2d},
     .submit = submit,
 };
@@ -196,7 +221,7 @@ static void fill_tile(const struct duet__tiled_data *data, unsigned number, uint
 }
 
 /* Both steps get the contents of the first, of which the odd one keeps only the boundary. */
-static void fill(void *pointer)
+static void fill(void *pointer, const struct duet_runtime *runtime)
 {
     const struct duet__tiled_data *data = pointer;
     for (unsigned number = 0; number < 2 * GRIDS; number++) {
@@ -205,7 +230,8 @@ static void fill(void *pointer)
         uint64_t col_tiles = duet__tile_count(matrix->cols, matrix->tile_cols);
         for (uint32_t j = 0; j < col_tiles; j++) {
             for (uint32_t i = 0; i < row_tiles; i++)
-                fill_tile(data, number, i, j);
+                if (duet__tiled_here(data, runtime, number, i, j))
+                    fill_tile(data, number, i, j);
         }
     }
 }
@@ -267,8 +293,8 @@ static int verify(void *pointer, struct duet__verdict *verdict, struct duet_mess
     if (!error)
         error = duet__storage_allocate(&frames[1], message);
     if (!error) {
-        duet__storage_fill(&frames[0]);
-        duet__storage_fill(&frames[1]);
+        duet__storage_fill(&frames[0], NULL, NULL);
+        duet__storage_fill(&frames[1], NULL, NULL);
         verdict->residual = (double)judge(data, frames);
     }
     duet__storage_free(&frames[0]);

@@ -19,7 +19,7 @@ static struct duet__storage matrix(uint64_t n, uint32_t tile, size_t element_byt
         .key = duet__data_key(7, 0),
     };
     g_assert_cmpint(duet__storage_allocate(&a, NULL), ==, 0);
-    duet__storage_fill(&a);
+    duet__storage_fill(&a, NULL, NULL);
     return a;
 }
 

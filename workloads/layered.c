@@ -311,6 +311,9 @@ static int submit_task(struct build *b, uint64_t task, size_t element_bytes)
     int error = duet_vector(b->runtime, NULL, draft.elements, element_bytes, &b->blocks[task]);
     if (error)
         return error;
+    error = duet_own(b->runtime, b->blocks[task], (unsigned)(task % duet_node_count(b->runtime)));
+    if (error)
+        return error;
     for (size_t i = 0; i < count; i++)
         accesses[i] = (struct duet_access){b->blocks[predecessors[i]], DUET_R};
     /* The first tasks find their block in the host's memory, the others make theirs. */

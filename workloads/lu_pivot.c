@@ -110,6 +110,7 @@ static int submit_all(const struct duet__build *build, struct duet_access *acces
     for (uint32_t n = 0; !error && n < t; n++) {
         for (uint32_t k = n + 1; !error && k < t; k++)
             error = laswp(build, k, n, accesses);
+        error = error ? error : duet__tiles_spent(build, &build->matrices[A], 0, t, n);
     }
     return error;
 }
@@ -128,8 +129,16 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
     out[PIVOTS] = (struct duet__shape){problem->n, 1, .element_bytes = sizeof(int32_t)};
 }
 
+/* Interchanges belong to the tile on the diagonal, at whose node its panel is factorised. */
+static unsigned owner(const struct duet_runtime *runtime, const struct duet__problem *problem,
+                      unsigned matrix, uint32_t i, uint32_t j)
+{
+    return duet_node_at(runtime, i, matrix == PIVOTS ? i : j);
+}
+
 static const struct duet__tiled tiled = {
     .shapes = shapes,
+    .owner = owner,
     .flops = {duet__flops_getrf, NULL, duet__flops_trsm_left, duet__flops_gemm},
     .cpu_only = 1u << GETRF | 1u << LASWP,
     .submit = submit,

@@ -106,6 +106,7 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 
 static const struct duet__tiled tiled = {
     .shapes = shapes,
+    .owner = duet__owner_in_turn,
     .flops = {flops_axpy},
     .submit = submit,
 };

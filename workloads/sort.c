@@ -79,6 +79,7 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 
 static const struct duet__tiled tiled = {
     .shapes = shapes,
+    .owner = duet__owner_in_turn,
     .cuts = cuts,
     .flops = {flops_sort},
     .submit = submit,

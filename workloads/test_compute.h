@@ -29,7 +29,7 @@ static inline void compute(const struct duet__workload *workload, struct duet__p
     struct duet_runtime *recorder = recorder_new();
     void *state;
     problem.data = data;
-    workload->fill(data);
+    workload->fill(data, NULL);
     g_assert_cmpint(workload->build(workload, recorder, &problem, &state, &message), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(&problem));

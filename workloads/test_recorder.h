@@ -19,6 +19,7 @@
 
 #include <duet/duet.h>
 #include <duet/machine.h>
+#include <duet/nodes.h>
 #include <duet/parts.h>
 #include <duet/trace.h>
 
@@ -265,6 +266,34 @@ static inline const struct duet_machine *recorder_machine(const struct duet_runt
     return recorder->machine ? recorder->machine : &usual;
 }
 
+/* There is one node: what several do is for nodes_test.c. */
+static inline unsigned recorder_node_count(const struct duet_runtime *recorder)
+{
+    return 1;
+}
+
+static inline struct duet_grid recorder_node_grid(const struct duet_runtime *recorder)
+{
+    return (struct duet_grid){1, 1};
+}
+
+static inline bool recorder_node_here(const struct duet_runtime *recorder, unsigned node)
+{
+    return node == 0;
+}
+
+static inline unsigned recorder_node_at(const struct duet_runtime *recorder, uint64_t row,
+                                        uint64_t col)
+{
+    return 0;
+}
+
+static inline int recorder_own(struct duet_runtime *recorder, struct duet_handle *handle,
+                               unsigned node)
+{
+    return node ? DUET_EINVAL : 0;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* What tests ask                                                                               */
 
@@ -481,6 +510,11 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet_expand_submit recorder_child
 #define duet_where recorder_where
 #define duet_runtime_machine recorder_machine
+#define duet_node_count recorder_node_count
+#define duet_node_here recorder_node_here
+#define duet_node_at recorder_node_at
+#define duet_node_grid recorder_node_grid
+#define duet_own recorder_own
 
 #define duet__workload_cholesky recorded_cholesky
 #define duet__workload_gemm recorded_gemm
@@ -502,6 +536,9 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__tile_cols recorded_tile_cols
 #define duet__tile recorded_tile
 #define duet__tile_task recorded_tile_task
+#define duet__tiled_here recorded_tiled_here
+#define duet__tiles_spent recorded_tiles_spent
+#define duet__owner_in_turn recorded_owner_in_turn
 #define duet__build_task recorded_build_task
 #define duet__tiled_build recorded_tiled_build
 #define duet__tiled_retrieve recorded_tiled_retrieve

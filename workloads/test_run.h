@@ -114,7 +114,7 @@ static inline void run_on(const struct run *run, char precision, const struct pl
     g_assert_cmpint(workload->generate(workload, &problem, &problem.data, NULL), ==, 0);
     for (int i = 0; i < RUNS; i++) {
         struct duet__verdict verdict = {0};
-        workload->fill(problem.data);
+        workload->fill(problem.data, NULL);
         int error = once(workload, runtime, &problem);
         g_assert_cmpstr(error ? duet_last_message(runtime) : "", ==, "");
         g_assert_cmpint(error, ==, 0);
@@ -146,7 +146,7 @@ static inline struct duet__problem make_indefinite(const struct run *run)
     struct duet__problem problem = problem_of(run, 'd');
     double negative = -1;
     g_assert_cmpint(workload->generate(workload, &problem, &problem.data, NULL), ==, 0);
-    workload->fill(problem.data);
+    workload->fill(problem.data, NULL);
     const struct duet__tiled_data *data = problem.data;
     duet__store_values(duet__storage_at(&data->matrices[0], 150, 150), &negative, 1, 8);
     return problem;

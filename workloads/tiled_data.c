@@ -30,6 +30,7 @@ static void describe(struct duet__storage *storage, const struct duet__shape *sh
         .tile_cols = shape->tile_cols ? shape->tile_cols : (uint32_t)problem->tile,
         .element_bytes = shape->element_bytes ? shape->element_bytes : duet__element_bytes(problem),
         .lower = shape->lower,
+        .dealt = problem->nodes > 1,
         .contents = shape->contents,
         .key = duet__data_key(problem->seed, number),
     };
@@ -47,6 +48,7 @@ int duet__tiled_generate(const struct duet__workload *self, const struct duet__p
     if (!data)
         return duet_fail(message, DUET_ENOMEM, "no memory for a problem of %zu bytes",
                          sizeof *data);
+    data->tiled = tiled;
     data->problem = *problem;
     data->problem.settings = NULL;
     data->problem.setting_count = 0;
@@ -72,11 +74,25 @@ int duet__tiled_generate(const struct duet__workload *self, const struct duet__p
     return error;
 }
 
-void duet__tiled_fill(void *data)
+struct filling {
+    const struct duet__tiled_data *data;
+    const struct duet_runtime *runtime;
+    unsigned matrix;
+};
+
+static bool is_here(const void *self, uint32_t i, uint32_t j)
+{
+    const struct filling *filling = self;
+    return duet__tiled_here(filling->data, filling->runtime, filling->matrix, i, j);
+}
+
+void duet__tiled_fill(void *data, const struct duet_runtime *runtime)
 {
     const struct duet__tiled_data *made = data;
-    for (size_t i = 0; i < DUET__MATRICES_MAX && made->matrices[i].rows; i++)
-        duet__storage_fill(&made->matrices[i]);
+    for (unsigned i = 0; i < DUET__MATRICES_MAX && made->matrices[i].rows; i++) {
+        const struct filling filling = {made, runtime, i};
+        duet__storage_fill(&made->matrices[i], is_here, &filling);
+    }
 }
 
 void duet__tiled_discard(void *data)

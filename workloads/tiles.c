@@ -65,18 +65,61 @@ struct duet_handle *duet__tile(const struct duet__tiles *tiles, uint32_t i, uint
     return tiles->handles[i + (size_t)j * tiles->row_tiles];
 }
 
-/* Registers a tile of the matrix that `storage` holds; NULL: one without data. */
-static int register_tile(struct duet__tiles *tiles, uint32_t i, uint32_t j, size_t element_bytes,
-                         const struct duet__storage *storage, struct duet_runtime *runtime)
+unsigned duet__owner_in_turn(const struct duet_runtime *runtime,
+                             const struct duet__problem *problem, unsigned matrix, uint32_t i,
+                             uint32_t j)
 {
-    size_t rows = duet__tile_rows(tiles, i), ld = rows;
-    void *data = NULL;
-    if (storage)
-        data = duet__storage_tile(storage, tiles->cuts ? 0 : i, j, &ld);
-    if (storage && tiles->cuts)
-        data = (char *)data + tiles->cuts[i] * element_bytes;
-    return duet_matrix(runtime, data, rows, duet__tile_cols(tiles, j), ld, element_bytes,
-                       &tiles->handles[i + (size_t)j * tiles->row_tiles]);
+    return i % duet_node_count(runtime);
+}
+
+static unsigned owner_of(const struct duet__tiled *tiled, const struct duet_runtime *runtime,
+                         const struct duet__problem *problem, unsigned matrix, uint32_t i,
+                         uint32_t j)
+{
+    return tiled->owner ? tiled->owner(runtime, problem, matrix, i, j)
+                        : duet_node_at(runtime, i, j);
+}
+
+bool duet__tiled_here(const struct duet__tiled_data *data, const struct duet_runtime *runtime,
+                      unsigned matrix, uint32_t i, uint32_t j)
+{
+    return !runtime || data->cuts ||
+           duet_node_here(runtime, owner_of(data->tiled, runtime, &data->problem, matrix, i, j));
+}
+
+/* A matrix that is being registered. */
+struct registering {
+    const struct duet__build *build;
+    const struct duet__tiled *tiled;
+    struct duet__tiles *tiles;
+    const struct duet__storage *storage; /* NULL: without data */
+    unsigned number;
+    size_t element_bytes;
+};
+
+/* Where a tile lies if this process has it, or if it is to come here in the end; else NULL. */
+static void *place(const struct registering *r, uint32_t i, uint32_t j, unsigned owner, size_t *ld)
+{
+    const struct duet_runtime *runtime = r->build->runtime;
+    const uint64_t *cuts = r->tiles->cuts;
+    bool gathered = r->tiles->gathered && duet_node_here(runtime, 0);
+    *ld = duet__tile_rows(r->tiles, i);
+    if (!r->storage || (!gathered && !duet_node_here(runtime, owner)))
+        return NULL;
+    char *data = duet__storage_tile(r->storage, cuts ? 0 : i, j, ld);
+    return data + (cuts ? cuts[i] * r->element_bytes : 0);
+}
+
+static int register_tile(const struct registering *r, uint32_t i, uint32_t j)
+{
+    struct duet_runtime *runtime = r->build->runtime;
+    struct duet_handle **handle = &r->tiles->handles[i + (size_t)j * r->tiles->row_tiles];
+    unsigned owner = owner_of(r->tiled, runtime, r->build->problem, r->number, i, j);
+    size_t ld;
+    void *data = place(r, i, j, owner, &ld);
+    int error = duet_matrix(runtime, data, duet__tile_rows(r->tiles, i),
+                            duet__tile_cols(r->tiles, j), ld, r->element_bytes, handle);
+    return error ? error : duet_own(runtime, *handle, owner);
 }
 
 /*
@@ -105,27 +148,28 @@ static struct duet__tiles grid(const struct duet__shape *shape, const struct due
 }
 
 /* Registers a matrix, tile by tile, columns first. An error leaves it half filled. */
-static int tiles_init(struct duet__tiles *tiles, const struct duet__shape *shape,
-                      const struct duet__storage *storage, const struct duet__build *build,
+static int tiles_init(struct registering *r, const struct duet__shape *shape,
                       struct duet_message *message)
 {
-    size_t element_bytes =
-        shape->element_bytes ? shape->element_bytes : duet__element_bytes(build->problem);
-    const uint64_t *cuts = build->matrices->cuts;
-    *tiles = grid(shape, build->problem);
+    struct duet__tiles *tiles = r->tiles;
+    const uint64_t *cuts = r->build->matrices->cuts;
+    r->element_bytes =
+        shape->element_bytes ? shape->element_bytes : duet__element_bytes(r->build->problem);
+    *tiles = grid(shape, r->build->problem);
     tiles->cuts = cuts;
+    tiles->gathered = r->build->problem->verify && duet_node_count(r->build->runtime) > 1;
     size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
     tiles->handles = calloc(count, sizeof *tiles->handles);
     if (!tiles->handles)
         return duet_fail(message, DUET_ENOMEM, "no memory for the %zu tiles of a matrix", count);
 
-    if (storage)
-        pin(storage, build->runtime);
+    if (r->storage && !r->storage->dealt)
+        pin(r->storage, r->build->runtime);
     int error = 0;
     for (uint32_t j = 0; !error && j < tiles->col_tiles; j++) {
         for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++) {
             if (!shape->is_there || shape->is_there(i, j))
-                error = register_tile(tiles, i, j, element_bytes, storage, build->runtime);
+                error = register_tile(r, i, j);
         }
     }
     return error;
@@ -206,9 +250,10 @@ static int register_matrices(const struct duet__build *build, const struct duet_
     int error = tiled->cuts && !matrices->cuts
                     ? duet_fail(message, DUET_ENOMEM, "no memory for where the pieces begin")
                     : 0;
-    for (size_t i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++)
-        error =
-            tiles_init(&matrices[i], &shapes[i], data ? &data->matrices[i] : NULL, build, message);
+    for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
+        struct registering r = {build, tiled, &matrices[i], data ? &data->matrices[i] : NULL, i, 0};
+        error = tiles_init(&r, &shapes[i], message);
+    }
     return error;
 }
 
@@ -246,21 +291,61 @@ void duet__tiled_fini(void *state)
     free(matrices);
 }
 
-int duet__tiled_retrieve(struct duet_runtime *runtime, void *state)
+/* Node 0 becomes the owner of a tile, which it has a place for. */
+static int gather(struct duet_runtime *runtime, struct duet_handle **handle)
 {
-    struct duet__tiles *matrices = state;
+    return duet_migrate(runtime, *handle, 0);
+}
+
+static int unregister(struct duet_runtime *runtime, struct duet_handle **handle)
+{
+    int error = duet_unregister(runtime, *handle);
+    *handle = NULL;
+    return error;
+}
+
+/* Calls `act` for every tile of a matrix; the first error. */
+static int each(struct duet_runtime *runtime, const struct duet__tiles *tiles,
+                int (*act)(struct duet_runtime *runtime, struct duet_handle **handle))
+{
+    size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
     int first = 0;
-    for (size_t i = 0; i < DUET__MATRICES_MAX; i++) {
-        size_t count = (size_t)matrices[i].row_tiles * matrices[i].col_tiles;
-        for (size_t t = 0; matrices[i].handles && t < count; t++) {
-            if (!matrices[i].handles[t])
-                continue;
-            int error = duet_unregister(runtime, matrices[i].handles[t]);
-            first = first ? first : error;
-            matrices[i].handles[t] = NULL;
-        }
+    for (size_t t = 0; tiles->handles && t < count; t++) {
+        int error = tiles->handles[t] ? act(runtime, &tiles->handles[t]) : 0;
+        first = first ? first : error;
     }
     return first;
+}
+
+int duet__tiled_retrieve(struct duet_runtime *runtime, void *state)
+{
+    const struct duet__tiles *matrices = state;
+    int first = 0;
+    for (size_t i = 0; i < DUET__MATRICES_MAX; i++) {
+        int error = matrices[i].gathered ? each(runtime, &matrices[i], gather) : 0;
+        first = first ? first : error;
+    }
+    for (size_t i = 0; i < DUET__MATRICES_MAX; i++) {
+        int error = each(runtime, &matrices[i], unregister);
+        first = first ? first : error;
+    }
+    return first;
+}
+
+int duet__tiles_spent(const struct duet__build *build, const struct duet__tiles *tiles,
+                      uint32_t first, uint32_t end, uint32_t j)
+{
+    int error = 0;
+    if (build->expansion || duet_node_count(build->runtime) == 1)
+        return 0;
+    for (uint32_t i = first; !error && i < end; i++) {
+        struct duet_handle *tile = duet__tile(tiles, i, j);
+        if (tile)
+            error = duet_fetch(build->runtime, tile, duet_owner(tile));
+        if (tile && !error)
+            error = duet_wont_use(build->runtime, tile);
+    }
+    return error;
 }
 
 int duet__build_task(const struct duet__build *build, unsigned kernel, const void *args,
@@ -365,8 +450,11 @@ int duet__factor_lu(const struct duet__build *build)
             if (duet__tile(a, m, k))
                 error = duet__factor_solve(build, LU_TRSM_R, m, k);
         }
-        for (uint32_t n = k + 1; !error && n < a->row_tiles; n++)
+        for (uint32_t n = k + 1; !error && n < a->row_tiles; n++) {
             error = lu_column(build, k, n);
+            error = error ? error : duet__tiles_spent(build, a, k, k + 1, n);
+        }
+        error = error ? error : duet__tiles_spent(build, a, k, a->row_tiles, k);
     }
     return error;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <duet/duet.h>
+#include <duet/nodes.h>
 
 #include "workloads/data.h"
 #include "workloads/workload.h"
@@ -47,6 +48,7 @@ struct duet__tiles {
     const uint64_t *cuts;          /* rows where uneven tiles begin, and where the last one ends;
                                       NULL: every tile_rows. The first matrix owns what all have */
     struct duet_handle **handles;  /* column-major; NULL where the shape has no tile */
+    bool gathered;                 /* what is retrieved goes to node 0 */
 };
 
 /* A matrix to register. */
@@ -87,12 +89,16 @@ struct duet__tiled {
     /* Rows where the tiles of every matrix begin, if these are uneven, and where the last one ends:
      * duet__uneven_cuts. Matrices then are column-major as a whole. NULL: tiles are even. */
     uint64_t *(*cuts)(const struct duet__problem *problem);
+    /* The node that owns tile (i,j) of matrix number `matrix`. NULL: duet_node_at of i and j. */
+    unsigned (*owner)(const struct duet_runtime *runtime, const struct duet__problem *problem,
+                      unsigned matrix, uint32_t i, uint32_t j);
     /* Submits every task, up to the first error, which it returns. */
     int (*submit)(const struct duet__build *build);
 };
 
 /* What a tiled workload computes on, made by duet__tiled_generate. */
 struct duet__tiled_data {
+    const struct duet__tiled *tiled;
     struct duet__problem problem; /* without settings and data */
     uint64_t iterations;          /* the parameter of this name; 0: there is none */
     uint64_t *cuts;               /* rows where uneven tiles begin; NULL: they are even */
@@ -200,10 +206,25 @@ DUET_MUST_CHECK int duet__tiled_build(const struct duet__workload *self,
                                       const struct duet__problem *problem, void **state,
                                       struct duet_message *message);
 
+/* The owner slot of vectors in pieces: piece i is dealt to each node in turn. */
+unsigned duet__owner_in_turn(const struct duet_runtime *runtime,
+                             const struct duet__problem *problem, unsigned matrix, uint32_t i,
+                             uint32_t j);
+
+/*
+ * No task to come touches tiles (first ... end - 1, j) of a matrix, or those of them that there
+ * are: of several nodes, they go home to their owners, and others keep nothing of them. With one
+ * node, and in an expansion, nothing is done. Errors: those of duet_fetch and duet_wont_use.
+ */
+DUET_MUST_CHECK int duet__tiles_spent(const struct duet__build *build,
+                                      const struct duet__tiles *tiles, uint32_t first, uint32_t end,
+                                      uint32_t j);
+
 /* A tiled workload's fini: frees the grids, not the handles (the runtime's). NULL is fine. */
 void duet__tiled_fini(void *state);
 
-/* A tiled workload's retrieve. Unregisters everything even after an error; the first comes back. */
+/* A tiled workload's retrieve. Gathers what is to be judged, and unregisters everything even after
+ * an error; the first comes back. */
 int duet__tiled_retrieve(struct duet_runtime *runtime, void *state);
 
 /*
@@ -214,7 +235,10 @@ DUET_MUST_CHECK int duet__tiled_generate(const struct duet__workload *self,
                                          const struct duet__problem *problem, void **data,
                                          struct duet_message *message);
 /* A tiled workload's fill: of every matrix by its contents. */
-void duet__tiled_fill(void *data);
+void duet__tiled_fill(void *data, const struct duet_runtime *runtime);
+/* Whether tile (i,j) of a matrix is to be filled in this process. Uneven ones all are. */
+bool duet__tiled_here(const struct duet__tiled_data *data, const struct duet_runtime *runtime,
+                      unsigned matrix, uint32_t i, uint32_t j);
 /* A tiled workload's discard. NULL is fine. */
 void duet__tiled_discard(void *data);
 

@@ -37,6 +37,8 @@ struct duet__problem {
     void *data; /* what `generate` made, to compute on; NULL: simulated without data */
     const struct duet__graph *graph; /* borrowed, of a workload that is a file's; else NULL */
     char *const *speeds;             /* "ARCH=X", of one, NULL-ended; NULL: none */
+    unsigned nodes; /* of the runtime; 0: one. What has nothing to deal out to several is refused */
+    bool verify;    /* the results will be judged: those of several nodes all go to node 0 */
 };
 
 /* Whether a result is right, as LAPACK's own tests judge it. */
@@ -98,12 +100,14 @@ struct duet__workload {
      */
     int (*generate)(const struct duet__workload *self, const struct duet__problem *problem,
                     void **data, struct duet_message *message);
-    /* Sets the contents, the same for the same seed on every machine; between runs again. */
-    void (*fill)(void *data);
-    /* Unregisters the data, so that results are in the host's memory. The run's error. */
+    /* Sets the contents, the same for the same seed on every machine; between runs again. Of
+     * several nodes, what this process of the runtime owns; NULL: all. */
+    void (*fill)(void *data, const struct duet_runtime *runtime);
+    /* Unregisters the data, so that results are in the host's memory: of several nodes, where they
+     * are owned, or at node 0 (problem->verify). The run's error. */
     int (*retrieve)(struct duet_runtime *runtime, void *state);
-    /* Judges the results of a run that was filled and retrieved. Leaves the data unspecified.
-     * DUET_ENOMEM with a message. */
+    /* Judges the results of a run that was filled and retrieved, on node 0. Leaves the data
+     * unspecified. DUET_ENOMEM with a message. */
     int (*verify)(void *data, struct duet__verdict *verdict, struct duet_message *message);
     /* Frees the data. NULL is fine. */
     void (*discard)(void *data);
