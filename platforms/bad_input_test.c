@@ -25,7 +25,10 @@ static const char good[] =
     " \"order\": [1, 0],\n"
     " \"costs\": {\"submit_s\": 0, \"push_s\": 0, \"pop_s\": 0, \"steal_s\": 0,\n"
     "  \"kernel_launch_s\": 0, \"copy_launch_s\": 0, \"event_s\": 1e-6, \"wake_s\": 2e-6,\n"
-    "  \"spin_s\": 3e-6, \"origin\": \"o\"},\n"
+    "  \"spin_s\": 3e-6, \"foreign_s\": 1e-8, \"origin\": \"o\"},\n"
+    " \"network\": {\"kind\": \"torus\", \"bandwidth_Bps\": 1e10, \"latency_s\": 1e-6,\n"
+    "  \"overhead_s\": 1e-6, \"rendezvous_s\": 2e-6, \"eager_bytes\": 1, \"shape\": \"4x4\",\n"
+    "  \"origin\": \"o\"},\n"
     " \"sharing\": {\"shared_bytes\": 1048576, \"bandwidth_Bps\": 2e10,\n"
     "  \"origin\": \"o\"},\n"
     " \"cores\": 3, \"first_waits\": true, \"probe\": {\"seconds\": 0.03, \"origin\": \"p\"}}\n";
@@ -144,10 +147,14 @@ static const struct bad json_cases[] = {
     {"\"event_s\": 1e-6", "\"event_s\": -1", "costs.event_s: -1 is out of range"},
     {"\"wake_s\": 2e-6", "\"wake_s\": \"2\"", "costs.wake_s: expected a number"},
     {"\"spin_s\": 3e-6", "\"spin_s\": 1e4", "costs.spin_s: 10000 is out of range"},
+    {"\"torus\"", "\"file\"", "network.kind: "},
+    {"\"shape\": \"4x4\"", "\"shape\": \"4;4\"", "network.shape: '4;4' is no shape of a torus"},
+    {"\"shape\": \"4x4\"", "\"shape\": 4", "network.shape: expected a string"},
+    {"\"eager_bytes\": 1,", "", "network.eager_bytes: missing"},
     {"\"spin_s\"", "\"spin\"", "costs: unknown key \"spin\" (known: submit_s"},
     {"\"own_link\": false", "\"own_link\": 0", "peers[0].own_link: expected true or false"},
     {"\"sharing\": {", "\"sharing\": [], \"x\": {", "unknown key \"x\""},
-    {"{\"shared_bytes\": 1048576", "[{\"shared_bytes\": 1048576", "bad.json:20:"},
+    {"{\"shared_bytes\": 1048576", "[{\"shared_bytes\": 1048576", "bad.json:23:"},
     {"\"shared_bytes\": 1048576", "\"shared_bytes\": 1.5",
      "sharing.shared_bytes: 1.5 is not a whole number"},
     {"\"shared_bytes\": 1048576, ", "", "sharing.shared_bytes: missing"},

@@ -91,7 +91,30 @@ static void read_catalogue(const char *text, size_t size)
     duet__catalogue_fini(&catalogue);
 }
 
-/* The first byte of the document chooses the reader: '<' is XML, all else is JSON of each kind. */
+/* Any text is refused, or is a network that is written as it was read. */
+static void read_network(const char *text)
+{
+    struct duet_message message = {""};
+    struct duet__network network, again;
+
+    if (duet__network_parse("--network", text, NULL, &network, &message) != DUET_OK) {
+        g_assert_cmpstr(message.text, !=, "");
+        return;
+    }
+    char *written = duet__network_text(&network);
+
+    if (duet__network_parse("--network", written, NULL, &again, &message) != DUET_OK)
+        g_error("%s: %s", written, message.text);
+    g_assert_cmpmem(&again, sizeof again, &network, sizeof network);
+    if (duet__network_fit(&again, 100, &message) != DUET_OK)
+        g_assert_cmpuint(network.levels, >, 0);
+    g_free(written);
+}
+
+/*
+ * The first byte of the document chooses the reader: '<' is XML, '{' and the like are JSON of each
+ * kind, and a letter begins a network.
+ */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = g_malloc(size + 1); /* exactly this long, so that sanitizers see an overrun */
@@ -101,6 +124,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     text[size] = '\0';
     if (text[0] == '<') {
         read_platform(text, size, true);
+    } else if (g_ascii_isalpha(text[0])) {
+        read_network(text);
     } else {
         read_platform(text, size, false);
         read_calibration(text, size);
@@ -211,6 +236,17 @@ static void test_calibration(void)
     duet__platform_free(p);
 }
 
+static void test_network(void)
+{
+    static const char *const texts[] = {
+        "fat-tree:100Gbps,1us,2;16,4;1,8;1,1,eager=64KiB,overhead=0.5us,rendezvous=2us",
+        "dragonfly:12.5GB/s,1500ns,8,4;1,1;8,1;4,overhead=0",
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        fuzz(texts[i], strlen(texts[i]));
+}
+
 static void test_catalogue(void)
 {
     g_autofree char *file =
@@ -268,6 +304,7 @@ int main(int argc, char **argv)
     g_test_add_func("/fuzz/description", test_description);
     g_test_add_func("/fuzz/calibration", test_calibration);
     g_test_add_func("/fuzz/catalogue", test_catalogue);
+    g_test_add_func("/fuzz/network", test_network);
     g_test_add_func("/fuzz/measured", test_measured);
     g_test_add_func("/fuzz/xml", test_xml);
     return g_test_run();

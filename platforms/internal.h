@@ -62,6 +62,14 @@ DUET_MUST_CHECK int duet__read_calibration(struct duet__platform *platform, cons
 /* write_json.c: the text of a file of kernel times alone, as duet__platform_text. */
 char *duet__format_times(const struct duet__platform *from);
 
+/*
+ * network.c: the shape of a network of its kind, in either notation ("16x4", "2;16,4;1,8;1,1"), and
+ * in SimGrid's (NULL: it has none); free with g_free. DUET_EINVAL with a message.
+ */
+DUET_MUST_CHECK int duet__network_read_shape(struct duet__network *network, const char *text,
+                                             struct duet_message *message);
+char *duet__network_shape_text(const struct duet__network *network);
+
 /* options.c: what options make of the bandwidth of a link of the kind `name`. */
 void duet__change_bandwidth(const struct duet__platform_options *options, const char *name,
                             double *bandwidth);

@@ -347,6 +347,7 @@ const struct duet__field duet__cost_fields[] = {
     {COST(event_s), .when = DUET__OPTIONAL},
     {COST(wake_s), .when = DUET__OPTIONAL},
     {COST(spin_s), .when = DUET__OPTIONAL},
+    {COST(foreign_s), .when = DUET__OPTIONAL},
     {ORIGIN},
     {NULL},
 };
@@ -374,6 +375,50 @@ static const struct duet__field probe_fields[] = {
     {NULL},
 };
 
+static const char *const network_kinds[] = {"switch", "fat-tree", "dragonfly", "torus", NULL};
+
+static const struct duet__field network_fields[] = {
+    {"kind", DUET__CHOICE, AT(duet__network, kind), .choices = network_kinds},
+    {NUMBER(duet__network, bandwidth_Bps, LEAST_BPS, MOST_BPS)},
+    {NUMBER(duet__network, latency_s, 0, MOST_SECONDS)},
+    {NUMBER(duet__network, overhead_s, 0, MOST_SECONDS)},
+    {NUMBER(duet__network, rendezvous_s, 0, MOST_SECONDS)},
+    {INTEGER(duet__network, eager_bytes, 0, MOST_BYTES)},
+    {ELSEWHERE("shape")},
+    {ORIGIN},
+    {NULL},
+};
+
+static int read_network(const struct duet__json *at, void *into, void *root)
+{
+    struct duet__network *network = &((struct duet__platform *)into)->network;
+    const struct duet__json shape = duet__json_member(at, "shape");
+    struct duet_message why = {""};
+    const char *text = NULL;
+    int error = duet__part_read(at, network_fields, network, root);
+
+    if (error == DUET_OK && duet__json_present(&shape)) {
+        error = duet__json_string(&shape, &text);
+        if (error == DUET_OK && duet__network_read_shape(network, text, &why) != DUET_OK)
+            error = duet__json_fail(&shape, DUET_EPARSE, "%s", why.text);
+    }
+    return error;
+}
+
+static void write_network(struct duet__json_writer *writer, const void *from, const void *root)
+{
+    const struct duet__network *network = &((const struct duet__platform *)from)->network;
+    g_autofree char *shape = duet__network_shape_text(network);
+
+    if (network->bandwidth_Bps == 0)
+        return;
+    duet__json_begin(writer, "network", '{');
+    duet__fields_write(writer, network_fields, network, root);
+    if (shape != NULL)
+        duet__json_put_string(writer, "shape", shape);
+    duet__json_end(writer, '}');
+}
+
 /* In the order in which they are read and written: what is named comes before who names it. */
 const struct duet__field duet__platform_fields[] = {
     {ELSEWHERE("schema")},
@@ -393,6 +438,7 @@ const struct duet__field duet__platform_fields[] = {
     {ELSEWHERE("order"), .read = read_order, .write = write_order},
     {OBJECT(duet__platform, costs, duet__cost_fields)},
     {OBJECT(duet__platform, sharing, duet__sharing_fields), .when = DUET__OPTIONAL},
+    {ELSEWHERE("network"), .read = read_network, .write = write_network},
     {"probe", DUET__OBJECT, DUET__OPTIONAL, .fields = probe_fields},
     {ELSEWHERE("curves")},
     {NULL},

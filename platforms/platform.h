@@ -14,6 +14,7 @@
 #include <duet/machine.h>
 
 #include "platforms/model/curves.h"
+#include "platforms/model/network.h"
 
 /* One direction of a link, for a copy that is alone. */
 struct duet__platform_figure {
@@ -96,9 +97,10 @@ struct duet__platform {
     struct duet__platform_limits host; /* of its memory, all devices together */
     struct duet_costs costs;
     struct duet_sharing sharing;
-    unsigned cores;   /* as in struct duet_machine */
-    bool first_waits; /* likewise */
-    double probe_s;   /* time of the reference kernel when this was measured; 0: not known */
+    unsigned cores;               /* as in struct duet_machine */
+    bool first_waits;             /* likewise */
+    struct duet__network network; /* between machines like this; bandwidth_Bps 0: not known */
+    double probe_s; /* time of the reference kernel when this was measured; 0: not known */
     struct duet__calibration calibration;
     struct duet_machine fixed; /* read from XML: the machine itself, and nothing else is there
                                   but name, description and calibration */
@@ -205,6 +207,32 @@ char **duet__platform_suspicions(const struct duet__platform *platform);
 /* The cost of this name in options ("kernel-launch"), NULL: there is none; and all their names. */
 double *duet__cost_find(struct duet_costs *costs, const char *name);
 char *duet__cost_names(void); /* "submit, push, ..."; free with g_free */
+
+/*
+ * network.c: reads a network, "KIND:BANDWIDTH,LATENCY[,SHAPE]" or "file:NAME.xml", then any of
+ * ",eager=SIZE", ",overhead=TIME" and ",rendezvous=TIME". A kind alone has the bandwidth and
+ * latency of `usual`, the platform's, and what is not said is as there. Where that is not known
+ * either (bandwidth_Bps 0, or NULL), an overhead is 0.5 us, messages up to 64 KiB are eager, and a
+ * rendezvous takes two latencies: there and back. `option` is for messages. DUET_EINVAL with a
+ * message, and *out is as it was.
+ */
+DUET_MUST_CHECK int duet__network_parse(const char *option, const char *text,
+                                        const struct duet__network *usual,
+                                        struct duet__network *out, struct duet_message *message);
+
+/* What duet__network_parse reads as the same network; free with g_free. */
+char *duet__network_text(const struct duet__network *network);
+
+/*
+ * Gives a network that has no shape yet one with room for so many nodes, as small as it gets. Fat
+ * tree: of three levels of equal switches with full bisection bandwidth (Al-Fares et al., SIGCOMM
+ * 2008); dragonfly: balanced, routers having p nodes, groups 2p routers and two groups p cables
+ * (Kim et al., ISCA 2008, but no more groups than routers of a group, as SimGrid's has one router
+ * for each other group); torus: the three most even factors of the number, as MPI_Dims_create has
+ * them. DUET_EINVAL with a message where the shape that there is has no room.
+ */
+DUET_MUST_CHECK int duet__network_fit(struct duet__network *network, unsigned nodes,
+                                      struct duet_message *message);
 
 enum duet__write {
     DUET_WRITE_NEW,     /* DUET_EINVAL if the file exists, with the options that help */

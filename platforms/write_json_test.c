@@ -172,6 +172,7 @@ static void test_options(void)
     assert_equal_sharing(&m.sharing, &draft.sharing);
     duet_machine_fini(&m);
     g_assert_cmpfloat(p->probe_s, ==, draft.probe_s);
+    g_assert_cmpmem(&p->network, sizeof p->network, &draft.network, sizeof draft.network);
     g_assert_cmpstr(p->description, ==, draft.description);
     g_assert_cmpuint(p->host_memory_bytes, ==, draft.host_memory_bytes);
     g_assert_cmpfloat(p->host.to_device_Bps, ==, 0);

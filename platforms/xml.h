@@ -17,4 +17,10 @@ DUET_MUST_CHECK int duet__xml_parse(const char *text, size_t length, const char 
                                     const char *name, struct duet_message *message,
                                     struct duet__json *root);
 
+/*
+ * xml_document.c: whether a text is a number followed by one of SimGrid's units ("125MBps",
+ * "1Gbps", "10us"), and how many bytes a second, or seconds, that is. It may be infinite.
+ */
+bool duet__xml_quantity(const char *text, bool bandwidth, double *out);
+
 #endif

@@ -199,16 +199,18 @@ static const struct unit times[] = {
     {"m", 60}, {"h", 3600}, {"d", 86400}, {"w", 604800}, {NULL},
 };
 
-/* A number followed by a unit of SimGrid's ("125MBps", "10us"), in the base unit; NULL: it is not.
- */
-static json_t *with_unit(const char *text, const struct unit *unit)
+bool duet__xml_quantity(const char *text, bool bandwidth, double *out)
 {
+    const struct unit *unit = bandwidth ? bandwidths : times;
     char *end = NULL;
     double number = g_ascii_strtod(text, &end);
 
     while (unit->name != NULL && strcmp(end, unit->name) != 0)
         unit++;
-    return g_ascii_isdigit(text[0]) && unit->name != NULL ? json_real(number * unit->factor) : NULL;
+    if (!g_ascii_isdigit(text[0]) || unit->name == NULL)
+        return false;
+    *out = number * unit->factor;
+    return true;
 }
 
 int duet__xml_value(struct duet__json *at, const struct duet__field *field)
@@ -217,13 +219,15 @@ int duet__xml_value(struct duet__json *at, const struct duet__field *field)
     const char *text = json_string_value(at->node), *expected = NULL;
     json_t *value = NULL;
     guint64 number = 0;
+    double quantity = 0;
 
     if (at->lines == NULL || text == NULL)
         return DUET_OK;
     switch (field->kind) {
     case DUET__NUMBER:
         expected = bandwidth ? "bandwidth, e.g. 6.0GBps" : "duration, e.g. 10us";
-        value = with_unit(text, bandwidth ? bandwidths : times);
+        if (duet__xml_quantity(text, bandwidth, &quantity))
+            value = json_real(quantity);
         break;
     case DUET__INTEGER:
     case DUET__UNSIGNED:

@@ -13,10 +13,10 @@ import repository
 
 # Where the options of a subcommand are explained.
 PAGES = {
-    "simulate": {"simulate", "graphs"},
-    "run": {"run", "graphs"},
+    "simulate": {"simulate", "graphs", "nodes"},
+    "run": {"run", "graphs", "nodes"},
     "calibrate": {"calibrate"},
-    "validate": {"validate"},
+    "validate": {"validate", "nodes"},
     "compare": {"compare"},
     "explain": {"explain"},
     "info": {"run", "platforms"},
@@ -24,8 +24,8 @@ PAGES = {
     "export": {"graphs"},
     "platform": {"platforms"},
     "record": {"openmp"},
-    "study": {"study", "simulate", "graphs"},
-    "tune": {"tune", "study", "simulate", "graphs"},
+    "study": {"study", "simulate", "graphs", "nodes"},
+    "tune": {"tune", "study", "simulate", "graphs", "nodes"},
 }
 # Of other programs.
 OTHERS = {"--install", "--prefix", "--cflags", "--libs", "--variable", "--help", "--version",

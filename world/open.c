@@ -10,6 +10,7 @@
 #include "calibrate/history.h"
 #include "core/engine.h"
 #include "world/open.h"
+#include "world/units.h"
 
 static int unknown_model(const char *name, struct duet_message *message)
 {
@@ -103,6 +104,22 @@ static int check_memory(const struct duet_config *config, struct duet_message *m
     return DUET_OK;
 }
 
+static int check_nodes(const struct duet_config *config, struct duet_message *message)
+{
+    unsigned rows = 1, cols = 1;
+    int error = DUET_OK;
+    if (config->network && !config->simulate)
+        return duet_fail(message, DUET_EINVAL,
+                         "a network (%.300s) is of simulations: name a platform to simulate",
+                         config->network);
+    if (config->nodes)
+        error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
+    if (!error && rows * cols > 1)
+        error = duet_fail(message, DUET_EINVAL, "%u nodes: this version of duet runs on one",
+                          rows * cols);
+    return error;
+}
+
 bool duet__open_paced(const struct duet_config *config)
 {
     return config->emulate && strcmp(config->emulate, "free") != 0;
@@ -138,7 +155,8 @@ static int check(const struct duet_config *config, struct duet_message *message)
                          config->calibrate);
     if (isnan(config->watchdog_s))
         return duet_fail(message, DUET_EINVAL, "the watchdog's time is no number");
-    return check_memory(config, message);
+    int error = check_nodes(config, message);
+    return error ? error : check_memory(config, message);
 }
 
 int duet__open_with(struct duet_runtime **out, const struct duet_config *config,

@@ -63,6 +63,15 @@ DUET_MUST_CHECK int duet__open_platform(const struct duet__platform *platform, c
                                         struct duet_message *message);
 
 /*
+ * The network between nodes like the platform, in simulations: the configuration's, what that does
+ * not say as the platform has it, with a shape for so many nodes. DUET_EINVAL with a message:
+ * neither has one, or it has no room.
+ */
+DUET_MUST_CHECK int duet__open_network(const struct duet__platform *platform,
+                                       const struct duet_config *config, unsigned nodes,
+                                       struct duet__network *out, struct duet_message *message);
+
+/*
  * The links of a platform that the configuration gives no figures though it does others like them,
  * as duet__platform_kept_links says it; NULL: none. Free with g_free.
  */

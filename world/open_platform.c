@@ -88,6 +88,25 @@ static int build_machine(const struct duet__platform *platform, const struct due
     return error;
 }
 
+int duet__open_network(const struct duet__platform *platform, const struct duet_config *config,
+                       unsigned nodes, struct duet__network *out, struct duet_message *message)
+{
+    int error = DUET_OK;
+    *out = platform->network;
+    if (config->network)
+        error = duet__network_parse("--network", config->network, &platform->network, out, message);
+    else if (out->bandwidth_Bps == 0)
+        error = duet_fail(message, DUET_EINVAL,
+                          "%s says nothing of a network between %u nodes: name one, such as "
+                          "--network fat-tree:100Gbps,1us",
+                          platform->name, nodes);
+    if (!error)
+        error = duet__network_fit(out, nodes, message);
+    if (config->no_costs)
+        out->overhead_s = 0;
+    return error;
+}
+
 char *duet__open_kept_links(const struct duet__platform *platform, const struct duet_config *config)
 {
     g_auto(GStrv) pairs = split_pairs("--link", config->links, NULL);

@@ -10,6 +10,7 @@
 
 #include "platforms/json.h"
 #include "platforms/model/effects.h"
+#include "platforms/platform.h"
 #include "world/units.h"
 
 enum {
@@ -39,6 +40,8 @@ enum {
     TEXT,
     NAME,    /* a text that may be empty: none */
     LIST,    /* of texts: it can be repeated */
+    NODES,   /* "4" or "2x2" */
+    NETWORK, /* a network's notation, which has commas */
     PAIRS,   /* a text "NAME=VALUE,..." that is one value */
     COUNT,   /* a whole number from `low` to `high` */
     COUNTS,  /* several, separated by commas */
@@ -129,6 +132,11 @@ static const struct duet__option settings[] = {
     {SIMULATE | STUDY | TUNE, "seed", 0, COUNT, AT(seed), 0, UINT64_MAX,
      "Seed of the first run; default: 1", "S"},
     {RUN, "verify", 0, FLAG, OWN(verify), 0, 0, "Judge the result of every measured run", NULL},
+    {ALL | FACTOR | CASE | ENVIRONMENT, "nodes", 0, NODES, AT(nodes), 0, 0,
+     "Nodes of a cluster, or rows and columns of them; default: 1", "N|RxC"},
+    {SIMULATE | FACTOR | VALIDATE | ENVIRONMENT, "network", 0, NETWORK, AT(network), 0, 0,
+     "What joins simulated nodes, \"fat-tree:100Gbps,1us\"; default: the platform's",
+     "KIND:BW,LAT"},
     {ALL | FACTOR | CASE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
      "Kernels that GPUs have run on GPUs only", NULL},
     {ENVIRONMENT, "keep-going", 0, FLAG, AT(keep_going), 0, 0,
@@ -390,6 +398,7 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
 {
     void *field = (char *)values + setting->offset;
     struct duet_config *config = values;
+    struct duet__network unused;
     unsigned ignored = 0;
     int error = DUET_OK;
 
@@ -422,6 +431,13 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     case EFFECTS:
         error = duet__effects_parse(label, text, &ignored, message);
         break;
+    case NODES:
+        error = duet__parse_nodes(label, text, &ignored, &ignored, message);
+        break;
+    case NETWORK: /* what is not said may be the platform's */
+        error = duet__network_parse(label, text, &(struct duet__network){.bandwidth_Bps = 1},
+                                    &unused, message);
+        break;
     case NAME:
         text = *text ? text : NULL;
         break;
@@ -445,6 +461,14 @@ int duet__option_values(const struct duet__option *setting, const char *label, c
     const guint first = values->len;
     int error;
 
+    if (setting->kind == NETWORK) { /* the next one begins with its kind */
+        char **networks = g_regex_split_simple(",(?=[a-z-]+(?::|,|$))", text, 0, 0);
+
+        for (char **network = networks; *network; network++)
+            g_ptr_array_add(values, *network);
+        g_free(networks);
+        return 0;
+    }
     if (setting->kind == EFFECTS || setting->kind == PAIRS ||
         (setting->kind == LIST && (!equals || strchr(equals + 1, '=')))) {
         g_ptr_array_add(values, g_strdup(text));

@@ -166,6 +166,30 @@ int duet__parse_change(const char *option, const char *text, double *bandwidth, 
     return 0;
 }
 
+int duet__parse_nodes(const char *option, const char *text, unsigned *rows, unsigned *cols,
+                      struct duet_message *message)
+{
+    g_auto(GStrv) words = g_strsplit(text, "x", 2);
+    uint64_t first = 0, second = 1;
+    bool good = words[0] && scan_count(words[0], 1, UNITS_NODES_MAX, &first) &&
+                (!words[1] || scan_count(words[1], 1, UNITS_NODES_MAX / first, &second));
+
+    if (!good)
+        return duet_fail(
+            message, DUET_EINVAL,
+            "%s takes a number of nodes, or rows and columns of them, up to %d in all, "
+            "such as 4 or 2x2, not '%s'",
+            option, UNITS_NODES_MAX, text);
+    for (uint64_t i = 1, all = first; !words[1] && i * i <= all; i++)
+        if (all % i == 0) {
+            first = i;
+            second = all / i;
+        }
+    *rows = (unsigned)first;
+    *cols = (unsigned)second;
+    return 0;
+}
+
 int duet__parse_seconds(const char *option, const char *text, double *out,
                         struct duet_message *message)
 {

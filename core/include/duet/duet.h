@@ -78,9 +78,14 @@ struct duet_config {
     const char *policy;        /* scheduling policy: name, or path of a shared object, then values
                                   of its parameters, "NAME:PARAMETER=VALUE:..."; NULL: "ws" */
     const char *model;         /* performance model: name; NULL: "history" */
-    uint64_t seed;             /* of every random choice; same seed, same simulated run */
-    size_t window;             /* tasks submitted and unfinished at most; 0: default (65,536) */
-    unsigned gpu_window;       /* tasks in preparation or in flight per GPU; 0: 2 */
+    const char *nodes;         /* how many processes run the program together, over MPI or in
+                                  a simulation, and how data is dealt out to them: "4", or "2x2",
+                                  rows and columns; NULL: one */
+    const char *network; /* what joins simulated nodes, "fat-tree:100Gbps,1us" (docs/nodes.md);
+                            NULL: what the platform says */
+    uint64_t seed;       /* of every random choice; same seed, same simulated run */
+    size_t window;       /* tasks submitted and unfinished at most; 0: default (65,536) */
+    unsigned gpu_window; /* tasks in preparation or in flight per GPU; 0: 2 */
     unsigned gpu_window_short; /* the same while those in it are short, 100 us together as far as is
                                   known, and none waits for copies, so that a GPU does not wait for
                                   launches; 0: 8, or gpu_window if that was given */
@@ -152,11 +157,11 @@ void duet_config_init(struct duet_config *config);
  * DUET_LOSE, DUET_WATCHDOG (seconds, or "never"), DUET_NO_BIND, DUET_CPUS, DUET_GPUS,
  * DUET_GPU_MEMORY, DUET_GPU_WINDOW, DUET_GPU_WINDOW_SHORT, DUET_GPU_STREAMS, DUET_PIN ("none" or
  * a size), DUET_LINKS, DUET_NO_PEER, DUET_NEAREST_SOURCE, DUET_POLICY, DUET_MODEL, DUET_LEARN,
- * DUET_SEED, DUET_WINDOW, DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE,
- * DUET_JITTER, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION,
- * DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_CALIBRATE, DUET_REPORT.
- * DUET_EINVAL with a message that names the variable; config may then be partly changed. The
- * strings belong to the environment.
+ * DUET_SEED, DUET_NODES, DUET_NETWORK, DUET_WINDOW, DUET_SET_ARCH, DUET_KEEP_GOING, DUET_HOLD,
+ * DUET_PRIORITIES, DUET_NOISE, DUET_JITTER, DUET_EXTRAPOLATE, DUET_NO_COSTS, DUET_COSTS,
+ * DUET_MODEL_ERROR, DUET_PERTURBATION, DUET_WITHOUT, DUET_CONTEXT, DUET_TRACE, DUET_CALIBRATE,
+ * DUET_REPORT. DUET_EINVAL with a message that names the variable; config may then be partly
+ * changed. The strings belong to the environment.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);

@@ -97,6 +97,7 @@ struct duet_costs {
     double wake_s;  /* from waking a worker whose thread sleeps until it asks for work; several
                        are woken one after another */
     double spin_s;  /* a worker's thread that finds nothing to do sleeps after so long */
+    double foreign_s; /* one task that is submitted and does not concern this node of a cluster */
 };
 
 struct duet_machine {

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks between nodes: their one notation, and the shape that a number of nodes needs. */
+#include <math.h>
+#include <string.h>
+
+#include "platforms/internal.h"
+#include "platforms/xml.h"
+
+enum { MOST_PLACES = 65536 }; /* for nodes: SimGrid makes a host of each */
+
+static const double LEAST_BPS = 1e3, MOST_BPS = 1e15, MOST_SECONDS = 1e3, MOST_BYTES = 0x1p50;
+
+/* Of its words, what a shape of x's says is `down`; there are so many of them. */
+static const struct {
+    const char *name, *what, *example;
+    unsigned least, most;
+} kinds[DUET__NETWORK_KINDS] = {
+    [DUET__NETWORK_SWITCH] = {"switch", "switch", "", 0, 0},
+    [DUET__NETWORK_FAT_TREE] = {"fat-tree", "fat tree", "16x4, or 2;16,4;1,8;1,1", 1,
+                                DUET__NETWORK_LEVELS},
+    [DUET__NETWORK_DRAGONFLY] = {"dragonfly", "dragonfly", "8x1x8x4, or 8,4;1,1;8,1;4", 4, 4},
+    [DUET__NETWORK_TORUS] = {"torus", "torus", "4x4x2", 1, DUET__NETWORK_LEVELS},
+    [DUET__NETWORK_FILE] = {"file", "file", "", 0, 0},
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Shapes                                                                                        */
+
+/* Whole numbers from 1, of which there are at most `most`; 0: they are none. */
+static unsigned read_numbers(const char *text, const char *separator, unsigned *out, unsigned most)
+{
+    g_auto(GStrv) words = g_strsplit(text, separator, -1);
+    const unsigned count = g_strv_length(words);
+
+    for (unsigned i = 0; i < count && count <= most; i++) {
+        guint64 number = 0;
+
+        if (!g_ascii_string_to_unsigned(words[i], 10, 1, MOST_PLACES, &number, NULL))
+            return 0;
+        out[i] = (unsigned)number;
+    }
+    return count <= most ? count : 0;
+}
+
+/* Places for nodes; more than MOST_PLACES are as many as that and one. */
+static unsigned places_of(const struct duet__network *n)
+{
+    uint64_t places = 1;
+
+    for (unsigned i = 0; i < n->levels; i++)
+        places = MIN(places * n->down[i], MOST_PLACES + 1);
+    return (unsigned)places;
+}
+
+/* "2;16,4;1,8;1,1": how many levels, children, parents, cables. */
+static bool read_fat_tree(struct duet__network *n, char **parts)
+{
+    unsigned levels = 0;
+
+    return g_strv_length(parts) == 4 && read_numbers(parts[0], ",", &levels, 1) == 1 &&
+           levels <= DUET__NETWORK_LEVELS &&
+           (n->levels = read_numbers(parts[1], ",", n->down, levels)) == levels &&
+           read_numbers(parts[2], ",", n->up, levels) == levels &&
+           read_numbers(parts[3], ",", n->cables, levels) == levels;
+}
+
+/* "8,4;1,1;8,1;4": groups, chassis, routers, nodes; each but the last with its cables. */
+static bool read_dragonfly(struct duet__network *n, char **parts)
+{
+    n->levels = 4;
+    if (g_strv_length(parts) != n->levels)
+        return false;
+    for (unsigned i = 0; i < n->levels; i++) {
+        unsigned pair[2] = {0, 1}, words = i < 3 ? 2 : 1;
+
+        if (read_numbers(parts[i], ",", pair, words) != words)
+            return false;
+        n->down[i] = pair[0];
+        n->cables[i] = pair[1];
+    }
+    return true;
+}
+
+/* "16x4": one cable each; a fat tree with full bisection bandwidth. */
+static bool read_short(struct duet__network *n, const char *text)
+{
+    n->levels = read_numbers(text, "x", n->down, kinds[n->kind].most);
+    if (n->levels < kinds[n->kind].least)
+        return false;
+    for (unsigned i = 0; i < n->levels && n->kind != DUET__NETWORK_TORUS; i++) {
+        n->cables[i] = 1;
+        if (n->kind == DUET__NETWORK_FAT_TREE)
+            n->up[i] = i > 0 ? n->down[i - 1] : 1;
+    }
+    return true;
+}
+
+int duet__network_read_shape(struct duet__network *network, const char *text,
+                             struct duet_message *message)
+{
+    struct duet__network n = {.kind = network->kind};
+    g_auto(GStrv) parts = g_strsplit(text, ";", -1);
+    bool good;
+
+    if (kinds[n.kind].most == 0)
+        return duet_fail(message, DUET_EINVAL, "a %s has no shape, such as '%.60s'",
+                         kinds[n.kind].what, text);
+    if (n.kind == DUET__NETWORK_TORUS && strchr(text, ','))
+        good = (n.levels = read_numbers(text, ",", n.down, DUET__NETWORK_LEVELS)) > 0;
+    else if (parts[0] && parts[1])
+        good = n.kind == DUET__NETWORK_FAT_TREE    ? read_fat_tree(&n, parts)
+               : n.kind == DUET__NETWORK_DRAGONFLY ? read_dragonfly(&n, parts)
+                                                   : false;
+    else
+        good = read_short(&n, text);
+    if (!good)
+        return duet_fail(message, DUET_EINVAL, "'%.60s' is no shape of a %s, such as %s", text,
+                         kinds[n.kind].what, kinds[n.kind].example);
+    if (places_of(&n) > MOST_PLACES)
+        return duet_fail(message, DUET_EINVAL, "a %s of '%.60s' has room for more than %u nodes",
+                         kinds[n.kind].what, text, MOST_PLACES);
+    if (n.kind == DUET__NETWORK_DRAGONFLY && n.down[0] > n.down[1] * n.down[2])
+        return duet_fail(message, DUET_EINVAL,
+                         "a dragonfly of '%.60s' has more groups than routers in a group", text);
+    network->levels = n.levels;
+    memcpy(network->down, n.down, sizeof n.down);
+    memcpy(network->up, n.up, sizeof n.up);
+    memcpy(network->cables, n.cables, sizeof n.cables);
+    return DUET_OK;
+}
+
+static void add_numbers(GString *text, const char *before, const unsigned *numbers, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        g_string_append_printf(text, "%s%u", i > 0 ? "," : before, numbers[i]);
+}
+
+char *duet__network_shape_text(const struct duet__network *n)
+{
+    GString *text = g_string_new(NULL);
+
+    if (n->kind == DUET__NETWORK_FAT_TREE && n->levels > 0) {
+        g_string_printf(text, "%u", n->levels);
+        add_numbers(text, ";", n->down, n->levels);
+        add_numbers(text, ";", n->up, n->levels);
+        add_numbers(text, ";", n->cables, n->levels);
+    } else if (n->kind == DUET__NETWORK_DRAGONFLY && n->levels > 0) {
+        for (unsigned i = 0; i < 3; i++)
+            g_string_append_printf(text, "%u,%u;", n->down[i], n->cables[i]);
+        add_numbers(text, "", &n->down[3], 1);
+    } else {
+        for (unsigned i = 0; i < n->levels; i++)
+            g_string_append_printf(text, "%s%u", i > 0 ? "x" : "", n->down[i]);
+    }
+    return g_string_free(text, text->len == 0);
+}
+
+static void fit_fat_tree(struct duet__network *n, unsigned nodes)
+{
+    unsigned half = 1; /* of a switch's ports */
+
+    while (2 * half * half * half < nodes)
+        half++;
+    n->levels = 3;
+    for (unsigned i = 0; i < 3; i++) {
+        n->down[i] = i < 2 ? half : 2 * half;
+        n->up[i] = i > 0 ? half : 1;
+        n->cables[i] = 1;
+    }
+}
+
+static void fit_dragonfly(struct duet__network *n, unsigned nodes)
+{
+    unsigned p = 1, group;
+
+    while (4 * p * p * p < nodes)
+        p++;
+    group = 2 * p * p;
+    n->levels = 4;
+    n->down[0] = (nodes + group - 1) / group;
+    n->cables[0] = p;
+    n->down[1] = n->cables[1] = n->cables[2] = n->cables[3] = 1;
+    n->down[2] = 2 * p;
+    n->down[3] = p;
+}
+
+/* The greatest divisor of a number that is not above `most`. */
+static unsigned divisor(unsigned number, double most)
+{
+    unsigned best = 1;
+
+    for (unsigned i = 2; i <= number && i <= most + 1e-9; i++)
+        if (number % i == 0)
+            best = i;
+    return best;
+}
+
+static void fit_torus(struct duet__network *n, unsigned nodes)
+{
+    const unsigned least = divisor(nodes, cbrt(nodes)), rest = nodes / least;
+
+    n->down[2] = least;
+    n->down[1] = divisor(rest, sqrt(rest));
+    n->down[0] = rest / n->down[1];
+    n->levels = n->down[1] == 1 ? 1 : n->down[2] == 1 ? 2 : 3;
+}
+
+int duet__network_fit(struct duet__network *network, unsigned nodes, struct duet_message *message)
+{
+    g_autofree char *shape = NULL;
+
+    if (kinds[network->kind].most == 0)
+        return DUET_OK;
+    if (network->levels == 0 && network->kind == DUET__NETWORK_FAT_TREE)
+        fit_fat_tree(network, nodes);
+    else if (network->levels == 0 && network->kind == DUET__NETWORK_DRAGONFLY)
+        fit_dragonfly(network, nodes);
+    else if (network->levels == 0)
+        fit_torus(network, nodes);
+    if (places_of(network) >= nodes)
+        return DUET_OK;
+    shape = duet__network_shape_text(network);
+    return duet_fail(message, DUET_EINVAL, "a %s of %s has room for %u nodes, not for %u",
+                     kinds[network->kind].what, shape, places_of(network), nodes);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The notation                                                                                  */
+
+/* Bytes a second, or bytes where a text such as 64KiB has no "/s" or "ps". */
+static bool read_bytes(const char *text, bool rate, double *out)
+{
+    g_autofree char *simgrid = NULL;
+
+    if (rate && g_str_has_suffix(text, "/s"))
+        simgrid = g_strdup_printf("%.*sps", (int)strlen(text) - 2, text);
+    else if (!rate && g_str_has_suffix(text, "B"))
+        simgrid = g_strconcat(text, "ps", NULL);
+    else if (!rate && text[strspn(text, "0123456789")] != '\0')
+        return false;
+    return duet__xml_quantity(simgrid != NULL ? simgrid : text, true, out) &&
+           (rate ? *out >= LEAST_BPS && *out <= MOST_BPS : *out <= MOST_BYTES);
+}
+
+static bool read_seconds(const char *text, double *out)
+{
+    return duet__xml_quantity(text, false, out) && *out <= MOST_SECONDS;
+}
+
+struct reading {
+    const char *option;
+    struct duet_message *message;
+    struct duet__network network;
+};
+
+static int bad(const struct reading *r, const char *what, const char *text, const char *example)
+{
+    return duet_fail(r->message, DUET_EINVAL, "%s: '%.60s' is no %s, such as %s", r->option, text,
+                     what, example);
+}
+
+/* "eager=64KiB" */
+static int read_setting(struct reading *r, const char *text)
+{
+    static const char *const names[] = {"eager=", "overhead=", "rendezvous="};
+    double *const seconds[] = {NULL, &r->network.overhead_s, &r->network.rendezvous_s};
+    double bytes = 0;
+
+    for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
+        const char *value = text + strlen(names[i]);
+
+        if (!g_str_has_prefix(text, names[i]))
+            continue;
+        if (seconds[i] != NULL)
+            return read_seconds(value, seconds[i]) ? DUET_OK : bad(r, "time", value, "2us");
+        if (!read_bytes(value, false, &bytes))
+            return bad(r, "size", value, "64KiB");
+        r->network.eager_bytes = (uint64_t)bytes;
+        return DUET_OK;
+    }
+    return bad(r, "setting of a network", text, "eager=64KiB, overhead=0.5us or rendezvous=2us");
+}
+
+/* What stands behind the kind, up to the settings: "100Gbps,1us,16x4". */
+static int read_figures(struct reading *r, const char *text)
+{
+    struct duet__network *n = &r->network;
+    g_auto(GStrv) words = g_strsplit(text, ",", 3);
+    struct duet_message why = {""};
+
+    if (n->kind == DUET__NETWORK_FILE && strlen(text) >= sizeof n->file)
+        return duet_fail(r->message, DUET_EINVAL, "%s: the file's name is too long", r->option);
+    if (n->kind == DUET__NETWORK_FILE) {
+        g_strlcpy(n->file, text, sizeof n->file);
+        return *text != '\0' ? DUET_OK : bad(r, "name of a file", text, "file:cluster.xml");
+    }
+    if (words[0] == NULL || !read_bytes(words[0], true, &n->bandwidth_Bps))
+        return bad(r, "bandwidth", words[0] != NULL ? words[0] : "", "100Gbps or 12.5GB/s");
+    if (words[1] == NULL || !read_seconds(words[1], &n->latency_s))
+        return bad(r, "latency", words[1] != NULL ? words[1] : "", "1us: KIND:BANDWIDTH,LATENCY");
+    if (words[2] != NULL && duet__network_read_shape(n, words[2], &why) != DUET_OK)
+        return duet_fail(r->message, DUET_EINVAL, "%s: %s", r->option, why.text);
+    return DUET_OK;
+}
+
+static int read_kind(struct reading *r, const char *name)
+{
+    g_autoptr(GString) known = g_string_new(NULL);
+
+    for (unsigned i = 0; i < DUET__NETWORK_KINDS; i++) {
+        r->network.kind = i;
+        if (strcmp(kinds[i].name, name) == 0)
+            return DUET_OK;
+        g_string_append_printf(known, "%s%s", i > 0 ? ", " : "", kinds[i].name);
+    }
+    return duet_fail(r->message, DUET_EINVAL,
+                     "%s: '%.60s' is no kind of network: known are %s (fat-tree:100Gbps,1us)",
+                     r->option, name, known->str);
+}
+
+int duet__network_parse(const char *option, const char *text, const struct duet__network *usual,
+                        struct duet__network *out, struct duet_message *message)
+{
+    struct reading r = {option, message, {0}};
+    const bool known = usual != NULL && usual->bandwidth_Bps > 0;
+    const char *equals = strchr(text, '='), *colon, *end = equals ? equals : text + strlen(text);
+    g_autofree char *kind = NULL, *figures = NULL;
+    g_auto(GStrv) settings = NULL;
+    int error;
+
+    while (equals && end > text && *end != ',') /* to the end of what stands before the settings */
+        end--;
+    figures = g_strndup(text, (gsize)(end - text));
+    settings = g_strsplit(equals ? end + (*end == ',') : "", ",", -1);
+    colon = strchr(figures, ':');
+    kind = g_strndup(figures, colon ? (gsize)(colon - figures) : strlen(figures));
+    error = read_kind(&r, kind);
+    if (error != DUET_OK)
+        return error;
+    if (known) {
+        const unsigned given = r.network.kind;
+
+        r.network = *usual;
+        r.network.kind = given;
+        r.network.file[0] = '\0';
+        if (given != usual->kind || colon != NULL)
+            r.network.levels = 0;
+        if (given == DUET__NETWORK_FILE)
+            r.network.bandwidth_Bps = r.network.latency_s = 0;
+    } else {
+        r.network.overhead_s = 0.5e-6;
+        r.network.eager_bytes = 65536;
+        r.network.rendezvous_s = -1;
+    }
+    if (colon != NULL || !known || r.network.kind == DUET__NETWORK_FILE)
+        error = read_figures(&r, colon != NULL ? colon + 1 : "");
+    for (char **setting = settings; *setting != NULL && error == DUET_OK; setting++)
+        error = read_setting(&r, *setting);
+    if (r.network.rendezvous_s < 0)
+        r.network.rendezvous_s = r.network.kind == DUET__NETWORK_FILE
+                                     ? 2e-6
+                                     : fmin(2 * r.network.latency_s, MOST_SECONDS);
+    if (error == DUET_OK)
+        *out = r.network;
+    return error;
+}
+
+/* In the unit that is usual where that says the same number, else in the base unit. */
+static void add_quantity(GString *text, const char *before, double value, bool bandwidth)
+{
+    const double factor = bandwidth ? 125e6 : 1e-6;
+    char digits[DUET__DIGITS_MAX];
+    double again = 0;
+    g_autofree char *usual =
+        g_strconcat(duet__digits(value / factor, digits), bandwidth ? "Gbps" : "us", NULL);
+
+    g_string_append(text, before);
+    if (duet__xml_quantity(usual, bandwidth, &again) && again == value)
+        g_string_append(text, usual);
+    else
+        g_string_append_printf(text, "%s%s", duet__digits(value, digits), bandwidth ? "Bps" : "s");
+}
+
+char *duet__network_text(const struct duet__network *n)
+{
+    GString *text = g_string_new(kinds[n->kind].name);
+    g_autofree char *shape = duet__network_shape_text(n);
+
+    if (n->kind == DUET__NETWORK_FILE) {
+        g_string_append_printf(text, ":%s", n->file);
+    } else {
+        add_quantity(text, ":", n->bandwidth_Bps, true);
+        add_quantity(text, ",", n->latency_s, false);
+    }
+    if (shape != NULL)
+        g_string_append_printf(text, ",%s", shape);
+    g_string_append_printf(text, ",eager=%" G_GUINT64_FORMAT, n->eager_bytes);
+    add_quantity(text, ",overhead=", n->overhead_s, false);
+    add_quantity(text, ",rendezvous=", n->rendezvous_s, false);
+    return g_string_free(text, FALSE);
+}

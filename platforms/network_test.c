@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Networks in their notation: what is read, refused, written back, and the shapes they get. */
+#include <string.h>
+
+#include "platforms/internal.h"
+#include "platforms/testing.h"
+
+static struct duet__network read_network(const char *text, const struct duet__network *usual)
+{
+    struct duet__network network = {0};
+    struct duet_message message = {""};
+
+    if (duet__network_parse("--network", text, usual, &network, &message) != DUET_OK)
+        g_error("%s: %s", text, message.text);
+    return network;
+}
+
+/* What is written is read as the same network, to the last bit. */
+static void test_round_trip(void)
+{
+    static const struct {
+        const char *text, *written;
+    } cases[] = {
+        {"switch:100Gbps,1us", "switch:100Gbps,1us,eager=65536,overhead=0.5us,rendezvous=2us"},
+        {"fat-tree:12.5GB/s,1500ns,16x4,eager=4KiB,overhead=0,rendezvous=3us",
+         "fat-tree:100Gbps,1.5us,2;16,4;1,16;1,1,eager=4096,overhead=0us,rendezvous=3us"},
+        {"fat-tree:1234567891Bps,1us,2;16,4;1,8;1,2,rendezvous=9us",
+         "fat-tree:9.876543128Gbps,1us,2;16,4;1,8;1,2,eager=65536,overhead=0.5us,rendezvous=9us"},
+        {"dragonfly:10GBps,2us,8,4;1,1;8,1;4",
+         "dragonfly:80Gbps,2us,8,4;1,1;8,1;4,eager=65536,overhead=0.5us,rendezvous=4us"},
+        {"torus:10Gbps,0.0000010000000000001s,3,2,2",
+         "torus:10Gbps,1.0000000000001e-06s,3x2x2,eager=65536,overhead=0.5us,rendezvous=2."
+         "0000000000002e-06s"},
+        {"file:a/b.xml,eager=12", "file:a/b.xml,eager=12,overhead=0.5us,rendezvous=2us"},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        const struct duet__network network = read_network(cases[i].text, NULL);
+        g_autofree char *written = duet__network_text(&network);
+        const struct duet__network again = read_network(written, NULL);
+
+        g_assert_cmpstr(written, ==, cases[i].written);
+        g_assert_cmpmem(&again, sizeof again, &network, sizeof network);
+    }
+}
+
+/* What is not said is as the platform has it. */
+static void test_usual(void)
+{
+    const struct duet__network usual =
+        read_network("fat-tree:10Gbps,5us,16x4,eager=1KiB,overhead=2us,rendezvous=9us", NULL);
+    struct duet__network network = read_network("fat-tree", &usual);
+
+    g_assert_cmpmem(&network, sizeof network, &usual, sizeof usual);
+    network = read_network("torus,overhead=3us", &usual);
+    g_assert_true(network.kind == DUET__NETWORK_TORUS && network.levels == 0);
+    g_assert_true(network.bandwidth_Bps == 1.25e9 && network.latency_s == 5 * 1e-6);
+    g_assert_true(network.eager_bytes == 1024 && network.overhead_s == 3 * 1e-6);
+    network = read_network("fat-tree:1Gbps,1us", &usual);
+    g_assert_true(network.levels == 0 && network.rendezvous_s == 9 * 1e-6);
+    network = read_network("file:x.xml", &usual);
+    g_assert_true(network.bandwidth_Bps == 0 && network.latency_s == 0);
+}
+
+static void test_bad(void)
+{
+    static const char *const cases[][2] = {
+        {"", "'' is no kind of network: known are switch, fat-tree, dragonfly, torus, file"},
+        {"bus:1Gbps,1us", "'bus' is no kind of network"},
+        {"switch", "'' is no bandwidth, such as 100Gbps"},
+        {"switch:fast,1us", "'fast' is no bandwidth"},
+        {"switch:-1Gbps,1us", "'-1Gbps' is no bandwidth"},
+        {"switch:1e99Gbps,1us", "'1e99Gbps' is no bandwidth"},
+        {"switch:100Gbps", "'' is no latency"},
+        {"switch:100Gbps,1MB", "'1MB' is no latency"},
+        {"switch:100Gbps,1us,4x4", "a switch has no shape"},
+        {"fat-tree:100Gbps,1us,4y4", "'4y4' is no shape of a fat tree, such as 16x4"},
+        {"fat-tree:100Gbps,1us,0x4", "'0x4' is no shape"},
+        {"fat-tree:100Gbps,1us,3;16,4;1,8;1,1", "is no shape of a fat tree"},
+        {"fat-tree:100Gbps,1us,9;1;1;1", "is no shape of a fat tree"},
+        {"fat-tree:100Gbps,1us,1x1x1x1x1x1x1x1x1", "is no shape of a fat tree"},
+        {"torus:100Gbps,1us,60000x60000x60000x60000x60000", "has room for more than 65536 nodes"},
+        {"dragonfly:100Gbps,1us,4x4", "is no shape of a dragonfly"},
+        {"dragonfly:100Gbps,1us,8,4;1;8,1;4", "is no shape of a dragonfly"},
+        {"dragonfly:100Gbps,1us,9x1x8x4", "more groups than routers in a group"},
+        {"torus:100Gbps,1us,4;4", "'4;4' is no shape of a torus"},
+        {"switch:100Gbps,1us,eager=many", "'many' is no size, such as 64KiB"},
+        {"switch:100Gbps,1us,eager=1e3", "'1e3' is no size"},
+        {"switch:100Gbps,1us,overhead=2Gbps", "'2Gbps' is no time"},
+        {"switch:100Gbps,1us,eager=1,,", "'' is no setting of a network"},
+        {"switch:100Gbps,1us,late=1us", "'late=1us' is no setting of a network"},
+        {"file:", "'' is no name of a file"},
+    };
+
+    for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
+        struct duet__network network = {.levels = 7};
+        struct duet_message message = {""};
+        int error = duet__network_parse("--network", cases[i][0], NULL, &network, &message);
+
+        g_assert_cmpint(error, ==, DUET_EINVAL);
+        g_assert_cmpuint(network.levels, ==, 7);
+        if (!g_str_has_prefix(message.text, "--network: ") || !strstr(message.text, cases[i][1]))
+            g_error("%s: %s", cases[i][0], message.text);
+    }
+}
+
+static void assert_fit(const char *text, unsigned nodes, const char *shape)
+{
+    struct duet__network network = read_network(text, NULL);
+    struct duet_message message = {""};
+    g_autofree char *got = NULL;
+
+    g_assert_cmpint(duet__network_fit(&network, nodes, &message), ==, DUET_OK);
+    got = duet__network_shape_text(&network);
+    g_assert_cmpstr(got, ==, shape);
+}
+
+static void test_fit(void)
+{
+    struct duet_message message = {""};
+    struct duet__network network = read_network("fat-tree:100Gbps,1us,16x4", NULL);
+
+    assert_fit("switch:1Gbps,1us", 4096, NULL);
+    assert_fit("fat-tree:1Gbps,1us", 16, "3;2,2,4;1,2,2;1,1,1"); /* Al-Fares et al., figure 3 */
+    assert_fit("fat-tree:1Gbps,1us", 17, "3;3,3,6;1,3,3;1,1,1");
+    assert_fit("fat-tree:1Gbps,1us", 1024, "3;8,8,16;1,8,8;1,1,1");
+    assert_fit("fat-tree:1Gbps,1us,8x2", 9, "2;8,2;1,8;1,1");
+    assert_fit("dragonfly:1Gbps,1us", 32, "4,2;1,1;4,1;2");
+    assert_fit("dragonfly:1Gbps,1us", 33, "2,3;1,1;6,1;3");
+    assert_fit("torus:1Gbps,1us", 64, "4x4x4");
+    assert_fit("torus:1Gbps,1us", 12, "3x2x2");
+    assert_fit("torus:1Gbps,1us", 10, "5x2");
+    assert_fit("torus:1Gbps,1us", 7, "7");
+    g_assert_cmpint(duet__network_fit(&network, 65, &message), ==, DUET_EINVAL);
+    g_assert_cmpstr(message.text, ==,
+                    "a fat tree of 2;16,4;1,16;1,1 has room for 64 nodes, not for 65");
+    for (unsigned nodes = 1; nodes <= 4096; nodes++)
+        for (unsigned kind = DUET__NETWORK_FAT_TREE; kind < DUET__NETWORK_FILE; kind++) {
+            struct duet__network any = {.kind = kind};
+
+            g_assert_cmpint(duet__network_fit(&any, nodes, &message), ==, DUET_OK);
+            if (kind == DUET__NETWORK_DRAGONFLY)
+                g_assert_cmpuint(any.down[0], <=, any.down[1] * any.down[2]);
+        }
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/network/round_trip", test_round_trip);
+    g_test_add_func("/network/usual", test_usual);
+    g_test_add_func("/network/bad", test_bad);
+    g_test_add_func("/network/fit", test_fit);
+    return g_test_run();
+}
