@@ -231,6 +231,7 @@ static int check_costs(const struct duet_costs *c, struct duet_message *message)
         {"event_s", c->event_s},
         {"wake_s", c->wake_s},
         {"spin_s", c->spin_s},
+        {"foreign_s", c->foreign_s},
     };
 
     for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++)

@@ -86,7 +86,7 @@ static void test_copy(void)
     struct duet_machine m, copy;
 
     make(&m);
-    m.costs = (struct duet_costs){1, 2, 3, 4, 5, 6, 7, 8, 9};
+    m.costs = (struct duet_costs){1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     m.sharing = (struct duet_sharing){1 << 25, 2e10};
     m.cores = 3;
     m.first_waits = true;
@@ -205,8 +205,8 @@ static void test_figures(void)
     m.costs.wake_s = -1;
     check(&m, "cost wake_s");
     make(&m);
-    m.costs.spin_s = INFINITY;
-    check(&m, "cost spin_s");
+    m.costs.foreign_s = INFINITY;
+    check(&m, "cost foreign_s");
     make(&m);
     m.sharing.bandwidth_Bps = -1;
     check(&m, "sharing: the bandwidth");
