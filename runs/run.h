@@ -14,10 +14,18 @@
 #include "validate/bounds.h"
 #include "workloads/workload.h"
 
+/* What several nodes have done together. */
+struct duet__over_nodes {
+    unsigned nodes;                            /* 0 or 1: there is one */
+    uint64_t messages, bytes;                  /* from node to node */
+    double idle_least, idle_median, idle_most; /* part of the makespan of a node's workers */
+};
+
 /* One run. Zero-initialise; owned, by duet__run_fini. */
 struct duet__run {
     uint64_t seed;
     struct duet_stats stats;
+    struct duet__over_nodes over;
     struct duet_choice choice; /* policy "": it was not the policy's to choose one */
     struct duet__bounds bounds;
     double wall_s; /* what it took to make, of a real run with its results back in the host's memory

@@ -15,6 +15,7 @@
 
 #include "runs/monitor.h"
 #include "runs/session.h"
+#include "runs/wire.h"
 #include "world/open.h"
 
 /* Of the runs in the air one. */
@@ -42,32 +43,13 @@ struct pool {
 /* In the child                                                                                 */
 
 /*
- * What a child leaves: this, then the arrays of the recording, names as texts with their ends.
- * Written and read by the same program on the same machine, so the types say it all.
+ * What a child leaves: this, then the arrays of the recording (wire.h).
  */
 struct result {
     int error; /* enum duet_error */
     struct duet_message message;
     struct duet__run run; /* its pointers mean nothing to the parent, but that a machine is there */
 };
-
-static void leave(FILE *stream, const struct result *result)
-{
-    const struct duet__recording *recording = &result->run.recording;
-
-    fwrite(result, sizeof *result, 1, stream);
-    if (recording->event_count)
-        fwrite(recording->events, sizeof *recording->events, recording->event_count, stream);
-    if (recording->access_count)
-        fwrite(recording->accesses, sizeof *recording->accesses, recording->access_count, stream);
-    if (recording->mark_count)
-        fwrite(recording->marks, sizeof *recording->marks, recording->mark_count, stream);
-    for (size_t i = 0; i < recording->kernel_count; i++)
-        fwrite(recording->kernels[i], strlen(recording->kernels[i]) + 1, 1, stream);
-    for (size_t i = 0; i < recording->name_count; i++)
-        fwrite(recording->names[i], strlen(recording->names[i]) + 1, 1, stream);
-    fflush(stream);
-}
 
 /* Tells the parent how far the run is, from a thread beside it, until the process ends. */
 struct watcher {
@@ -119,7 +101,9 @@ static void child_main(const struct pool *pool, const struct child *child, pid_t
         g_thread_unref(g_thread_new("progress", watch, &watcher));
         result.error = duet__session_run(&session, &result.run, records, &result.message);
     }
-    leave(child->stream, &result);
+    duet__wire_write(child->stream, &result, 1, sizeof result);
+    duet__recording_write(child->stream, &result.run.recording);
+    fflush(child->stream);
     /* nothing is gained by tidying up what the system takes back; what could not be written is
        missed when it is read */
     _exit(EXIT_SUCCESS);
@@ -128,52 +112,7 @@ static void child_main(const struct pool *pool, const struct child *child, pid_t
 /* ------------------------------------------------------------------------------------------- */
 /* What it has left                                                                             */
 
-/* An array of `count` elements from the file; NULL: the file is not as long as it says. */
-static void *read_array(FILE *stream, size_t count, size_t bytes)
-{
-    void *array = count < SIZE_MAX / bytes ? calloc(count + 1, bytes) : NULL;
-
-    if (array && fread(array, bytes, count, stream) == count)
-        return array;
-    free(array);
-    return NULL;
-}
-
-/* So many texts, owned; *whole becomes false where one is missing. */
-static const char **read_texts(FILE *stream, size_t count, bool *whole)
-{
-    const char **texts = g_new0(const char *, count + 1);
-    size_t room = 0;
-    char *text = NULL;
-
-    for (size_t i = 0; i < count && *whole; i++) {
-        *whole = getdelim(&text, &room, 0, stream) > 0;
-        texts[i] = *whole ? g_strdup(text) : NULL;
-    }
-    free(text);
-    return texts;
-}
-
-/* The recording that was announced, on a machine of its own. false: a part of it is missing. */
-static bool read_recording(FILE *stream, const struct duet_machine *machine,
-                           struct duet__recording *out)
-{
-    bool whole;
-
-    out->machine = calloc(1, sizeof(*out->machine));
-    out->events = read_array(stream, out->event_count, sizeof(*out->events));
-    out->accesses =
-        out->accesses ? read_array(stream, out->access_count, sizeof(*out->accesses)) : NULL;
-    out->marks = read_array(stream, out->mark_count, sizeof(*out->marks));
-    whole = out->machine && out->events && out->marks && (out->accesses || !out->access_count) &&
-            !duet_machine_copy(out->machine, machine);
-    out->kernels = read_texts(stream, out->kernel_count, &whole);
-    out->names = read_texts(stream, out->name_count, &whole);
-    return whole;
-}
-
-static int read_result(FILE *stream, const struct duet_machine *machine, struct duet__run *run,
-                       struct duet_message *message)
+static int read_result(FILE *stream, struct duet__run *run, struct duet_message *message)
 {
     struct result result;
 
@@ -184,7 +123,7 @@ static int read_result(FILE *stream, const struct duet_machine *machine, struct 
         return duet_fail(message, result.error, "%s",
                          *result.message.text ? result.message.text : duet_strerror(result.error));
     *run = result.run;
-    if (!run->recording.machine || read_recording(stream, machine, &run->recording))
+    if (duet__recording_read(stream, &run->recording))
         return 0;
     duet__run_fini(run);
     return duet_fail(message, DUET_EIO, "it left only a part of its outcome: is /tmp full?");
@@ -289,8 +228,8 @@ static void finish(struct pool *pool, struct child *child, int status)
         error = duet_fail(&message, DUET_ECANCELED, "it ended with status %d", WEXITSTATUS(status));
     else
         error =
-            read_result(stream, &request->machine,
-                        &pool->series[index / request->reps].runs[index % request->reps], &message);
+            read_result(stream, &pool->series[index / request->reps].runs[index % request->reps],
+                        &message);
     fclose(stream);
     atomic_store(&pool->counters[index], duet__request_tasks(request));
     pool->made[index] = !error;

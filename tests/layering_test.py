@@ -81,7 +81,7 @@ RULES = [
     ("openmp/*", "c posix linux ompt platforms/json.h ."),
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
-               " workloads/workload.h world/*.h core/engine.h validate/bounds.h ."),
+               " workloads/workload.h world/*.h core/engine.h nodes/*.h validate/bounds.h ."),
     ("validate/bounds", "c glib duet/* core/engine.h ."),
     ("validate/reuse", "c glib duet/* core/engine.h ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"

@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the nodes of a run have left becomes one run. */
+#include "runs/merge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runs/wire.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Parts                                                                                        */
+
+int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *core,
+                        const struct duet__node_log *log, enum duet__recorded record,
+                        double ahead_s)
+{
+    int error = log->lost ? DUET_ENOMEM : 0;
+
+    *out = (struct duet__node_run){.workers = duet_runtime_machine(core)->worker_count,
+                                   .ahead_s = ahead_s,
+                                   .log = log};
+    duet_stats(core, &out->stats);
+    if (!error && record != DUET_RECORDS_NONE)
+        error = duet__recording_take(&out->recording, core, record == DUET_RECORDS_ACCESSES);
+    if (error)
+        duet__node_run_fini(out);
+    return error;
+}
+
+void duet__node_run_fini(struct duet__node_run *part)
+{
+    duet__recording_fini(&part->recording);
+    free(part->own.messages);
+    free(part->own.tasks);
+    free(part->own.data);
+    *part = (struct duet__node_run){0};
+}
+
+void duet__node_run_write(FILE *stream, const struct duet__node_run *part)
+{
+    const struct duet__node_log *log = part->log;
+
+    duet__wire_write(stream, part, 1, sizeof *part);
+    duet__wire_write(stream, log, 1, sizeof *log);
+    duet__wire_write(stream, log->messages, log->message_count, sizeof *log->messages);
+    duet__wire_write(stream, log->tasks, log->task_count, sizeof *log->tasks);
+    duet__wire_write(stream, log->data, log->datum_count, sizeof *log->data);
+    duet__recording_write(stream, &part->recording);
+}
+
+int duet__node_run_read(FILE *stream, struct duet__node_run *out)
+{
+    struct duet__node_log *log = &out->own;
+    bool whole = fread(out, sizeof *out, 1, stream) == 1 && fread(log, sizeof *log, 1, stream) == 1;
+
+    if (!whole) {
+        *out = (struct duet__node_run){0};
+        return DUET_EIO;
+    }
+    out->log = log;
+    log->messages = duet__wire_read(stream, log->message_count, sizeof *log->messages);
+    log->tasks = duet__wire_read(stream, log->task_count, sizeof *log->tasks);
+    log->data = duet__wire_read(stream, log->datum_count, sizeof *log->data);
+    whole =
+        duet__recording_read(stream, &out->recording) && log->messages && log->tasks && log->data;
+    if (!whole)
+        duet__node_run_fini(out);
+    return whole ? 0 : DUET_EIO;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Figures                                                                                      */
+
+static void add_stats(struct duet_stats *to, const struct duet_stats *from)
+{
+    uint64_t *const sums[] = {&to->tasks,          &to->accesses,        &to->bytes_to_device,
+                              &to->bytes_to_host,  &to->bytes_between,   &to->copies_to_device,
+                              &to->copies_to_host, &to->copies_between,  &to->evictions,
+                              &to->write_backs,    &to->reads_on_device, &to->read_hits,
+                              &to->merged,         &to->pushes,          &to->pops,
+                              &to->steals,         &to->steal_attempts,  &to->revocations};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(sums); i++) /* at the same place there */
+        *sums[i] += *(const uint64_t *)(const void *)((const char *)from +
+                                                      ((const char *)sums[i] - (const char *)to));
+    to->flops += from->flops;
+    to->busy_s += from->busy_s;
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Nodes without a task have no dates. */
+static void merge_stats(const struct duet__node_run *parts, unsigned count, struct duet__run *run)
+{
+    struct duet_stats *stats = &run->stats;
+    double *idle = g_new(double, count), first_s = INFINITY, last_s = -INFINITY;
+
+    *stats = (struct duet_stats){0};
+    run->over = (struct duet__over_nodes){.nodes = count};
+    for (unsigned i = 0; i < count; i++) {
+        const struct duet__node_run *part = &parts[i];
+
+        add_stats(stats, &part->stats);
+        for (unsigned arch = 0; arch < DUET_STATS_ARCHS; arch++)
+            stats->busy_by_arch_s[arch] += part->stats.busy_by_arch_s[arch];
+        if (part->stats.tasks) {
+            first_s = fmin(first_s, part->stats.first_submit_s - part->ahead_s);
+            last_s = fmax(last_s, part->stats.last_end_s - part->ahead_s);
+        }
+        run->over.messages += part->log->messages_out;
+        run->over.bytes += part->log->bytes_out;
+    }
+    if (stats->tasks) {
+        stats->first_submit_s = first_s;
+        stats->last_end_s = last_s;
+        stats->makespan_s = last_s - first_s;
+    }
+    for (unsigned i = 0; i < count; i++) {
+        const double room_s = stats->makespan_s * parts[i].workers;
+
+        idle[i] = room_s > 0 ? 1 - parts[i].stats.busy_s / room_s : 0;
+    }
+    qsort(idle, count, sizeof *idle, by_value);
+    run->over.idle_least = idle[0];
+    run->over.idle_median = (idle[(count - 1) / 2] + idle[count / 2]) / 2;
+    run->over.idle_most = idle[count - 1];
+    g_free(idle);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Records                                                                                      */
+
+/* A task of all nodes: by where it is in the program, its node, its number there. */
+struct key {
+    uint64_t turn, task;
+    unsigned node;
+};
+
+struct merge {
+    const struct duet__node_run *parts;
+    unsigned count;
+    struct duet__recording *out;
+    const struct duet_machine *machine; /* of all */
+    GArray *keys;    /* struct key, sorted: a task's number is its position, and 1 */
+    uint64_t *first; /* by node: its own data's numbers are above this */
+    GArray *events, *accesses, *marks;
+    GPtrArray *kernels, *names;
+    GHashTable *kernel_numbers, *name_numbers; /* by text: number and 1 */
+};
+
+static int by_key(const void *left, const void *right)
+{
+    const struct key *a = left, *b = right;
+
+    if (a->turn != b->turn)
+        return a->turn < b->turn ? -1 : 1;
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    return (a->task > b->task) - (a->task < b->task);
+}
+
+static struct key key_of(const struct merge *merge, unsigned node, uint64_t task)
+{
+    return (struct key){duet__log_turn(merge->parts[node].log, task), task, node};
+}
+
+/* The number of a task that is in the records; 0: it is not. */
+static uint64_t task_of(const struct merge *merge, unsigned node, uint64_t task)
+{
+    const struct key key = key_of(merge, node, task);
+    guint at;
+
+    return g_array_binary_search(merge->keys, &key, by_key, &at) ? at + 1 : 0;
+}
+
+/* Numbers of tasks, each once. */
+static void number_tasks(struct merge *merge)
+{
+    guint left = 0;
+
+    for (unsigned node = 0; node < merge->count; node++) {
+        const struct duet__recording *recording = &merge->parts[node].recording;
+
+        for (size_t i = 0; i < recording->event_count; i++)
+            if (recording->events[i].kind == DUET_EVENT_TASK) {
+                const struct key key = key_of(merge, node, recording->events[i].id);
+
+                g_array_append_val(merge->keys, key);
+            }
+    }
+    g_array_sort(merge->keys, by_key);
+    for (guint i = 0; i < merge->keys->len; i++) {
+        const struct key key = g_array_index(merge->keys, struct key, i);
+
+        if (!left || by_key(&key, &g_array_index(merge->keys, struct key, left - 1)))
+            g_array_index(merge->keys, struct key, left++) = key;
+    }
+    g_array_set_size(merge->keys, left);
+}
+
+/* The program's data comes first, by tag, then what is each node's own. */
+static void number_data(struct merge *merge)
+{
+    uint64_t next = 1;
+
+    merge->first = g_new0(uint64_t, merge->count);
+    for (unsigned node = 0; node < merge->count; node++) {
+        const struct duet__node_log *log = merge->parts[node].log;
+
+        for (size_t i = 0; i < log->datum_count; i++)
+            next = MAX(next, log->data[i].tag + 1);
+        for (size_t i = 0; i < log->message_count; i++)
+            next = MAX(next, log->messages[i].tag + 1);
+    }
+    for (unsigned node = 0; node < merge->count; node++) {
+        const struct duet__recording *recording = &merge->parts[node].recording;
+        uint64_t most = 0;
+
+        for (size_t i = 0; i < recording->event_count; i++)
+            if (recording->events[i].kind == DUET_EVENT_COPY)
+                most = MAX(most, recording->events[i].id);
+        for (size_t i = 0; i < recording->access_count; i++)
+            most = MAX(most, recording->accesses[i].handle);
+        merge->first[node] = next;
+        next += most;
+    }
+}
+
+static uint64_t datum_of(const struct merge *merge, unsigned node, uint64_t handle)
+{
+    uint64_t tag;
+
+    if (!handle)
+        return 0;
+    return duet__log_tag(merge->parts[node].log, handle, &tag) ? tag + 1
+                                                               : merge->first[node] + handle;
+}
+
+/* The number of a text, from 1, which is added where it is new. */
+static unsigned text_of(GPtrArray *texts, GHashTable *numbers, const char *text)
+{
+    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(numbers, text));
+
+    if (!found) {
+        g_ptr_array_add(texts, g_strdup(text));
+        found = texts->len;
+        g_hash_table_insert(numbers, texts->pdata[found - 1], GUINT_TO_POINTER(found));
+    }
+    return found;
+}
+
+static uint32_t name_number(struct merge *merge, unsigned node, uint32_t number)
+{
+    const char *name = duet__recording_name(&merge->parts[node].recording, number);
+
+    return name ? text_of(merge->names, merge->name_numbers, name) : 0;
+}
+
+static void add_event(struct merge *merge, unsigned node, const struct duet__place *place,
+                      const struct duet_event *event)
+{
+    const struct duet__recording *recording = &merge->parts[node].recording;
+    const struct duet_machine *machine = recording->machine, *all = merge->machine;
+    struct duet_event own = *event;
+
+    own.source = (uint16_t)(own.source + place->memory);
+    own.destination = (uint16_t)(own.destination + place->memory);
+    if (own.worker >= 0)
+        own.worker += (int)place->worker;
+    if (own.kind == DUET_EVENT_COPY) {
+        own.id = datum_of(merge, node, own.id);
+    } else {
+        own.id = task_of(merge, node, own.id);
+        own.kernel = text_of(merge->kernels, merge->kernel_numbers,
+                             duet__recording_kernel(recording, event)) -
+                     1;
+        own.name = name_number(merge, node, own.name);
+        own.where = 0;
+        for (unsigned arch = 0; arch < machine->arch_count; arch++)
+            if (event->where >> arch & 1)
+                own.where |= UINT64_C(1) << duet__arch_find(all, &machine->archs[arch]);
+    }
+    g_array_append_val(merge->events, own);
+}
+
+/* The application marks the same on all nodes: the first one's are shown; and devices lost. */
+static void add_mark(struct merge *merge, unsigned node, const struct duet__place *place,
+                     const struct duet_trace_mark *mark)
+{
+    struct duet_trace_mark own = *mark;
+
+    if (node && !mark->lost)
+        return;
+    own.name = mark->lost ? text_of(merge->names, merge->name_numbers,
+                                    merge->machine->workers[place->worker + mark->lost - 1].name)
+                          : name_number(merge, node, mark->name);
+    if (mark->lost)
+        own.lost += place->worker;
+    g_array_append_val(merge->marks, own);
+}
+
+static void add_access(struct merge *merge, unsigned node, const struct duet_trace_access *access)
+{
+    struct duet_trace_access own = *access;
+
+    own.task = task_of(merge, node, access->task);
+    own.handle = datum_of(merge, node, access->handle);
+    own.whole = datum_of(merge, node, access->whole);
+    own.after = access->after ? task_of(merge, node, access->after) : 0;
+    if (own.task && (own.after || !access->after))
+        g_array_append_val(merge->accesses, own);
+}
+
+/* Both ends of a message beside each other, the sending one first. */
+static int by_message(const void *left, const void *right)
+{
+    const struct duet__logged_message *a = left, *b = right;
+    const uint64_t of_a[] = {a->turn, a->tag, a->from, a->to, a->arrives},
+                   of_b[] = {b->turn, b->tag, b->from, b->to, b->arrives};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(of_a); i++)
+        if (of_a[i] != of_b[i])
+            return of_a[i] < of_b[i] ? -1 : 1;
+    return 0;
+}
+
+/* A message waits from when its data is there. Its end is the receiver's word. */
+static void add_message(struct merge *merge, const unsigned *hosts,
+                        const struct duet__logged_message *out,
+                        const struct duet__logged_message *in)
+{
+    const struct duet__logged_message *first = out ? out : in, *last = in ? in : out;
+    const double start_s = fmax(first->start_s, first->ready_s);
+    const struct duet_event event = {.kind = DUET_EVENT_COPY,
+                                     .worker = DUET_NO_WORKER,
+                                     .id = first->tag + 1,
+                                     .submit_s = first->ready_s,
+                                     .ready_s = first->ready_s,
+                                     .start_s = start_s,
+                                     .end_s = fmax(last->end_s, start_s),
+                                     .source = (uint16_t)hosts[first->from],
+                                     .destination = (uint16_t)hosts[first->to],
+                                     .failed = first->failed || last->failed,
+                                     .bytes = first->bytes};
+
+    g_array_append_val(merge->events, event);
+}
+
+static void add_messages(struct merge *merge, const unsigned *hosts)
+{
+    g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(struct duet__logged_message));
+    const struct duet__logged_message *all;
+
+    for (unsigned node = 0; node < merge->count; node++)
+        for (size_t i = 0; i < merge->parts[node].log->message_count; i++) {
+            struct duet__logged_message end = merge->parts[node].log->messages[i];
+
+            end.ready_s -= merge->parts[node].ahead_s;
+            end.start_s -= merge->parts[node].ahead_s;
+            end.end_s -= merge->parts[node].ahead_s;
+            if (end.from < merge->count && end.to < merge->count)
+                g_array_append_val(ends, end);
+        }
+    g_array_sort(ends, by_message);
+    all = (const void *)ends->data;
+    for (guint i = 0; i < ends->len; i++) {
+        const bool both = i + 1 < ends->len && !all[i].arrives && all[i + 1].arrives &&
+                          all[i].turn == all[i + 1].turn && all[i].tag == all[i + 1].tag &&
+                          all[i].from == all[i + 1].from && all[i].to == all[i + 1].to;
+
+        add_message(merge, hosts, all[i].arrives ? NULL : &all[i],
+                    both             ? &all[i + 1]
+                    : all[i].arrives ? &all[i]
+                                     : NULL);
+        i += both;
+    }
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct duet_event *a = left, *b = right;
+
+    if (a->start_s != b->start_s)
+        return a->start_s < b->start_s ? -1 : 1;
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static int by_task(const void *left, const void *right)
+{
+    const struct duet_trace_access *a = left, *b = right;
+
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* All records of one node, on the first one's clock. */
+static void add_part(struct merge *merge, unsigned node, const struct duet__place *place)
+{
+    const struct duet__node_run *part = &merge->parts[node];
+    const struct duet__recording *recording = &part->recording;
+    const guint events = merge->events->len, marks = merge->marks->len;
+
+    for (size_t i = 0; i < recording->event_count; i++)
+        add_event(merge, node, place, &recording->events[i]);
+    for (size_t i = 0; i < recording->access_count; i++)
+        add_access(merge, node, &recording->accesses[i]);
+    for (size_t i = 0; i < recording->mark_count; i++)
+        add_mark(merge, node, place, &recording->marks[i]);
+    duet__recording_shift(&(struct duet__recording){.events =
+                                                        &g_array_index(merge->events,
+                                                                       struct duet_event, events),
+                                                    .event_count = merge->events->len - events,
+                                                    .marks = &g_array_index(merge->marks,
+                                                                            struct duet_trace_mark,
+                                                                            marks),
+                                                    .mark_count = merge->marks->len - marks},
+                          -part->ahead_s);
+}
+
+/* What an array has, of malloc; the array is freed. */
+static void *give(GArray *array, size_t *count)
+{
+    *count = array->len;
+    return g_array_free(array, FALSE);
+}
+
+static const char **give_texts(GPtrArray *texts, size_t *count)
+{
+    *count = texts->len;
+    g_ptr_array_add(texts, NULL);
+    return (const char **)(void *)g_ptr_array_free(texts, FALSE);
+}
+
+static void merge_records(struct merge *merge)
+{
+    struct duet__recording *out = merge->out;
+    unsigned *hosts = g_new(unsigned, merge->count);
+    struct duet__place place = {0};
+
+    merge->keys = g_array_new(FALSE, FALSE, sizeof(struct key));
+    merge->events = g_array_new(FALSE, FALSE, sizeof(struct duet_event));
+    merge->accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_access));
+    merge->marks = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_mark));
+    merge->kernels = g_ptr_array_new();
+    merge->names = g_ptr_array_new();
+    merge->kernel_numbers = g_hash_table_new(g_str_hash, g_str_equal);
+    merge->name_numbers = g_hash_table_new(g_str_hash, g_str_equal);
+    number_tasks(merge);
+    number_data(merge);
+    for (unsigned node = 0; node < merge->count; node++) {
+        hosts[node] = place.memory;
+        add_part(merge, node, &place);
+        duet__place_move(&place, merge->parts[node].recording.machine);
+    }
+    add_messages(merge, hosts);
+    g_array_sort(merge->events, by_start);
+    g_array_sort(merge->accesses, by_task);
+    out->kernels = give_texts(merge->kernels, &out->kernel_count);
+    out->names = give_texts(merge->names, &out->name_count);
+    out->events = give(merge->events, &out->event_count);
+    out->accesses = give(merge->accesses, &out->access_count);
+    out->marks = give(merge->marks, &out->mark_count);
+    g_array_unref(merge->keys);
+    g_hash_table_unref(merge->kernel_numbers);
+    g_hash_table_unref(merge->name_numbers);
+    g_free(merge->first);
+    g_free(hosts);
+}
+
+int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
+                          const struct duet__wires *wires, struct duet__run *run,
+                          struct duet_message *message)
+{
+    struct merge merge = {.parts = parts, .count = count, .out = &run->recording};
+    const struct duet_machine **machines;
+    int error = DUET_ENOMEM;
+
+    merge_stats(parts, count, run);
+    if (!parts[0].recording.machine)
+        return 0;
+    machines = g_new(const struct duet_machine *, count);
+    for (unsigned i = 0; i < count; i++)
+        machines[i] = parts[i].recording.machine;
+    run->recording = (struct duet__recording){.machine = calloc(1, sizeof(struct duet_machine)),
+                                              .makespan_s = run->stats.makespan_s};
+    merge.machine = run->recording.machine;
+    if (run->recording.machine)
+        error = duet__machine_join(run->recording.machine, machines, count, wires, message);
+    g_free(machines);
+    if (error)
+        duet__recording_fini(&run->recording);
+    else
+        merge_records(&merge);
+    return error;
+}
