@@ -61,7 +61,7 @@ static struct duet_trace_access touched(uint64_t task, unsigned index,
                                       .bytes = handle->bytes,
                                       .whole = of ? of->whole->id : 0,
                                       .cut = of ? of->handles[0]->id : 0,
-                                      .temporary = handle->temporary};
+                                      .temporary = duet__handle_temporary(handle)};
 }
 
 void duet__trace_accesses(struct worker *worker, const struct duet_task *task)

@@ -89,6 +89,13 @@ void duet__extra_enlist(struct duet_runtime *core, struct duet_task *child);
 void duet__extra_failed(struct duet_task *task, int status);
 void duet__extra_end(struct duet_view *view, struct duet_task *task);
 bool duet__in_done(void);
+void duet__in_done_begin(void);
+void duet__in_done_end(void);
+
+/* gate.c */
+const struct duet__gate *duet__gate_of(const struct duet_runtime *core);
+int duet__gate_submit(struct duet_runtime *core, const struct duet_task_desc *desc);
+void duet__gate_failed(struct duet_runtime *core);
 
 /* names.c */
 uint32_t duet__name(struct duet_runtime *core, const char *text);
@@ -327,6 +334,11 @@ int duet__check_parts(struct duet_runtime *core, const struct parts *parts);
 unsigned duet__area_count(const struct duet_handle *handle);
 struct duet_array duet__area(const struct duet_handle *handle, unsigned index);
 void duet__layout_free(struct layout *layout);
+/* How many of these have an address. */
+unsigned duet__areas_placed(const struct duet_handle *handle);
+/* Data at no address lies without gaps, as on a device, wherever it is placed from now on. */
+void duet__be_placed(struct duet_handle *handle);
+void duet__layout_place(struct duet_handle *handle, void *memory);
 /* What the data is instead of one matrix, for messages: it cannot be cut, for instance. NULL: one.
  */
 const char *duet__no_matrix(const struct duet_handle *handle);
@@ -348,6 +360,7 @@ size_t duet__data_state_offset(const struct duet_runtime *core);
 size_t duet__place_state_offset(const struct duet_runtime *core, unsigned node);
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
                                      size_t cols, size_t ld, size_t element_bytes);
+void duet__handle_forget(struct duet_runtime *core, struct duet_handle *handle);
 void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle);
 void duet__handle_gone(struct duet_runtime *core, struct duet_handle *handle);
 int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, size_t ld,
@@ -385,9 +398,9 @@ bool duet__contributions_valid(const struct duet_runtime *core, const struct due
 void duet__reductions_recover(struct duet_runtime *core);
 
 /* temporary.c */
-void duet__memory_give(struct duet_runtime *core, void *data, uint64_t bytes);
 void duet__memory_fini(struct duet_runtime *core);
 bool duet__host_place(struct duet_runtime *core, struct duet_handle *handle);
+void duet__host_leave(struct duet_runtime *core, struct duet_handle *handle);
 struct duet_handle *duet__temporary_new(struct duet_runtime *core, size_t rows, size_t cols,
                                         size_t element_bytes);
 void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
@@ -429,10 +442,13 @@ static inline uint64_t window_low(const struct duet_runtime *core)
     return core->window - (core->window >= 8 ? core->window / 8 : 1);
 }
 
-/* The mode of the access that frees a handle: what has no address is not brought home. */
+/* The mode of the access that frees a handle: what has no address is not brought home, nor what may
+ * be nowhere, then. */
 static inline uint8_t duet__last_mode(const struct duet_handle *handle)
 {
-    return handle->temporary ? DUET_W | ACCESS_DROPS : DUET_RW;
+    if (handle->temporary)
+        return DUET_W | ACCESS_DROPS;
+    return handle->elsewhere ? DUET_RW | ACCESS_DROPS : DUET_RW;
 }
 
 /* Seconds that the task is expected to take on that architecture; 0: not known. */

@@ -200,6 +200,27 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
     return DUET_OK;
 }
 
+struct duet_codelet *duet__codelet_like(struct duet_runtime *core, const struct duet_codelet *like)
+{
+    struct duet_codelet *made = duet_codelet_find(core, like->name);
+    struct duet_implementation implementations[64 + 1] = {{.arch = ""}}; /* for none */
+    struct duet_codelet_desc desc = {.name = like->name,
+                                     .implementations = implementations,
+                                     .implementation_count = !like->expand,
+                                     .flops = like->flops,
+                                     .cost = like->cost,
+                                     .expand = like->expand,
+                                     .waits = like->waits};
+    for (unsigned a = 0; a < like->core->machine.arch_count && !like->expand && !made; a++)
+        if (like->archs >> a & 1)
+            implementations[desc.implementation_count++] =
+                (struct duet_implementation){like->core->machine.archs[a].name, like->run[a]};
+    if (made || duet_codelet(core, &desc, &made))
+        return made;
+    made->emulation = like->emulation;
+    return made;
+}
+
 void duet__codelets_fini(struct duet_runtime *core)
 {
     while (core->codelets) {

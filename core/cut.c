@@ -393,7 +393,7 @@ int duet_uncut(struct duet_runtime *runtime, struct duet_handle *part)
     /* as a writer, so that tasks which only read parts are waited for too */
     struct duet_handle *whole = parts->whole;
     bool had = whole->acquired != NULL;
-    int acquired = duet_acquire(runtime, whole, DUET_RW);
+    int acquired = duet__acquire_here(runtime, whole, DUET_RW);
     if (had || !whole->acquired || acquired == DUET_ESTUCK)
         return acquired;
     detach(runtime, parts);

@@ -183,6 +183,17 @@ bool duet__in_done(void)
     return in_done > 0;
 }
 
+/* A function is called that may submit tasks and not wait, on whichever thread. */
+void duet__in_done_begin(void)
+{
+    in_done++;
+}
+
+void duet__in_done_end(void)
+{
+    in_done--;
+}
+
 /* The task has ended, with nothing left to do but to count it. No lock held. */
 RARE void duet__extra_end(struct duet_view *view, struct duet_task *task)
 {

@@ -28,8 +28,10 @@ static void say(struct duet_runtime *core, int error, const char *format, va_lis
 /* What has not begun is not to run any more. */
 static void stop(struct duet_runtime *core)
 {
-    atomic_store(&core->stopped, true);
+    bool first = !atomic_exchange(&core->stopped, true);
     atomic_store(&core->trouble, true);
+    if (first)
+        duet__gate_failed(core);
 }
 
 void duet__fail_run(struct duet_runtime *core, int error, const char *format, ...)
@@ -226,8 +228,14 @@ void duet_failures(const struct duet_runtime *runtime, struct duet_failures *out
 int duet_recover(struct duet_runtime *runtime)
 {
     int error = duet__may_wait(runtime, "duet_recover");
-    if (!error)
-        error = duet__wait_all(runtime);
+    if (error)
+        return error;
+    return runtime->gate ? runtime->gate->recover(runtime->gate_arg) : duet__recover_here(runtime);
+}
+
+int duet__recover_here(struct duet_runtime *runtime)
+{
+    int error = duet__wait_all(runtime);
     if (error)
         return error;
     spin_lock(&runtime->message_lock);

@@ -6,7 +6,7 @@
 #include "core/internal.h"
 
 /* The engine gives up what it keeps about the handle. */
-static void handle_forget(struct duet_runtime *core, struct duet_handle *handle)
+void duet__handle_forget(struct duet_runtime *core, struct duet_handle *handle)
 {
     if (core->ops->forget && duet__handle_mark(handle))
         core->ops->forget(core->engine, handle);
@@ -14,12 +14,12 @@ static void handle_forget(struct duet_runtime *core, struct duet_handle *handle)
 
 static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
 {
-    handle_forget(core, handle);
+    duet__handle_forget(core, handle);
     for (unsigned n = 1; n < core->machine.node_count; n++)
         if (handle->replicas[n])
             duet__cache_forget(core, handle->replicas[n]);
-    if (handle->temporary && handle->data)
-        duet__memory_give(core, handle->data, handle->bytes);
+    if (handle->temporary)
+        duet__host_leave(core, handle);
     duet__reduction_free(core, handle);
     duet__layout_free(handle->layout);
     free(handle);
@@ -126,10 +126,13 @@ int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, si
     return DUET_OK;
 }
 
-/* DUET_EINVAL for data at no address where something computes. */
+/*
+ * DUET_EINVAL for data at no address where something computes. Behind a gate it may be another
+ * process's.
+ */
 int duet__address_check(struct duet_runtime *runtime, const struct duet_array *array)
 {
-    if (array->data || !runtime->computes)
+    if (array->data || !runtime->computes || runtime->gate)
         return DUET_OK;
     return duet__refuse(
         runtime, DUET_EINVAL,
@@ -143,13 +146,20 @@ int duet__handle_register(struct duet_runtime *runtime, struct duet_handle *hand
 {
     struct duet_message message;
     message.text[0] = '\0';
-    bool somewhere = handle->data || handle->layout;
-    int error = somewhere ? duet__region_enter(runtime, handle, &message) : DUET_OK;
+    const unsigned placed = duet__areas_placed(handle);
+    int error = DUET_OK;
+    if (runtime->computes && placed && placed < duet__area_count(handle))
+        error = duet_fail(&message, DUET_EINVAL,
+                          "some arrays of a handle have an address, and some (NULL) have none");
+    else if (placed)
+        error = duet__region_enter(runtime, handle, &message);
     if (error) {
         duet__handle_remove(runtime, handle);
         return duet__refuse(runtime, error, "%s", message.text);
     }
     atomic_fetch_add_explicit(&runtime->registered_bytes, handle->bytes, memory_order_relaxed);
+    if (runtime->computes && !placed && !handle->data)
+        duet__handle_elsewhere(runtime, handle);
     return DUET_OK;
 }
 
@@ -293,7 +303,16 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
         return duet__refuse(runtime, DUET_EINVAL,
                             "duet_acquire needs a handle and a mode of DUET_R, DUET_W or DUET_RW");
     int error = duet__may_wait(runtime, "duet_acquire");
-    return error ? error : acquire(runtime, handle, (uint8_t)mode);
+    if (error)
+        return error;
+    return runtime->gate ? runtime->gate->acquire(runtime->gate_arg, handle, mode)
+                         : duet__acquire_here(runtime, handle, mode);
+}
+
+int duet__acquire_here(struct duet_runtime *runtime, struct duet_handle *handle,
+                       enum duet_mode mode)
+{
+    return acquire(runtime, handle, (uint8_t)mode);
 }
 
 /* Ends an acquisition, at the date of its release. */
@@ -322,6 +341,12 @@ static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet
 }
 
 int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    const struct duet__gate *gate = duet__gate_of(runtime);
+    return gate ? gate->release(runtime->gate_arg, handle) : duet__release_here(runtime, handle);
+}
+
+int duet__release_here(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     struct duet_task *task = take_acquired(runtime, handle);
     if (!task)
@@ -394,15 +419,22 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
     if (!handle)
         return DUET_OK;
     int error = duet__may_wait(runtime, "duet_unregister");
-    if (!error)
-        error = duet__may_unregister(runtime, handle);
+    if (error)
+        return error;
+    return runtime->gate ? runtime->gate->unregister(runtime->gate_arg, handle, true)
+                         : duet__unregister_here(runtime, handle);
+}
+
+int duet__unregister_here(struct duet_runtime *runtime, struct duet_handle *handle)
+{
+    int error = duet__may_unregister(runtime, handle);
     if (error)
         return error;
     if (is_idle(runtime, handle)) {
         duet__handle_gone(runtime, handle);
         return DUET_OK;
     }
-    if (handle->acquired && duet_release(runtime, handle)) {
+    if (handle->acquired && duet__release_here(runtime, handle)) {
         duet__tell_stuck(runtime);
         return DUET_ESTUCK;
     }
@@ -420,7 +452,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
 void duet__handles_forget(struct duet_runtime *core)
 {
     for (struct duet_handle *handle = core->handles; handle; handle = handle->next)
-        handle_forget(core, handle);
+        duet__handle_forget(core, handle);
 }
 
 void duet__handles_fini(struct duet_runtime *core)

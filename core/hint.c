@@ -46,8 +46,9 @@ static bool anywhere(const struct duet_runtime *core, const struct duet_handle *
 
 bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task)
 {
-    bool reads = task->over == wont_use_end || task->over == prefetch_end;
-    if (!reads)
+    const uint8_t mode = task->access_count == 1 ? task->accesses[0].mode : 0;
+    bool last = (mode & ACCESS_DROPS) && (mode & DUET_R); /* whatever there is */
+    if (!last && task->over != wont_use_end && task->over != prefetch_end)
         return false;
     struct duet_handle *handle = task->accesses[0].handle;
     spin_lock(&handle->lock);
@@ -154,17 +155,33 @@ bool duet__leave_behind(struct duet_view *view, struct duet_task *task, unsigned
     return all;
 }
 
+int duet__hint_here(struct duet_runtime *core, struct duet_handle *handle, enum duet__hint kind,
+                    unsigned node)
+{
+    if (kind == DUET__INVALIDATE)
+        return give(core, handle, DUET_W, DUET_HOST, invalidate_end);
+    return give(core, handle, DUET_R, node, kind == DUET__PREFETCH ? prefetch_end : wont_use_end);
+}
+
+static int hint(struct duet_runtime *core, struct duet_handle *handle, enum duet__hint kind,
+                unsigned node)
+{
+    const struct duet__gate *gate = handle ? duet__gate_of(core) : NULL;
+    return gate ? gate->hint(core->gate_arg, handle, kind, node)
+                : duet__hint_here(core, handle, kind, node);
+}
+
 int duet_prefetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    return give(runtime, handle, DUET_R, node, prefetch_end);
+    return hint(runtime, handle, DUET__PREFETCH, node);
 }
 
 int duet_wont_use(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    return give(runtime, handle, DUET_R, DUET_HOST, wont_use_end);
+    return hint(runtime, handle, DUET__WONT_USE, DUET_HOST);
 }
 
 int duet_invalidate(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    return give(runtime, handle, DUET_W, DUET_HOST, invalidate_end);
+    return hint(runtime, handle, DUET__INVALIDATE, DUET_HOST);
 }

@@ -316,6 +316,7 @@ struct duet_handle {
     struct duet_task *acquired; /* handle lock: the application's acquisition, or what frees it */
     bool held;                  /* handle lock, as the next two: by a task that commutes on it */
     bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */
+    bool elsewhere;             /* its contents may be nowhere here: acquire.c */
     struct duet_task *waiting, *last_waiting; /* to hold it, by `next` */
     struct parts *of;                         /* that it is one of; NULL: it was registered */
     struct parts *cuts;                       /* parts_lock: of it, the newest first */
@@ -476,6 +477,8 @@ struct duet_runtime {
     /* where tasks and acquisitions go that were made: ops->submitted, or held.c before that */
     void (*enter)(void *enter_for, struct duet_task *task);
     void *enter_for;
+    const struct duet__gate *gate; /* asked first, by the application; NULL: nobody is */
+    void *gate_arg;
     double model_error, perturbation;
     uint64_t seed;
     size_t window;
@@ -550,6 +553,7 @@ struct duet_runtime {
     _Atomic(bool) stopped;     /* what has not begun does not run any more */
     _Atomic(int) error;        /* first error of the run */
     _Atomic(uint64_t) failed_tasks, cancelled_tasks;
+    _Atomic(unsigned) awaited; /* acquisitions that were granted and not ended: acquire.c */
     struct spin message_lock;
     struct duet_message run_message;        /* message_lock: of that error */
     struct duet_message message;            /* message_lock: of the last call that failed */

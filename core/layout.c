@@ -68,6 +68,87 @@ struct duet_array duet__area(const struct duet_handle *handle, unsigned index)
     return handle->layout ? handle->layout->areas[index].array : matrix_of(handle);
 }
 
+unsigned duet__areas_placed(const struct duet_handle *handle)
+{
+    unsigned placed = 0;
+    for (unsigned i = 0; i < duet__area_count(handle); i++)
+        placed += duet__area(handle, i).data != NULL;
+    return placed;
+}
+
+void duet__be_placed(struct duet_handle *handle)
+{
+    struct layout *layout = handle->layout;
+    handle->temporary = true;
+    handle->ld = handle->rows;
+    if (!layout)
+        return;
+    layout->plane = handle->rows * handle->cols;
+    for (unsigned i = 0; i < layout->count; i++)
+        layout->areas[i].array.ld = layout->areas[i].array.rows;
+}
+
+/* NULL: it is nowhere again. */
+void duet__layout_place(struct duet_handle *handle, void *memory)
+{
+    const struct layout *layout = handle->layout;
+    for (unsigned i = 0; i < layout->count; i++)
+        layout->areas[i].array.data = memory ? (char *)memory + layout->areas[i].offset : NULL;
+}
+
+/* The same for another core, at no address. NULL: no memory. */
+static struct layout *layout_like(const struct layout *like, unsigned nodes)
+{
+    struct layout *layout = calloc(1, sizeof *layout);
+    if (!layout)
+        return NULL;
+    *layout = *like;
+    layout->capacity = layout->count;
+    layout->areas = calloc(like->count, sizeof *like->areas);
+    layout->objects = like->objects ? calloc(nodes, like->type.object_bytes) : NULL;
+    if (!layout->areas || (like->objects && !layout->objects)) {
+        duet__layout_free(layout);
+        return NULL;
+    }
+    for (unsigned i = 0; i < like->count; i++) {
+        layout->areas[i] = like->areas[i];
+        layout->areas[i].array.data = NULL;
+    }
+    if (like->objects)
+        memcpy(layout->objects, like->objects, like->type.object_bytes);
+    return layout;
+}
+
+int duet__handle_like(struct duet_runtime *core, const struct duet_handle *like, bool valid,
+                      struct duet_handle **out)
+{
+    const bool own = like->layout && like->layout->kind == OWN;
+    *out = NULL;
+    if (like->of || (core->computes && (valid || own)))
+        return duet__refuse(core, DUET_EINVAL,
+                            "there can be nothing like handle %llu here: it is %s",
+                            (unsigned long long)like->id,
+                            like->of ? "a part" : "at no address, and this computes");
+    struct layout *layout =
+        like->layout ? layout_like(like->layout, core->machine.node_count) : NULL;
+    struct duet_handle *handle = NULL;
+    if (layout || !like->layout)
+        handle =
+            duet__handle_new(core, NULL, like->rows, like->cols, like->ld, like->element_bytes);
+    if (!handle) {
+        duet__layout_free(layout);
+        return duet__refuse(core, DUET_ENOMEM, "no memory left for another handle");
+    }
+    handle->layout = layout;
+    handle->bytes = like->bytes;
+    handle->slab_bytes = like->slab_bytes;
+    atomic_fetch_add_explicit(&core->registered_bytes, handle->bytes, memory_order_relaxed);
+    if (!valid)
+        duet__handle_elsewhere(core, handle);
+    *out = handle;
+    return DUET_OK;
+}
+
 void duet__layout_free(struct layout *layout)
 {
     if (!layout)
@@ -151,6 +232,27 @@ static void *end_of(const struct duet_array *array, void *memory, uint64_t offse
     return memory ? (char *)memory + offset : array->data;
 }
 
+/* Between places on devices, or (NULL) in the host's memory. */
+static int give_areas(const struct duet_handle *handle, void *from, void *to, duet__piece_fn give,
+                      void *arg)
+{
+    const struct layout *layout = handle->layout;
+    int error = DUET_OK;
+    for (unsigned i = 0; i < duet__area_count(handle) && !error; i++) {
+        /* an address is only looked at where it is needed: it may be written now, if it is not */
+        const struct duet_array one = layout ? (struct duet_array){NULL} : matrix_of(handle);
+        const struct duet_array *array = layout ? &layout->areas[i].array : &one;
+        const uint64_t offset = layout ? layout->areas[i].offset : 0;
+        struct duet__piece piece = {.column_bytes = array->rows * array->element_bytes,
+                                    .cols = array->cols};
+        piece.from = end_of(array, from, offset, &piece.from_pitch);
+        piece.to = end_of(array, to, offset, &piece.to_pitch);
+        set_slant(&piece, handle);
+        error = give(arg, &piece);
+    }
+    return error;
+}
+
 int duet__copy_pieces(const struct duet__copy *copy, void *source, void *destination,
                       duet__piece_fn give, void *arg)
 {
@@ -159,24 +261,19 @@ int duet__copy_pieces(const struct duet__copy *copy, void *source, void *destina
     char *from = copy->source == DUET_HOST ? NULL : (char *)source + copy->source_offset;
     char *to =
         copy->destination == DUET_HOST ? NULL : (char *)destination + copy->destination_offset;
-    int error = DUET_OK;
     if (layout && layout->kind == OWN) {
         struct duet_pieces pieces = {give, arg, to ? to : from, handle->bytes, to != NULL, 0};
         layout->type.copy(object_of(handle, copy->source), place(handle, copy->destination, to),
                           &pieces);
         return pieces.error;
     }
-    for (unsigned i = 0; i < duet__area_count(handle) && !error; i++) {
-        const struct duet_array array = duet__area(handle, i);
-        const uint64_t offset = layout ? layout->areas[i].offset : 0;
-        struct duet__piece piece = {.column_bytes = array.rows * array.element_bytes,
-                                    .cols = array.cols};
-        piece.from = end_of(&array, from, offset, &piece.from_pitch);
-        piece.to = end_of(&array, to, offset, &piece.to_pitch);
-        set_slant(&piece, handle);
-        error = give(arg, &piece);
-    }
-    return error;
+    return give_areas(handle, from, to, give, arg);
+}
+
+/* What was registered of an object stays where it is. */
+int duet__handle_pieces(const struct duet_handle *handle, duet__piece_fn give, void *arg)
+{
+    return give_areas(handle, NULL, NULL, give, arg);
 }
 
 /* ------------------------------------------------------------------------------------------- */

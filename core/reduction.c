@@ -77,6 +77,14 @@ static int try_both(struct duet_runtime *core, struct duet_handle *handle, struc
 int duet_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
                    const struct duet_codelet *init, const struct duet_codelet *combine)
 {
+    const struct duet__gate *gate = handle ? duet__gate_of(runtime) : NULL;
+    return gate ? gate->reduction(runtime->gate_arg, handle, init, combine)
+                : duet__reduction_here(runtime, handle, init, combine);
+}
+
+int duet__reduction_here(struct duet_runtime *runtime, struct duet_handle *handle,
+                         const struct duet_codelet *init, const struct duet_codelet *combine)
+{
     if (!handle || !init || !combine || init->expand || (handle->of && handle->of->expansion) ||
         handle->reduction)
         return duet__refuse(runtime, DUET_EINVAL,

@@ -73,6 +73,14 @@ static void add_child(struct duet_runtime *core, struct reasons *reasons)
             waits ? ", which waits for its children, or below another task that waits" : "");
 }
 
+static void add_awaited(const struct duet_runtime *core, struct reasons *reasons)
+{
+    unsigned awaited = atomic_load(&core->awaited);
+    if (awaited)
+        add(reasons, "%u %s lent to another part of the library, which neither comes nor goes",
+            awaited, awaited == 1 ? "piece of data is" : "pieces of data are");
+}
+
 /* What is ready or taken. */
 static void add_workers(struct duet_runtime *core, struct reasons *reasons)
 {
@@ -108,6 +116,7 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
     struct reasons reasons = {.message = message};
     (void)duet_fail(message, DUET_ESTUCK, "%llu task%s cannot go on", left, left == 1 ? "" : "s");
     add_acquired(core, &reasons);
+    add_awaited(core, &reasons);
     add_child(core, &reasons);
     add_workers(core, &reasons);
     if (!reasons.count)

@@ -463,6 +463,13 @@ int duet__may_wait(struct duet_runtime *core, const char *function)
 
 int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
+    if (runtime->gate)
+        return duet__gate_submit(runtime, desc);
+    return duet__submit_here(runtime, desc);
+}
+
+int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc *desc)
+{
     int error = DUET_OK, by = inside(runtime);
     bool nests = by >= 0 && runtime->keeps;
     if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc, NULL))
@@ -521,8 +528,14 @@ int duet__wait_all(struct duet_runtime *runtime)
 int duet_wait(struct duet_runtime *runtime)
 {
     int error = duet__may_wait(runtime, "duet_wait");
-    if (!error)
-        error = duet__wait_all(runtime);
+    if (error)
+        return error;
+    return runtime->gate ? runtime->gate->wait(runtime->gate_arg) : duet__wait_here(runtime);
+}
+
+int duet__wait_here(struct duet_runtime *runtime)
+{
+    int error = duet__wait_all(runtime);
     return error ? error : duet__run_error(runtime);
 }
 

@@ -48,7 +48,7 @@ static void *take_memory(struct duet_runtime *core, uint64_t bytes)
 }
 
 /* Memory of temporary data that is gone: kept, or freed where much is kept already. */
-void duet__memory_give(struct duet_runtime *core, void *data, uint64_t bytes)
+static void give_memory(struct duet_runtime *core, void *data, uint64_t bytes)
 {
     size_t rounded, alignment;
     struct spare_memory **spare = &core->spare_memory[size_for(bytes, &rounded, &alignment)];
@@ -76,15 +76,37 @@ void duet__memory_fini(struct duet_runtime *core)
     }
 }
 
+/* Several areas are as far from each other as on a device. */
+static uint64_t place_bytes(const struct duet_handle *handle)
+{
+    return handle->layout ? handle->slab_bytes : handle->bytes;
+}
+
 /*
  * Makes sure that temporary data has a place in the host's memory, where anything computes. false:
  * there is no memory. Handle lock held.
  */
 bool duet__host_place(struct duet_runtime *core, struct duet_handle *handle)
 {
-    if (!handle->data && core->computes)
-        handle->data = take_memory(core, handle->bytes);
+    if (!handle->data && core->computes) {
+        void *memory = take_memory(core, place_bytes(handle));
+        if (memory && handle->layout)
+            duet__layout_place(handle, memory);
+        handle->data = memory;
+    }
     return handle->data || !core->computes;
+}
+
+/* Gives that place back, if there is one. Nobody uses the data, or is about to. */
+void duet__host_leave(struct duet_runtime *core, struct duet_handle *handle)
+{
+    void *memory = handle->data;
+    if (!memory)
+        return;
+    if (handle->layout)
+        duet__layout_place(handle, NULL);
+    handle->data = NULL;
+    give_memory(core, memory, place_bytes(handle));
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -198,11 +220,18 @@ struct duet_task *duet__unregistering_new(struct duet_runtime *core, struct duet
 
 int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *handle)
 {
+    const struct duet__gate *gate = duet__gate_of(runtime);
     if (!handle)
         return DUET_OK;
+    return gate ? gate->unregister(runtime->gate_arg, handle, false)
+                : duet__unregister_submit_here(runtime, handle);
+}
+
+int duet__unregister_submit_here(struct duet_runtime *runtime, struct duet_handle *handle)
+{
     int error = duet__may_unregister(runtime, handle);
     if (!error && handle->acquired)
-        error = duet_release(runtime, handle);
+        error = duet__release_here(runtime, handle);
     if (error)
         return error;
     struct duet_task *task = duet__unregistering_new(runtime, handle);

@@ -294,6 +294,15 @@ static void forget_times(struct executions *own)
 
 void duet_stats_reset(struct duet_runtime *runtime)
 {
+    const struct duet__gate *gate = duet__gate_of(runtime);
+    if (gate)
+        gate->stats_reset(runtime->gate_arg);
+    else
+        duet__stats_reset_here(runtime);
+}
+
+void duet__stats_reset_here(struct duet_runtime *runtime)
+{
     for (unsigned w = 0; w < runtime->machine.worker_count; w++)
         reset_worker(&runtime->workers[w]);
     for (unsigned n = 0; n < runtime->machine.node_count; n++)

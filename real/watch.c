@@ -88,8 +88,8 @@ static bool look(struct real *real, double now)
     if (still_s < (duet__failed(real->core) ? watch->look_s : real->options.watchdog_s))
         return false;
     const struct worker *worker = busiest(real);
-    if (!worker)
-        return true;
+    if (!worker) /* what another process is to do may take long, and its end is told by who waits */
+        return !duet__awaits(real->core);
     if (still_s < real->options.watchdog_s)
         return false;
     say(real, worker, now);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Acquisitions by a part of the library, which nobody waits for and a call ends: what goes to
+ * another process, and what comes from there, lies in the host's memory meanwhile. And data whose
+ * contents come and go with them: they are not here yet, or not needed any more.
+ */
+#include <stddef.h>
+
+#include "core/internal.h"
+
+struct duet_acquisition { /* in the place of its task's arguments */
+    struct duet_runtime *core;
+    duet__granted_fn granted;
+    void *arg;
+    double end_s;
+    int status; /* what was to be written is valid if this is 0 */
+    /* `granted` has returned, and it was ended: whichever is second ends the task */
+    _Atomic(unsigned) halves;
+};
+
+_Static_assert(sizeof(struct duet_acquisition) <= DUET_ARGS_INLINE, "it has no other place");
+
+static struct duet_acquisition *acquisition_of(struct duet_task *task)
+{
+    return (struct duet_acquisition *)(void *)task->args;
+}
+
+static struct duet_task *task_of(struct duet_acquisition *acquisition)
+{
+    return (struct duet_task *)(void *)((char *)acquisition - offsetof(struct duet_task, args));
+}
+
+/* At the date of its end, in a call that may have begun before that. */
+static void end(struct duet_view *view, struct duet_task *task)
+{
+    const struct duet_acquisition *acquisition = acquisition_of(task);
+    const double before = view->now;
+    if (acquisition->end_s > view->now)
+        view->now = acquisition->end_s;
+    duet__graph_finish(view, task, DUET_HOST, false, !acquisition->status);
+    atomic_fetch_sub(&view->core->awaited, 1);
+    duet__count_internal(view, 1);
+    duet__task_end(view, task);
+    view->now = before;
+}
+
+/* true: the other half has happened before, and what was written for that is seen. */
+static bool second(struct duet_acquisition *acquisition)
+{
+    return atomic_fetch_add(&acquisition->halves, 1) == 1;
+}
+
+static void granted(struct duet_view *view, struct duet_task *task)
+{
+    struct duet_acquisition *acquisition = acquisition_of(task);
+    if (hopeless(view->core, task))
+        acquisition->status = duet__cancelled_by(view->core);
+    atomic_fetch_add(&view->core->awaited, 1);
+    duet__in_done_begin();
+    acquisition->granted(acquisition->arg, acquisition, acquisition->status);
+    duet__in_done_end();
+    if (second(acquisition))
+        end(view, task);
+}
+
+int duet__acquire_submit(struct duet_runtime *core, struct duet_handle *handle, enum duet_mode mode,
+                         int priority, duet__granted_fn granted_fn, void *arg)
+{
+    if (!handle || (mode != DUET_R && mode != DUET_W && mode != DUET_RW) || core->choice)
+        return duet__refuse(core, DUET_EINVAL, "an acquisition needs %s",
+                            core->choice ? "a policy that tries no others (auto does)"
+                                         : "a handle and a mode of DUET_R, DUET_W or DUET_RW");
+    struct duet_task *task = duet__acquisition_new(core, 1);
+    if (!task)
+        return duet__refuse(core, DUET_ENOMEM, "no memory left for an acquisition");
+    *acquisition_of(task) =
+        (struct duet_acquisition){.core = core, .granted = granted_fn, .arg = arg};
+    task->accesses[0].handle = handle;
+    task->accesses[0].mode = (uint8_t)mode;
+    task->priority = priority;
+    task->over = granted;
+    task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
+    core->enter(core->enter_for, task);
+    return DUET_OK;
+}
+
+void duet__acquisition_end(struct duet_acquisition *acquisition, double now, int status)
+{
+    struct duet__ops ops = {0};
+    struct duet_view view;
+    acquisition->end_s = now;
+    if (status)
+        acquisition->status = status;
+    if (!second(acquisition))
+        return;
+    view_begin(&view, acquisition->core, now, DUET_SUBMITTER, &ops);
+    end(&view, task_of(acquisition));
+    duet__view_flush(&view);
+}
+
+bool duet__awaits(const struct duet_runtime *core)
+{
+    return atomic_load(&core->awaited) > 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Contents that are not here                                                                   */
+
+void duet__handle_elsewhere(struct duet_runtime *core, struct duet_handle *handle)
+{
+    if (handle->temporary)
+        return; /* it has none yet */
+    handle->elsewhere = true;
+    if (!handle->data && !duet__areas_placed(handle)) {
+        spin_lock(&core->registry_lock);
+        handle->entered = false; /* at what places it gets nobody else is */
+        spin_unlock(&core->registry_lock);
+        duet__be_placed(handle);
+    }
+    bit_clear(handle->valid, DUET_HOST);
+}
+
+/* All that was submitted before has ended, nothing of it is in flight, nobody else may use it. */
+static void drop_end(struct duet_view *view, struct duet_task *task)
+{
+    struct duet_runtime *core = view->core;
+    struct duet_handle *handle = task->accesses[0].handle;
+    spin_lock(&handle->lock);
+    for (unsigned word = 0; word < core->node_words; word++)
+        atomic_store_explicit(&handle->valid[word], 0, memory_order_relaxed);
+    spin_unlock(&handle->lock);
+    for (unsigned n = 1; n < core->machine.node_count; n++)
+        if (handle->replicas[n])
+            duet__cache_stale(core, handle->replicas[n]);
+    if (handle->temporary && handle->data) {
+        duet__handle_forget(core, handle);
+        duet__host_leave(core, handle);
+    }
+    task->accesses[0].mode = DUET_R; /* it leaves nothing valid, nor poisoned */
+    duet__acquire_end(view, task);
+}
+
+int duet__handle_drop(struct duet_runtime *core, struct duet_handle *handle)
+{
+    struct duet_task *task = duet__acquisition_new(core, 1);
+    if (!task)
+        return duet__refuse(core, DUET_ENOMEM, "no memory left to drop data");
+    task->accesses[0].handle = handle;
+    task->accesses[0].mode = DUET_W | ACCESS_DROPS;
+    task->over = drop_end;
+    handle->elsewhere = handle->elsewhere || !handle->temporary;
+    core->enter(core->enter_for, task);
+    return DUET_OK;
+}
+
+uint64_t duet__handle_bytes(const struct duet_handle *handle)
+{
+    return handle->bytes;
+}
+
+bool duet__handle_temporary(const struct duet_handle *handle)
+{
+    return handle->temporary && !handle->elsewhere;
+}

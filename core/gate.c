@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is asked in place of the core, by the application's own threads. */
+#include "core/internal.h"
+
+void duet__core_gate(struct duet_runtime *core, const struct duet__gate *gate, void *arg)
+{
+    core->gate_arg = arg;
+    core->gate = gate;
+}
+
+void *duet__core_gate_arg(const struct duet_runtime *core)
+{
+    return core->gate ? core->gate_arg : NULL;
+}
+
+/* NULL: it is no call for a gate, as there is none, or this is inside the core. */
+const struct duet__gate *duet__gate_of(const struct duet_runtime *core)
+{
+    return core->gate && duet__caller(core) == DUET_OUTSIDE ? core->gate : NULL;
+}
+
+RARE int duet__gate_submit(struct duet_runtime *core, const struct duet_task_desc *desc)
+{
+    const struct duet__gate *gate = duet__gate_of(core);
+    return gate ? gate->submit(core->gate_arg, desc) : duet__submit_here(core, desc);
+}
+
+/* The run has failed, for the first time. */
+void duet__gate_failed(struct duet_runtime *core)
+{
+    struct duet_message why;
+    if (!core->gate || !core->gate->failed)
+        return;
+    spin_lock(&core->message_lock);
+    why = core->run_message;
+    spin_unlock(&core->message_lock);
+    core->gate->failed(core->gate_arg, atomic_load(&core->error), why.text);
+}

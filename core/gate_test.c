@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Calls of the application go through a gate, those from inside do not. */
+#include <glib.h>
+
+#include <duet/failure.h>
+#include <duet/hint.h>
+
+#include "core/testing_lost.h"
+
+enum call { SUBMIT, WAIT, ACQUIRE, RELEASE, UNREGISTER, LATER, HINT, REDUCTION, RECOVER, RESET };
+
+struct keeper {
+    struct duet_runtime *core;
+    unsigned calls[RESET + 1], failures;
+    struct duet_message why;
+};
+
+static int submit(void *gate, const struct duet_task_desc *task)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[SUBMIT]++;
+    return duet__submit_here(keeper->core, task);
+}
+
+static int wait(void *gate)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[WAIT]++;
+    return duet__wait_here(keeper->core);
+}
+
+static int acquire(void *gate, struct duet_handle *handle, enum duet_mode mode)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[ACQUIRE]++;
+    return duet__acquire_here(keeper->core, handle, mode);
+}
+
+static int release(void *gate, struct duet_handle *handle)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[RELEASE]++;
+    return duet__release_here(keeper->core, handle);
+}
+
+static int unregister(void *gate, struct duet_handle *handle, bool waits)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[waits ? UNREGISTER : LATER]++;
+    return waits ? duet__unregister_here(keeper->core, handle)
+                 : duet__unregister_submit_here(keeper->core, handle);
+}
+
+static int hint(void *gate, struct duet_handle *handle, enum duet__hint kind, unsigned node)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[HINT]++;
+    return duet__hint_here(keeper->core, handle, kind, node);
+}
+
+static int reduction(void *gate, struct duet_handle *handle, const struct duet_codelet *init,
+                     const struct duet_codelet *combine)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[REDUCTION]++;
+    return duet__reduction_here(keeper->core, handle, init, combine);
+}
+
+static int recover(void *gate)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[RECOVER]++;
+    return duet__recover_here(keeper->core);
+}
+
+static void stats_reset(void *gate)
+{
+    struct keeper *keeper = gate;
+    keeper->calls[RESET]++;
+    duet__stats_reset_here(keeper->core);
+}
+
+static void failed(void *gate, int error, const char *why)
+{
+    struct keeper *keeper = gate;
+    keeper->failures++;
+    (void)duet_fail(&keeper->why, error, "%s", why);
+}
+
+static const struct duet__gate gate = {submit, wait,      acquire, release,     unregister,
+                                       hint,   reduction, recover, stats_reset, failed};
+
+static void start(struct testing *t, struct keeper *keeper)
+{
+    lost_start(t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager");
+    *keeper = (struct keeper){.core = t->core};
+    g_assert_null(duet__core_gate_arg(t->core));
+    duet__core_gate(t->core, &gate, keeper);
+    g_assert_true(duet__core_gate_arg(t->core) == keeper);
+}
+
+/* Each call, by the application, or inside a kernel where it may be made there. */
+static void use(struct testing *t, bool inside)
+{
+    struct duet_handle *a, *b;
+    g_assert_cmpint(duet_temporary(t->core, 4, 4, 8, &a), ==, DUET_OK);
+    g_assert_cmpint(duet_temporary(t->core, 4, 4, 8, &b), ==, DUET_OK);
+    t->in_kernel = inside ? 1 : 0;
+    g_assert_cmpint(duet_reduction(t->core, a, t->any, t->any), ==, DUET_OK);
+    submit_to(t, t->any, NULL, a, DUET_W, NULL, 0);
+    g_assert_cmpint(duet_insert(t->core, t->any, DUET_W, b, DUET_VALUE, &(double){1e6},
+                                sizeof(double), 0),
+                    ==, DUET_OK);
+    g_assert_cmpint(duet_prefetch(t->core, a, 1), ==, DUET_OK);
+    g_assert_cmpint(duet_wont_use(t->core, a), ==, DUET_OK);
+    g_assert_cmpint(duet_invalidate(t->core, a), ==, DUET_OK);
+    g_assert_cmpint(duet_unregister_submit(t->core, a), ==, DUET_OK);
+    if (!inside) {
+        g_assert_cmpint(duet_wait(t->core), ==, DUET_OK);
+        g_assert_cmpint(duet_acquire(t->core, b, DUET_RW), ==, DUET_OK);
+        g_assert_cmpint(duet_release(t->core, b), ==, DUET_OK);
+        g_assert_cmpint(duet_unregister(t->core, b), ==, DUET_OK);
+        duet_stats_reset(t->core);
+        g_assert_cmpint(duet_recover(t->core), ==, DUET_OK);
+    }
+    t->in_kernel = 0;
+}
+
+static void at_end(struct duet_runtime *core, void *arg, int status)
+{
+    submit_to(arg, ((struct testing *)arg)->any, NULL, NULL, 0, NULL, 0);
+}
+
+static void test_calls(void)
+{
+    struct testing t;
+    struct keeper keeper;
+    start(&t, &keeper);
+    use(&t, false);
+    const unsigned once[] = {2, 1, 1, 1, 1, 1, 3, 1, 1, 1};
+    g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
+    use(&t, true);
+    g_assert_cmpmem(keeper.calls, sizeof keeper.calls, once, sizeof once);
+    /* a `done` is inside, too */
+    g_assert_cmpint(duet_insert(t.core, t.any, DUET_DONE, (duet_done_fn)at_end, (void *)&t,
+                                DUET_VALUE, &(double){1e6}, sizeof(double), 0),
+                    ==, DUET_OK);
+    (void)go(&t, NULL);
+    g_assert_cmpuint(keeper.calls[SUBMIT], ==, once[SUBMIT] + 1);
+    duet__core_gate(t.core, NULL, NULL);
+    use(&t, false);
+    g_assert_cmpuint(keeper.calls[SUBMIT], ==, once[SUBMIT] + 1);
+    lost_end(&t, DUET_OK, NULL);
+}
+
+static void test_failure(void)
+{
+    struct testing t;
+    struct keeper keeper;
+    start(&t, &keeper);
+    submit_to(&t, t.cpu, NULL, NULL, 0, NULL, 0);
+    struct duet__engine_command run = expect_run(&t, 0);
+    testing_done(&t, &run, 1e-3, DUET_EINVAL);
+    duet__fail_run(t.core, DUET_ECANCELED, "another one");
+    g_assert_cmpuint(keeper.failures, ==, 1);
+    g_assert_nonnull(strstr(keeper.why.text, "for_cpus"));
+    lost_end(&t, DUET_EINVAL, "for_cpus");
+}
+
+/* Behind a gate what has no address may be another process's: the core finds a place for it. */
+static void test_no_address(void)
+{
+    struct testing t;
+    struct keeper keeper;
+    start(&t, &keeper);
+    t.core->computes = true;
+    double numbers[8];
+    struct duet_handle *handle;
+    const struct duet_array arrays[] = {{NULL, 5, 7, 6, 8}, {numbers, 8, 1, 8, 8}};
+    g_assert_cmpint(duet_arrays(t.core, arrays, 2, &handle), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(t.core), "some arrays"));
+    g_assert_cmpint(duet_arrays(t.core, arrays, 1, &handle), ==, DUET_OK);
+    g_assert_false(duet_valid(t.core, handle));
+    submit_to(&t, t.cpu, NULL, handle, DUET_W, NULL, 0);
+    (void)go(&t, NULL);
+    g_assert_nonnull(duet_address(handle));
+    g_assert_cmpint(duet_matrix(t.core, NULL, 3, 3, 4, 8, &handle), ==, DUET_OK);
+    submit_to(&t, t.cpu, NULL, handle, DUET_R, NULL, 0);
+    (void)go(&t, NULL);
+    lost_end(&t, DUET_EINVAL, "nothing has written before");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/gate/calls", test_calls);
+    g_test_add_func("/gate/failure", test_failure);
+    g_test_add_func("/gate/no_address", test_no_address);
+    return g_test_run();
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Acquisitions that a call ends take no simulated time but that of copies. */
+#include "sim/testing.h"
+
+enum { BYTES = 1000000 };
+
+/* When it was granted; the one before it is ended then. */
+struct message {
+    const struct lab *lab;
+    struct message *before;
+    struct duet_acquisition *acquisition;
+    double granted_s;
+    bool ends;
+};
+
+static void granted(void *arg, struct duet_acquisition *acquisition, int status)
+{
+    struct message *message = arg;
+    g_assert_cmpint(status, ==, DUET_OK);
+    message->acquisition = acquisition;
+    message->granted_s = duet_now(message->lab->duet);
+    if (message->before)
+        duet__acquisition_end(message->before->acquisition, message->granted_s, DUET_OK);
+    if (message->ends)
+        duet__acquisition_end(acquisition, message->granted_s, DUET_OK);
+}
+
+static void submit(struct lab *lab, struct message *message, struct duet_handle *handle,
+                   enum duet_mode mode)
+{
+    message->lab = lab;
+    g_assert_cmpint(duet__acquire_submit(lab->duet, handle, mode, 0, granted, message), ==,
+                    DUET_OK);
+}
+
+/* A tile goes home from a GPU, and is written on only when what was granted last ends it. */
+static void test_dates(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 1});
+    struct message out = {NULL}, in = {.before = &out, .ends = true};
+    struct duet_handle *a = lab_data(&lab, BYTES), *b = lab_data(&lab, BYTES);
+    duet__handle_elsewhere(lab.duet, b);
+    lab_task(&lab, "gpu0", 0.01, 1, a, DUET_W);
+    submit(&lab, &out, a, DUET_R);
+    lab_task(&lab, "cpu0", 0.1, 1, b, DUET_W);
+    submit(&lab, &in, b, DUET_W);
+    lab_task(&lab, "cpu0", 0.01, 2, a, DUET_RW, b, DUET_R);
+    lab_finish(&lab);
+    assert_copy(&lab, 1, 1, "gpu0", "host", 0.01, 0.012);
+    assert_seconds(out.granted_s, 0.012);
+    assert_seconds(in.granted_s, 0.1);
+    assert_kernel(&lab, 5, "cpu0", 0.1, 0.11);
+    lab_close(&lab);
+}
+
+/* Nothing is left that could happen. */
+static void test_stuck(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1});
+    struct message lent = {NULL};
+    struct duet_handle *a = lab_data(&lab, BYTES);
+    submit(&lab, &lent, a, DUET_W);
+    lab_task(&lab, "cpu0", 0.1, 1, a, DUET_R);
+    g_assert_cmpint(duet_wait(lab.duet), ==, DUET_ESTUCK);
+    g_assert_nonnull(strstr(duet_last_message(lab.duet), "1 piece of data is lent"));
+    duet__acquisition_end(lent.acquisition, duet_now(lab.duet), DUET_OK);
+    lab_finish(&lab);
+    lab_close(&lab);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/acquire/dates", test_dates);
+    g_test_add_func("/acquire/stuck", test_stuck);
+    return g_test_run();
+}
