@@ -8,7 +8,7 @@
 
 #include "core/internal.h"
 
-struct duet_acquisition { /* in the place of its task's arguments */
+struct duet__acquisition { /* in the place of its task's arguments */
     struct duet_runtime *core;
     duet__granted_fn granted;
     void *arg;
@@ -18,14 +18,14 @@ struct duet_acquisition { /* in the place of its task's arguments */
     _Atomic(unsigned) halves;
 };
 
-_Static_assert(sizeof(struct duet_acquisition) <= DUET_ARGS_INLINE, "it has no other place");
+_Static_assert(sizeof(struct duet__acquisition) <= DUET_ARGS_INLINE, "it has no other place");
 
-static struct duet_acquisition *acquisition_of(struct duet_task *task)
+static struct duet__acquisition *acquisition_of(struct duet_task *task)
 {
-    return (struct duet_acquisition *)(void *)task->args;
+    return (struct duet__acquisition *)(void *)task->args;
 }
 
-static struct duet_task *task_of(struct duet_acquisition *acquisition)
+static struct duet_task *task_of(struct duet__acquisition *acquisition)
 {
     return (struct duet_task *)(void *)((char *)acquisition - offsetof(struct duet_task, args));
 }
@@ -33,7 +33,7 @@ static struct duet_task *task_of(struct duet_acquisition *acquisition)
 /* At the date of its end, in a call that may have begun before that. */
 static void end(struct duet_view *view, struct duet_task *task)
 {
-    const struct duet_acquisition *acquisition = acquisition_of(task);
+    const struct duet__acquisition *acquisition = acquisition_of(task);
     const double before = view->now;
     if (acquisition->end_s > view->now)
         view->now = acquisition->end_s;
@@ -45,14 +45,14 @@ static void end(struct duet_view *view, struct duet_task *task)
 }
 
 /* true: the other half has happened before, and what was written for that is seen. */
-static bool second(struct duet_acquisition *acquisition)
+static bool second(struct duet__acquisition *acquisition)
 {
     return atomic_fetch_add(&acquisition->halves, 1) == 1;
 }
 
 static void granted(struct duet_view *view, struct duet_task *task)
 {
-    struct duet_acquisition *acquisition = acquisition_of(task);
+    struct duet__acquisition *acquisition = acquisition_of(task);
     if (hopeless(view->core, task))
         acquisition->status = duet__cancelled_by(view->core);
     atomic_fetch_add(&view->core->awaited, 1);
@@ -74,7 +74,7 @@ int duet__acquire_submit(struct duet_runtime *core, struct duet_handle *handle, 
     if (!task)
         return duet__refuse(core, DUET_ENOMEM, "no memory left for an acquisition");
     *acquisition_of(task) =
-        (struct duet_acquisition){.core = core, .granted = granted_fn, .arg = arg};
+        (struct duet__acquisition){.core = core, .granted = granted_fn, .arg = arg};
     task->accesses[0].handle = handle;
     task->accesses[0].mode = (uint8_t)mode;
     task->priority = priority;
@@ -84,7 +84,7 @@ int duet__acquire_submit(struct duet_runtime *core, struct duet_handle *handle, 
     return DUET_OK;
 }
 
-void duet__acquisition_end(struct duet_acquisition *acquisition, double now, int status)
+void duet__acquisition_end(struct duet__acquisition *acquisition, double now, int status)
 {
     struct duet__ops ops = {0};
     struct duet_view view;

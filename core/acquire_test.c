@@ -11,7 +11,7 @@ enum { CPU = 0, GPU = 1, MANY = 20000 };
 /* What one acquisition was told, and what it does then. */
 struct told {
     struct testing *t;
-    struct duet_acquisition *acquisition;
+    struct duet__acquisition *acquisition;
     int status;
     unsigned count;
     bool ends;                /* at once */
@@ -19,7 +19,7 @@ struct told {
     struct told *next;        /* and an acquisition that reads it, and tells this */
 };
 
-static void granted(void *arg, struct duet_acquisition *acquisition, int status);
+static void granted(void *arg, struct duet__acquisition *acquisition, int status);
 
 static void acquire(struct testing *t, struct duet_handle *handle, int mode, struct told *told)
 {
@@ -28,7 +28,7 @@ static void acquire(struct testing *t, struct duet_handle *handle, int mode, str
                     ==, DUET_OK);
 }
 
-static void granted(void *arg, struct duet_acquisition *acquisition, int status)
+static void granted(void *arg, struct duet__acquisition *acquisition, int status)
 {
     struct told *told = arg;
     struct testing *t = told->t;

@@ -30,12 +30,12 @@
  * makespans and counters. All have to be ended before duet_close. DUET_EINVAL (no handle, no such
  * mode, a policy with trials), DUET_ENOMEM. `priority` is kept with it: copies have none.
  */
-struct duet_acquisition;
-typedef void (*duet__granted_fn)(void *arg, struct duet_acquisition *acquisition, int status);
+struct duet__acquisition;
+typedef void (*duet__granted_fn)(void *arg, struct duet__acquisition *acquisition, int status);
 DUET_MUST_CHECK int duet__acquire_submit(struct duet_runtime *core, struct duet_handle *handle,
                                          enum duet_mode mode, int priority,
                                          duet__granted_fn granted, void *arg);
-void duet__acquisition_end(struct duet_acquisition *acquisition, double now, int status);
+void duet__acquisition_end(struct duet__acquisition *acquisition, double now, int status);
 /*
  * true if one is granted and not ended: that nothing happens is then no sign of being stuck. Who
  * has them is to end them when what they wait for will never come.

@@ -22,13 +22,13 @@ struct progress {
 struct message {
     struct message *next;
     struct progress *progress;
-    struct duet_acquisition *acquisition;
+    struct duet__acquisition *acquisition;
     uint64_t *cell, number;
     bool arrives;
     int status;
 };
 
-static void granted(void *arg, struct duet_acquisition *acquisition, int status)
+static void granted(void *arg, struct duet__acquisition *acquisition, int status)
 {
     struct message *message = arg;
     struct progress *progress = message->progress;

@@ -8,12 +8,12 @@ enum { BYTES = 1000000 };
 struct message {
     const struct lab *lab;
     struct message *before;
-    struct duet_acquisition *acquisition;
+    struct duet__acquisition *acquisition;
     double granted_s;
     bool ends;
 };
 
-static void granted(void *arg, struct duet_acquisition *acquisition, int status)
+static void granted(void *arg, struct duet__acquisition *acquisition, int status)
 {
     struct message *message = arg;
     g_assert_cmpint(status, ==, DUET_OK);
