@@ -11,6 +11,8 @@
 
 #include "sim/internal.h"
 
+enum { WORKERS_MAX = 1 << 20 /* of all nodes, in the order of events */ };
+
 /* ------------------------------------------------------------------------------------------- */
 /* Events and alarms                                                                            */
 
@@ -212,7 +214,7 @@ static int fill(struct cluster *cluster, const struct duet_machine *machine,
                 const struct sim_options *options)
 {
     cluster->touched_end = &cluster->touched;
-    cluster->count = 1;
+    cluster->count = options->nodes ? options->nodes : 1;
     cluster->nodes = calloc(cluster->count, sizeof(struct sim *));
     int error = cluster->nodes ? duet_machine_copy(&cluster->machine, machine) : DUET_ENOMEM;
     for (; !error && cluster->living < cluster->count; cluster->living++)
@@ -224,11 +226,15 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
                   struct duet_message *message)
 {
     static const struct network_calls calls = {.alarm = alarm_rings, .arrived = flow_arrived};
-    struct cluster *cluster = calloc(1, sizeof *cluster);
     *out = NULL;
+    if (options->nodes > WORKERS_MAX / machine->worker_count)
+        return duet_fail(message, DUET_EINVAL, "%u nodes with %u workers each: %d workers at most",
+                         options->nodes, machine->worker_count, WORKERS_MAX);
+    struct cluster *cluster = calloc(1, sizeof *cluster);
     int error = cluster ? fill(cluster, machine, options) : DUET_ENOMEM;
     if (!error)
-        error = duet__network_open(machine, &calls, cluster, message);
+        error =
+            duet__network_open(machine, cluster->count, options->network, &calls, cluster, message);
     if (error) {
         if (error == DUET_ENOMEM)
             duet_fail(message, error, "no memory left for the simulated machine");
@@ -238,6 +244,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
             free_cluster(cluster);
         return error;
     }
-    *out = cluster->nodes[0];
+    for (unsigned n = 0; n < cluster->count; n++)
+        out[n] = cluster->nodes[n];
     return DUET_OK;
 }

@@ -75,7 +75,7 @@ void duet__sim_flow(struct sim *sim, struct transfer *transfer)
     const struct duet__copy *copy = transfer->command.copy;
     sim->cluster->flows++;
     sim->pending++;
-    duet__network_flow(copy->source, copy->destination, copy->bytes, transfer);
+    duet__network_copy(sim->number, copy->source, copy->destination, copy->bytes, transfer);
 }
 
 /* All bytes have arrived: the engines are free for the next copies. */

@@ -288,6 +288,7 @@ int duet__node_new(struct sim **out, struct cluster *cluster, unsigned number,
     sim->number = number;
     sim->machine = cluster->machine;
     sim->options = *options;
+    sim->options.seed = duet__node_seed(options->seed, number);
     sim->asked = DUET_OUTSIDE;
     int error = fill(sim) ? duet__cores_init(sim) : DUET_ENOMEM;
     if (error) {

@@ -4,11 +4,14 @@
 // later are chosen by its version.
 #include "sim/network.h"
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
-#include <exception>
+#include <stdexcept>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include <simgrid/forward.h>
@@ -17,10 +20,8 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 namespace sg4 = simgrid::s4u;
+using simgrid::kernel::routing::NetPoint;
 using simgrid::kernel::timer::Timer;
 
 namespace
@@ -37,7 +38,10 @@ struct Stop {
 
 struct Network {
     sg4::Engine *engine = nullptr;
-    std::vector<sg4::Host *> hosts;
+    unsigned node_count = 0, memory_count = 0;               // memories of a node
+    std::vector<sg4::Host *> memories;                       // node after node
+    std::vector<sg4::Host *> cards;                          // by node, if there are several
+    std::unordered_map<sg4::Link const *, double> latencies; // of the links of a user's file
     network_calls calls = {};
     void *owner = nullptr;
     Flow *pool = nullptr;
@@ -99,23 +103,186 @@ class KeepSignals
     KeepSignals &operator=(KeepSignals const &) = delete;
 };
 
-// A file in memory that SimGrid can open by name.
-int memory_file(const char *text)
+// ---------------------------------------------------------------------------------------------
+// The platform. It is made by calls, since reading XML takes SimGrid four times as long. Latencies
+// are 0: the engine pays them, since SimGrid's shares would depend on them.
+
+using Netpoints = std::pair<NetPoint *, NetPoint *>;
+using Coordinates = std::vector<unsigned long>;
+
+void add_route(sg4::NetZone *zone, sg4::Host *source, sg4::Host *destination,
+               std::vector<sg4::Link *> const &links)
 {
-    int file = memfd_create("duet-platform", MFD_CLOEXEC);
-    size_t length = strlen(text), written = 0;
-    while (file >= 0 && written < length) {
-        ssize_t n = write(file, text + written, length - written);
-        if (n <= 0) {
-            close(file);
-            return -1;
-        }
-        written += static_cast<size_t>(n);
-    }
-    return file;
+    const std::vector<sg4::LinkInRoute> in_route(links.begin(), links.end());
+    zone->add_route(source->get_netpoint(), destination->get_netpoint(), nullptr, nullptr, in_route,
+                    false);
 }
 
-void start(const duet_machine *machine, int file)
+/*
+ * The narrowest limit on each copy alone of a route, 0 if it has none that binds: one no narrower
+ * than a shared link of the same route changes no date, and leaving it out saves a third of the
+ * cost of a copy.
+ */
+double limit_of(const duet_machine *machine, const duet_route *route)
+{
+    double limit = HUGE_VAL, shared = HUGE_VAL;
+    for (unsigned i = 0; i < route->count; i++) {
+        const duet_link *link = &machine->links[route->links[i]];
+        double *narrowest = link->per_copy ? &limit : &shared;
+        *narrowest = std::fmin(*narrowest, link->bandwidth_Bps);
+    }
+    return limit < shared ? limit : 0;
+}
+
+/*
+ * A node: its memories are hosts, each direction of a shared link is a link. Each route gets a
+ * limit of its own: a link that many routes have in common would tie the equations of all their
+ * flows together, although it does not make them share anything.
+ */
+void make_node(sg4::NetZone *parent, const duet_machine *machine, unsigned number)
+{
+    const std::string name = "duet" + std::to_string(number);
+    const unsigned count = machine->node_count;
+    const size_t first = network->memories.size();
+    sg4::NetZone *zone = sg4::create_full_zone(name);
+    std::vector<sg4::Link *> links(machine->link_count);
+    zone->set_parent(parent);
+    for (unsigned n = 0; n < count; n++)
+        network->memories.push_back(zone->create_host(name + ".n" + std::to_string(n), 1e9));
+    for (unsigned l = 0; l < machine->link_count; l++)
+        if (!machine->links[l].per_copy)
+            links[l] =
+                zone->create_link(name + ".l" + std::to_string(l), machine->links[l].bandwidth_Bps);
+    for (unsigned i = 0; i < count * count; i++) {
+        const duet_route *route = &machine->routes[i];
+        const double limit = limit_of(machine, route);
+        std::vector<sg4::Link *> crossed;
+        if (i / count == i % count || !route->direct)
+            continue;
+        for (unsigned l = 0; l < route->count; l++)
+            if (links[route->links[l]])
+                crossed.push_back(links[route->links[l]]);
+        if (limit > 0) {
+            crossed.push_back(zone->create_link(name + ".c" + std::to_string(i), limit));
+            crossed.back()->set_sharing_policy(sg4::Link::SharingPolicy::FATPIPE);
+        }
+        add_route(zone, network->memories[first + i / count], network->memories[first + i % count],
+                  crossed);
+    }
+    zone->seal();
+}
+
+sg4::Host *make_card(sg4::NetZone *zone, unsigned long number)
+{
+    sg4::Host *card = zone->create_host("duet.card" + std::to_string(number), 1e9);
+    if (network->cards.size() < network->node_count)
+        network->cards.push_back(card);
+    return card;
+}
+
+// A card on a link of its own, which what it sends shares, and what it receives.
+sg4::Host *make_linked_card(sg4::NetZone *star, unsigned long number, double bandwidth_Bps)
+{
+    sg4::Host *card = make_card(star, number);
+    sg4::SplitDuplexLink *link =
+        star->create_split_duplex_link("duet.link" + std::to_string(number), bandwidth_Bps);
+    star->add_route(card->get_netpoint(), nullptr, nullptr, nullptr,
+                    {{link, sg4::LinkInRoute::Direction::UP}}, true);
+    return card;
+}
+
+void make_switch(sg4::NetZone *parent, const duet__network *how)
+{
+    sg4::NetZone *star = sg4::create_star_zone("duet.network");
+    star->set_parent(parent);
+    for (unsigned n = 0; n < network->node_count; n++)
+        make_linked_card(star, n, how->bandwidth_Bps);
+    star->seal();
+}
+
+// In SimGrid's torus a node has a link to each neighbour, and no card: that is in a zone of its
+// own.
+void make_torus(sg4::NetZone *parent, const duet__network *how)
+{
+    auto leaf = [how](sg4::NetZone *torus, Coordinates const &, unsigned long number) {
+        const std::string name = "duet.torus" + std::to_string(number);
+        sg4::NetZone *star = sg4::create_star_zone(name);
+        star->set_parent(torus);
+        make_linked_card(star, number, how->bandwidth_Bps);
+        NetPoint *router = star->create_router(name + ".router");
+        star->seal();
+        return Netpoints(star->get_netpoint(), router);
+    };
+    sg4::create_torus_zone("duet.network", parent, {how->down, how->down + how->levels},
+                           sg4::ClusterCallbacks(leaf), how->bandwidth_Bps, 0,
+                           sg4::Link::SharingPolicy::SPLITDUPLEX)
+        ->seal();
+}
+
+// The link of a leaf to its one switch or router is its card's.
+Netpoints make_leaf(sg4::NetZone *zone, Coordinates const &, unsigned long number)
+{
+    return {make_card(zone, number)->get_netpoint(), nullptr};
+}
+
+void make_fat_tree(sg4::NetZone *parent, const duet__network *how)
+{
+    auto level = [how](const unsigned *of) { return std::vector<unsigned>(of, of + how->levels); };
+    sg4::create_fatTree_zone("duet.network", parent,
+                             {how->levels, level(how->down), level(how->up), level(how->cables)},
+                             sg4::ClusterCallbacks(make_leaf), how->bandwidth_Bps, 0,
+                             sg4::Link::SharingPolicy::SPLITDUPLEX)
+        ->seal();
+}
+
+void make_dragonfly(sg4::NetZone *parent, const duet__network *how)
+{
+    auto level = [how](unsigned i) { return std::make_pair(how->down[i], how->cables[i]); };
+    sg4::create_dragonfly_zone("duet.network", parent, {level(0), level(1), level(2), how->down[3]},
+                               sg4::ClusterCallbacks(make_leaf), how->bandwidth_Bps, 0,
+                               sg4::Link::SharingPolicy::SPLITDUPLEX)
+        ->seal();
+}
+
+bool in_natural_order(sg4::Host const *a, sg4::Host const *b)
+{
+    return strverscmp(a->get_cname(), b->get_cname()) < 0;
+}
+
+// What it takes from one card to another is kept, and taken out of SimGrid's links.
+void load_file(const duet__network *how)
+{
+    network->engine->load_platform(how->file);
+    network->cards = network->engine->get_all_hosts();
+    std::sort(network->cards.begin(), network->cards.end(), in_natural_order);
+    if (network->cards.size() < network->node_count)
+        throw std::runtime_error("it has " + std::to_string(network->cards.size()) + " hosts for " +
+                                 std::to_string(network->node_count) + " nodes");
+    network->cards.resize(network->node_count);
+    for (sg4::Link *link : network->engine->get_all_links()) {
+        network->latencies[link] = link->get_latency();
+        link->set_latency(0);
+    }
+}
+
+void make_platform(const duet_machine *machine, const duet__network *how)
+{
+    static void (*const made[])(sg4::NetZone *,
+                                const duet__network *) = {make_switch, make_fat_tree,
+                                                          make_dragonfly, make_torus};
+    if (how && how->kind == DUET__NETWORK_FILE)
+        load_file(how);
+    sg4::NetZone *all = sg4::create_empty_zone("duet");
+    if (network->engine->get_netzone_root() != all)
+        all->set_parent(network->engine->get_netzone_root());
+    for (unsigned n = 0; n < network->node_count; n++)
+        make_node(all, machine, n);
+    if (how && how->kind != DUET__NETWORK_FILE)
+        made[how->kind](all, how);
+    all->seal();
+}
+
+void start(const duet_machine *machine, const duet__network *how)
 {
     static char name[] = "duet";
     static char model[] = "--cfg=network/model:CM02";
@@ -132,39 +299,32 @@ void start(const duet_machine *machine, int file)
     static char *arguments[] = {name, model, gamma, cross, log, precision, shutdown, nullptr};
     int count = 7;
     network->engine = new sg4::Engine(&count, arguments);
-    network->engine->load_platform("/proc/self/fd/" + std::to_string(file));
-    for (unsigned n = 0; n < machine->node_count; n++)
-        network->hosts.push_back(network->engine->host_by_name("n" + std::to_string(n)));
+    make_platform(machine, how);
     listen();
 }
 
 } // namespace
 
-int duet__network_open(const struct duet_machine *machine, const struct network_calls *calls,
-                       void *owner, struct duet_message *message)
+int duet__network_open(const duet_machine *machine, unsigned count, const duet__network *how,
+                       const network_calls *calls, void *owner, duet_message *message)
 {
     if (network)
         return duet_fail(message, DUET_EBUSY,
                          "a process can simulate once: SimGrid's engine was started before");
-    char *platform = duet__network_platform(machine);
-    int file = platform ? memory_file(platform) : -1;
-    free(platform);
-    if (file < 0)
-        return duet_fail(message, DUET_EIO, "cannot hand the platform of %s to SimGrid",
-                         machine->name);
-    int error = DUET_OK;
     try {
         KeepSignals keep;
         network = new Network;
-        start(machine, file);
+        network->node_count = count;
+        network->memory_count = machine->node_count;
+        start(machine, how);
         network->calls = *calls;
         network->owner = owner;
     } catch (std::exception const &e) {
-        error = duet_fail(message, DUET_EIO, "SimGrid refuses the platform of %s: %s",
-                          machine->name, e.what());
+        bool file = how && how->kind == DUET__NETWORK_FILE;
+        return duet_fail(message, DUET_EIO, "SimGrid refuses the platform of %s: %s",
+                         file ? how->file : machine->name, e.what());
     }
-    close(file);
-    return error;
+    return DUET_OK;
 }
 
 void duet__network_close(void)
@@ -190,7 +350,7 @@ void duet__network_alarm(double date)
     });
 }
 
-void duet__network_flow(unsigned source, unsigned destination, uint64_t bytes, void *tag)
+static void flow(sg4::Host *source, sg4::Host *destination, uint64_t bytes, void *tag)
 {
     Flow *flow = network->pool;
     if (flow)
@@ -202,8 +362,32 @@ void duet__network_flow(unsigned source, unsigned destination, uint64_t bytes, v
     comm->add_ref(); // ours, dropped after completion
     comm->set_data(flow);
     comm->set_payload_size(bytes);
-    comm->set_source(network->hosts[source]);
-    comm->set_destination(network->hosts[destination]); // this starts it
+    comm->set_source(source);
+    comm->set_destination(destination); // this starts it
+}
+
+void duet__network_copy(unsigned node, unsigned source, unsigned destination, uint64_t bytes,
+                        void *tag)
+{
+    sg4::Host **memories = &network->memories[size_t(node) * network->memory_count];
+    flow(memories[source], memories[destination], bytes, tag);
+}
+
+void duet__network_send(unsigned from, unsigned to, uint64_t bytes, void *tag)
+{
+    flow(network->cards[from], network->cards[to], bytes, tag);
+}
+
+double duet__network_latency(unsigned from, unsigned to)
+{
+    std::vector<sg4::Link *> links;
+    double latency_s = 0, left_s;
+    if (network->latencies.empty())
+        return 0;
+    network->cards[from]->route_to(network->cards[to], links, &left_s);
+    for (sg4::Link const *link : links)
+        latency_s += network->latencies.at(link);
+    return latency_s;
 }
 
 void duet__network_run(void)

@@ -12,6 +12,8 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
+#include "platforms/model/network.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,10 +27,12 @@ struct network_calls {
 };
 
 /*
- * Starts SimGrid with the machine's links and routes. Once a process: DUET_EBUSY otherwise.
- * DUET_EIO or DUET_ENOMEM with a message.
+ * Starts SimGrid with `count` nodes, each with the machine's links and routes, and with what joins
+ * them (`how`; NULL: one node). Once a process: DUET_EBUSY otherwise. DUET_EIO or DUET_ENOMEM with
+ * a message.
  */
-int duet__network_open(const struct duet_machine *machine, const struct network_calls *calls,
+int duet__network_open(const struct duet_machine *machine, unsigned count,
+                       const struct duet__network *how, const struct network_calls *calls,
                        void *owner, struct duet_message *message);
 
 /* Lets go of the owner; nothing calls it afterwards. */
@@ -40,14 +44,21 @@ double duet__network_clock(void);
 /* Goes off at `date`, not before now. An alarm cannot be taken back. */
 void duet__network_alarm(double date);
 
-/* Starts a flow of `bytes` > 0 along the route between two memory nodes, now, without latency. */
-void duet__network_flow(unsigned source, unsigned destination, uint64_t bytes, void *tag);
+/*
+ * Starts a flow of `bytes` > 0 along the route between two memories of a node, now, without
+ * latency.
+ */
+void duet__network_copy(unsigned node, unsigned source, unsigned destination, uint64_t bytes,
+                        void *tag);
+
+/* The same from the network card of a node to that of another one, */
+void duet__network_send(unsigned from, unsigned to, uint64_t bytes, void *tag);
+
+/* and what a user's file says of the latency on that way; 0 of other networks. */
+double duet__network_latency(unsigned from, unsigned to);
 
 /* Lets time pass until an alarm says so, or until nothing is left to happen. */
 void duet__network_run(void);
-
-/* The machine as a SimGrid platform document; NULL when memory is short. Free it. */
-char *duet__network_platform(const struct duet_machine *machine);
 
 #ifdef __cplusplus
 }

@@ -130,7 +130,7 @@ static bool alarm_rings(void *owner)
     struct scene *scene = owner;
     struct copy *copy = &scene->copies[scene->started++];
     g_assert_cmpfloat(fabs(duet__network_clock() - copy->start_s), <, 1e-12);
-    duet__network_flow(copy->source, copy->destination, copy->bytes, copy);
+    duet__network_copy(0, copy->source, copy->destination, copy->bytes, copy);
     return false;
 }
 
@@ -195,7 +195,7 @@ static void test_random(const void *argument)
     make_machine(&scene.machine, &random);
     make_copies(&scene, &random);
     g_assert_cmpuint(reference(&scene), >, 10);
-    if (duet__network_open(&scene.machine, &calls, &scene, &message))
+    if (duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message))
         g_error("%s", message.text);
     for (unsigned i = 0; i < COPIES; i++)
         duet__network_alarm(scene.copies[i].start_s);
@@ -207,7 +207,8 @@ static void test_random(const void *argument)
             g_error("copy %u of %u bytes from %.12g arrives at %.15g, not %.15g", i,
                     (unsigned)copy->bytes, copy->start_s, copy->end_s, copy->expected_s);
     }
-    g_assert_cmpint(duet__network_open(&scene.machine, &calls, &scene, &message), ==, DUET_EBUSY);
+    g_assert_cmpint(duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message), ==,
+                    DUET_EBUSY);
     g_assert_nonnull(strstr(message.text, "once"));
     duet__network_close();
     duet_machine_fini(&scene.machine);
@@ -242,7 +243,7 @@ static void test_ports(void)
     if (duet__catalogue_load(&catalogue, &message) ||
         duet__platform_assemble(&catalogue, &assembly, &platform, &message) ||
         duet__platform_build(&platform, &whole, &scene.machine, &message) ||
-        duet__network_open(&scene.machine, &calls, &scene, &message))
+        duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message))
         g_error("%s", message.text);
     double port = platform.gpus[0].port_out_Bps;
     g_assert_cmpfloat_with_epsilon(port, 0.95 * 450e9, 1);

@@ -7,9 +7,11 @@
 #include <stdint.h>
 
 #include <duet/machine.h>
+#include <duet/random.h>
 
 #include "core/engine.h"
 #include "platforms/model/effects.h"
+#include "platforms/model/network.h"
 
 /* How the simulated machine behaves. */
 struct sim_options {
@@ -20,12 +22,22 @@ struct sim_options {
     bool extrapolate; /* allow sizes beyond the measured ones */
     uint64_t seed;    /* of the noise */
     unsigned effects; /* bits of enum duet__effect: what the machine does beside taking time */
+    unsigned nodes;   /* machines of this kind on one clock; 0: one */
+    const struct duet__network *network; /* that joins them, copied; NULL: one node */
 };
 
+/* Nodes have nothing random in common. */
+static inline uint64_t duet__node_seed(uint64_t seed, unsigned node)
+{
+    return node ? duet_random_stream(seed ^ UINT64_C(0x6e6f6465), node) : seed;
+}
+
 /*
- * Makes the engine of `machine` (copied; its `costs` are what is charged) on SimGrid. *out is owned
- * by the caller until a core takes it over. One engine a process, ever: a second one is DUET_EBUSY.
- * Other errors: DUET_ENOMEM, DUET_EIO, DUET_EABSENT (built without SimGrid), with a message.
+ * Makes the engine of `machine` (copied; its `costs` are what is charged) on SimGrid, or those of
+ * as many as options.nodes: out[n], which is owned by the caller until a core takes it over. Time
+ * ends for all of them when the first one is freed. Once a process, ever: a second time it is
+ * DUET_EBUSY. Other errors: DUET_ENOMEM, DUET_EIO (also a file's network), DUET_EINVAL (too many
+ * nodes), DUET_EABSENT (built without SimGrid), with a message; out[0] is NULL.
  */
 DUET_MUST_CHECK int duet__sim_new(void **out, const struct duet_machine *machine,
                                   const struct sim_options *options, struct duet_message *message);

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What joins nodes: how long flows of 1 GB from card to card take, by hand. Every card and cable
+ * has 1 GB/s in each direction.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "sim/network.h"
+#include "sim/testing.h"
+
+enum { FLOWS = 4 };
+
+struct scene {
+    const char *name;
+    struct duet__network network;
+    unsigned nodes, flows[FLOWS][2]; /* all from the beginning; from and to the same: none */
+    double end_s[FLOWS];
+};
+
+#define LEVELS(count, ...) .levels = (count), __VA_ARGS__
+
+static const struct scene scenes[] = {
+    {"two into one card share it, out of it is free",
+     {.kind = DUET__NETWORK_SWITCH},
+     3,
+     {{0, 1}, {2, 1}, {1, 0}},
+     {2, 2, 1}},
+    {"two out of one card share it, others do not care",
+     {.kind = DUET__NETWORK_SWITCH},
+     5,
+     {{0, 1}, {0, 2}, {3, 4}},
+     {2, 2, 1}},
+    {"half of a tree sends to the other half by one cable",
+     {.kind = DUET__NETWORK_FAT_TREE, LEVELS(2, .down = {2, 2}, .up = {1, 1}, .cables = {1, 1})},
+     4,
+     {{0, 2}, {1, 3}, {2, 0}},
+     {2, 2, 1}},
+    {"within a switch of the tree",
+     {.kind = DUET__NETWORK_FAT_TREE, LEVELS(2, .down = {2, 2}, .up = {1, 1}, .cables = {1, 1})},
+     4,
+     {{0, 1}, {1, 0}, {2, 3}},
+     {1, 1, 1}},
+    {"half of a tree to the other half by as many cables as nodes",
+     {.kind = DUET__NETWORK_FAT_TREE, LEVELS(2, .down = {2, 2}, .up = {1, 2}, .cables = {1, 1})},
+     4,
+     {{0, 2}, {1, 3}, {2, 0}, {3, 1}},
+     {1, 1, 1, 1}},
+    {"neighbours on a ring, both ways",
+     {.kind = DUET__NETWORK_TORUS, LEVELS(1, .down = {5})},
+     5,
+     {{0, 1}, {1, 0}, {2, 3}, {3, 4}},
+     {1, 1, 1, 1}},
+    {"two ways over one cable of a ring",
+     {.kind = DUET__NETWORK_TORUS, LEVELS(1, .down = {5})},
+     5,
+     {{0, 2}, {1, 3}, {3, 4}},
+     {2, 2, 1}},
+    {"two neighbours of a node: two cables, one card",
+     {.kind = DUET__NETWORK_TORUS, LEVELS(2, .down = {3, 3})},
+     9,
+     {{0, 1}, {0, 3}, {4, 5}},
+     {2, 2, 1}},
+    {"two groups and the cable between them",
+     {.kind = DUET__NETWORK_DRAGONFLY, LEVELS(4, .down = {2, 1, 2, 2}, .cables = {1, 1, 1, 1})},
+     8,
+     {{0, 4}, {2, 6}, {3, 2}, {4, 5}},
+     {2, 2, 1, 1}},
+    {"two groups and two cables between them",
+     {.kind = DUET__NETWORK_DRAGONFLY, LEVELS(4, .down = {2, 1, 2, 2}, .cables = {2, 1, 1, 1})},
+     8,
+     {{0, 4}, {2, 7}, {4, 0}},
+     {1, 1, 1}},
+};
+
+struct run {
+    double end_s[FLOWS];
+    unsigned arrived;
+};
+
+static bool alarm_rings(void *owner)
+{
+    return false;
+}
+
+static void arrived(void *owner, void *tag)
+{
+    struct run *run = owner;
+    *(double *)tag = duet__network_clock();
+    run->arrived++;
+}
+
+static int open_network(struct run *run, const struct duet__network *network, unsigned nodes,
+                        struct duet_message *message)
+{
+    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
+    struct duet_machine machine = lab_machine(&(struct lab_options){.cpus = 1, .gpus = 1});
+    int error = duet__network_open(&machine, nodes, network, &calls, run, message);
+    duet_machine_fini(&machine);
+    return error;
+}
+
+/* A copy from the first GPU of each node to its memory goes on beside it, 1 GB at 1 GB/s. */
+static void run_scene(const struct scene *scene)
+{
+    struct duet_message message = {""};
+    struct duet__network network = scene->network;
+    struct run run = {.arrived = 0};
+    double copied_s[2];
+    unsigned flows = 0;
+    network.bandwidth_Bps = 1e9;
+    if (open_network(&run, &network, scene->nodes, &message))
+        g_error("%s", message.text);
+    for (; flows < FLOWS && scene->flows[flows][0] != scene->flows[flows][1]; flows++) {
+        duet__network_send(scene->flows[flows][0], scene->flows[flows][1], 1000000000,
+                           &run.end_s[flows]);
+        g_assert_cmpfloat(duet__network_latency(0, 1), ==, 0);
+    }
+    duet__network_copy(0, 1, 0, 1000000000, &copied_s[0]);
+    duet__network_copy(1, 1, 0, 1000000000, &copied_s[1]);
+    duet__network_run();
+    g_assert_cmpuint(run.arrived, ==, flows + 2);
+    for (unsigned i = 0; i < flows; i++)
+        assert_seconds(run.end_s[i], scene->end_s[i]);
+    assert_seconds(copied_s[0], 1);
+    assert_seconds(copied_s[1], 1);
+    duet__network_close();
+}
+
+static void test_scene(const void *scene)
+{
+    if (lab_child())
+        run_scene(scene);
+}
+
+/* Nodes are the hosts in natural order; latencies are told, and change no shares. */
+static void test_file(void)
+{
+    static const char text[] =
+        "<?xml version='1.0'?>\n"
+        "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+        "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">\n"
+        "<host id=\"h10\" speed=\"1Gf\"/><host id=\"h9\" speed=\"1Gf\"/>"
+        "<host id=\"h1\" speed=\"1Gf\"/>\n"
+        "<link id=\"a\" bandwidth=\"1GBps\" latency=\"1ms\"/>"
+        "<link id=\"b\" bandwidth=\"1GBps\" latency=\"7ms\"/>\n"
+        "<route src=\"h1\" dst=\"h9\"><link_ctn id=\"a\"/></route>\n"
+        "<route src=\"h1\" dst=\"h10\"><link_ctn id=\"a\"/><link_ctn id=\"b\"/></route>\n"
+        "<route src=\"h9\" dst=\"h10\"><link_ctn id=\"b\"/></route>\n"
+        "</zone></platform>\n";
+    struct duet__network network = {.kind = DUET__NETWORK_FILE};
+    struct duet_message message = {""};
+    struct run run = {.arrived = 0};
+    if (!lab_child())
+        return;
+    g_snprintf(network.file, sizeof network.file, "%s/duet-networks-%d.xml", g_get_tmp_dir(),
+               (int)getpid());
+    g_assert_true(g_file_set_contents(network.file, text, -1, NULL));
+    int error = open_network(&run, &network, 3, &message);
+    (void)unlink(network.file);
+    if (error)
+        g_error("%s", message.text);
+    assert_seconds(duet__network_latency(0, 1), 0.001);
+    assert_seconds(duet__network_latency(2, 0), 0.008);
+    duet__network_send(0, 1, 1000000000, &run.end_s[0]);
+    duet__network_send(0, 2, 1000000000, &run.end_s[1]);
+    duet__network_run();
+    assert_seconds(run.end_s[0], 2);
+    assert_seconds(run.end_s[1], 2);
+    duet__network_close();
+}
+
+static void expect_refused(const char *text, unsigned nodes, const char *why)
+{
+    struct duet__network network = {.kind = DUET__NETWORK_FILE};
+    struct duet_message message = {""};
+    struct run run = {.arrived = 0};
+    g_snprintf(network.file, sizeof network.file, "%s/duet-networks-%d.xml", g_get_tmp_dir(),
+               (int)getpid());
+    if (text)
+        g_assert_true(g_file_set_contents(network.file, text, -1, NULL));
+    g_assert_cmpint(open_network(&run, &network, nodes, &message), ==, DUET_EIO);
+    if (text)
+        (void)unlink(network.file);
+    g_assert_nonnull(strstr(message.text, network.file));
+    g_assert_nonnull(strstr(message.text, why));
+}
+
+static void test_no_file(void)
+{
+    if (lab_child())
+        expect_refused(NULL, 2, "");
+}
+
+static void test_few_hosts(void)
+{
+    if (lab_child())
+        expect_refused("<?xml version='1.0'?>\n"
+                       "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+                       "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">\n"
+                       "<host id=\"a\" speed=\"1Gf\"/></zone></platform>\n",
+                       2, "1 hosts for 2 nodes");
+}
+
+static void test_no_platform(void)
+{
+    if (lab_child())
+        expect_refused("<platform version=\"4.1\"><zone></platform>\n", 2, "");
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (unsigned i = 0; i < G_N_ELEMENTS(scenes); i++) {
+        g_autofree char *name = g_strdup_printf("/networks/%s", scenes[i].name);
+        g_test_add_data_func(name, &scenes[i], test_scene);
+    }
+    g_test_add_func("/networks/file", test_file);
+    g_test_add_func("/networks/refused/none", test_no_file);
+    g_test_add_func("/networks/refused/hosts", test_few_hosts);
+    g_test_add_func("/networks/refused/syntax", test_no_platform);
+    return g_test_run();
+}
