@@ -12,6 +12,8 @@
 
 #include "nodes/transport.h"
 
+struct duet__node_log;
+
 struct duet__nodes_config {
     unsigned count;         /* of nodes, more than 1 */
     unsigned first, hosted; /* those hosted here: one, or all */
@@ -39,6 +41,9 @@ struct duet__nodes *duet__nodes_of(const struct duet_runtime *front);
 
 /* The core of a node; NULL: it is not hosted here. */
 struct duet_runtime *duet__nodes_core(const struct duet__nodes *nodes, unsigned node);
+
+/* What it has recorded beside its core; likewise. */
+const struct duet__node_log *duet__nodes_log(const struct duet__nodes *nodes, unsigned node);
 
 /*
  * The run has failed elsewhere: it fails in all cores that are hosted here, with this error and

@@ -2,34 +2,33 @@
 /* duet/nodes.h, on one node and on several. */
 #include <duet/nodes.h>
 
-#include "core/engine.h"
-#include "nodes/nodes.h"
+#include "nodes/model.h"
 
 /* What is kept of data with an owner where there is one node. */
 static char owned_alone;
 
 unsigned duet_node(const struct duet_runtime *runtime)
 {
-    (void)runtime;
-    return 0;
+    const struct duet__nodes *nodes = duet__nodes_of(runtime);
+    return nodes ? nodes->first : 0;
 }
 
 unsigned duet_node_count(const struct duet_runtime *runtime)
 {
-    (void)runtime;
-    return 1;
+    const struct duet__nodes *nodes = duet__nodes_of(runtime);
+    return nodes ? nodes->count : 1;
 }
 
 bool duet_node_here(const struct duet_runtime *runtime, unsigned node)
 {
-    (void)runtime;
-    return node == 0;
+    const struct duet__nodes *nodes = duet__nodes_of(runtime);
+    return nodes ? duet__nodes_core(nodes, node) != NULL : node == 0;
 }
 
 struct duet_grid duet_node_grid(const struct duet_runtime *runtime)
 {
-    (void)runtime;
-    return (struct duet_grid){1, 1};
+    const struct duet__nodes *nodes = duet__nodes_of(runtime);
+    return nodes ? nodes->grid : (struct duet_grid){1, 1};
 }
 
 unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t col)
@@ -67,11 +66,18 @@ int duet_own(struct duet_runtime *runtime, struct duet_handle *handle, unsigned 
     int error = check(runtime, handle, node, "duet_own");
     if (error)
         return error;
+    struct duet__nodes *nodes = duet__nodes_of(runtime);
     void **note = duet__handle_note(handle);
+    if (*note == &duet__datum_used)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "duet_own was called with data that tasks have "
+                            "used already");
     if (*note)
         return duet__refuse(runtime, DUET_EINVAL,
                             "duet_own was called with data that has an "
                             "owner already: duet_migrate changes it");
+    if (nodes)
+        return duet__datum_own(nodes, handle, node);
     *note = &owned_alone;
     return DUET_OK;
 }
@@ -85,24 +91,41 @@ int duet_own_at(struct duet_runtime *runtime, struct duet_handle *handle, uint64
 unsigned duet_owner(const struct duet_handle *handle)
 {
     void *note = *duet__handle_note((struct duet_handle *)(uintptr_t)handle);
-    return note ? 0 : DUET_NOBODY;
+    if (!note || note == &owned_alone)
+        return note ? 0 : DUET_NOBODY;
+    return ((const struct duet__datum *)note)->owner;
+}
+
+static int fetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
+                 const char *function, bool owns)
+{
+    struct duet__nodes *nodes = duet__nodes_of(runtime);
+    int error = check_owned(runtime, handle, node, function);
+    return error || !nodes ? error : duet__data_fetch(nodes, handle, node, owns);
 }
 
 int duet_fetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    return check_owned(runtime, handle, node, "duet_fetch");
+    return fetch(runtime, handle, node, "duet_fetch", false);
 }
 
 int duet_migrate(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    return check_owned(runtime, handle, node, "duet_migrate");
+    return fetch(runtime, handle, node, "duet_migrate", true);
 }
 
 int duet_acquire_on(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode,
                     unsigned node, bool *here)
 {
+    struct duet__nodes *nodes = duet__nodes_of(runtime);
     int error = check_owned(runtime, handle, node, "duet_acquire_on");
     if (here)
         *here = !error;
-    return error ? error : duet_acquire(runtime, handle, mode);
+    if (error || !nodes)
+        return error ? error : duet_acquire(runtime, handle, mode);
+    if (mode != DUET_R && mode != DUET_W && mode != DUET_RW)
+        return duet__refuse(runtime, DUET_EINVAL,
+                            "duet_acquire_on needs a mode of DUET_R, DUET_W or DUET_RW");
+    error = duet__may_wait(runtime, "duet_acquire_on");
+    return error ? error : duet__data_acquire(nodes, handle, mode, node, here);
 }

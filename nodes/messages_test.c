@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is sent: what the distribution needs, once to each node that needs it, and no more. */
+#include "nodes/testing_transport.h"
+
+enum { WORDS = 100, BYTES = WORDS * sizeof(uint64_t), TILES = 6 };
+
+struct codelets {
+    struct duet_codelet *set, *add, *look, *init, *combine;
+};
+
+static uint64_t argument(const struct duet_call *call)
+{
+    return *(const uint64_t *)call->args;
+}
+
+/* Writes its argument; adds it; adds what the second buffer has to the first. */
+static int set(const struct duet_call *call)
+{
+    uint64_t *words = call->buffers[0].data;
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] = argument(call);
+    return DUET_OK;
+}
+
+static int add(const struct duet_call *call)
+{
+    uint64_t *words = call->buffers[0].data;
+    for (unsigned i = 0; i < WORDS; i++)
+        words[i] += argument(call);
+    return DUET_OK;
+}
+
+static int look(const struct duet_call *call)
+{
+    const uint64_t *words = call->buffers[0].data;
+    for (unsigned i = 0; i < WORDS; i++)
+        if (words[i] != argument(call))
+            return duet_fail(call->message, DUET_EDATA, "%u instead of %u", (unsigned)words[i],
+                             (unsigned)argument(call));
+    return DUET_OK;
+}
+
+static int clear(const struct duet_call *call)
+{
+    memset(call->buffers[0].data, 0, BYTES);
+    return DUET_OK;
+}
+
+static int combine(const struct duet_call *call)
+{
+    uint64_t *into = call->buffers[0].data;
+    const uint64_t *from = call->buffers[1].data;
+    for (unsigned i = 0; i < WORDS; i++)
+        into[i] += from[i];
+    return DUET_OK;
+}
+
+static struct duet_codelet *codelet(struct duet_runtime *duet, const char *name,
+                                    duet_kernel_fn kernel)
+{
+    struct duet_codelet *made;
+    const struct duet_implementation cpu = {.arch = "cpu", .run = kernel};
+    const struct duet_codelet_desc desc = {.name = name,
+                                           .implementations = &cpu,
+                                           .implementation_count = 1};
+    g_assert_cmpint(duet_codelet(duet, &desc, &made), ==, DUET_OK);
+    return made;
+}
+
+static struct codelets make_codelets(struct duet_runtime *duet)
+{
+    return (struct codelets){codelet(duet, "set", set), codelet(duet, "add", add),
+                             codelet(duet, "look", look), codelet(duet, "init", clear),
+                             codelet(duet, "combine", combine)};
+}
+
+/* A vector that this node owns, or another one. */
+static struct duet_handle *vector(struct node *node, unsigned owner, uint64_t *words)
+{
+    struct duet_handle *handle;
+    uint64_t *memory = node->number == owner ? words : NULL;
+    g_assert_cmpint(duet_vector(node->duet, memory, WORDS, sizeof *words, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_own(node->duet, handle, owner), ==, DUET_OK);
+    g_assert_cmpuint(duet_owner(handle), ==, owner);
+    return handle;
+}
+
+static void submit(struct node *node, struct duet_codelet *kernel, enum duet_mode mode,
+                   struct duet_handle *handle, uint64_t value, unsigned where)
+{
+    const struct duet_access access = {handle, mode};
+    const struct duet_task_extra extra = {.node = &where};
+    const struct duet_task_desc desc = {.codelet = kernel,
+                                        .accesses = &access,
+                                        .access_count = 1,
+                                        .args = &value,
+                                        .args_bytes = sizeof value,
+                                        .extra = where == DUET_NOBODY ? NULL : &extra};
+    if (duet_submit(node->duet, &desc))
+        g_error("%s", duet_last_message(node->duet));
+}
+
+static void ok(const struct node *node, int error)
+{
+    if (error)
+        g_error("%s: %s", duet_strerror(error), duet_last_message(node->duet));
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+/* All nodes read what the first one writes, several times; then another one writes it. */
+static void broadcast(struct node *node)
+{
+    const struct codelets make = make_codelets(node->duet);
+    uint64_t words[WORDS] = {0};
+    struct duet_handle *handle = vector(node, 0, words);
+    submit(node, make.set, DUET_W, handle, 1, DUET_NOBODY);
+    for (unsigned times = 0; times < 2; times++)
+        for (unsigned n = 0; n < node->fabric->count; n++)
+            submit(node, make.look, DUET_R, handle, 1, n);
+    submit(node, make.add, DUET_RW, handle, 5, 3);
+    submit(node, make.look, DUET_R, handle, 6, 3);
+    ok(node, duet_unregister(node->duet, handle));
+    g_assert_cmpuint(words[0], ==, node->number == 0 ? 6 : 0);
+}
+
+/*
+ * Along a binomial tree: holder k has it from k without its highest bit, so that the first sends
+ * log2 of them and the depth is that, too. And the new version home.
+ */
+static void test_broadcast(void)
+{
+    struct fabric *fabric = fabric_new(8, 1);
+    run_nodes(fabric, (struct duet_grid){2, 4}, 0, broadcast, NULL);
+    g_assert_cmpuint(fabric->messages, ==, 7 + 1);
+    g_assert_cmpuint(fabric->bytes, ==, 8 * BYTES);
+    static const unsigned parents[8] = {0, 0, 0, 1, 0, 1, 2, 3};
+    for (unsigned to = 1; to < 8; to++)
+        g_assert_cmpuint(fabric->received[parents[to]][to], ==, 1);
+    g_assert_cmpuint(fabric->received[3][0], ==, 1);
+    fabric_free(fabric);
+}
+
+/* Where tasks run: said, what is written, what is read. */
+static void places(struct node *node)
+{
+    const struct codelets make = make_codelets(node->duet);
+    uint64_t words[2][WORDS] = {{0}};
+    struct duet_handle *a = vector(node, 1, words[0]), *b = vector(node, 2, words[1]);
+    const struct duet_access reads[] = {{a, DUET_R}, {b, DUET_R}},
+                             writes[] = {{a, DUET_R}, {b, DUET_RW}};
+    const uint64_t none = 0;
+    struct duet_task_desc desc = {.codelet = make.look,
+                                  .accesses = reads,
+                                  .access_count = 2,
+                                  .args = &none,
+                                  .args_bytes = sizeof none};
+    ok(node, duet_submit(node->duet, &desc)); /* on 1: b goes there */
+    desc.accesses = writes;
+    ok(node, duet_submit(node->duet, &desc)); /* on 2: a goes there */
+    ok(node, duet_submit(node->duet, &desc)); /* which has it */
+    ok(node, duet_migrate(node->duet, a, 0));
+    g_assert_cmpuint(duet_owner(a), ==, 0);
+    submit(node, make.add, DUET_RW, a, 1, DUET_NOBODY); /* on 0 */
+    ok(node, duet_fetch(node->duet, a, 2));
+    ok(node, duet_fetch(node->duet, a, 2));
+    submit(node, make.look, DUET_R, a, 1, 2);
+    ok(node, duet_wont_use(node->duet, a));
+    submit(node, make.look, DUET_R, a, 1, 2); /* once more, since the replica was dropped */
+    ok(node, duet_wait(node->duet));
+}
+
+static void test_places(void)
+{
+    struct fabric *fabric = fabric_new(3, 2);
+    run_nodes(fabric, (struct duet_grid){1, 3}, 1, places, NULL);
+    static const unsigned received[3][3] = {{0, 0, 2}, {1, 0, 1}, {0, 1, 0}};
+    for (unsigned from = 0; from < 3; from++)
+        for (unsigned to = 0; to < 3; to++)
+            g_assert_cmpuint(fabric->received[from][to], ==, received[from][to]);
+    fabric_free(fabric);
+}
+
+/* Sums of all nodes: one message from each but the first, and one task each that adds. */
+static void reduce(struct node *node)
+{
+    const struct codelets make = make_codelets(node->duet);
+    const unsigned count = node->fabric->count;
+    uint64_t words[WORDS] = {0};
+    struct duet_handle *handle = vector(node, 1, words);
+    ok(node, duet_reduction(node->duet, handle, make.init, make.combine));
+    submit(node, make.set, DUET_W, handle, 1000, DUET_NOBODY);
+    for (unsigned i = 0; i < 20 * count; i++)
+        submit(node, make.add, DUET_REDUCE, handle, i, i % count);
+    submit(node, make.look, DUET_R, handle, 1000 + 10 * count * (20 * count - 1), DUET_NOBODY);
+    submit(node, make.add, DUET_REDUCE, handle, 1, 0);
+    submit(node, make.set, DUET_W, handle, 7, DUET_NOBODY); /* what was added is of no use */
+    ok(node, duet_unregister(node->duet, handle));
+    g_assert_cmpuint(words[0], ==, node->number == 1 ? 7 : 0);
+}
+
+static void test_reduce(void)
+{
+    struct fabric *fabric = fabric_new(5, 3);
+    run_nodes(fabric, (struct duet_grid){1, 5}, 0, reduce, NULL);
+    g_assert_cmpuint(fabric->messages, ==, 4);
+    /* in order of the first task: 1 is the root, then 0, 2, 3, 4 */
+    g_assert_cmpuint(fabric->received[0][1], ==, 1);
+    g_assert_cmpuint(fabric->received[2][1], ==, 1);
+    g_assert_cmpuint(fabric->received[3][2], ==, 1);
+    g_assert_cmpuint(fabric->received[4][1], ==, 1);
+    fabric_free(fabric);
+}
+
+/* The application's own accesses. */
+static void acquire(struct node *node)
+{
+    const struct codelets make = make_codelets(node->duet);
+    uint64_t words[WORDS] = {0};
+    bool here;
+    struct duet_handle *handle = vector(node, 2, words);
+    submit(node, make.set, DUET_W, handle, 1, DUET_NOBODY);
+    ok(node, duet_acquire(node->duet, handle, DUET_RW));
+    for (unsigned i = 0; i < WORDS; i++)
+        ((uint64_t *)duet_address(handle))[i]++;
+    ok(node, duet_release(node->duet, handle));
+    submit(node, make.look, DUET_R, handle, 2, 1); /* all have it */
+    ok(node, duet_acquire_on(node->duet, handle, DUET_RW, 0, &here));
+    g_assert_true(here == (node->number == 0));
+    for (unsigned i = 0; here && i < WORDS; i++)
+        ((uint64_t *)duet_address(handle))[i]++;
+    const struct duet_access access = {handle, DUET_R};
+    const struct duet_task_desc desc = {.codelet = make.look,
+                                        .accesses = &access,
+                                        .access_count = 1};
+    g_assert_cmpint(duet_submit(node->duet, &desc), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_acquire(node->duet, handle, DUET_R), ==, DUET_EINVAL);
+    ok(node, duet_release(node->duet, handle));
+    g_assert_cmpint(duet_release(node->duet, handle), ==, DUET_EINVAL);
+    submit(node, make.look, DUET_R, handle, 3, 1);
+    ok(node, duet_acquire_on(node->duet, handle, DUET_W, 1, NULL));
+    for (unsigned i = 0; node->number == 1 && i < WORDS; i++)
+        ((uint64_t *)duet_address(handle))[i] = 9;
+    ok(node, duet_release(node->duet, handle));
+    ok(node, duet_unregister(node->duet, handle));
+    g_assert_cmpuint(words[0], ==, node->number == 2 ? 9 : 0);
+}
+
+static void test_acquire(void)
+{
+    struct fabric *fabric = fabric_new(3, 4);
+    run_nodes(fabric, (struct duet_grid){1, 3}, 1, acquire, NULL);
+    g_assert_cmpuint(fabric->messages, ==, 2 + 1 + 1);
+    fabric_free(fabric);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/messages/broadcast", test_broadcast);
+    g_test_add_func("/messages/places", test_places);
+    g_test_add_func("/messages/reduce", test_reduce);
+    g_test_add_func("/messages/acquire", test_acquire);
+    return g_test_run();
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening, the gate, waiting, and failures. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "nodes/model.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Calls                                                                                        */
+
+int duet__begin(struct duet__nodes *nodes)
+{
+    if (atomic_load_explicit(&nodes->busy, memory_order_relaxed))
+        return duet__refuse(duet__front(nodes), DUET_EINVAL,
+                            "two threads use a runtime of several nodes at once, in which the "
+                            "order of all calls counts: let one of them make all calls");
+    atomic_store_explicit(&nodes->busy, true, memory_order_relaxed);
+    nodes->turn++;
+    return DUET_OK;
+}
+
+int duet__finish(struct duet__nodes *nodes, int error)
+{
+    atomic_store_explicit(&nodes->busy, false, memory_order_relaxed);
+    return error;
+}
+
+static void charge(struct duet__host *host, uint64_t turn)
+{
+    const struct duet__nodes *nodes = host->nodes;
+    if (host->seen < turn && nodes->transport->passed)
+        nodes->transport->passed(nodes->transport_of, host->number, turn - host->seen);
+    if (host->seen < turn)
+        host->seen = turn;
+}
+
+void duet__touch(struct duet__host *host)
+{
+    charge(host, host->nodes->turn - 1);
+    duet__log_task(&host->log, duet__numbered(host->core), host->nodes->turn);
+}
+
+void duet__catch_up(struct duet__nodes *nodes)
+{
+    for (unsigned h = 0; h < nodes->hosted; h++)
+        charge(&nodes->hosts[h], nodes->turn);
+}
+
+int duet__must(struct duet__host *host, int error)
+{
+    if (!error)
+        return DUET_OK;
+    const char *why = duet_last_message(host->core);
+    if (error == DUET_ENOMEM || !*why)
+        why = duet_strerror(error);
+    duet__fail_run(host->core, error, "%s", why);
+    return duet__refuse(duet__front(host->nodes), error, "%s", why);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Waiting                                                                                      */
+
+static int wait_all(struct duet__nodes *nodes)
+{
+    int error = DUET_OK;
+    duet__catch_up(nodes);
+    for (unsigned h = 0; h < nodes->hosted; h++) {
+        int other = duet__wait_here(nodes->hosts[h].core);
+        error = error ? error : other;
+    }
+    int met = nodes->transport->barrier(nodes->transport_of);
+    if (error || !met)
+        return error;
+    /* it has failed elsewhere, and what there is to say of that is known here by now */
+    int other = duet__wait_here(duet__front(nodes));
+    return other ? other : met;
+}
+
+static int gate_wait(void *gate)
+{
+    struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
+    int error = duet__begin(nodes);
+    return error ? error : duet__finish(nodes, wait_all(nodes));
+}
+
+static int gate_recover(void *gate)
+{
+    return duet__refuse(((struct duet__host *)gate)->core, DUET_EINVAL,
+                        "duet_recover is for one node: what other nodes have lost is not known");
+}
+
+static void gate_stats_reset(void *gate)
+{
+    struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
+    for (unsigned h = 0; h < nodes->hosted; h++) {
+        duet__stats_reset_here(nodes->hosts[h].core);
+        duet__log_reset(&nodes->hosts[h].log);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Failures                                                                                     */
+
+/* The first failure of all ends the run everywhere. */
+static void gate_failed(void *gate, int error, const char *why)
+{
+    const struct duet__host *host = gate;
+    struct duet__nodes *nodes = host->nodes;
+    struct duet_message message;
+    if (atomic_exchange(&nodes->failed, true))
+        return;
+    (void)duet_fail(&message, error, "node %u: %s", host->number, why);
+    nodes->transport->fail(nodes->transport_of, host->number, error, message.text);
+}
+
+void duet__nodes_failed(struct duet__nodes *nodes, int error, const char *why)
+{
+    atomic_store(&nodes->failed, true);
+    for (unsigned h = 0; h < nodes->hosted; h++)
+        duet__fail_run(nodes->hosts[h].core, error, "%s", why);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Opening and closing                                                                          */
+
+struct duet_grid duet__grid_square(unsigned count)
+{
+    unsigned rows = 1;
+    for (unsigned r = 1; r <= count / r; r++)
+        if (count % r == 0)
+            rows = r;
+    return (struct duet_grid){rows, count / rows};
+}
+
+int duet__nodes_new(struct duet__nodes **out, const struct duet__nodes_config *config,
+                    struct duet_message *message)
+{
+    static const struct duet__gate gate = {.submit = duet__nodes_submit,
+                                           .wait = gate_wait,
+                                           .acquire = duet__nodes_acquire,
+                                           .release = duet__nodes_release,
+                                           .unregister = duet__nodes_unregister,
+                                           .hint = duet__nodes_hint,
+                                           .reduction = duet__nodes_reduction,
+                                           .recover = gate_recover,
+                                           .stats_reset = gate_stats_reset,
+                                           .failed = gate_failed};
+    *out = NULL;
+    if (config->count < 2 || config->grid.rows * config->grid.cols != config->count ||
+        config->first + config->hosted > config->count ||
+        (config->hosted != 1 && config->hosted != config->count))
+        return duet_fail(message, DUET_EINVAL,
+                         "%u nodes in a grid of %u x %u, of which %u are hosted from number %u on",
+                         config->count, config->grid.rows, config->grid.cols, config->hosted,
+                         config->first);
+    struct duet__nodes *nodes =
+        calloc(1, sizeof *nodes + config->hosted * sizeof(struct duet__host));
+    if (!nodes)
+        return duet_fail(message, DUET_ENOMEM, "no memory left for %u nodes", config->count);
+    nodes->count = config->count;
+    nodes->first = config->first;
+    nodes->hosted = config->hosted;
+    nodes->grid = config->grid;
+    nodes->transport = config->transport;
+    nodes->transport_of = config->transport_of;
+    for (unsigned h = 0; h < nodes->hosted; h++) {
+        struct duet__host *host = &nodes->hosts[h];
+        host->nodes = nodes;
+        host->core = config->cores[h];
+        host->number = nodes->first + h;
+        duet__log_init(&host->log, duet__records(host->core));
+        duet__core_gate(host->core, &gate, host);
+    }
+    *out = nodes;
+    return DUET_OK;
+}
+
+void duet__nodes_free(struct duet__nodes *nodes)
+{
+    if (!nodes)
+        return;
+    for (unsigned h = 0; h < nodes->hosted; h++) {
+        duet__core_gate(nodes->hosts[h].core, NULL, NULL);
+        duet__log_fini(&nodes->hosts[h].log);
+    }
+    while (nodes->data)
+        duet__datum_free(nodes, nodes->data);
+    for (size_t i = 0; i < nodes->codelet_count; i++)
+        free(nodes->codelets[i]);
+    free(nodes->codelets);
+    free(nodes->accesses);
+    free(nodes);
+}
+
+struct duet__nodes *duet__nodes_of(const struct duet_runtime *front)
+{
+    const struct duet__host *host = duet__core_gate_arg(front);
+    return host ? host->nodes : NULL;
+}
+
+struct duet_runtime *duet__nodes_core(const struct duet__nodes *nodes, unsigned node)
+{
+    return node - nodes->first < nodes->hosted ? nodes->hosts[node - nodes->first].core : NULL;
+}
+
+const struct duet__node_log *duet__nodes_log(const struct duet__nodes *nodes, unsigned node)
+{
+    return node - nodes->first < nodes->hosted ? &nodes->hosts[node - nodes->first].log : NULL;
+}

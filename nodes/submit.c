@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a task runs, and what its accesses come to. */
+#include <stdlib.h>
+
+#include "nodes/model.h"
+
+/* What the accesses of a task say of where it runs. */
+struct place {
+    unsigned written, read, reduced; /* owner of the first datum of that mode; DUET_NOBODY */
+    bool owned, own;                 /* some data has an owner; has none */
+    bool plain;                      /* nothing is reduced or scratch */
+};
+
+static bool is_mode(enum duet_mode mode)
+{
+    return (mode >= DUET_R && mode <= DUET_RW) || mode == DUET_COMMUTE || mode == DUET_REDUCE ||
+           mode == DUET_SCRATCH;
+}
+
+static int refuse(struct duet__nodes *nodes, size_t i, const char *why)
+{
+    return duet__refuse(duet__front(nodes), DUET_EINVAL, "access %zu of a task %s", i, why);
+}
+
+static inline void first(unsigned *at, unsigned owner)
+{
+    if (*at == DUET_NOBODY)
+        *at = owner;
+}
+
+/* Data that nobody owns. */
+static int look_at_own(struct duet__nodes *nodes, struct duet_handle *handle, size_t i)
+{
+    void **note = duet__handle_note(handle);
+    if (!*note)
+        *note = &duet__datum_used;
+    if (nodes->hosted > 1 && duet__handle_is_part(handle))
+        return refuse(nodes, i, "is a part: there are none in simulations of several nodes");
+    return DUET_OK;
+}
+
+static int look_at(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
+                   struct place *place)
+{
+    const enum duet_mode mode = access->mode;
+    if (!access->handle || !is_mode(mode))
+        return refuse(nodes, i, "has no handle, or no valid mode");
+    place->plain &= mode <= DUET_COMMUTE;
+    if (mode == DUET_SCRATCH)
+        return DUET_OK;
+    const struct duet__datum *datum = *duet__handle_note(access->handle);
+    if (!datum || datum->owner == DUET_NOBODY) {
+        place->own = true;
+        return look_at_own(nodes, access->handle, i);
+    }
+    if (datum->front != access->handle)
+        return refuse(nodes, i,
+                      "is a part of data that has an owner: with several nodes tasks use "
+                      "the whole, or tiles that are registered");
+    if (datum->acquired != DUET_NOBODY)
+        return refuse(nodes, i,
+                      "is data that the application has acquired: with several nodes "
+                      "duet_release comes before");
+    if (mode == DUET_REDUCE && !datum->sum)
+        return refuse(nodes, i,
+                      "reduces data of which nobody has said how: call duet_reduction "
+                      "before");
+    place->owned = true;
+    if (mode == DUET_REDUCE)
+        first(&place->reduced, datum->owner);
+    else if (mode & DUET_W)
+        first(&place->written, datum->owner);
+    else
+        first(&place->read, datum->owner);
+    return DUET_OK;
+}
+
+/* Refuses what is not possible with several nodes. */
+static int check_extra(struct duet__nodes *nodes, const struct duet_task_extra *extra,
+                       unsigned node)
+{
+    bool after = false;
+    for (size_t i = 0; i < extra->after_count; i++)
+        after |= extra->after[i] != NULL;
+    if (extra->node && *extra->node >= nodes->count)
+        return duet__refuse(duet__front(nodes), DUET_EINVAL,
+                            "a task is to run on node %u: this run has %u", *extra->node,
+                            nodes->count);
+    if ((extra->ref || after) && (node != EVERYWHERE || nodes->hosted > 1))
+        return duet__refuse(duet__front(nodes), DUET_EINVAL,
+                            "a task of one node has a reference, or comes after one: over nodes "
+                            "the order of tasks follows from their data alone");
+    return DUET_OK;
+}
+
+static int place_task(struct duet__nodes *nodes, const struct duet_task_desc *task,
+                      struct place *place, unsigned *node)
+{
+    *place = (struct place){DUET_NOBODY, DUET_NOBODY, DUET_NOBODY, false, false, true};
+    for (size_t i = 0; i < task->access_count; i++) {
+        int error = look_at(nodes, &task->accesses[i], i, place);
+        if (error)
+            return error;
+    }
+    if (place->owned && place->own)
+        return duet__refuse(duet__front(nodes), DUET_EINVAL,
+                            "a task uses data that has an owner, and data that nobody owns: call "
+                            "duet_own for all of it");
+    const unsigned by_data = place->written != DUET_NOBODY ? place->written
+                             : place->read != DUET_NOBODY  ? place->read
+                                                           : place->reduced;
+    *node = by_data == DUET_NOBODY ? EVERYWHERE : by_data;
+    if (!task->extra)
+        return DUET_OK;
+    if (task->extra->node)
+        *node = *task->extra->node;
+    return check_extra(nodes, task->extra, *node);
+}
+
+/* What is read has to come, what is written is only there from now on. */
+static int follow(struct duet__nodes *nodes, const struct duet_task_desc *task, unsigned node)
+{
+    int error = DUET_OK;
+    for (size_t i = 0; i < task->access_count && !error; i++) {
+        const enum duet_mode mode = task->accesses[i].mode;
+        if (mode > DUET_COMMUTE)
+            continue;
+        struct duet__datum *datum = duet__datum_of(task->accesses[i].handle);
+        if (datum->sum)
+            error = duet__sum_end(nodes, datum, task->priority, mode == DUET_W);
+        if ((mode & DUET_R) && !error)
+            error = duet__bring(nodes, datum, node, task->priority);
+    }
+    for (size_t i = 0; i < task->access_count && !error; i++) {
+        const enum duet_mode mode = task->accesses[i].mode;
+        if (mode <= DUET_COMMUTE && (mode & DUET_W))
+            error = duet__supersede(nodes, duet__datum_of(task->accesses[i].handle), node);
+        else if (mode == DUET_REDUCE)
+            error = duet__sum_add(nodes, duet__datum_of(task->accesses[i].handle), node,
+                                  task->priority);
+    }
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* As a core gets it                                                                            */
+
+struct duet_codelet *duet__codelet_at(struct duet__host *host, const struct duet_codelet *codelet)
+{
+    struct duet__nodes *nodes = host->nodes;
+    const size_t at = (size_t)(host - nodes->hosts);
+    size_t i = 0;
+    if (at == 0)
+        return (struct duet_codelet *)(uintptr_t)codelet;
+    while (i < nodes->codelet_count && nodes->codelets[i][0] != codelet)
+        i++;
+    if (i == nodes->codelet_count) {
+        struct duet_codelet ***more = realloc(nodes->codelets, (i + 1) * sizeof *nodes->codelets);
+        if (!more)
+            return NULL;
+        nodes->codelets = more;
+        nodes->codelets[i] = calloc(nodes->hosted, sizeof **nodes->codelets);
+        if (!nodes->codelets[i])
+            return NULL;
+        nodes->codelets[i][0] = (struct duet_codelet *)(uintptr_t)codelet;
+        nodes->codelet_count++;
+    }
+    struct duet_codelet **made = &nodes->codelets[i][at];
+    if (!*made)
+        *made = duet__codelet_like(host->core, codelet);
+    return *made;
+}
+
+/* The handle of an access on the node. NULL: no memory. */
+static struct duet_handle *handle_at(struct duet__host *host, const struct duet_access *access)
+{
+    struct duet__nodes *nodes = host->nodes;
+    struct duet__datum *datum = duet__datum_of(access->handle);
+    if (access->mode == DUET_SCRATCH) /* its shape is all that counts */
+        return access->handle;
+    if (!datum && nodes->hosted > 1)
+        datum = duet__datum_each(nodes, access->handle);
+    if (!datum)
+        return nodes->hosted > 1 ? NULL : access->handle;
+    return access->mode == DUET_REDUCE && datum->owner != DUET_NOBODY ? duet__sum_local(host, datum)
+                                                                      : duet__local(host, datum);
+}
+
+static bool room_for(struct duet__nodes *nodes, size_t count)
+{
+    if (count <= nodes->access_room)
+        return true;
+    struct duet_access *more = realloc(nodes->accesses, 2 * count * sizeof *more);
+    if (!more)
+        return false;
+    nodes->accesses = more;
+    nodes->access_room = 2 * count;
+    return true;
+}
+
+/* Submits the task on a node that is hosted here. */
+static int submit_at(struct duet__host *host, const struct duet_task_desc *task, bool as_is)
+{
+    struct duet__nodes *nodes = host->nodes;
+    struct duet_task_desc there = *task;
+    struct duet_task_extra extra;
+    if (!as_is) {
+        if (!room_for(nodes, task->access_count))
+            return DUET_ENOMEM;
+        for (size_t i = 0; i < task->access_count; i++) {
+            struct duet_handle *handle = handle_at(host, &task->accesses[i]);
+            if (!handle)
+                return DUET_ENOMEM;
+            nodes->accesses[i] = (struct duet_access){handle, task->accesses[i].mode};
+        }
+        there.accesses = nodes->accesses;
+        there.codelet = duet__codelet_at(host, task->codelet);
+        if (!there.codelet)
+            return DUET_ENOMEM;
+    }
+    if (task->extra) {
+        extra = *task->extra;
+        extra.node = NULL;
+        there.extra = &extra;
+    }
+    duet__touch(host);
+    host->seen = nodes->turn;
+    return duet__submit_here(host->core, &there);
+}
+
+static int submit_everywhere(struct duet__nodes *nodes, const struct duet_task_desc *task)
+{
+    struct duet_task_desc once = *task;
+    struct duet_task_extra extra;
+    int error = submit_at(&nodes->hosts[0], task, nodes->hosted == 1);
+    if (task->extra) { /* the application is told once */
+        extra = *task->extra;
+        extra.done = NULL;
+        once.extra = &extra;
+    }
+    for (unsigned h = 1; h < nodes->hosted && !error; h++)
+        error = duet__must(&nodes->hosts[h], submit_at(&nodes->hosts[h], &once, false));
+    return error;
+}
+
+static int submit(struct duet__nodes *nodes, const struct duet_task_desc *task)
+{
+    struct place place;
+    unsigned node;
+    if (!task || !task->codelet || task->access_count > UINT16_MAX ||
+        (task->access_count && !task->accesses))
+        return duet__submit_here(duet__front(nodes), task); /* which says what is wrong */
+    int error = place_task(nodes, task, &place, &node);
+    if (error)
+        return error;
+    if (node == EVERYWHERE)
+        return submit_everywhere(nodes, task);
+    struct duet__host *host = duet__host_of(nodes, node);
+    if (place.owned)
+        error = follow(nodes, task, node);
+    if (host && !error)
+        error = submit_at(host, task, nodes->hosted == 1 && place.plain);
+    return duet__must(host ? host : nodes->hosts, error);
+}
+
+int duet__nodes_submit(void *gate, const struct duet_task_desc *task)
+{
+    struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
+    int error = duet__begin(nodes);
+    return error ? error : duet__finish(nodes, submit(nodes, task));
+}
