@@ -7,8 +7,9 @@
 
 const char *const duet__gantt_colours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1",
                                            "#e15759", "#3aa6a0", "#d4a72c", "#9c755f"};
-const char *const duet__gantt_copy_colours[] = {"#7c93ad", "#c08a5a", "#6a5acd"};
-const char *const duet__gantt_copy_names[] = {"copy to GPU", "copy to host", "copy between GPUs"};
+const char *const duet__gantt_copy_colours[] = {"#7c93ad", "#c08a5a", "#6a5acd", "#b0457b"};
+const char *const duet__gantt_copy_names[] = {"copy to GPU", "copy to host", "copy between GPUs",
+                                              "message"};
 
 const char *duet__gantt_unit(double end_s, double *scale)
 {
@@ -45,11 +46,13 @@ static void add_row(struct duet__gantt *gantt, const char *name, enum duet__gant
                                  g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar))};
 }
 
-/* CPU workers as they come, then device by device its workers and its copies. */
+/* CPU workers as they come, of several nodes their messages, then device by device its workers and
+   its copies. */
 static void add_rows(struct duet__gantt *gantt)
 {
     const struct duet_machine *machine = gantt->recording->machine;
     const size_t most = machine->worker_count + 2 * (size_t)machine->node_count;
+    const bool several = duet__host_count(machine) > 1;
 
     gantt->rows = g_new0(struct duet__gantt_row, most);
     gantt->places = g_new0(size_t, most);
@@ -57,7 +60,7 @@ static void add_rows(struct duet__gantt *gantt)
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (machine->workers[i].node == node)
                 add_row(gantt, machine->workers[i].name, DUET_GANTT_KERNELS, i, node);
-        if (node == DUET_HOST)
+        if (duet__is_host(machine, node) && !several)
             continue;
         add_row(gantt, machine->nodes[node].name, DUET_GANTT_IN, node, node);
         add_row(gantt, machine->nodes[node].name, DUET_GANTT_OUT, node, node);
@@ -76,22 +79,25 @@ static void add_bar(struct duet__gantt *gantt, enum duet__gantt_lane lane, unsig
     gantt->bar_count++;
 }
 
-static enum duet__gantt_copy copy_kind(const struct duet_event *event)
+static enum duet__gantt_copy copy_kind(const struct duet_machine *machine,
+                                       const struct duet_event *event)
 {
-    if (event->destination == DUET_HOST)
-        return DUET_GANTT_TO_HOST;
-    return event->source == DUET_HOST ? DUET_GANTT_TO_DEVICE : DUET_GANTT_BETWEEN;
+    if (duet__is_host(machine, event->destination))
+        return duet__is_message(machine, event) ? DUET_GANTT_MESSAGE : DUET_GANTT_TO_HOST;
+    return duet__is_host(machine, event->source) ? DUET_GANTT_TO_DEVICE : DUET_GANTT_BETWEEN;
 }
 
 static void add_event(struct duet__gantt *gantt, const struct duet_event *event)
 {
+    const struct duet_machine *machine = gantt->recording->machine;
     bool task = event->kind == DUET_EVENT_TASK;
+    const enum duet__gantt_copy copy = task ? 0 : copy_kind(machine, event);
     const struct duet__gantt_bar bar = {
         .start_s = event->start_s,
         .end_s = event->end_s,
         .id = event->id,
         .bytes = event->bytes,
-        .colour = task ? event->kernel : copy_kind(event),
+        .colour = task ? event->kernel : copy,
         .count = 1,
         .source = event->source,
         .destination = event->destination,
@@ -101,8 +107,10 @@ static void add_event(struct duet__gantt *gantt, const struct duet_event *event)
     if (task) {
         add_bar(gantt, DUET_GANTT_KERNELS, (unsigned)event->worker, &bar);
     } else {
-        add_bar(gantt, DUET_GANTT_IN, event->destination, &bar);
-        add_bar(gantt, DUET_GANTT_OUT, event->source, &bar);
+        if (copy != DUET_GANTT_TO_HOST)
+            add_bar(gantt, DUET_GANTT_IN, event->destination, &bar);
+        if (copy != DUET_GANTT_TO_DEVICE)
+            add_bar(gantt, DUET_GANTT_OUT, event->source, &bar);
     }
 }
 

@@ -13,8 +13,8 @@
 
 enum duet__gantt_lane {
     DUET_GANTT_KERNELS, /* of one worker */
-    DUET_GANTT_IN,      /* copies to a device */
-    DUET_GANTT_OUT,     /* copies from a device; one to another device stands in both rows */
+    DUET_GANTT_IN,      /* copies to a device, messages to a node */
+    DUET_GANTT_OUT,     /* from one; a copy to another device, or node, stands in both rows */
 };
 
 /* What is moved by a copy, by the ends it has: the colour of its bar. */
@@ -22,6 +22,7 @@ enum duet__gantt_copy {
     DUET_GANTT_TO_DEVICE,
     DUET_GANTT_TO_HOST,
     DUET_GANTT_BETWEEN,
+    DUET_GANTT_MESSAGE,
     DUET_GANTT_COPIES, /* how many kinds there are */
 };
 

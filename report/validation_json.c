@@ -14,8 +14,9 @@
 static const char *const reasons[] = {
     [DUET_REASON_KERNEL] = "kernel",       [DUET_REASON_SCHEDULE] = "schedule",
     [DUET_REASON_TO_DEVICE] = "to_device", [DUET_REASON_TO_HOST] = "to_host",
-    [DUET_REASON_BETWEEN] = "between",     [DUET_REASON_OVERHEAD] = "overhead",
-    [DUET_REASON_IDLE] = "idle",           [DUET_REASON_SPREAD] = "spread",
+    [DUET_REASON_MESSAGE] = "message",     [DUET_REASON_BETWEEN] = "between",
+    [DUET_REASON_OVERHEAD] = "overhead",   [DUET_REASON_IDLE] = "idle",
+    [DUET_REASON_SPREAD] = "spread",
 };
 
 static double known(bool is_known, double value)

@@ -19,17 +19,12 @@ static const double most = 0.8;     /* of the processors' time: there is nothing
 const char *duet__cause_name(enum duet__cause cause)
 {
     static const char *const names[] = {
-        [DUET_CAUSE_MEMORY] = "memory",
-        [DUET_CAUSE_TO_DEVICE] = "to_device",
-        [DUET_CAUSE_TO_HOST] = "to_host",
-        [DUET_CAUSE_BETWEEN] = "between",
-        [DUET_CAUSE_OVERHEAD] = "overhead",
-        [DUET_CAUSE_SUBMISSION] = "submission",
-        [DUET_CAUSE_PRIORITIES] = "priorities",
-        [DUET_CAUSE_KERNEL] = "kernel",
-        [DUET_CAUSE_CHOICE] = "choice",
-        [DUET_CAUSE_PARALLELISM] = "parallelism",
-        [DUET_CAUSE_WORK] = "work",
+        [DUET_CAUSE_MEMORY] = "memory",           [DUET_CAUSE_TO_DEVICE] = "to_device",
+        [DUET_CAUSE_TO_HOST] = "to_host",         [DUET_CAUSE_BETWEEN] = "between",
+        [DUET_CAUSE_MESSAGE] = "message",         [DUET_CAUSE_OVERHEAD] = "overhead",
+        [DUET_CAUSE_SUBMISSION] = "submission",   [DUET_CAUSE_PRIORITIES] = "priorities",
+        [DUET_CAUSE_KERNEL] = "kernel",           [DUET_CAUSE_CHOICE] = "choice",
+        [DUET_CAUSE_PARALLELISM] = "parallelism", [DUET_CAUSE_WORK] = "work",
     };
 
     return names[cause];
@@ -44,6 +39,8 @@ char *duet__why_part(const struct duet__why *why, const struct duet__path_part *
         [DUET_STATE_TO_HOST] = "copies to the host",
         [DUET_STATE_BETWEEN_QUEUE] = "copies between devices, waiting for the link",
         [DUET_STATE_BETWEEN] = "copies between devices",
+        [DUET_STATE_MESSAGE_QUEUE] = "messages from other nodes, waiting for the network",
+        [DUET_STATE_MESSAGE] = "messages from other nodes",
         [DUET_STATE_ROOM] = "making room in a device's memory",
         [DUET_STATE_OVERHEAD] = "overhead",
         [DUET_STATE_BEFORE] = "submission",
@@ -71,7 +68,7 @@ struct shares {
 
 static bool is_gpu(const struct duet_machine *machine, unsigned worker)
 {
-    return machine->workers[worker].node != DUET_HOST;
+    return !duet__is_host(machine, machine->workers[worker].node);
 }
 
 /* GPUs if there are any, else CPUs: what is bought to be used. */
@@ -103,7 +100,9 @@ static void find_shares(const struct duet__why *why, struct shares *out)
         if (part->state == DUET_STATE_KERNEL && !out->kernel)
             out->kernel = part;
     }
-    for (unsigned i = 1; i < machine->node_count; i++) {
+    for (unsigned i = 0; i < machine->node_count; i++) {
+        if (duet__is_host(machine, i))
+            continue;
         in_bytes += (double)why->uses[i].in_bytes;
         again_bytes += (double)why->uses[i].again_bytes;
     }
@@ -113,7 +112,7 @@ static void find_shares(const struct duet__why *why, struct shares *out)
 /* For data, or room for it. */
 static double waiting(const double *shares)
 {
-    return duet__states_sum(shares, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_BETWEEN);
+    return duet__states_sum(shares, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_MESSAGE);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -201,6 +200,7 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
         {DUET_CAUSE_TO_HOST, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST,
          "on its way to the host"},
         {DUET_CAUSE_BETWEEN, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, "from other GPUs"},
+        {DUET_CAUSE_MESSAGE, DUET_STATE_MESSAGE_QUEUE, DUET_STATE_MESSAGE, "from other nodes"},
     };
     const struct duet__recording *recording = &why->trace->run.recording;
     const double all_path = waiting(shares->path), all_workers = waiting(shares->workers);

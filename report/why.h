@@ -28,9 +28,10 @@ extern const char *const duet__state_names[DUET_STATES];
 /* What may be the main cause. */
 enum duet__cause {
     DUET_CAUSE_MEMORY,    /* data comes again that was there before, or has to leave */
-    DUET_CAUSE_TO_DEVICE, /* data from the host, to it, between devices */
+    DUET_CAUSE_TO_DEVICE, /* data from the host, to it, between devices, from other nodes */
     DUET_CAUSE_TO_HOST,
     DUET_CAUSE_BETWEEN,
+    DUET_CAUSE_MESSAGE,
     DUET_CAUSE_OVERHEAD,    /* tasks are short beside what it takes to start them */
     DUET_CAUSE_SUBMISSION,  /* the application submits late */
     DUET_CAUSE_PRIORITIES,  /* tasks ran on which less depends than on others */

@@ -6,13 +6,22 @@
 #include "report/why.h"
 
 const char *const duet__state_names[] = {
-    [DUET_STATE_KERNEL] = "kernel",       [DUET_STATE_TO_DEVICE_QUEUE] = "to_device_queue",
-    [DUET_STATE_TO_DEVICE] = "to_device", [DUET_STATE_TO_HOST_QUEUE] = "to_host_queue",
-    [DUET_STATE_TO_HOST] = "to_host",     [DUET_STATE_BETWEEN_QUEUE] = "between_queue",
-    [DUET_STATE_BETWEEN] = "between",     [DUET_STATE_ROOM] = "room",
-    [DUET_STATE_OVERHEAD] = "overhead",   [DUET_STATE_ELSEWHERE] = "elsewhere",
-    [DUET_STATE_BEFORE] = "before",       [DUET_STATE_WITHIN] = "within",
-    [DUET_STATE_AFTER] = "after",         [DUET_STATE_LOST] = "lost",
+    [DUET_STATE_KERNEL] = "kernel",
+    [DUET_STATE_TO_DEVICE_QUEUE] = "to_device_queue",
+    [DUET_STATE_TO_DEVICE] = "to_device",
+    [DUET_STATE_TO_HOST_QUEUE] = "to_host_queue",
+    [DUET_STATE_TO_HOST] = "to_host",
+    [DUET_STATE_BETWEEN_QUEUE] = "between_queue",
+    [DUET_STATE_MESSAGE_QUEUE] = "message_queue",
+    [DUET_STATE_MESSAGE] = "message",
+    [DUET_STATE_BETWEEN] = "between",
+    [DUET_STATE_ROOM] = "room",
+    [DUET_STATE_OVERHEAD] = "overhead",
+    [DUET_STATE_ELSEWHERE] = "elsewhere",
+    [DUET_STATE_BEFORE] = "before",
+    [DUET_STATE_WITHIN] = "within",
+    [DUET_STATE_AFTER] = "after",
+    [DUET_STATE_LOST] = "lost",
 };
 
 static void put_path(struct duet__json_writer *json, const struct duet__why *why)

@@ -135,6 +135,7 @@ static const struct {
     {{"to host", "%"}, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST},
     {{"GPU-GPU", "queue"}, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN_QUEUE},
     {{"GPU-GPU", "copy"}, DUET_STATE_BETWEEN, DUET_STATE_BETWEEN},
+    {{"mes-", "sages"}, DUET_STATE_MESSAGE_QUEUE, DUET_STATE_MESSAGE},
     {{"room", "%"}, DUET_STATE_ROOM, DUET_STATE_ROOM},
     {{"over-", "head"}, DUET_STATE_OVERHEAD, DUET_STATE_OVERHEAD},
     {{"else-", "where"}, DUET_STATE_ELSEWHERE, DUET_STATE_ELSEWHERE},
@@ -143,6 +144,12 @@ static const struct {
     {{"none", "after"}, DUET_STATE_AFTER, DUET_STATE_LOST},
 };
 
+/* Messages are of several nodes. */
+static bool has_column(const struct duet_machine *machine, size_t column)
+{
+    return columns[column].end != DUET_STATE_MESSAGE || duet__host_count(machine) > 1;
+}
+
 /* A row of the workers of an architecture, or of one worker. */
 static void put_worker(struct duet__table *table, const struct duet__why *why, unsigned first,
                        unsigned count, const unsigned *workers)
@@ -150,6 +157,8 @@ static void put_worker(struct duet__table *table, const struct duet__why *why, u
     for (size_t i = 0; i < G_N_ELEMENTS(columns); i++) {
         double seconds = 0;
 
+        if (!has_column(why->trace->run.recording.machine, i))
+            continue;
         for (unsigned k = first; k < first + count; k++)
             for (unsigned state = columns[i].first; state <= columns[i].end; state++)
                 seconds += why->account->workers_s[workers[k]][state];
@@ -163,11 +172,12 @@ static void put_workers(FILE *stream, const struct duet__why *why)
     g_autofree unsigned *workers = g_new(unsigned, machine->worker_count);
     struct duet__table table;
 
-    duet__table_init(&table, "trrrrrrrrrrrr");
+    duet__table_init(&table, duet__host_count(machine) > 1 ? "trrrrrrrrrrrrr" : "trrrrrrrrrrrr");
     for (unsigned line = 0; line < 2; line++) {
         duet__table_say(&table, line ? "" : "% of the time");
         for (size_t i = 0; i < G_N_ELEMENTS(columns); i++)
-            duet__table_say(&table, columns[i].heads[line]);
+            if (has_column(machine, i))
+                duet__table_say(&table, columns[i].heads[line]);
     }
     for (unsigned arch = 0, used = 0; arch < machine->arch_count; arch++) {
         const unsigned first = used;

@@ -8,7 +8,7 @@
 #include <glib.h>
 
 /* What ended last of something, as the index of its event, and 1; 0: nothing has. */
-enum last { WRITTEN, USED, THERE, TASK }; /* of a handle, of one in a memory; of a task */
+enum last { WRITTEN, USED, THERE, TASK }; /* of a handle on a node, of one in a memory; of a task */
 
 struct ended {
     const struct duet__recording *recording;
@@ -47,7 +47,7 @@ static void end(const struct ended *ended, uint32_t index, uint64_t *again_bytes
 {
     const struct duet__recording *recording = ended->recording;
     const struct duet_event *event = &recording->events[index - 1];
-    const unsigned node = event->destination;
+    const unsigned node = event->destination, host = duet__host_of(recording->machine, node);
 
     if (event->failed)
         return;
@@ -55,18 +55,22 @@ static void end(const struct ended *ended, uint32_t index, uint64_t *again_bytes
         const uint32_t before = get(ended, THERE, event->id, node);
 
         if (again_bytes && before &&
-            later(ended, before, get(ended, WRITTEN, event->id, 0)) == before)
+            later(ended, before,
+                  get(ended, WRITTEN, event->id,
+                      duet__host_of(recording->machine, event->source))) == before)
             again_bytes[node] += event->bytes;
         put(ended, THERE, event->id, node, index);
+        if (duet__is_message(recording->machine, event))
+            put(ended, WRITTEN, event->id, host, index);
         return;
     }
     for (size_t i = duet__recording_accesses(recording, event->id);
          i < recording->access_count && recording->accesses[i].task == event->id; i++) {
         const struct duet_trace_access *access = &recording->accesses[i];
 
-        put(ended, USED, access->handle, 0, index);
+        put(ended, USED, access->handle, host, index);
         if (access->writes) {
-            put(ended, WRITTEN, access->handle, 0, index);
+            put(ended, WRITTEN, access->handle, host, index);
             put(ended, THERE, access->handle, node, index);
         }
     }
@@ -78,6 +82,7 @@ static void end(const struct ended *ended, uint32_t index, uint64_t *again_bytes
 static uint32_t waited_for(const struct ended *ended, const struct duet_event *event, bool all)
 {
     const struct duet__recording *recording = ended->recording;
+    const unsigned host = duet__host_of(recording->machine, event->destination);
     uint32_t last = 0;
 
     if (event->kind == DUET_EVENT_COPY)
@@ -89,8 +94,8 @@ static uint32_t waited_for(const struct ended *ended, const struct duet_event *e
         if (access->after)
             last = later(ended, last, get(ended, TASK, access->after, 0));
         else
-            last =
-                later(ended, last, get(ended, access->writes ? USED : WRITTEN, access->handle, 0));
+            last = later(ended, last,
+                         get(ended, access->writes ? USED : WRITTEN, access->handle, host));
         if (access->reads)
             last = later(ended, last, get(ended, THERE, access->handle, event->destination));
     }

@@ -119,11 +119,10 @@ void duet__counters_make(const struct duet__recording *recording, unsigned most,
     }
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
-        const unsigned node = event->destination ? event->destination : event->source;
 
         if (event->used_bytes)
-            add_point(counter_of(out, DUET_COUNTED_USED, node), event->end_s,
-                      (double)event->used_bytes);
+            add_point(counter_of(out, DUET_COUNTED_USED, duet__shown_in(machine, event)),
+                      event->end_s, (double)event->used_bytes);
         if (event->failed)
             continue;
         if (event->kind == DUET_EVENT_COPY)
@@ -156,7 +155,6 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
     struct duet__counters counters;
 
     g_free(duet__arrows_make(recording, true, again_bytes));
-    again_bytes[DUET_HOST] = 0; /* all data is at home there */
     duet__counters_make(recording, 2, &counters);
     for (unsigned i = 0; i < counters.nodes; i++) {
         const struct duet__counter *in = duet__counter(&counters, DUET_COUNTED_IN, i),
@@ -165,7 +163,9 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
         uses[i] =
             (struct duet__node_use){.in_bytes = in->amount,
                                     .out_bytes = out->amount,
-                                    .again_bytes = again_bytes[i],
+                                    /* all data is at home on the host */
+                                    .again_bytes =
+                                        duet__is_host(recording->machine, i) ? 0 : again_bytes[i],
                                     .in_s = in->busy_s,
                                     .out_s = out->busy_s,
                                     .peak_bytes =

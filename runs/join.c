@@ -84,8 +84,8 @@ static void join_one(struct duet_machine *out, const struct duet_machine *from,
         out->links[place->link + i] = from->links[i];
         name_of(out->links[place->link + i].name, place->node, from->links[i].name);
     }
-    name_of(network[0].name, place->node, "to network");
-    name_of(network[1].name, place->node, "from network");
+    name_of(network[0].name, place->node, "to-network");
+    name_of(network[1].name, place->node, "from-network");
     network[0].bandwidth_Bps = network[1].bandwidth_Bps = wires->bandwidth_Bps;
     out->cores += from->cores;
     join_routes(out, from, place);
@@ -140,7 +140,7 @@ int duet__machine_join(struct duet_machine *out, const struct duet_machine *cons
     error = duet_machine_init(out, archs, all.memory, all.worker, all.link);
     if (error)
         return duet_fail(message, error, "%s", duet_strerror(error));
-    (void)snprintf(out->name, sizeof out->name, "%.20s x %u", machines[0]->name, count);
+    (void)snprintf(out->name, sizeof out->name, "%.20s_x%u", machines[0]->name, count);
     out->arch_count = 0; /* those that are different */
     out->costs = machines[0]->costs;
     out->sharing = machines[0]->sharing;

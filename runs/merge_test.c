@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "report/gantt.h"
 #include "runs/arrows.h"
+#include "runs/trace.h"
+#include "validate/path.h"
 #include "validate/testing_account.h"
 
 enum { AHEAD_S = 100 };
@@ -144,8 +147,8 @@ static void check_machine(const struct duet_machine *machine)
     g_assert_cmpstr(machine->workers[4].name, ==, "n1.gpu0");
     g_assert_cmpuint(machine->workers[5].node, ==, 5);
     g_assert_true(route->direct && route->count == 2);
-    g_assert_cmpstr(machine->links[route->links[0]].name, ==, "n0.to network");
-    g_assert_cmpstr(machine->links[route->links[1]].name, ==, "n1.from network");
+    g_assert_cmpstr(machine->links[route->links[0]].name, ==, "n0.to-network");
+    g_assert_cmpstr(machine->links[route->links[1]].name, ==, "n1.from-network");
     testing_near(machine->links[route->links[1]].bandwidth_Bps, 1e10);
     g_assert_false(duet_machine_route(machine, 0, 4)->direct);
 }
@@ -212,6 +215,96 @@ static void test_arrows(void)
     end(&two);
 }
 
+/* Why a GPU of the second node had nothing to do: first nothing was ready anywhere, then a message
+   waited and came, then a copy. That is the critical path, too. */
+static void test_reasons(void)
+{
+    static const enum duet__state steps[] = {DUET_STATE_KERNEL, DUET_STATE_MESSAGE_QUEUE,
+                                             DUET_STATE_MESSAGE, DUET_STATE_TO_DEVICE,
+                                             DUET_STATE_KERNEL};
+    struct duet_message why = {""};
+    struct duet__account account;
+    struct duet__path path;
+    struct duet__run run;
+    struct two two;
+    const double *gpu;
+
+    begin(&two);
+    merge(two.parts, &run);
+    run.recording.makespan_s = 8;
+    g_assert_cmpint(duet__account_make(&run.recording, &account, &why), ==, DUET_OK);
+    gpu = account.workers_s[5];
+    testing_near(gpu[DUET_STATE_BEFORE], 3);
+    testing_near(gpu[DUET_STATE_MESSAGE_QUEUE], 0.5);
+    testing_near(gpu[DUET_STATE_MESSAGE], 1.5);
+    testing_near(gpu[DUET_STATE_TO_DEVICE], 1);
+    testing_near(gpu[DUET_STATE_KERNEL], 2);
+    testing_near(account.bytes[0], 2000);
+    testing_near(account.bytes[3], 1000);
+    duet__path_find(&run.recording, &path);
+    g_assert_cmpuint(path.steps->len, ==, G_N_ELEMENTS(steps));
+    for (guint i = 0; i < path.steps->len; i++)
+        g_assert_cmpint(g_array_index(path.steps, struct duet__step, i).state, ==, steps[i]);
+    duet__path_fini(&path);
+    duet__account_fini(&account);
+    duet__run_fini(&run);
+    end(&two);
+}
+
+/* Rows of a chart: workers, messages in and out of each node, copies of each device. */
+static void test_chart(void)
+{
+    struct duet__gantt gantt;
+    struct duet__run run;
+    struct two two;
+    size_t in, out;
+
+    begin(&two);
+    merge(two.parts, &run);
+    duet__gantt_init(&gantt, &run.recording, 1000);
+    g_assert_cmpuint(gantt.row_count, ==, 6 + 2 * 6);
+    out = duet__gantt_find(&gantt, DUET_GANTT_OUT, 0);
+    in = duet__gantt_find(&gantt, DUET_GANTT_IN, 3);
+    g_assert_cmpuint(gantt.rows[out].bars->len, ==, 1);
+    g_assert_cmpuint(gantt.rows[in].bars->len, ==, 1);
+    g_assert_cmpuint(duet__gantt_bar(&gantt.rows[in], 0)->colour, ==, DUET_GANTT_MESSAGE);
+    in = duet__gantt_find(&gantt, DUET_GANTT_IN, 5);
+    g_assert_cmpuint(gantt.rows[in].bars->len, ==, 2);
+    g_assert_cmpuint(duet__gantt_bar(&gantt.rows[in], 0)->colour, ==, DUET_GANTT_TO_DEVICE);
+    duet__gantt_fini(&gantt);
+    duet__run_fini(&run);
+    end(&two);
+}
+
+/* A trace of two nodes is read as it was, and has arrows from one's process to the other's. */
+static void test_trace(void)
+{
+    struct duet_message why = {""};
+    struct duet__trace trace = {0}, read;
+    size_t length;
+    char *text;
+    FILE *stream = open_memstream(&text, &length);
+    struct two two;
+
+    begin(&two);
+    merge(two.parts, &trace.run);
+    duet__trace_write(stream, &trace);
+    fclose(stream);
+    g_assert_nonnull(strstr(text, "\"n1 CPUs\""));
+    g_assert_nonnull(strstr(text, "\"messages in\""));
+    g_assert_nonnull(strstr(text, "\"ph\":\"s\",\"pid\":1,"));
+    g_assert_nonnull(strstr(text, "\"ph\":\"f\",\"pid\":4,"));
+    if (duet__read_trace(text, length, "two.json", &read, &why))
+        g_error("%s", why.text);
+    g_assert_cmpuint(read.run.recording.event_count, ==, trace.run.recording.event_count);
+    g_assert_cmpuint(duet__host_count(read.run.recording.machine), ==, 2);
+    g_assert_cmpuint(read.run.recording.access_count, ==, 3);
+    duet__trace_fini(&read);
+    duet__run_fini(&trace.run);
+    free(text);
+    end(&two);
+}
+
 /* A machine that is too large for records, and names that are too long. */
 static void test_machines(void)
 {
@@ -236,6 +329,9 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/merge/two", test_two);
     g_test_add_func("/merge/arrows", test_arrows);
+    g_test_add_func("/merge/reasons", test_reasons);
+    g_test_add_func("/merge/chart", test_chart);
+    g_test_add_func("/merge/trace", test_trace);
     g_test_add_func("/merge/machines", test_machines);
     return g_test_run();
 }

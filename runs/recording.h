@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <duet/machine.h>
 #include <duet/trace.h>
@@ -64,6 +65,49 @@ static inline size_t duet__recording_accesses(const struct duet__recording *reco
             high = middle;
     }
     return low;
+}
+
+/* Whether a memory is the host's: of several nodes each has one (merge.h). */
+static inline bool duet__is_host(const struct duet_machine *machine, unsigned memory)
+{
+    const char *dot = memory ? strchr(machine->nodes[memory].name, '.') : NULL;
+
+    return !memory || (dot && *machine->nodes[memory].name == 'n' && !strcmp(dot, ".host"));
+}
+
+/* The host's memory of the node that has this memory. */
+static inline unsigned duet__host_of(const struct duet_machine *machine, unsigned memory)
+{
+    while (!duet__is_host(machine, memory))
+        memory--;
+    return memory;
+}
+
+static inline unsigned duet__host_count(const struct duet_machine *machine)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < machine->node_count; i++)
+        count += duet__is_host(machine, i);
+    return count;
+}
+
+/* Whether a copy is a message from node to node. */
+static inline bool duet__is_message(const struct duet_machine *machine,
+                                    const struct duet_event *copy)
+{
+    return duet__is_host(machine, copy->source) && duet__is_host(machine, copy->destination) &&
+           copy->source != copy->destination;
+}
+
+/* Where an event is shown: the worker's memory, the device that a copy goes to or comes from, or
+   where a message arrives. */
+static inline unsigned duet__shown_in(const struct duet_machine *machine,
+                                      const struct duet_event *event)
+{
+    return duet__is_host(machine, event->destination) && !duet__is_host(machine, event->source)
+               ? event->source
+               : event->destination;
 }
 
 /* Name of the kernel of a TASK event; "?" where the index has no name. Never NULL. */

@@ -211,10 +211,17 @@ static void put_process(struct duet__json_writer *json, unsigned node, const cha
 
 static void put_processes(struct duet__json_writer *json, const struct duet_machine *machine)
 {
-    put_process(json, DUET_HOST, "CPUs", NULL);
-    for (unsigned node = 1; node < machine->node_count; node++) {
-        const char *arch = NULL;
+    for (unsigned node = 0; node < machine->node_count; node++) {
+        const char *arch = NULL, *own = machine->nodes[node].name;
 
+        if (duet__is_host(machine, node)) { /* of several nodes "n3 CPUs" */
+            g_autofree char *name = node || duet__host_count(machine) > 1
+                                        ? g_strdup_printf("%.*s CPUs", (int)strcspn(own, "."), own)
+                                        : g_strdup("CPUs");
+
+            put_process(json, node, name, NULL);
+            continue;
+        }
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (machine->workers[i].node == node)
                 arch = machine->archs[machine->workers[i].arch].name;
@@ -342,7 +349,7 @@ static void put_task(struct writer *writer, const struct duet_event *event)
         return;
     worker = &machine->workers[event->worker];
     begin_event(writer, event, (size_t)event->worker, worker->node,
-                worker->node == DUET_HOST ? worker->name : "kernels", "kernel",
+                duet__is_host(machine, worker->node) ? worker->name : "kernels", "kernel",
                 duet__recording_kernel(writer->recording, event));
     duet__json_print(&writer->json, "task: %" PRIu64 ", bytes: %" PRIu64, event->id, event->bytes);
     if (event->work > 0 && isfinite(event->work))
@@ -374,16 +381,21 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     const struct duet_machine *machine = writer->recording->machine;
     const char *source, *destination;
     char name[2 * DUET_NAME_MAX + 8];
-    bool in = event->destination != DUET_HOST;
-    unsigned node = in ? event->destination : event->source;
+    unsigned node;
+    bool in;
 
     if (event->source >= machine->node_count || event->destination >= machine->node_count)
         return;
+    node = duet__shown_in(machine, event);
+    in = node == event->destination;
     source = machine->nodes[event->source].name;
     destination = machine->nodes[event->destination].name;
     snprintf(name, sizeof(name), "%s to %s", source, destination);
     begin_event(writer, event, machine->worker_count + (in ? 0 : machine->node_count) + node, node,
-                in ? "copies in" : "copies out", "copy", name);
+                duet__is_host(machine, node) ? "messages in"
+                : in                         ? "copies in"
+                                             : "copies out",
+                "copy", name);
     duet__json_print(&writer->json,
                      "handle: %" PRIu64 ", bytes: %" PRIu64 ", source: %s, destination: %s",
                      event->id, event->bytes, source, destination);
@@ -399,10 +411,9 @@ static void put_arrow_end(struct writer *writer, const char *phase, size_t index
                           size_t id, const char *name)
 {
     const struct duet_event *event = &writer->recording->events[index];
-    const unsigned node = event->destination ? event->destination : event->source;
-
     duet__json_print(&writer->json, "\n{ph: %s, pid: %u, tid: %u, id: %zu, cat: %s, name: %s",
-                     phase, node + 1, writer->tids[index], id, "flow", name);
+                     phase, duet__shown_in(writer->recording->machine, event) + 1,
+                     writer->tids[index], id, "flow", name);
     put_us(writer, "ts", ns);
     duet__json_print(&writer->json, *phase == 'f' ? "bp: %s}" : "}", "e");
 }
@@ -462,7 +473,7 @@ static void put_counters(struct writer *writer)
         const struct duet__counter *counter = &counters.all[i];
 
         if (counter->what == DUET_COUNTED_READY || counter->what >= DUET_COUNTED_USED ||
-            (!machine->link_count && counter->index != DUET_HOST))
+            (!machine->link_count && !duet__is_host(machine, counter->index)))
             put_counter(writer, counter);
     }
     duet__counters_fini(&counters);

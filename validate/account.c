@@ -223,9 +223,11 @@ static void add_bytes(const struct duet__recording *recording, struct duet__acco
 
         if (event->kind != DUET_EVENT_COPY || event->failed)
             continue;
-        out->bytes[event->source == DUET_HOST        ? 0
-                   : event->destination == DUET_HOST ? 1
-                                                     : 2] += (double)event->bytes;
+        const bool home = duet__is_host(recording->machine, event->destination);
+
+        out->bytes[!duet__is_host(recording->machine, event->source) ? (home ? 1 : 2)
+                   : home                                            ? 3
+                                                                     : 0] += (double)event->bytes;
     }
 }
 
@@ -375,7 +377,7 @@ static void add_account(struct duet__account *to, const struct duet__account *fr
     to->makespan_s += share * from->makespan_s;
     for (unsigned i = 0; i < DUET_STATES; i++)
         to->states_s[i] += share * from->states_s[i];
-    for (unsigned i = 0; i < 3; i++)
+    for (unsigned i = 0; i < G_N_ELEMENTS(to->bytes); i++)
         to->bytes[i] += share * from->bytes[i];
     for (size_t i = 0; i < from->kernel_count; i++) {
         struct duet__account_kernel *kernel = kernel_of(to, &from->kernels[i]);

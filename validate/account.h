@@ -27,6 +27,9 @@ enum duet__state {
     DUET_STATE_ROOM,          /* data has to leave the device's memory before other data comes in */
     DUET_STATE_BETWEEN_QUEUE, /* from another device */
     DUET_STATE_BETWEEN,
+    DUET_STATE_MESSAGE_QUEUE, /* none of its own is ready before a message comes from another node
+                               */
+    DUET_STATE_MESSAGE,
     DUET_STATE_OVERHEAD,  /* its next task is ready and its data there, but it does not run */
     DUET_STATE_ELSEWHERE, /* none of its own is ready, but one that it could run waits elsewhere */
     DUET_STATE_BEFORE,    /* no task that it could run is ready: before its first one, */
@@ -55,13 +58,14 @@ struct duet__account {
     double (*workers_s)[DUET_STATES]; /* of each worker; NULL of a mean */
     struct duet__account_kernel *kernels;
     size_t kernel_count;
-    double bytes[3]; /* copied: to devices, to the host, between devices */
+    double bytes[4]; /* copied: to devices, to the host, between devices; messages */
 };
 
 /*
  * Makes the account of a recorded run. Kernels of one worker that overlap (several streams) count
  * in parts: each moment once, shared among those that run. Dates count from the first submission.
- * Of several copies that are waited for at once the one that ends last counts. The caller owns *out
+ * Of several copies that are waited for at once the one that ends last counts; a message counts
+ * where the worker's next task is ready when it has arrived. The caller owns *out
  * (duet__account_fini). DUET_EINVAL (no worker, dates that make no sense).
  */
 DUET_MUST_CHECK int duet__account_make(const struct duet__recording *recording,
@@ -94,6 +98,7 @@ enum duet__reason {
     DUET_REASON_TO_DEVICE, /* waiting for copies, by direction */
     DUET_REASON_TO_HOST,
     DUET_REASON_BETWEEN,
+    DUET_REASON_MESSAGE,
     DUET_REASON_OVERHEAD,
     DUET_REASON_IDLE,
     DUET_REASON_SPREAD, /* the medians of the makespans differ by another amount than the means */

@@ -18,6 +18,9 @@ static const double resolution_s = 1e-6;
  */
 static const double notice_s = 1e-3;
 
+/* A task that a message makes ready is so when its coming has been noticed. */
+static const double message_s = 5e-5;
+
 /* From when to when somebody who works in the memory `node` may wait for a copy. */
 struct wait {
     unsigned node;
@@ -57,21 +60,34 @@ static int by_handle(const void *left, const void *right)
     const struct duet_event *a = *(const struct duet_event *const *)left;
     const struct duet_event *b = *(const struct duet_event *const *)right;
 
+    if (a->destination != b->destination)
+        return a->destination < b->destination ? -1 : 1;
     if (a->id != b->id)
         return a->id < b->id ? -1 : 1;
     return (a->end_s > b->end_s) - (a->end_s < b->end_s);
 }
 
-/* The copies to the host, by handle, then end. */
-static GPtrArray *collect_to_host(const struct duet__recording *recording)
+static int by_arrival(const void *left, const void *right)
+{
+    const struct duet_event *a = *(const struct duet_event *const *)left;
+    const struct duet_event *b = *(const struct duet_event *const *)right;
+
+    if (a->destination != b->destination)
+        return a->destination < b->destination ? -1 : 1;
+    return (a->end_s > b->end_s) - (a->end_s < b->end_s);
+}
+
+/* The copies to the host, or the messages to its node, by it, then handle, or end. */
+static GPtrArray *collect_to_host(const struct duet__recording *recording, bool messages)
 {
     GPtrArray *copies = g_ptr_array_new();
 
     for (size_t i = 0; i < recording->event_count; i++)
         if (recording->events[i].kind == DUET_EVENT_COPY &&
-            recording->events[i].destination == DUET_HOST)
+            duet__is_host(recording->machine, recording->events[i].destination) &&
+            duet__is_message(recording->machine, &recording->events[i]) == messages)
             g_ptr_array_add(copies, &recording->events[i]);
-    g_ptr_array_sort(copies, by_handle);
+    g_ptr_array_sort(copies, messages ? by_arrival : by_handle);
     return copies;
 }
 
@@ -86,15 +102,19 @@ static const struct duet_event *first_half(const struct duet_event *copy, const 
         guint middle = low + (high - low) / 2;
         const struct duet_event *other = to_host->pdata[middle];
 
-        if (other->id < copy->id ||
-            (other->id == copy->id && other->end_s <= copy->ready_s + resolution_s))
+        if (other->destination < copy->source ||
+            (other->destination == copy->source && other->id < copy->id) ||
+            (other->destination == copy->source && other->id == copy->id &&
+             other->end_s <= copy->ready_s + resolution_s))
             low = middle + 1;
         else
             high = middle;
     }
     before = low ? to_host->pdata[low - 1] : NULL;
-    return before && before->id == copy->id && before->end_s >= copy->ready_s - notice_s ? before
-                                                                                         : NULL;
+    return before && before->destination == copy->source && before->id == copy->id &&
+                   before->end_s >= copy->ready_s - notice_s
+               ? before
+               : NULL;
 }
 
 /* A copy is asked for, then under way; both count to the end of `last_s`. */
@@ -120,20 +140,23 @@ static void add_wait(const struct duet_event *copy, unsigned node, enum duet__st
 }
 
 /* What may be waited for because of one copy: by those who work where it arrives or comes from. */
-static void add_waits(const struct duet_event *copy, const GPtrArray *to_host, GArray *waits)
+static void add_waits(const struct duet_machine *machine, const struct duet_event *copy,
+                      const GPtrArray *to_host, GArray *waits)
 {
     const struct duet_event *before;
 
-    if (copy->destination == DUET_HOST) {
+    if (duet__is_message(machine, copy))
+        return; /* no task is ready before it has come */
+    if (duet__is_host(machine, copy->destination)) {
         /* a device waits for the room that it makes, the host for the data that it was asked for */
         if (copy->write_back)
             add_wait(copy, copy->source, DUET_STATE_ROOM, DUET_STATE_ROOM, copy->end_s, waits);
         else
-            add_wait(copy, DUET_HOST, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST, copy->end_s,
-                     waits);
+            add_wait(copy, copy->destination, DUET_STATE_TO_HOST_QUEUE, DUET_STATE_TO_HOST,
+                     copy->end_s, waits);
         return;
     }
-    if (copy->source != DUET_HOST) {
+    if (!duet__is_host(machine, copy->source)) {
         add_wait(copy, copy->destination, DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, copy->end_s,
                  waits);
         return;
@@ -153,12 +176,12 @@ static void add_waits(const struct duet_event *copy, const GPtrArray *to_host, G
 
 static GArray *collect_waits(const struct duet__recording *recording)
 {
-    g_autoptr(GPtrArray) to_host = collect_to_host(recording);
+    g_autoptr(GPtrArray) to_host = collect_to_host(recording, false);
     GArray *waits = g_array_new(FALSE, FALSE, sizeof(struct wait));
 
     for (size_t i = 0; i < recording->event_count; i++)
         if (recording->events[i].kind == DUET_EVENT_COPY)
-            add_waits(&recording->events[i], to_host, waits);
+            add_waits(recording->machine, &recording->events[i], to_host, waits);
     g_array_sort(waits, by_end);
     return waits;
 }
@@ -197,8 +220,10 @@ static int by_change_date(const void *left, const void *right)
     return (a->by > b->by) - (a->by < b->by);
 }
 
-/* When tasks that an architecture can run are ready and have not started. */
-static GArray *find_waiting(const struct duet__recording *recording, unsigned arch)
+/* When tasks that an architecture can run are ready on the node with that host, and have not
+   started. */
+static GArray *find_waiting(const struct duet__recording *recording, const unsigned *hosts,
+                            unsigned host, unsigned arch)
 {
     g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(struct change));
     GArray *all = g_array_new(FALSE, FALSE, sizeof(struct duet__stretch));
@@ -210,7 +235,7 @@ static GArray *find_waiting(const struct duet__recording *recording, unsigned ar
         const struct change ends[] = {{event->ready_s, 1}, {event->start_s, -1}};
 
         if (event->kind == DUET_EVENT_TASK && event->ready_s < event->start_s &&
-            (!event->where || event->where >> arch & 1))
+            hosts[event->source] == host && (!event->where || event->where >> arch & 1))
             g_array_append_vals(changes, ends, 2);
     }
     g_array_sort(changes, by_change_date);
@@ -229,6 +254,46 @@ static GArray *find_waiting(const struct duet__recording *recording, unsigned ar
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* Messages                                                                                     */
+
+/* The last message that has come to a host by a date, if the date is that of its coming; NULL. */
+static const struct duet_event *arrived(const GPtrArray *messages, unsigned host, double date_s)
+{
+    const struct duet_event *last;
+    guint low = 0, high = messages->len;
+
+    while (low < high) {
+        const guint middle = low + (high - low) / 2;
+        const struct duet_event *other = messages->pdata[middle];
+
+        if (other->destination < host ||
+            (other->destination == host && other->end_s <= date_s + resolution_s))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    last = low ? messages->pdata[low - 1] : NULL;
+    return last && last->destination == host && last->end_s >= date_s - message_s ? last : NULL;
+}
+
+/* The end of a gap in which a message was on its way that made the next task ready; what is left of
+   the gap is before it. */
+static void divide_message(const struct duet_event *message, struct duet__gap *gap,
+                           const struct duet__gap_sums *sums)
+{
+    const double asked_s = fmin(fmax(message->ready_s, gap->start_s), gap->end_s),
+                 start_s = fmin(fmax(message->start_s, asked_s), gap->end_s),
+                 end_s = fmin(fmax(message->end_s, start_s), gap->end_s);
+    struct duet__stretch both[] = {{asked_s, start_s, DUET_STATE_MESSAGE_QUEUE},
+                                   {start_s, end_s, DUET_STATE_MESSAGE}};
+    const GArray line = {(char *)both, G_N_ELEMENTS(both)};
+    const struct duet__gap late = {gap->worker, DUET_STATE_OVERHEAD, asked_s, gap->end_s};
+
+    duet__gap_divide(&late, &line, sums);
+    gap->end_s = asked_s;
+}
+
+/* ------------------------------------------------------------------------------------------- */
 
 /* Memory by memory in order of their ends, each beside the copies that have ended by then. */
 void duet__account_divide(const struct duet__recording *recording, GArray *gaps,
@@ -237,36 +302,49 @@ void duet__account_divide(const struct duet__recording *recording, GArray *gaps,
     const struct duet_machine *machine = recording->machine;
     g_autoptr(GArray) waits = collect_waits(recording);
     g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct duet__stretch));
+    g_autoptr(GPtrArray) messages = collect_to_host(recording, true);
     const GArray nothing = {NULL, 0};
-    GArray **waiting = g_new0(GArray *, machine->arch_count);
+    const size_t kinds = (size_t)machine->node_count * machine->arch_count;
+    GArray **waiting = g_new0(GArray *, kinds); /* by host and architecture */
+    unsigned *hosts = g_new(unsigned, machine->node_count);
     guint next = 0;
 
+    for (unsigned i = 0; i < machine->node_count; i++)
+        hosts[i] = duet__host_of(machine, i);
     g_array_sort_with_data(gaps, by_gap_end, (void *)(uintptr_t)machine);
     for (guint i = 0; i < gaps->len; i++) {
-        const struct duet__gap *gap = &g_array_index(gaps, struct duet__gap, i);
-        const struct duet_worker *worker = &machine->workers[gap->worker];
+        struct duet__gap gap = g_array_index(gaps, struct duet__gap, i);
+        const struct duet_worker *worker = &machine->workers[gap.worker];
+        const unsigned host = hosts[worker->node];
+        GArray **ready = &waiting[(size_t)host * machine->arch_count + worker->arch];
+        const bool before = gap.state == DUET_STATE_BEFORE || gap.state == DUET_STATE_WITHIN;
+        const struct duet_event *message = before ? arrived(messages, host, gap.end_s) : NULL;
 
-        if (i && worker->node != machine->workers[gap[-1].worker].node)
+        if (i && worker->node !=
+                     machine->workers[g_array_index(gaps, struct duet__gap, i - 1).worker].node)
             g_array_set_size(line, 0);
         for (; next < waits->len; next++) {
             const struct wait *wait = &g_array_index(waits, struct wait, next);
 
             if (wait->node > worker->node ||
-                (wait->node == worker->node && wait->last_s > gap->end_s + resolution_s))
+                (wait->node == worker->node && wait->last_s > gap.end_s + resolution_s))
                 break;
             if (wait->node == worker->node)
                 paint(line, wait);
         }
-        if (!waiting[worker->arch])
-            waiting[worker->arch] = find_waiting(recording, worker->arch);
-        duet__gap_divide(gap,
-                         gap->state == DUET_STATE_OVERHEAD ? line
-                         : gap->state == DUET_STATE_LOST   ? &nothing
-                                                           : waiting[worker->arch],
+        if (!*ready)
+            *ready = find_waiting(recording, hosts, host, worker->arch);
+        if (message)
+            divide_message(message, &gap, sums);
+        duet__gap_divide(&gap,
+                         gap.state == DUET_STATE_OVERHEAD ? line
+                         : gap.state == DUET_STATE_LOST   ? &nothing
+                                                          : *ready,
                          sums);
     }
-    for (unsigned i = 0; i < machine->arch_count; i++)
+    for (size_t i = 0; i < kinds; i++)
         if (waiting[i])
             g_array_unref(waiting[i]);
     g_free(waiting);
+    g_free(hosts);
 }

@@ -14,6 +14,7 @@ static const char *const reason_names[] = {
     [DUET_REASON_TO_DEVICE] = "waiting for copies to devices",
     [DUET_REASON_TO_HOST] = "waiting for copies to the host",
     [DUET_REASON_BETWEEN] = "waiting for copies between devices",
+    [DUET_REASON_MESSAGE] = "waiting for messages from other nodes",
     [DUET_REASON_OVERHEAD] = "overhead",
     [DUET_REASON_IDLE] = "idle",
     [DUET_REASON_SPREAD] = "spread of the runs",
@@ -38,6 +39,7 @@ static const struct {
     {DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_TO_DEVICE, DUET_REASON_TO_DEVICE},
     {DUET_STATE_TO_HOST_QUEUE, DUET_STATE_ROOM, DUET_REASON_TO_HOST},
     {DUET_STATE_BETWEEN_QUEUE, DUET_STATE_BETWEEN, DUET_REASON_BETWEEN},
+    {DUET_STATE_MESSAGE_QUEUE, DUET_STATE_MESSAGE, DUET_REASON_MESSAGE},
     {DUET_STATE_OVERHEAD, DUET_STATE_OVERHEAD, DUET_REASON_OVERHEAD},
     {DUET_STATE_ELSEWHERE, DUET_STATE_LOST, DUET_REASON_IDLE},
 };

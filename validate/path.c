@@ -298,10 +298,13 @@ static bool pass_submission(struct walk *walk, size_t *task)
 static void step_copy(struct walk *walk, size_t event)
 {
     const struct duet_event *copy = event_at(walk, event);
-    const enum duet__state state = copy->write_back                 ? DUET_STATE_ROOM
-                                   : copy->destination == DUET_HOST ? DUET_STATE_TO_HOST
-                                   : copy->source == DUET_HOST      ? DUET_STATE_TO_DEVICE
-                                                                    : DUET_STATE_BETWEEN;
+    const struct duet_machine *machine = walk->recording->machine;
+    const bool home = duet__is_host(machine, copy->destination);
+    const enum duet__state state = copy->write_back                       ? DUET_STATE_ROOM
+                                   : duet__is_message(machine, copy)      ? DUET_STATE_MESSAGE
+                                   : home                                 ? DUET_STATE_TO_HOST
+                                   : duet__is_host(machine, copy->source) ? DUET_STATE_TO_DEVICE
+                                                                          : DUET_STATE_BETWEEN;
 
     walk->seen[event] = true;
     step(walk, state, event, copy->start_s);

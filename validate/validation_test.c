@@ -11,7 +11,7 @@
 /* Rounding of a few operations on numbers near 1. */
 static const double tiny = 1e-12;
 
-enum { COLUMNS = 36 }; /* of the CSV */
+enum { COLUMNS = 37 }; /* of the CSV */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */

@@ -101,9 +101,10 @@ static size_t row_of(const struct duet__gantt *gantt, const struct duet__step *s
 
     if (event->kind == DUET_EVENT_TASK)
         return duet__gantt_find(gantt, DUET_GANTT_KERNELS, (unsigned)event->worker);
-    return event->destination == DUET_HOST
-               ? duet__gantt_find(gantt, DUET_GANTT_OUT, event->source)
-               : duet__gantt_find(gantt, DUET_GANTT_IN, event->destination);
+    const unsigned node = duet__shown_in(gantt->recording->machine, event);
+
+    return duet__gantt_find(gantt, node == event->destination ? DUET_GANTT_IN : DUET_GANTT_OUT,
+                            node);
 }
 
 /* The steps of the critical path, each from the end of the one before; short ones are merged where

@@ -6,6 +6,7 @@
 const LEFT = 64, RIGHT = 12, AXIS = 24; // room beside and below the rows, in pixels
 const ROWS = 600; // pixels of rows that are seen at once; to others one scrolls
 const THIN = 1.5; // pixels; thinner bars are drawn together if they are in the same pixel
+const MESSAGE = 3; // the kind of copies that are from node to node
 const DIM = 0.13; // the strength of what is not searched for
 
 /** A kernel of one name has one colour in all timelines: in order of appearance. */
@@ -185,8 +186,11 @@ function timelines(recordings, hint) {
     name}</button>`];
   const icons = Array.from(new Set(used), name => key(swatch(kernelColour(name)), name));
   if (recordings.some(one => one.nodes.length > 1))
-    extra.copy_names.forEach((name, i) =>
-      icons.push(key(swatch(extra.copy_colours[i], true), name)));
+    extra.copy_names.forEach((name, i) => {
+      if (i < MESSAGE || recordings.some(one => one.rows.some(row => row.lane
+          && row.colours.includes(i))))
+        icons.push(key(swatch(extra.copy_colours[i], true), name));
+    });
   if (recordings.some(one => one.path))
     icons.push([html`<button data-path aria-pressed="true"><i class="line"></i>critical
       path</button>`]);
@@ -447,6 +451,8 @@ const REASONS = {
   to_host: () => 'for data on its way to the host',
   between_queue: gpu => `for the link from another GPU to ${gpu}`,
   between: gpu => `for data on its way from another GPU to ${gpu}`,
+  message_queue: () => 'no task is ready before a message, which waits for the network',
+  message: () => 'no task is ready before a message, which is on its way',
   room: gpu => `for room in the memory of ${gpu}`,
   overhead: () => 'overhead: its task is ready, with its data',
   elsewhere: () => 'no task of its own is ready, others are: the policy\'s choice',

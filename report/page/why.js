@@ -7,6 +7,7 @@ const COLUMNS = [
   ['waits for<br>the host\'s data', ['to_device_queue', 'to_device']],
   ['for data on its<br>way to the host', ['to_host_queue', 'to_host']],
   ['for other<br>GPUs\' data', ['between_queue', 'between']],
+  ['for other<br>nodes\' data', ['message_queue', 'message']],
   ['for<br>room', ['room']],
   ['over-<br>head', ['overhead']],
   ['ready tasks<br>elsewhere', ['elsewhere']],
