@@ -95,8 +95,8 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Nodes without a task have no dates. */
-static void merge_stats(const struct duet__node_run *parts, unsigned count, struct duet__run *run)
+/* Nodes without a task have no dates. When the run began, on the first node's clock. */
+static double merge_stats(const struct duet__node_run *parts, unsigned count, struct duet__run *run)
 {
     struct duet_stats *stats = &run->stats;
     double *idle = g_new(double, count), first_s = INFINITY, last_s = -INFINITY;
@@ -116,11 +116,8 @@ static void merge_stats(const struct duet__node_run *parts, unsigned count, stru
         run->over.messages += part->log->messages_out;
         run->over.bytes += part->log->bytes_out;
     }
-    if (stats->tasks) {
-        stats->first_submit_s = first_s;
-        stats->last_end_s = last_s;
-        stats->makespan_s = last_s - first_s;
-    }
+    if (stats->tasks)
+        stats->last_end_s = stats->makespan_s = last_s - first_s;
     for (unsigned i = 0; i < count; i++) {
         const double room_s = stats->makespan_s * parts[i].workers;
 
@@ -131,6 +128,7 @@ static void merge_stats(const struct duet__node_run *parts, unsigned count, stru
     run->over.idle_median = (idle[(count - 1) / 2] + idle[count / 2]) / 2;
     run->over.idle_most = idle[count - 1];
     g_free(idle);
+    return stats->tasks ? first_s : 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -483,10 +481,10 @@ int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
                           struct duet_message *message)
 {
     struct merge merge = {.parts = parts, .count = count, .out = &run->recording};
+    const double first_s = merge_stats(parts, count, run);
     const struct duet_machine **machines;
     int error = DUET_ENOMEM;
 
-    merge_stats(parts, count, run);
     if (!parts[0].recording.machine)
         return 0;
     machines = g_new(const struct duet_machine *, count);
@@ -502,5 +500,6 @@ int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
         duet__recording_fini(&run->recording);
     else
         merge_records(&merge);
+    duet__recording_shift(&run->recording, -first_s);
     return error;
 }

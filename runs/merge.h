@@ -69,7 +69,7 @@ unsigned duet__arch_find(const struct duet_machine *machine, const struct duet_a
 
 /*
  * Makes stats, figures of nodes and records of one run of the parts, which are in order of nodes;
- * all of them are recorded, or none. Dates become those of the first node. Errors of
+ * all of them are recorded, or none. Dates count from the first submission. Errors of
  * duet__machine_join.
  */
 DUET_MUST_CHECK int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
