@@ -33,6 +33,16 @@ void duet__print_models(void)
         printf("%-16s %s\n", duet_model_at(i)->name, duet_model_at(i)->description);
 }
 
+/* Whether its data can be dealt out to several nodes. */
+static bool can_be_dealt(const struct duet__workload *workload)
+{
+    const struct duet__problem problem = {.n = workload->default_n,
+                                          .tile = workload->default_tile,
+                                          .precision = 'd',
+                                          .nodes = 2};
+    return workload->check(&problem, NULL) == 0;
+}
+
 static void print_workload(const struct duet__workload *workload)
 {
     const struct duet__parameter *parameter = workload->parameters;
@@ -45,7 +55,7 @@ static void print_workload(const struct duet__workload *workload)
            workload->kernels[0] ? "; " : "", workload->default_n, workload->default_tile);
     if (workload->real_n)
         printf(" (duet run: %" PRIu64 ", %" PRIu64 ")", workload->real_n, workload->real_tile);
-    putchar('\n');
+    printf("%s\n", can_be_dealt(workload) ? "" : "; on one node only");
     for (; parameter && parameter->name; parameter++)
         printf("%-16s   --param %s=%s  %s (default: %s)\n", "", parameter->name, parameter->values,
                parameter->description, parameter->initial);

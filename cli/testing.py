@@ -5,7 +5,11 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 import time
+
+# What a shell starts in its background ignores interrupts, and so does what that starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def until(seen, seconds=300):

@@ -151,8 +151,7 @@ assert not os.path.exists("i.env") and ask("i.db", "SELECT count(*) FROM runs")[
 process = subprocess.Popen([DUET, "tune", "cholesky", "--platform", "./m.json", "--n", "256",
                             "--tile", "128", "--budget", "60s", "--env", "i.env"],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-testing.until(lambda: testing.children_of(process) and testing.attends(
-    process, signal.SIGINT, "SigBlk"))
+testing.until(lambda: testing.children_of(process) and testing.attends(process, signal.SIGINT))
 process.send_signal(signal.SIGINT)
 out, errors = process.communicate()
 assert process.returncode == 128 + signal.SIGINT and errors.endswith("nothing was chosen\n"), errors

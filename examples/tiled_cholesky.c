@@ -6,14 +6,18 @@
  *     tiled_cholesky                                          runs on this machine
  *     tiled_cholesky --duet-simulate=idgraf --duet-gpus=4     simulated on another one
  *     DUET_SIMULATE=idgraf tiled_cholesky                     the same by the environment
+ *     mpirun -n 4 tiled_cholesky --duet-nodes=2x2             on four nodes, each with its tiles
+ *     tiled_cholesky --duet-simulate=idgraf --duet-nodes=4    simulated on four
  *
- * Only <duet/duet.h> is needed; link with -lduet -lm.
+ * For one node only <duet/duet.h> is needed; link with -lduet -lm. For several, a program says who
+ * owns its data (duet_own_at), and leaves to its owner what it does with data itself.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <duet/duet.h>
+#include <duet/nodes.h>
 
 /* The matrix has 6 x 6 tiles of 320 x 320 elements. (Of idgraf, times for 320 and 960 are known.)
  */
@@ -143,24 +147,37 @@ static double *tile_data(const struct program *p, size_t i, size_t j)
     return p->data + (i * TILES + j) * TILE * TILE;
 }
 
-/* Registers each tile: from now on its data is touched only between acquire and release. */
+/*
+ * Registers each tile: from now on its data is touched only between acquire and release. Of several
+ * nodes, each has memory for its own tiles only.
+ */
+static int register_tile(struct program *p, size_t i, size_t j)
+{
+    bool here = duet_node_here(p->duet, duet_node_at(p->duet, i, j));
+    int error = duet_matrix(p->duet, here ? tile_data(p, i, j) : NULL, TILE, TILE, TILE,
+                            sizeof(double), &p->a[i][j]);
+    return error ? error : duet_own_at(p->duet, p->a[i][j], i, j);
+}
+
 static int register_tiles(struct program *p)
 {
     int error = 0;
     for (size_t i = 0; i < TILES; i++)
         for (size_t j = 0; !error && j <= i; j++)
-            error = duet_matrix(p->duet, tile_data(p, i, j), TILE, TILE, TILE, sizeof(double),
-                                &p->a[i][j]);
+            error = register_tile(p, i, j);
     return error;
 }
 
 /* Fills one tile of a matrix of exp(-|row - column|), with `noise` added on the diagonal. */
 static int fill_tile(const struct program *p, size_t i, size_t j, double noise)
 {
-    int error = duet_acquire(p->duet, p->a[i][j], DUET_W); /* waits for the tasks that use it */
+    bool here;
+    unsigned node = duet_node_at(p->duet, i, j);
+    /* waits, on that node, for the tasks that use it */
+    int error = duet_acquire_on(p->duet, p->a[i][j], DUET_W, node, &here);
     if (error)
         return error;
-    for (size_t col = 0; col < TILE; col++) {
+    for (size_t col = 0; here && col < TILE; col++) {
         for (size_t row = 0; row < TILE; row++) {
             double distance = fabs((double)(i * TILE + row) - (double)(j * TILE + col));
             tile_data(p, i, j)[row + col * TILE] = exp(-distance) + (distance > 0 ? 0 : noise);
@@ -169,15 +186,17 @@ static int fill_tile(const struct program *p, size_t i, size_t j, double noise)
     return duet_release(p->duet, p->a[i][j]);
 }
 
-/* Reads the last pivot, which depends on all tasks. */
+/* Reads the last pivot, which depends on all tasks, on node 0. */
 static int read_pivot(const struct program *p, double *pivot)
 {
-    size_t last = TILES - 1;
-    int error = duet_acquire(p->duet, p->a[last][last], DUET_R); /* brings the data to the host */
+    bool here;
+    struct duet_handle *last = p->a[TILES - 1][TILES - 1];
+    int error = duet_acquire_on(p->duet, last, DUET_R, 0, &here); /* brings the data to the host */
     if (error)
         return error;
-    *pivot = tile_data(p, last, last)[TILE * TILE - 1];
-    return duet_release(p->duet, p->a[last][last]);
+    if (here && duet_computes(p->duet)) /* simulated tasks take time, but compute nothing */
+        *pivot = ((const double *)duet_address(last))[TILE * TILE - 1];
+    return duet_release(p->duet, last);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -220,24 +239,31 @@ static int factorise(const struct program *p)
     return error;
 }
 
-/* One round: fill, factorise, wait, look at the result; says when. */
+/* Says on node 0 when something was done. */
+static void tell(const struct program *p, int round, const char *what)
+{
+    if (duet_node(p->duet) == 0)
+        printf("round %d: %s at %.6f s\n", round, what, duet_now(p->duet));
+}
+
+/* One round: fill, factorise, wait, look at the result. */
 static int run_round(const struct program *p, int round)
 {
-    double pivot;
+    double pivot = 0;
     int error = 0;
     for (size_t i = 0; i < TILES; i++)
         for (size_t j = 0; !error && j <= i; j++)
             error = fill_tile(p, i, j, 0.1 * round);
     if (error || (error = factorise(p)))
         return error;
-    printf("round %d: submitted at %.6f s\n", round, duet_now(p->duet));
+    tell(p, round, "submitted");
     if ((error = duet_wait(p->duet)))
         return error;
-    printf("round %d: factorised at %.6f s\n", round, duet_now(p->duet));
+    tell(p, round, "factorised");
     if ((error = read_pivot(p, &pivot)))
         return error;
-    printf("round %d: result read at %.6f s\n", round, duet_now(p->duet));
-    if (duet_computes(p->duet)) /* simulated tasks take time, but compute nothing */
+    tell(p, round, "result read");
+    if (duet_computes(p->duet) && duet_node(p->duet) == 0)
         printf("round %d: last pivot %.12g\n", round, pivot);
     return 0;
 }

@@ -5,7 +5,6 @@ The table below is the rule; docs/architecture.md gives the reasons. Tests (*_te
 share (testing*.h), may include what they like, and nobody else includes them.
 """
 
-import collections
 import os
 import pathlib
 import re
@@ -244,14 +243,6 @@ def source_problems():
                 yield f"{path}:{number}: the environment is read in cli/ and world/ only"
 
 
-def symbols(*arguments):
-    """(type, name) of every symbol that nm lists."""
-    output = subprocess.run([os.environ.get("DUET_NM", "nm"), "--format=posix", *arguments],
-                            capture_output=True, text=True, check=True).stdout
-    fields = [line.split() for line in output.splitlines()]
-    return [(field[1], field[0]) for field in fields if len(field) > 1]
-
-
 def core_objects():
     """Object file of every source file of the core that has been compiled."""
     folder = repository.BUILD / "CMakeFiles" / "duet_core.dir"
@@ -261,13 +252,23 @@ def core_objects():
             yield path, str(compiled)
 
 
+def symbols(*options):
+    """The names that nm lists, for each source file of the core: in one process, which takes long
+    to begin."""
+    objects = {compiled: path for path, compiled in core_objects()}
+    names = {path: set() for path in objects.values()}
+    if objects:
+        output = subprocess.run([os.environ.get("DUET_NM", "nm"), "--format=posix", "-A", *options,
+                                 *objects], capture_output=True, text=True, check=True).stdout
+        for line in output.splitlines():
+            compiled, _, symbol = line.rpartition(": ")
+            names[objects[compiled]].add(symbol.split()[0])
+    return names
+
+
 def core_problems():
-    defined = collections.defaultdict(set)
-    undefined = {}
-    for path, compiled in core_objects():
-        undefined[path] = {name for _, name in symbols("--undefined-only", compiled)}
-        for _, name in symbols("--extern-only", "--defined-only", compiled):
-            defined[path].add(name)
+    undefined = symbols("--undefined-only")
+    defined = symbols("--extern-only", "--defined-only")
     ours = set().union(*defined.values()) if defined else set()
     for path, names in undefined.items():
         for name in sorted(names - ours - CORE_CALLS):

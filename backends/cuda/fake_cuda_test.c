@@ -113,6 +113,25 @@ static void test_memory(void)
     stop(&s);
 }
 
+/* Of a large allocation, too, each byte is its own, and holds what nobody has written. */
+static void test_large(void)
+{
+    enum { LARGE = (5 << 20) + SIZE, STEP = 1 << 16 };
+    struct set s;
+    start(&s);
+    void *large;
+    check(cudaMalloc(&large, LARGE));
+    unsigned char *bytes = fake_cuda_memory(0, large, LARGE);
+    for (size_t i = LARGE - 1; i < LARGE; i -= STEP) {
+        g_assert_cmphex(bytes[i], ==, 0xff);
+        bytes[i] = (unsigned char)(i / STEP);
+    }
+    for (size_t i = LARGE - 1; i < LARGE; i -= STEP)
+        g_assert_cmphex(bytes[i], ==, (unsigned char)(i / STEP));
+    check(cudaFree(large));
+    stop(&s);
+}
+
 static void touch_device_memory(void)
 {
     struct set s;
@@ -270,6 +289,7 @@ int main(int argc, char **argv)
     g_test_add_func("/fake_cuda/current", test_current);
     g_test_add_func("/fake_cuda/peers", test_peers);
     g_test_add_func("/fake_cuda/memory", test_memory);
+    g_test_add_func("/fake_cuda/large", test_large);
     g_test_add_func("/fake_cuda/untouchable", test_untouchable);
     g_test_add_func("/fake_cuda/registrations", test_registrations);
     g_test_add_func("/fake_cuda/unregister_early", test_unregister_early);

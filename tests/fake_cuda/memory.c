@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "tests/fake_cuda/internal.h"
 
-enum { PAGE = 4096, GRANULE = 512, POISON = 0xff };
+enum { PAGE = 4096, GRANULE = 512, POISON = 0xff, PIECE = 1 << 20 /* of poison */ };
 
 /* An allocation on a device, a block of cudaHostAlloc, or a registration: one list. */
 struct block {
@@ -125,6 +126,22 @@ static void unmap(void *at, size_t mapped)
     (void)munmap((char *)at - PAGE, mapped + 2 * (size_t)PAGE);
 }
 
+/* Fills what map() gave. Most of a large piece nobody touches: it is one file, many times. */
+static void poison(unsigned char *at, size_t bytes)
+{
+    memset(at, POISON, bytes < PIECE ? bytes : PIECE);
+    if (bytes <= PIECE)
+        return;
+    int file = memfd_create("poison", MFD_CLOEXEC);
+    if (file < 0 || write(file, at, PIECE) != PIECE)
+        abort();
+    for (size_t done = PIECE; done < bytes; done += PIECE)
+        if (mmap(at + done, bytes - done < PIECE ? bytes - done : PIECE, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE, file, 0) == MAP_FAILED)
+            abort();
+    (void)close(file);
+}
+
 static void release(struct block *block)
 {
     if (is_device(block)) {
@@ -152,7 +169,7 @@ static cudaError_t allocate(void **out, size_t bytes, unsigned device, bool pool
     unsigned char *addresses = map(bytes, PROT_NONE), *shadow = map(bytes, PROT_READ | PROT_WRITE);
     if (!addresses || !shadow)
         abort();
-    memset(shadow, POISON, bytes);
+    poison(shadow, bytes);
     *used += whole(bytes, GRANULE);
     *out = addresses;
     (void)add((struct block){.what = pooled ? POOLED : ON_DEVICE,
@@ -233,7 +250,7 @@ static cudaError_t allocate_host(void **out, size_t bytes)
     unsigned char *at = map(bytes, PROT_READ | PROT_WRITE);
     if (!at)
         return cudaErrorMemoryAllocation;
-    memset(at, POISON, bytes);
+    poison(at, bytes);
     *out = at;
     (void)add((struct block){.what = HOST_BLOCK,
                              .span = {(uintptr_t)at, bytes},
