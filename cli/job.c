@@ -231,7 +231,6 @@ int duet__job_take_problem(const struct duet__values *values, struct duet__reque
     const struct duet__workload *workload = request->workload;
     struct duet__problem *problem = &request->problem;
     bool real = !duet__request_platform(request) && workload->real_n;
-    unsigned rows = 1, cols = 1;
     int error = 0;
 
     problem->n = values->n ? values->n : real ? workload->real_n : workload->default_n;
@@ -240,8 +239,8 @@ int duet__job_take_problem(const struct duet__values *values, struct duet__reque
                                  : workload->default_tile;
     problem->seed = request->seed;
     if (values->config.nodes)
-        error = duet__parse_nodes("--nodes", values->config.nodes, &rows, &cols, message);
-    problem->nodes = rows * cols;
+        error = duet__parse_nodes("--nodes", values->config.nodes, &problem->nodes.rows,
+                                  &problem->nodes.cols, message);
     if (values->precision && !error)
         error = duet__precision_read(values->precision, &problem->precision, message);
     return error ? error : duet__request_set_params(request, values->params, message);

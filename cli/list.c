@@ -39,7 +39,7 @@ static bool can_be_dealt(const struct duet__workload *workload)
     const struct duet__problem problem = {.n = workload->default_n,
                                           .tile = workload->default_tile,
                                           .precision = 'd',
-                                          .nodes = 2};
+                                          .nodes = {1, 2}};
     return workload->check(&problem, NULL) == 0;
 }
 

@@ -449,7 +449,8 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
         return duet_fail(message, DUET_EINVAL,
                          "--param %s: a file of a task graph has no parameters",
                          problem->settings[0].name);
-    for (size_t i = 0, count; problem->nodes > 1 && i < duet__graph_count(problem->graph); i++) {
+    for (size_t i = 0, count; duet__several_nodes(problem) && i < duet__graph_count(problem->graph);
+         i++) {
         char label[DUET__GRAPH_LABEL_MAX];
         bool none = (duet__graph_accesses(problem->graph, i, &count), count == 0);
 

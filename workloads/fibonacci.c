@@ -70,7 +70,7 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
         return duet_fail(message, DUET_EINVAL,
                          "%.0f tasks are too many: at most %d are possible, use a larger tile",
                          count(problem), TASKS_MAX);
-    if (problem->nodes > 1)
+    if (duet__several_nodes(problem))
         return duet_fail(message, DUET_EINVAL,
                          "fibonacci has no data that could be dealt out: --nodes 1");
     return DUET_OK;

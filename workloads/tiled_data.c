@@ -30,7 +30,7 @@ static void describe(struct duet__storage *storage, const struct duet__shape *sh
         .tile_cols = shape->tile_cols ? shape->tile_cols : (uint32_t)problem->tile,
         .element_bytes = shape->element_bytes ? shape->element_bytes : duet__element_bytes(problem),
         .lower = shape->lower,
-        .dealt = problem->nodes > 1,
+        .dealt = duet__several_nodes(problem),
         .contents = shape->contents,
         .key = duet__data_key(problem->seed, number),
     };

@@ -87,6 +87,17 @@ bool duet__tiled_here(const struct duet__tiled_data *data, const struct duet_run
            duet_node_here(runtime, owner_of(data->tiled, runtime, &data->problem, matrix, i, j));
 }
 
+/*
+ * Page-locks memory of a matrix until the runtime is closed; a later build on the same runtime
+ * finds it page-locked. Where that is refused, copies take longer: the engine says so, and nothing
+ * else changes.
+ */
+static void pin(struct duet_runtime *runtime, void *memory, uint64_t bytes)
+{
+    int refused = duet_pin(runtime, memory, bytes);
+    (void)refused;
+}
+
 /* A matrix that is being registered. */
 struct registering {
     const struct duet__build *build;
@@ -116,21 +127,12 @@ static int register_tile(const struct registering *r, uint32_t i, uint32_t j)
     struct duet_handle **handle = &r->tiles->handles[i + (size_t)j * r->tiles->row_tiles];
     unsigned owner = owner_of(r->tiled, runtime, r->build->problem, r->number, i, j);
     size_t ld;
+    size_t rows = duet__tile_rows(r->tiles, i), cols = duet__tile_cols(r->tiles, j);
     void *data = place(r, i, j, owner, &ld);
-    int error = duet_matrix(runtime, data, duet__tile_rows(r->tiles, i),
-                            duet__tile_cols(r->tiles, j), ld, r->element_bytes, handle);
+    if (data && r->storage->dealt && !r->storage->whole)
+        pin(runtime, data, rows * cols * r->element_bytes);
+    int error = duet_matrix(runtime, data, rows, cols, ld, r->element_bytes, handle);
     return error ? error : duet_own(runtime, *handle, owner);
-}
-
-/*
- * Page-locks the memory of a matrix, all at once and until the runtime is closed; a later build on
- * the same runtime finds it page-locked. Where that is refused, copies take longer: the engine says
- * so, and nothing else changes.
- */
-static void pin(const struct duet__storage *storage, struct duet_runtime *runtime)
-{
-    int refused = duet_pin(runtime, storage->memory, duet__storage_bytes(storage));
-    (void)refused;
 }
 
 /* The grid of a matrix, without handles. */
@@ -163,8 +165,8 @@ static int tiles_init(struct registering *r, const struct duet__shape *shape,
     if (!tiles->handles)
         return duet_fail(message, DUET_ENOMEM, "no memory for the %zu tiles of a matrix", count);
 
-    if (r->storage && !r->storage->dealt)
-        pin(r->storage, r->build->runtime);
+    if (r->storage && !r->storage->dealt) /* all at once */
+        pin(r->build->runtime, r->storage->memory, duet__storage_bytes(r->storage));
     int error = 0;
     for (uint32_t j = 0; !error && j < tiles->col_tiles; j++) {
         for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++) {

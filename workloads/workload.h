@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <duet/duet.h>
+#include <duet/nodes.h>
 
 /* One parameter a workload has beside size, tile and precision: `--param name=value`. */
 struct duet__parameter {
@@ -37,9 +38,15 @@ struct duet__problem {
     void *data; /* what `generate` made, to compute on; NULL: simulated without data */
     const struct duet__graph *graph; /* borrowed, of a workload that is a file's; else NULL */
     char *const *speeds;             /* "ARCH=X", of one, NULL-ended; NULL: none */
-    unsigned nodes; /* of the runtime; 0: one. What has nothing to deal out to several is refused */
-    bool verify;    /* the results will be judged: those of several nodes all go to node 0 */
+    struct duet_grid nodes; /* of the runtime; zeroed: one. What cannot be dealt out is refused */
+    bool verify; /* the results will be judged: those of several nodes all go to node 0 */
 };
+
+/* Whether a runtime of several nodes is to run it. */
+static inline bool duet__several_nodes(const struct duet__problem *problem)
+{
+    return (uint64_t)problem->nodes.rows * problem->nodes.cols > 1;
+}
 
 /* Whether a result is right, as LAPACK's own tests judge it. */
 struct duet__verdict {

@@ -187,22 +187,22 @@ function drawLines(svg, width) {
     measure: {...measure, whiskers: measure.less, unit: `${measure.name}, ${measure.unit}`}});
 }
 
-/** The fewest GPUs (0 is none), which speed-up and efficiency are relative to. */
+/** The fewest nodes or GPUs (0 is none), which speed-up and efficiency are relative to. */
 function baseOf(factor) {
   return factor.numbers.findIndex(value => value > 0);
 }
 
 function drawScaling(svg, width, efficiency) {
-  const {gpus, by} = study, base = baseOf(gpus), from = gpus.numbers[base];
-  const other = by === gpus ? study.single : by, best = slice(gpus, other);
-  const count = other.levels.length, number = i => gpus.numbers[Math.floor(i / count)];
+  const {scaled, by} = study, base = baseOf(scaled), from = scaled.numbers[base];
+  const other = by === scaled ? study.single : by, best = slice(scaled, other);
+  const count = other.levels.length, number = i => scaled.numbers[Math.floor(i / count)];
   const of = i => {
     const first = best[base * count + i % count];
     if (first < 0 || !number(i)) return null;
     const speedup = study.makespan_s[first] / study.makespan_s[best[i]];
     return efficiency ? speedup * from / number(i) : speedup;
   };
-  return lineChart(svg, width, {x: gpus, by: other, best, of,
+  return lineChart(svg, width, {x: scaled, by: other, best, of,
     measure: {unit: efficiency ? 'efficiency' : 'speed-up'},
     ideal: value => efficiency ? 1 : value / from});
 }
@@ -391,12 +391,14 @@ function slices() {
   const {factors} = study, numeric = factors.filter(one => one.numbers);
   const over = numeric.length ? numeric : factors;
   const costs = numeric.filter(one => !one.problem && !one.chosen);
-  Object.assign(study, {measure: 0, winners: null, x: pick(['gpus', 'n', 'tile'], [], over)});
+  Object.assign(study, {measure: 0, winners: null, x: pick(['nodes', 'gpus', 'n', 'tile'], [], over)});
   study.by = pick(['policy'], [study.x]) || study.single;
   study.columns = study.x;
   study.rows = pick(['tile', 'n', 'gpu_memory'], [study.x, study.by]) || study.by;
-  study.cost = pick(['gpus', 'gpu_memory', 'cpus'], [], costs);
-  study.gpus = factors.find(one => one.name === 'gpus' && one.numbers && baseOf(one) >= 0);
+  study.cost = pick(['nodes', 'gpus', 'gpu_memory', 'cpus'], [], costs);
+  const counts = numeric.filter(one => ['nodes', 'gpus'].includes(one.name) && baseOf(one) >= 0);
+  const scaled = study.scaled = counts.length ? pick(['nodes'], [], counts) : null;
+  const unit = scaled && (scaled.name === 'nodes' ? 'node' : 'GPU');
   factors.forEach(one => {
     one.fixed = !one.problem ? -1 : one.numbers ? one.levels.length - 1 : 0;
   });
@@ -411,11 +413,12 @@ function slices() {
     chart('Lines over a setting', drawLines)}</div><div><h3>Map</h3><div class="tools">${
     factorChoice('columns', 'Columns', factors)}${factorChoice('rows', 'rows', factors, 'none')}${
     factorChoice('winners', 'showing', factors.filter(one => one.chosen), 'the measure')}</div>${
-    chart('Map of two settings', drawMap)}</div></div>${study.gpus && html`<h3>GPUs</h3>
-    <p class="hint">Relative to ${plural(study.gpus.numbers[baseOf(study.gpus)], 'GPU')}, each with
+    chart('Map of two settings', drawMap)}</div></div>${scaled && html`<h3>${
+    unit === 'GPU' ? 'GPUs' : 'Nodes'}</h3>
+    <p class="hint">Relative to ${plural(scaled.numbers[baseOf(scaled)], unit)}, each with
     the settings best there; dashed: proportional to their number.</p><div class="columns"><div>${
-    chart('Speed-up over GPUs', (svg, width) => drawScaling(svg, width, false))}</div><div>${
-    chart('Efficiency per GPU', (svg, width) => drawScaling(svg, width, true))}</div></div>`}${
+    chart(`Speed-up over ${unit}s`, (svg, width) => drawScaling(svg, width, false))}</div><div>${
+    chart(`Efficiency per ${unit}`, (svg, width) => drawScaling(svg, width, true))}</div></div>`}${
     study.cost && html`<h3>Makespan against cost</h3><div class="tools">${
     factorChoice('cost', 'Cost', costs)}<span class="hint">On the line: what nothing cheaper is as
     fast as (Pareto front).</span></div><div class="columns"><div>${
