@@ -391,7 +391,8 @@ function slices() {
   const {factors} = study, numeric = factors.filter(one => one.numbers);
   const over = numeric.length ? numeric : factors;
   const costs = numeric.filter(one => !one.problem && !one.chosen);
-  Object.assign(study, {measure: 0, winners: null, x: pick(['nodes', 'gpus', 'n', 'tile'], [], over)});
+  const x = pick(['nodes', 'gpus', 'n', 'tile'], [], over);
+  Object.assign(study, {measure: 0, winners: null, x});
   study.by = pick(['policy'], [study.x]) || study.single;
   study.columns = study.x;
   study.rows = pick(['tile', 'n', 'gpu_memory'], [study.x, study.by]) || study.by;
