@@ -79,6 +79,7 @@ int duet__acquire_submit(struct duet_runtime *core, struct duet_handle *handle, 
     task->accesses[0].mode = (uint8_t)mode;
     task->priority = priority;
     task->over = granted;
+    atomic_store_explicit(&core->lends, true, memory_order_relaxed);
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
     core->enter(core->enter_for, task);
     return DUET_OK;
@@ -96,6 +97,12 @@ void duet__acquisition_end(struct duet__acquisition *acquisition, double now, in
     view_begin(&view, acquisition->core, now, DUET_SUBMITTER, &ops);
     end(&view, task_of(acquisition));
     duet__view_flush(&view);
+}
+
+bool duet__task_lends(const struct duet_runtime *core, const struct duet_task *task)
+{
+    return task->over == granted || (task->state == TASK_RELEASED &&
+                                     atomic_load_explicit(&core->lends, memory_order_relaxed));
 }
 
 bool duet__awaits(const struct duet_runtime *core)

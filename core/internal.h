@@ -553,6 +553,7 @@ struct duet_runtime {
     _Atomic(bool) stopped;     /* what has not begun does not run any more */
     _Atomic(int) error;        /* first error of the run */
     _Atomic(uint64_t) failed_tasks, cancelled_tasks;
+    atomic_bool lends;         /* such an acquisition was made */
     _Atomic(unsigned) awaited; /* acquisitions that were granted and not ended: acquire.c */
     struct spin message_lock;
     struct duet_message run_message;        /* message_lock: of that error */

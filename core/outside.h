@@ -37,6 +37,12 @@ DUET_MUST_CHECK int duet__acquire_submit(struct duet_runtime *core, struct duet_
                                          duet__granted_fn granted, void *arg);
 void duet__acquisition_end(struct duet__acquisition *acquisition, double now, int status);
 /*
+ * true: `granted` may be called when the task that was created enters the graph, or, one that was
+ * released, ends. In simulated time that is to be at its date, neither ahead of the clock nor
+ * with the next event.
+ */
+bool duet__task_lends(const struct duet_runtime *core, const struct duet_task *task);
+/*
  * true if one is granted and not ended: that nothing happens is then no sign of being stuck. Who
  * has them is to end them when what they wait for will never come.
  */

@@ -55,6 +55,31 @@ static void test_dates(void)
     lab_close(&lab);
 }
 
+/* Granted at the date of its own submission, whatever workers do, and not ahead of it. */
+static void test_own_date(void)
+{
+    if (!lab_child())
+        return;
+    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.submit_s = 0.001}});
+    struct message first = {.ends = true}, second = {.ends = true}, third = {.ends = true};
+    struct duet_handle *a = lab_data(&lab, BYTES), *b = lab_data(&lab, BYTES);
+    submit(&lab, &first, b, DUET_R);
+    lab_task(&lab, "cpu0", 0.1, 1, a, DUET_RW);
+    lab_task(&lab, "cpu0", 0.1, 1, a, DUET_RW);
+    submit(&lab, &second, b, DUET_R);
+    lab_finish(&lab);
+    assert_seconds(first.granted_s, 0.001);
+    assert_seconds(second.granted_s, 0.004);
+    g_assert_cmpint(duet_acquire(lab.duet, b, DUET_RW), ==, DUET_OK);
+    double now_s = duet_now(lab.duet);
+    submit(&lab, &third, b, DUET_W);
+    lab_task(&lab, "cpu0", 0.1, 1, a, DUET_RW);
+    g_assert_cmpint(duet_release(lab.duet, b), ==, DUET_OK);
+    lab_finish(&lab);
+    assert_seconds(third.granted_s, now_s + 0.002);
+    lab_close(&lab);
+}
+
 /* Nothing is left that could happen. */
 static void test_stuck(void)
 {
@@ -76,6 +101,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/acquire/dates", test_dates);
+    g_test_add_func("/acquire/own_date", test_own_date);
     g_test_add_func("/acquire/stuck", test_stuck);
     return g_test_run();
 }

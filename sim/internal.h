@@ -113,6 +113,8 @@ struct sim {
     size_t ring_first, ring_count, ring_capacity;
     double submit_s;   /* the application's thread is busy until then */
     double pushed_s;   /* of that, time spent on pushing the tasks it submitted */
+    size_t entered;    /* of all submissions; up to which of them one may begin something outside */
+    size_t lends_to;   /* at its date: duet__task_lends */
     bool submit_dated; /* an EVENT_SUBMIT is on the heap */
 
     struct coroutine *stacks; /* that are kept */

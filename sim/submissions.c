@@ -32,7 +32,8 @@ static void submit_inside(struct sim *sim, struct duet_task *task)
 {
     struct duet__ops ops = {.submissions = !duet__task_acquires(task)};
     duet__link(sim->core, task, sim->asked, sim->cluster->now, &ops);
-    duet__sim_charge(sim, (unsigned)sim->asked, &ops);
+    if (sim->asked >= 0)
+        duet__sim_charge(sim, (unsigned)sim->asked, &ops);
 }
 
 void duet__sim_submitted(void *engine, struct duet_task *task)
@@ -55,6 +56,8 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another submission");
         return;
     }
+    if (duet__task_lends(sim->core, task))
+        sim->lends_to = sim->entered + sim->ring_count + 1;
     size_t at = (sim->ring_first + sim->ring_count++) & (sim->ring_capacity - 1);
     sim->ring[at] =
         (struct submission){.task = task, .date = sim->submit_s, .pushed_s = sim->pushed_s};
@@ -77,8 +80,11 @@ static void enter(struct sim *sim)
     struct submission submission = sim->ring[sim->ring_first];
     sim->ring_first = (sim->ring_first + 1) & (sim->ring_capacity - 1);
     sim->ring_count--;
+    sim->entered++;
     struct duet__ops ops = {0};
+    sim->asked = DUET_SUBMITTER; /* what this calls is inside the core */
     duet__link(sim->core, submission.task, DUET_SUBMITTER, date_of(sim, &submission), &ops);
+    sim->asked = DUET_OUTSIDE;
     double pushes_s = ops.pushes * sim->machine.costs.push_s;
     sim->pushed_s += pushes_s;
     sim->submit_s += pushes_s;
@@ -112,13 +118,15 @@ bool duet__sim_anything_due(const struct sim *sim)
  * After an event: with no copy under way, the next event is known, and what is submitted before it
  * can be entered now, up to the first submission that makes somebody act. Otherwise the next
  * submission gets an event of its own if an idle worker or the application may be waiting for it,
- * or if nothing else is going to happen on this node of several.
+ * or if nothing else is going to happen on this node of several, or if one of them may begin
+ * something outside at its date.
  */
 void duet__sim_submit_ahead(struct sim *sim)
 {
     const struct submission *submission;
     const struct events *events = &sim->cluster->events;
     while (sim->cluster->flows == 0 && (submission = first(sim)) &&
+           !duet__task_lends(sim->core, submission->task) &&
            (events->count == 0 || date_of(sim, submission) < events->heap[0].date)) {
         double date = date_of(sim, submission);
         enter(sim);
@@ -130,7 +138,7 @@ void duet__sim_submit_ahead(struct sim *sim)
     submission = first(sim);
     if (!submission || sim->submit_dated)
         return;
-    bool acquisition = duet__task_acquires(submission->task);
+    bool acquisition = duet__task_acquires(submission->task) || sim->lends_to > sim->entered;
     if (acquisition || duet__hungry(sim->core) || sim->pending == 0) {
         sim->submit_dated = true;
         duet__sim_event(sim, date_of(sim, submission), EVENT_SUBMIT, 0, NULL);
