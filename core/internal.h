@@ -198,12 +198,12 @@ struct duet_codelet {
     uint64_t archs;      /* architectures with an implementation */
     duet_kernel_fn *run; /* by architecture */
     duet_kernel_fn emulation;
-    duet_expand_fn expand;            /* NULL: an ordinary kernel */
-    bool waits;                       /* it is run by the engine, and may wait for its children */
-    void **models;                    /* by architecture: the model's state; model_lock */
-    double *belief_factor;            /* by architecture: model_error at work */
-    uint64_t primed;                  /* architectures of which a calibration has told the model */
-    struct duet_codelet *next, *twin; /* see handle */
+    duet_expand_fn expand; /* NULL: an ordinary kernel */
+    bool waits;            /* it is run by the engine, and may wait for its children */
+    void **models;         /* by architecture: the model's state; model_lock */
+    double *belief_factor; /* by architecture: model_error at work */
+    uint64_t primed;       /* architectures of which a calibration has told the model */
+    struct duet_codelet *next;
     /* what changes, apart from what is read for every task: by submissions, then by workers */
     _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size found last */
     _Atomic(struct task_class *) alone;     /* of tasks without data, where all of them are alike */
@@ -466,8 +466,6 @@ struct duet_runtime {
     const struct duet_model *model;
     const struct duet__engine_ops *ops;
     void *engine;
-    void *kept; /* by the library's start-up */
-    void (*free_kept)(void *data);
     bool set_arch, strict, record, record_accesses, computes, keep_going, nearest_source;
     bool keeps; /* workers keep nested tasks to themselves */
     enum duet__priorities priorities;
@@ -510,6 +508,8 @@ struct duet_runtime {
     struct duet_task *children; /* extra_lock: those that come after others without data */
     unsigned resets;            /* duet_stats_reset: written while nothing is in flight */
     struct names names;
+    void *kept; /* by the library's start-up */
+    void (*free_kept)(void *data);
 
     struct spin registry_lock; /* codelets, classes, handles, primes */
     struct duet_codelet *codelets, *last_codelet;

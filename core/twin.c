@@ -8,22 +8,9 @@
 
 #include "core/trial.h"
 
-static struct duet_codelet *codelet_twin(struct duet_runtime *core, struct duet_codelet *of)
-{
-    struct duet_implementation implementations[64];
-    struct duet_codelet_desc desc = {.name = of->name, .implementations = implementations};
-    for (unsigned a = 0; a < core->machine.arch_count; a++)
-        if (of->archs >> a & 1)
-            implementations[desc.implementation_count++] =
-                (struct duet_implementation){.arch = core->machine.archs[a].name};
-    if (!of->twin && duet_codelet(core, &desc, &of->twin))
-        return NULL;
-    return of->twin;
-}
-
 static struct task_class *class_twin(struct duet_runtime *core, struct task_class *of)
 {
-    struct duet_codelet *codelet = of->twin ? NULL : codelet_twin(core, of->codelet);
+    struct duet_codelet *codelet = of->twin ? NULL : duet__codelet_like(core, of->codelet);
     if (codelet)
         of->twin = duet__class_twin(of, codelet);
     return of->twin;
@@ -98,7 +85,6 @@ static void forget_handle(struct duet_handle *handle)
 static void forget_twins(struct duet_task *task)
 {
     task->klass->twin = NULL;
-    task->klass->codelet->twin = NULL;
     if (task->extra && task->extra->ref)
         duet__ref_set_twin(task->extra->ref, NULL);
     for (unsigned i = 0; i < task->access_count; i++) {
