@@ -271,7 +271,7 @@ if(NOT DUET_SANITIZE)
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
   set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
-  set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|run|share)$")
+  set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
   set(threads "${threads}|^bench[.]overhead$")
   duet_build_test(sanitize.thread "${threads}"
     -DDUET_SANITIZE=thread "-DDUET_TESTS=${threads}" ${one_gpu})
