@@ -12,6 +12,8 @@ static inline struct duet_handle *make_temporary(struct run *run, const struct s
     size_t rows, cols;
     chain_shape(step, &rows, &cols);
     g_assert_cmpint(duet_temporary(run->duet, rows, cols, sizeof(uint64_t), &handle), ==, DUET_OK);
+    if (run->setting.world->made)
+        run->setting.world->made(run, handle, step->salt);
     return handle;
 }
 

@@ -76,6 +76,7 @@ struct step {
     uint64_t *results; /* what its tasks have read, by their number; one if it does not expand */
     uint64_t turn;     /* when it was run, from 1; 0: it was not */
     bool run_expands;  /* the program has tasks that expand */
+    bool alone;        /* nothing comes after it but for its data */
     bool refers;       /* the application keeps a reference to it */
     bool waits;        /* which is waited for after its submission */
     unsigned after[AFTER_MAX]; /* steps that come before it, which are so many earlier; 0: none */
@@ -114,6 +115,12 @@ struct world {
     void (*touched)(struct run *run, struct step *step);
     void (*carry_out)(struct run *run);
     void (*closed)(struct run *run);
+    /* where there are several nodes; all NULL elsewhere: registers a matrix, has made temporary
+       data, says more of a task (NULL: of a step of the application), acquires */
+    void (*attach)(struct run *run, unsigned h);
+    void (*made)(struct run *run, struct duet_handle *handle, uint64_t salt);
+    void (*before)(struct run *run, struct step *step, struct duet_task_extra *extra);
+    int (*acquire)(struct run *run, struct step *step);
 };
 
 struct setting {
@@ -323,7 +330,7 @@ static inline void make_kind(const struct setting *setting, uint64_t *rng, struc
 static inline void make_after(struct step *step, unsigned earlier)
 {
     uint64_t drawn = mix(step->salt + 77);
-    step->refers = step->kind < KINDS && !step->chain && drawn & 1;
+    step->refers = step->kind < KINDS && !step->chain && drawn & 1 && !step->alone;
     step->waits = step->refers && (drawn >> 1) % 16 == 0;
     for (unsigned i = 0; i < AFTER_MAX && step->kind < KINDS && (drawn >> 5) % 3 == 0; i++) {
         unsigned back = 1 + (drawn >> (8 + 8 * i)) % 20;
@@ -377,6 +384,7 @@ static inline void make_step(struct run *run, const struct setting *setting, uns
     /* drawn from the salt: what else a program is does not depend on it */
     if (step->kind < EXPANDS && step->count < ACCESSES && step->salt >> 40 & 1)
         step->chain = 1 + (unsigned)(step->salt >> 41 & 3);
+    step->alone = setting->world->attach;
     step->run_expands =
         setting->expand && !is_simulated(setting); /* which has no memory for blocks */
     step->results = g_new0(uint64_t, step->kind == EXPANDS || step->chain ? RESULTS : 1);

@@ -32,6 +32,10 @@ enum {
 
 static inline void attach(struct run *run, unsigned h)
 {
+    if (run->setting.world->attach) {
+        run->setting.world->attach(run, h);
+        return;
+    }
     g_assert_cmpint(register_matrix(run, h), ==, DUET_OK);
     cut_matrix(run, h);
 }
@@ -59,13 +63,13 @@ static inline void submit_step(struct run *run, struct step *step)
     for (unsigned i = 0; i < AFTER_MAX; i++)
         if (step->after[i])
             after[i] = (step - step->after[i])->ref;
-    const struct duet_task_extra extra = {.ref = step->refers ? &step->ref : NULL,
-                                          .after = after,
-                                          .after_count = AFTER_MAX,
-                                          .done = tell_end,
-                                          .done_arg = step,
-                                          .name = step->salt >> 60 & 1 ? "named" : NULL,
-                                          .iteration = step->salt >> 61 & 1};
+    struct duet_task_extra extra = {.ref = step->refers ? &step->ref : NULL,
+                                    .after = after,
+                                    .after_count = AFTER_MAX,
+                                    .done = tell_end,
+                                    .done_arg = step,
+                                    .name = step->salt >> 60 & 1 ? "named" : NULL,
+                                    .iteration = step->salt >> 61 & 1};
     const struct duet_task_desc desc = {
         .codelet = codelet_of(run, step->kind, step->salt),
         .accesses = accesses,
@@ -77,6 +81,8 @@ static inline void submit_step(struct run *run, struct step *step)
         .extra = &extra,
     };
     give_hints(run, step);
+    if (run->setting.world->before)
+        run->setting.world->before(run, step, &extra);
     int error = submitted(run, duet_submit(run->duet, &desc), &desc);
     g_assert_true(error || !step->refers == !step->ref);
     if (temporary)
@@ -105,7 +111,10 @@ static inline void do_step(struct run *run, struct step *step)
     if (step->kind < KINDS) {
         submit_step(run, step);
     } else if (step->kind == LOOK) {
-        check_error(run, duet_acquire(run->duet, run->handles[h], (enum duet_mode)step->modes[0]));
+        check_error(run,
+                    run->setting.world->acquire
+                        ? run->setting.world->acquire(run, step)
+                        : duet_acquire(run->duet, run->handles[h], (enum duet_mode)step->modes[0]));
         touch_own(run, step);
         g_assert_cmpint(duet_release(run->duet, run->handles[h]), ==, DUET_OK);
     } else if (step->kind == RENEW && run->part_count && (step->salt & 1)) {
@@ -114,6 +123,8 @@ static inline void do_step(struct run *run, struct step *step)
         touch_own(run, step);
         g_assert_cmpint(duet_release(run->duet, run->handles[h]), ==, DUET_OK);
     } else if (step->kind == RENEW) {
+        if (run->setting.world->before)
+            run->setting.world->before(run, step, NULL);
         int error = duet_unregister(run->duet, run->handles[h]);
         check_error(run, error);
         step->anew = error != DUET_OK;
