@@ -265,8 +265,9 @@ if(NOT DUET_SANITIZE)
     set(one_gpu -DCMAKE_CUDA_ARCHITECTURES=90)
   endif()
   # all but bench, which runs what others test
-  duet_build_test(sanitize.address "^(backends|[^b])"
-    "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
+  set(others "^(backends|[^b])")
+  duet_build_test(sanitize.address "${others}"
+    "-DDUET_SANITIZE=address$<SEMICOLON>undefined" "-DDUET_TESTS=${others}" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
   set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
