@@ -36,8 +36,8 @@ struct fabric {
     unsigned count;
     struct port ports[FABRIC_NODES];
     pthread_t carrier;
-    GMutex lock;
-    GCond changed;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
     GPtrArray *sending, *arriving; /* lock, as all of the rest: ends, in order */
     bool over, failed, told;
     bool changes; /* there may be something that a failed run is to end */
@@ -137,15 +137,15 @@ static inline void carry_one(struct fabric *fabric, struct duet__message *from,
     fabric->bytes += to->bytes;
     fabric->received[to->from][to->to]++;
     duet__outbox_gone(fabric->ports[from->from].outbox, from);
-    g_mutex_unlock(&fabric->lock);
+    pthread_mutex_unlock(&fabric->lock);
     carry_bytes(from, to);
     duet__message_done(first ? from : to, DUET_OK);
     duet__message_done(first ? to : from, DUET_OK);
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     for (unsigned i = duet_random_below(&fabric->rng, 4); i > 0; i--) { /* others may come */
-        g_mutex_unlock(&fabric->lock);
+        pthread_mutex_unlock(&fabric->lock);
         (void)sched_yield();
-        g_mutex_lock(&fabric->lock);
+        pthread_mutex_lock(&fabric->lock);
     }
 }
 
@@ -162,32 +162,32 @@ static inline void carry_none(struct fabric *fabric)
     g_ptr_array_set_size(fabric->sending, 0); /* they are the outbox's, too */
     bool told = fabric->told;
     fabric->changes = false;
-    g_mutex_unlock(&fabric->lock);
+    pthread_mutex_unlock(&fabric->lock);
     for (unsigned n = 0; n < fabric->count && !told; n++)
         if (n != fabric->failed_node)
             duet__nodes_failed(fabric->ports[n].nodes, fabric->error, fabric->why.text);
     for (unsigned i = 0; i < ended->len; i++)
         duet__message_done(g_ptr_array_index(ended, i), DUET_ECANCELED);
     g_ptr_array_free(ended, true);
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     fabric->told = true;
-    g_cond_broadcast(&fabric->changed);
+    pthread_cond_broadcast(&fabric->changed);
 }
 
 static inline void *carry_all(void *arg)
 {
     struct fabric *fabric = arg;
     struct duet__message *from, *to;
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     while (!fabric->over) {
         if (fabric->failed && fabric->changes)
             carry_none(fabric);
         else if (!fabric->failed && pick(fabric, &from, &to))
             carry_one(fabric, from, to);
         else
-            g_cond_wait(&fabric->changed, &fabric->lock);
+            pthread_cond_wait(&fabric->changed, &fabric->lock);
     }
-    g_mutex_unlock(&fabric->lock);
+    pthread_mutex_unlock(&fabric->lock);
     return NULL;
 }
 
@@ -200,20 +200,20 @@ static inline void fabric_ready(void *transport, struct duet__message *message)
     struct fabric *fabric = port->fabric;
     g_assert_cmpuint(message->arrives ? message->to : message->from, ==, port->node);
     g_assert_true(message->core == port->duet);
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     if (message->arrives)
         g_ptr_array_add(fabric->arriving, message);
     else
         duet__outbox_put(port->outbox, message);
     fabric->changes = true;
-    g_cond_broadcast(&fabric->changed);
-    g_mutex_unlock(&fabric->lock);
+    pthread_cond_broadcast(&fabric->changed);
+    pthread_mutex_unlock(&fabric->lock);
 }
 
 static inline void fabric_fail(void *transport, unsigned node, int error, const char *why)
 {
     struct fabric *fabric = ((struct port *)transport)->fabric;
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     fabric->failures++;
     fabric->changes = true;
     if (!fabric->failed) {
@@ -221,24 +221,24 @@ static inline void fabric_fail(void *transport, unsigned node, int error, const 
         fabric->failed_node = node;
         fabric->error = duet_fail(&fabric->why, error, "%s", why);
     }
-    g_cond_broadcast(&fabric->changed);
-    g_mutex_unlock(&fabric->lock);
+    pthread_cond_broadcast(&fabric->changed);
+    pthread_mutex_unlock(&fabric->lock);
 }
 
 static inline int fabric_barrier(void *transport)
 {
     struct fabric *fabric = ((struct port *)transport)->fabric;
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     const unsigned round = fabric->round;
     if (++fabric->meeting == fabric->count) {
         fabric->meeting = 0;
         fabric->round++;
-        g_cond_broadcast(&fabric->changed);
+        pthread_cond_broadcast(&fabric->changed);
     }
     while (fabric->round == round && !fabric->told)
-        g_cond_wait(&fabric->changed, &fabric->lock);
+        pthread_cond_wait(&fabric->changed, &fabric->lock);
     int error = fabric->told ? fabric->error : DUET_OK;
-    g_mutex_unlock(&fabric->lock);
+    pthread_mutex_unlock(&fabric->lock);
     return error;
 }
 
@@ -256,8 +256,8 @@ static inline struct fabric *fabric_new(unsigned count, uint64_t seed)
     fabric->rng = seed;
     fabric->sending = g_ptr_array_new();
     fabric->arriving = g_ptr_array_new();
-    g_mutex_init(&fabric->lock);
-    g_cond_init(&fabric->changed);
+    pthread_mutex_init(&fabric->lock, NULL);
+    pthread_cond_init(&fabric->changed, NULL);
     for (unsigned n = 0; n < count; n++) {
         fabric->ports[n] = (struct port){.fabric = fabric, .node = n};
         g_assert_cmpint(duet__outbox_new(&fabric->ports[n].outbox, count), ==, DUET_OK);
@@ -283,10 +283,10 @@ static inline void fabric_join(struct fabric *fabric, unsigned node, struct duet
     int error = duet__nodes_new(&nodes, &config, &message);
     if (error)
         g_error("%s", message.text);
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     port->duet = duet;
     port->nodes = nodes;
-    g_mutex_unlock(&fabric->lock);
+    pthread_mutex_unlock(&fabric->lock);
 }
 
 /* A thread of the application, which is one node. */
@@ -350,10 +350,10 @@ static inline void run_nodes(struct fabric *fabric, struct duet_grid grid, int g
 /* When all of its nodes have closed: messages left to none of them. */
 static inline void fabric_free(struct fabric *fabric)
 {
-    g_mutex_lock(&fabric->lock);
+    pthread_mutex_lock(&fabric->lock);
     fabric->over = true;
-    g_cond_broadcast(&fabric->changed);
-    g_mutex_unlock(&fabric->lock);
+    pthread_cond_broadcast(&fabric->changed);
+    pthread_mutex_unlock(&fabric->lock);
     (void)pthread_join(fabric->carrier, NULL);
     g_assert_cmpuint(fabric->sending->len + fabric->arriving->len, ==, 0);
     for (unsigned n = 0; n < fabric->count; n++) {
@@ -362,8 +362,8 @@ static inline void fabric_free(struct fabric *fabric)
     }
     g_ptr_array_free(fabric->sending, true);
     g_ptr_array_free(fabric->arriving, true);
-    g_mutex_clear(&fabric->lock);
-    g_cond_clear(&fabric->changed);
+    pthread_mutex_destroy(&fabric->lock);
+    pthread_cond_destroy(&fabric->changed);
     g_free(fabric);
 }
 

@@ -129,7 +129,7 @@ static int register_tile(const struct registering *r, uint32_t i, uint32_t j)
     size_t ld;
     size_t rows = duet__tile_rows(r->tiles, i), cols = duet__tile_cols(r->tiles, j);
     void *data = place(r, i, j, owner, &ld);
-    if (data && r->storage->dealt && !r->storage->whole)
+    if (data && r->storage && r->storage->dealt && !r->storage->whole)
         pin(runtime, data, rows * cols * r->element_bytes);
     int error = duet_matrix(runtime, data, rows, cols, ld, r->element_bytes, handle);
     return error ? error : duet_own(runtime, *handle, owner);
