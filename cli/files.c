@@ -25,7 +25,7 @@ static void write_trace(FILE *stream, const void *data)
 {
     const struct source *source = data;
     const struct duet__request *request = source->report->request;
-    g_autofree char *settings = duet__request_settings(request);
+    g_autofree char *settings = duet__request_facts(request);
     g_autofree char *options = duet__settings_text(&request->config);
     const struct duet__trace trace = {
         .run = source->series->runs[0],

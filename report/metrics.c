@@ -35,7 +35,12 @@ static bool if_verified(const struct duet__report *report)
     return duet__report_verdict(report).formula != NULL;
 }
 
-/* Workers of an architecture, or, below 0, all of them. */
+static bool if_nodes(const struct duet__report *report)
+{
+    return duet__request_nodes(report->request) > 1;
+}
+
+/* Workers of an architecture, or, below 0, all of them, of a node. */
 static unsigned workers_of(const struct duet__report *report, int arch)
 {
     const struct duet_machine *machine = &report->request->machine;
@@ -95,7 +100,7 @@ static double hit_ratio(const struct duet__report *report, const struct duet__ru
 
 static double idle(const struct duet__report *report, const struct duet__run *run, int arch)
 {
-    double room_s = run->stats.makespan_s * workers_of(report, arch);
+    double room_s = run->stats.makespan_s * workers_of(report, arch) * MAX(run->over.nodes, 1);
 
     if (arch >= DUET_STATS_ARCHS)
         return NAN;
@@ -165,6 +170,19 @@ const struct duet__metric duet__metrics[DUET__METRICS] = {
                          .tabled = if_several,
                          .of = idle,
                          .by_arch = true},
+    [DUET__MESSAGES] = {.heads = {"messages", "nodes"},
+                        .tabled = if_nodes,
+                        MEMBER(over.messages),
+                        .counts = true},
+    [DUET__MESSAGE_BYTES] = {.heads = {"messages", "GB"},
+                             .unit = 1e9,
+                             .digits = -6,
+                             .tabled = if_nodes,
+                             MEMBER(over.bytes),
+                             .counts = true},
+    [DUET__NODE_LEAST] = {MEMBER(over.idle_least)},
+    [DUET__NODE_MEDIAN] = {MEMBER(over.idle_median)},
+    [DUET__NODE_MOST] = {MEMBER(over.idle_most)},
     [DUET__PATH] = BOUND("critical_path", critical_path_s, .line = true),
     [DUET__AREA] = BOUND("area", area_s, .line = false),
     [DUET__MIXED] = BOUND("mixed", mixed_s, .line = false),

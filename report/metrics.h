@@ -43,6 +43,11 @@ enum {
     DUET__HITS,
     DUET__IDLE,
     DUET__ARCH_IDLE,
+    DUET__MESSAGES, /* of several nodes: from here to the last in the table only */
+    DUET__MESSAGE_BYTES,
+    DUET__NODE_LEAST, /* idle share of a node, not as a column */
+    DUET__NODE_MEDIAN,
+    DUET__NODE_MOST,
     DUET__PATH,
     DUET__AREA,
     DUET__MIXED,

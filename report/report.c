@@ -15,7 +15,7 @@ unsigned duet__report_cpus(const struct duet_machine *machine)
     unsigned count = 0;
 
     for (unsigned i = 0; i < machine->worker_count; i++)
-        count += machine->workers[i].node == DUET_HOST;
+        count += duet__is_host(machine, machine->workers[i].node);
     return count;
 }
 
@@ -59,7 +59,7 @@ static void append_workers(GString *text, const struct duet_machine *machine, bo
     for (unsigned arch = 0; arch < machine->arch_count; arch++)
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (machine->workers[i].arch == arch &&
-                (machine->workers[i].node == DUET_HOST) == host) {
+                duet__is_host(machine, machine->workers[i].node) == host) {
                 g_string_append_printf(archs, "%s%s", archs->len ? ", " : "",
                                        machine->archs[arch].name);
                 break;

@@ -17,7 +17,7 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
 {
     const struct duet__request *request = report->request;
     const char precision[] = {request->problem.precision, 0};
-    g_autofree char *settings = duet__request_settings(report->request);
+    g_autofree char *settings = duet__request_facts(request);
 
     duet__json_print(writer,
                      "world: %s, workload: %s, n: %" PRIu64 ", tile: %" PRIu64 ", precision: %s",
@@ -94,6 +94,33 @@ static void put_metrics(struct duet__json_writer *json, const struct duet__repor
     }
 }
 
+/* The median of a metric that the table alone has beside this. */
+static void put_one(struct duet__json_writer *json, const struct duet__report *report,
+                    const struct duet__series *series, const char *key, unsigned metric)
+{
+    put_value(json, &duet__metrics[metric], key,
+              duet__metric_median(&duet__metrics[metric], report, series, 0));
+}
+
+/* Of several nodes what goes on between them, and how they differ. */
+static void put_nodes(struct duet__json_writer *json, const struct duet__report *report,
+                      const struct duet__series *series)
+{
+    const struct duet__request *request = report->request;
+
+    if (duet__request_nodes(request) < 2)
+        return;
+    duet__json_print(json, "\n     nodes: {count: %u, grid: %s, network: %s",
+                     duet__request_nodes(request), request->config.nodes, request->config.network);
+    put_one(json, report, series, "messages", DUET__MESSAGES);
+    put_one(json, report, series, "bytes", DUET__MESSAGE_BYTES);
+    duet__json_begin(json, "idle_share", '{');
+    put_one(json, report, series, "least", DUET__NODE_LEAST);
+    put_one(json, report, series, "median", DUET__NODE_MEDIAN);
+    put_one(json, report, series, "most", DUET__NODE_MOST);
+    duet__json_print(json, "}}");
+}
+
 /* What a policy that chooses among others has taken in its first run. */
 static void put_choice(struct duet__json_writer *json, const struct duet_choice *choice)
 {
@@ -144,6 +171,7 @@ static void put_series(struct duet__json_writer *json, const struct duet__report
     duet__json_print(json, "\n    {");
     put_problem(json, report, series->policy);
     put_metrics(json, report, series, &summary);
+    put_nodes(json, report, series);
     put_choice(json, &series->runs[0].choice);
     if (duet__report_simulated(report))
         duet__json_print(json, "without: %s", report->request->config.without);
@@ -202,6 +230,19 @@ static void put_real_cells(struct duet__json_writer *csv, const struct duet__rep
     duet__json_print(csv, "threshold: %g", verdict->formula ? verdict->threshold : NAN);
 }
 
+static void put_node_cells(struct duet__json_writer *csv, const struct duet__report *report,
+                           const struct duet__run *run)
+{
+    const struct duet_config *config = &report->request->config;
+
+    duet__json_print(csv,
+                     "nodes: %u, network: %s, messages: %" PRIu64 ", message_bytes: %" PRIu64
+                     ", node_idle_least: %g, node_idle_median: %g, node_idle_most: %g",
+                     duet__request_nodes(report->request), config->network, run->over.messages,
+                     run->over.bytes, run->over.idle_least, run->over.idle_median,
+                     run->over.idle_most);
+}
+
 static void put_line(struct duet__json_writer *csv, const struct duet__report *report,
                      const char *policy, const struct duet__run *run, size_t rep)
 {
@@ -213,6 +254,8 @@ static void put_line(struct duet__json_writer *csv, const struct duet__report *r
             put_cells(csv, metric, report, run);
     if (!duet__report_simulated(report))
         put_real_cells(csv, report, run);
+    if (report->request->config.nodes) /* also of one, among others of several */
+        put_node_cells(csv, report, run);
     /* as many as architectures: behind all others */
     put_cells(csv, &duet__metrics[DUET__ARCH_IDLE], report, run);
 }

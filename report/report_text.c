@@ -124,7 +124,8 @@ static void put_head(FILE *stream, const struct duet__report *report)
                     *place = duet__request_place(report->request);
     bool simulated = duet__report_simulated(report);
 
-    fprintf(stream, "%s on %s: %s\n%s", simulated ? "simulated" : "run", place, resources, problem);
+    fprintf(stream, "%s on %s: %s%s\n%s", simulated ? "simulated" : "run", place, resources,
+            duet__request_nodes(request) > 1 ? " a node" : "", problem);
     put_counts(stream, report);
     if (!simulated)
         fprintf(stream, " after %zu warm-up%s, %u core%s", request->warmups,
@@ -179,6 +180,22 @@ static void put_bounds(FILE *stream, const struct duet__report *report)
                                                      : "measured in these runs");
 }
 
+/* How idle the nodes are: as many as there may be, in one line a policy. */
+static void put_nodes(FILE *stream, const struct duet__report *report)
+{
+    static const struct duet__metric *const metrics = duet__metrics;
+
+    for (size_t i = 0; i < report->series_count && duet__request_nodes(report->request) > 1; i++) {
+        const struct duet__series *series = &report->series[i];
+
+        fprintf(stream, "%s: a node is idle %.1f %% (least), %.1f %% (median), %.1f %% (most)\n",
+                series->policy,
+                100 * duet__metric_median(&metrics[DUET__NODE_LEAST], report, series, 0),
+                100 * duet__metric_median(&metrics[DUET__NODE_MEDIAN], report, series, 0),
+                100 * duet__metric_median(&metrics[DUET__NODE_MOST], report, series, 0));
+    }
+}
+
 static void put_verification(FILE *stream, const struct duet__report *report)
 {
     const struct duet__verdict verdict = duet__report_verdict(report);
@@ -207,6 +224,9 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report)
         return;
     put_head(stream, report);
     put_table(stream, report);
+    if (duet__request_nodes(report->request) > 1)
+        putc('\n', stream);
+    put_nodes(stream, report);
     put_bounds(stream, report);
     for (size_t i = 0; i < report->series_count; i++) {
         g_autofree char *choice = duet__report_choice(&report->series[i]);

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "nodes/nodes.h"
 #include "runs/wire.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Parts                                                                                        */
 
 int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *core,
-                        const struct duet__node_log *log, enum duet__recorded record,
+                        const struct duet__node_log *log, bool records, bool accesses,
                         double ahead_s)
 {
     int error = log->lost ? DUET_ENOMEM : 0;
@@ -21,8 +22,8 @@ int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *c
                                    .ahead_s = ahead_s,
                                    .log = log};
     duet_stats(core, &out->stats);
-    if (!error && record != DUET_RECORDS_NONE)
-        error = duet__recording_take(&out->recording, core, record == DUET_RECORDS_ACCESSES);
+    if (!error && records)
+        error = duet__recording_take(&out->recording, core, accesses);
     if (error)
         duet__node_run_fini(out);
     return error;
@@ -502,4 +503,48 @@ int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
         merge_records(&merge);
     duet__recording_shift(&run->recording, -first_s);
     return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Runs                                                                                         */
+
+/* Of several nodes, all of which this process has. */
+static int take_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
+                      const struct duet__wires *wires, struct duet__run *run,
+                      struct duet_message *message)
+{
+    const struct duet__nodes *nodes = duet__nodes_of(runtime);
+    const unsigned count = duet_node_count(runtime);
+    struct duet__node_run *parts = g_new0(struct duet__node_run, count);
+    int error = 0;
+
+    for (unsigned i = 0; i < count && !error; i++) {
+        error = duet__node_run_take(&parts[i], duet__nodes_core(nodes, i),
+                                    duet__nodes_log(nodes, i), records, accesses, 0);
+        if (error)
+            duet_fail(message, error, "%s", duet_strerror(error));
+    }
+    if (!error)
+        error = duet__node_runs_merge(parts, count, wires, run, message);
+    for (unsigned i = 0; i < count; i++)
+        duet__node_run_fini(&parts[i]);
+    g_free(parts);
+    return error;
+}
+
+int duet__run_take(const struct duet_runtime *runtime, bool records, bool accesses,
+                   const struct duet__wires *wires, struct duet__run *run,
+                   struct duet_message *message)
+{
+    int error = 0;
+
+    if (duet__nodes_of(runtime))
+        return take_nodes(runtime, records, accesses, wires, run, message);
+    duet_stats(runtime, &run->stats);
+    if (records)
+        error = duet__recording_take(&run->recording, runtime, accesses);
+    if (error)
+        return duet_fail(message, error, "%s", duet_strerror(error));
+    duet__recording_shift(&run->recording, -run->stats.first_submit_s);
+    return 0;
 }

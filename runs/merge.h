@@ -11,8 +11,9 @@
 
 #include <stdio.h>
 
+#include <glib.h>
+
 #include "nodes/log.h"
-#include "runs/request.h"
 #include "runs/run.h"
 
 /* More memories of all nodes together are not recorded: each pair of them has a route. */
@@ -29,12 +30,13 @@ struct duet__node_run {
 };
 
 /*
- * Takes what a core has left of the run at hand, with what was noted of it; `ahead_s` as above.
+ * Takes what a core has left of the run at hand, with what was noted of it, its records and the
+ * accesses in them if they are wanted; `ahead_s` as above.
  * No task is in flight. DUET_EINVAL, DUET_ENOMEM; *out is then empty.
  */
 DUET_MUST_CHECK int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *core,
-                                        const struct duet__node_log *log,
-                                        enum duet__recorded record, double ahead_s);
+                                        const struct duet__node_log *log, bool records,
+                                        bool accesses, double ahead_s);
 
 void duet__node_run_fini(struct duet__node_run *part); /* safe on a zeroed one, and twice */
 
@@ -75,5 +77,14 @@ unsigned duet__arch_find(const struct duet_machine *machine, const struct duet_a
 DUET_MUST_CHECK int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
                                           const struct duet__wires *wires, struct duet__run *run,
                                           struct duet_message *message);
+
+/*
+ * Takes figures, and if wanted the records, of the run at hand on one node or several, which a
+ * runtime stands for. Wires as above. No task is in flight. DUET_EINVAL, DUET_ENOMEM with a
+ * message.
+ */
+DUET_MUST_CHECK int duet__run_take(const struct duet_runtime *runtime, bool records, bool accesses,
+                                   const struct duet__wires *wires, struct duet__run *run,
+                                   struct duet_message *message);
 
 #endif

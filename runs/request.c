@@ -8,6 +8,7 @@
 
 #include "core/engine.h"
 #include "world/open.h"
+#include "world/units.h"
 
 void duet__request_init(struct duet__request *request)
 {
@@ -102,6 +103,29 @@ char *duet__request_settings(const struct duet__request *request)
     return g_string_free(text, FALSE);
 }
 
+unsigned duet__request_nodes(const struct duet__request *request)
+{
+    const char *text = request->config.nodes;
+    struct duet_message ignored;
+    unsigned rows = 1, cols = 1;
+
+    return text && duet__parse_nodes("", text, &rows, &cols, &ignored) ? 1 : rows * cols;
+}
+
+char *duet__request_facts(const struct duet__request *request)
+{
+    const struct duet_config *config = &request->config;
+    char *own = duet__request_settings(request), *all = own;
+
+    if (duet__request_nodes(request) > 1) {
+        all =
+            g_strdup_printf("nodes=%s%s%s%s%s", config->nodes, config->network ? ", network=" : "",
+                            config->network ? config->network : "", *own ? ", " : "", own);
+        g_free(own);
+    }
+    return all;
+}
+
 /* Adds the policies that one element of a list stands for, if they are there. */
 static int add_policies(GPtrArray *names, const char *element, struct duet_message *message)
 {
@@ -166,7 +190,16 @@ const char *duet__request_platform(const struct duet__request *request)
 
 char *duet__request_place(const struct duet__request *request)
 {
-    return duet__place(&request->config, request->platform_name);
+    const unsigned nodes = duet__request_nodes(request);
+    const char *network = request->config.network;
+    char *one = duet__place(&request->config, request->platform_name), *all = one;
+
+    if (nodes > 1) {
+        all =
+            g_strdup_printf("%s x %u%s%s", one, nodes, network ? ", " : "", network ? network : "");
+        g_free(one);
+    }
+    return all;
 }
 
 enum duet__recorded duet__request_records(const struct duet__request *request, size_t rep)

@@ -105,7 +105,14 @@ const char *duet__request_platform(const struct duet__request *request);
 /* Whether runs are made here at the pace of a platform, and nothing is computed. */
 bool duet__request_paced(const struct duet__request *request);
 
-/* Where its runs are made, "idgraf with emulated GPUs"; never NULL, free with g_free. */
+/* The same before what several nodes are: "nodes=2x2, network=torus:10Gbps, variant=left". */
+char *duet__request_facts(const struct duet__request *request);
+
+/* How many nodes its runs are made on. */
+unsigned duet__request_nodes(const struct duet__request *request);
+
+/* Where its runs are made, "idgraf with emulated GPUs", "idgraf x 4, torus:10Gbps"; never NULL,
+   free with g_free. */
 char *duet__request_place(const struct duet__request *request);
 
 /* What is recorded of measured run `rep` (from 0) of a policy. */

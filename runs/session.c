@@ -4,7 +4,10 @@
 
 #include <duet/nodes.h>
 
+#include <duet/nodes.h>
+
 #include "core/engine.h"
+#include "runs/merge.h"
 #include "runs/program.h"
 #include "validate/bounds.h"
 #include "world/clock.h"
@@ -52,7 +55,8 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
         return error;
     session->quiet = true;
     session->spent = false;
-    if (request->bounds && config.simulate) /* what is measured is not slowed down for it */
+    /* what is measured is not slowed down for it, and several nodes have no graph of all */
+    if (request->bounds && config.simulate && duet_node_count(session->runtime) == 1)
         duet__keep_entered(session->runtime);
     if (session->monitor)
         duet__monitor_watch(session->monitor, session->runtime);
@@ -124,10 +128,20 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
                    struct duet_message *message)
 {
     const struct duet__request *request = session->request;
+    const unsigned nodes = duet_node_count(session->runtime);
+    struct duet__network network = {.bandwidth_Bps = 0};
     int error = 0;
 
     run->seed = request->seed;
-    duet_stats(session->runtime, &run->stats);
+    if (nodes > 1 && request->platform && request->config.simulate)
+        error = duet__open_network(request->platform, &request->config, nodes, &network, message);
+    if (!error)
+        error = duet__run_take(session->runtime, record != DUET_RECORDS_NONE,
+                               record == DUET_RECORDS_ACCESSES,
+                               &(struct duet__wires){network.bandwidth_Bps, network.latency_s}, run,
+                               message);
+    if (error)
+        return error;
     (void)duet_choice(session->runtime, &run->choice);
     if (!(run->stats.makespan_s <= DUET__MAKESPAN_MOST_S))
         return duet_fail(message, DUET_EINVAL,
@@ -136,11 +150,7 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
     /* without a time of every kernel there is no bound */
     if (request->bounds)
         run->bounds = duet__bounds(session->runtime, request->config.simulate != NULL);
-    if (record != DUET_RECORDS_NONE)
-        error = duet__recording_take(&run->recording, session->runtime,
-                                     record == DUET_RECORDS_ACCESSES);
-    duet__recording_shift(&run->recording, -run->stats.first_submit_s);
-    return explain(session, error, message);
+    return 0;
 }
 
 static int run_once(struct duet__session *session, struct duet__run *run,

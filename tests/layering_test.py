@@ -76,12 +76,12 @@ RULES = [
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " platforms/json.h platforms/atomic_file.h platforms/model/*.h runs/recording.h"
-              " runs/trace.h validate/bounds.h calibrate/history.h ."),
+              " runs/merge.h runs/trace.h nodes/*.h validate/bounds.h calibrate/history.h ."),
     ("openmp/*", "c posix linux ompt platforms/json.h ."),
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                " workloads/workload.h world/*.h core/engine.h nodes/*.h validate/bounds.h ."),
-    ("validate/bounds", "c glib duet/* core/engine.h ."),
+    ("validate/bounds", "c glib duet/* core/engine.h nodes/*.h ."),
     ("validate/reuse", "c glib duet/* core/engine.h ."),
     ("validate/*", "c posix glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                    " workloads/*.h runs/*.h calibrate/*.h world/*.h graphs/graph.h ."),

@@ -16,6 +16,7 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
+#include "nodes/nodes.h"
 #include "validate/area.h"
 #include "validate/reuse.h"
 
@@ -61,14 +62,17 @@ static void scale(struct duet__classes *classes)
         classes->best_s[c] = ldexp(classes->best_s[c], -classes->exponent);
 }
 
-/* false: one that has tasks can run nowhere. */
-static bool classes_init(struct duet__classes *classes, const struct duet_runtime *runtime)
+/* Of all cores, whose machines are alike. false: one that has tasks can run nowhere. */
+static bool classes_init(struct duet__classes *classes, const struct duet_runtime *const *cores,
+                         unsigned core_count)
 {
-    const struct duet_machine *machine = duet_runtime_machine(runtime);
-    size_t count = duet_class_count(runtime);
+    const struct duet_machine *machine = duet_runtime_machine(cores[0]);
+    size_t count = 0, taken = 0;
     unsigned *workers = g_new0(unsigned, machine->arch_count); /* also where there are none */
     bool known = true;
 
+    for (unsigned i = 0; i < core_count; i++)
+        count += duet_class_count(cores[i]);
     *classes = (struct duet__classes){.count = count,
                                       .workers = g_new(unsigned, machine->arch_count),
                                       .device = g_new0(bool, machine->arch_count),
@@ -84,14 +88,15 @@ static bool classes_init(struct duet__classes *classes, const struct duet_runtim
         for (unsigned w = 0; w < machine->worker_count; w++)
             classes->device[classes->arch_count] &=
                 machine->workers[w].arch != a || machine->workers[w].node != DUET_HOST;
-        classes->workers[classes->arch_count++] = workers[a];
+        classes->workers[classes->arch_count++] = workers[a] * core_count;
     }
-    for (size_t c = 0; c < count && known; c++) {
-        struct duet_class_stats class; /* its array lasts until the next call only */
+    for (unsigned i = 0; i < core_count; i++)
+        for (size_t c = 0; c < duet_class_count(cores[i]) && known; c++) {
+            struct duet_class_stats class; /* its array lasts until the next call only */
 
-        known = !duet_class_stats(runtime, c, &class) &&
-                take_class(classes, c, &class, workers, machine->arch_count);
-    }
+            known = !duet_class_stats(cores[i], c, &class) &&
+                    take_class(classes, taken++, &class, workers, machine->arch_count);
+        }
     scale(classes);
     g_free(workers);
     return known;
@@ -533,13 +538,45 @@ const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s)
     return all[best].name;
 }
 
+/* Of all nodes, which only a simulation has here: nothing is known of what goes on between them. */
+static struct duet__bounds of_nodes(const struct duet_runtime *runtime)
+{
+    const struct duet__nodes *nodes = duet__nodes_of(runtime);
+    const unsigned count = duet_node_count(runtime);
+    const struct duet_runtime **cores = g_new(const struct duet_runtime *, count);
+    struct duet__bounds bounds = {0};
+    struct duet__classes classes;
+    bool here = true;
+
+    for (unsigned i = 0; i < count && here; i++) {
+        cores[i] = duet__nodes_core(nodes, i);
+        here = cores[i] != NULL;
+    }
+    if (here && classes_init(&classes, cores, count)) {
+        struct duet__area area = duet__area_new(&classes, false);
+
+        duet__area_fill(&area, classes.tasks);
+        bounds.area_s = ldexp(duet__area_bound(&area, MOST), classes.exponent);
+        bounds.mixed_s = bounds.area_s;
+        duet__area_fini(&area);
+    }
+    if (!isfinite(bounds.area_s))
+        bounds = (struct duet__bounds){0};
+    if (here)
+        classes_fini(&classes);
+    g_free(cores);
+    return bounds;
+}
+
 struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links)
 {
     struct duet__bounds bounds = {0};
     struct duet_stats stats;
     struct duet__classes classes;
 
-    if (classes_init(&classes, runtime)) {
+    if (duet__nodes_of(runtime))
+        return of_nodes(runtime);
+    if (classes_init(&classes, &runtime, 1)) {
         const struct graph graph = {&classes, duet__entered(runtime)};
         const bool known = graph.entered && is_whole(&graph);
         struct duet__area area = duet__area_new(&classes, false);

@@ -56,6 +56,9 @@ struct duet__bounds {
  * what has to come again and again where the devices' memories are small (reuse.h), of the class of
  * most tasks. The largest of the four, and the area, counts; results count nothing.
  *
+ * Of several nodes in a simulation there is the area bound alone, of all their tasks and workers,
+ * wherever these are; in reality no bound.
+ *
  * All are 0, not known, where some tasks have no time on any architecture that has workers, and
  * where one of them is no finite number. Nothing else can go wrong, whatever the times are.
  */

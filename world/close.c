@@ -16,8 +16,11 @@
 #include "calibrate/history.h"
 #include "core/engine.h"
 #include "platforms/atomic_file.h"
+#include "runs/merge.h"
 #include "runs/trace.h"
 #include "validate/bounds.h"
+
+static const struct duet__wires unknown = {0};
 
 struct kept {
     struct duet__times *times;
@@ -109,11 +112,13 @@ static int write_trace(const struct duet_runtime *runtime, const struct kept *ke
                                 .run = {.seed = kept->seed,
                                         .bounds = duet__bounds(runtime,
                                                                !strcmp(kept->world, "simulated"))}};
-    int error = duet__recording_take(&trace.run.recording, runtime, true);
+    struct duet_message why = {""};
+    double first_s;
+    int error = duet__run_take(runtime, true, true, &unknown, &trace.run, &why);
     if (error)
-        return duet_fail(message, error, "cannot write %s: the trace has no room in memory",
-                         kept->trace);
-    duet_stats(runtime, &trace.run.stats);
+        return duet_fail(message, error, "cannot write %s: %s", kept->trace, why.text);
+    first_s = trace.run.stats.first_submit_s;
+    duet__recording_shift(&trace.run.recording, first_s); /* dates of the program's */
     (void)duet_choice(runtime, &trace.run.choice);
     trace.run.recording.makespan_s = trace.run.stats.last_end_s;
     error = duet__file_write(kept->trace, write_run, &trace, message);
@@ -145,22 +150,24 @@ static void write_bytes(uint64_t bytes, const char *where)
 }
 
 /* Rates of tasks that count no flops, and copies where there is no device, are left out. */
-static void write_report(const struct duet_runtime *runtime, const struct kept *kept)
+static void write_report(const struct duet_runtime *runtime, const struct duet__run *run,
+                         const struct kept *kept)
 {
-    struct duet_stats stats;
-    duet_stats(runtime, &stats);
+    const struct duet_stats *stats = &run->stats;
     fprintf(stderr, "duet: %llu tasks on %s, policy %s: makespan %.6f s",
-            (unsigned long long)stats.tasks, kept->place, kept->policy, stats.makespan_s);
-    if (stats.flops > 0 && stats.makespan_s > 0)
-        fprintf(stderr, ", %.1f GFlop/s", stats.flops / stats.makespan_s * 1e-9);
+            (unsigned long long)stats->tasks, kept->place, kept->policy, stats->makespan_s);
+    if (stats->flops > 0 && stats->makespan_s > 0)
+        fprintf(stderr, ", %.1f GFlop/s", stats->flops / stats->makespan_s * 1e-9);
     if (duet_runtime_machine(runtime)->node_count > 1) {
-        write_bytes(stats.bytes_to_device, "in");
-        write_bytes(stats.bytes_to_host, "out");
-        write_bytes(stats.bytes_between, "between devices");
+        write_bytes(stats->bytes_to_device, "in");
+        write_bytes(stats->bytes_to_host, "out");
+        write_bytes(stats->bytes_between, "between devices");
     }
-    if (stats.reads_on_device)
+    if (run->over.nodes > 1)
+        write_bytes(run->over.bytes, "between nodes");
+    if (stats->reads_on_device)
         fprintf(stderr, ", cache hits %.1f %%",
-                100 * (double)stats.read_hits / (double)stats.reads_on_device);
+                100 * (double)stats->read_hits / (double)stats->reads_on_device);
     fputc('\n', stderr);
 }
 
@@ -199,26 +206,36 @@ static size_t join_iterations(struct iteration *of_tasks, size_t count, double s
 }
 
 /* Of a run that was recorded, and whose tasks say which iteration they are of. */
-static void write_iterations(const struct duet_runtime *runtime)
+static void write_iterations(const struct duet__recording *recording)
 {
-    struct duet_stats stats;
-    struct duet_event *events;
-    size_t event_count, count = 0;
-    if (!duet__records(runtime) || duet_trace_events(runtime, &events, &event_count))
-        return;
-    struct iteration *all = g_new0(struct iteration, event_count + 1);
-    for (size_t i = 0; i < event_count; i++)
-        if (events[i].iteration && !events[i].failed)
-            all[count++] = (struct iteration){events[i].iteration, events[i].end_s, 0};
-    duet_stats(runtime, &stats);
+    struct iteration *all = g_new0(struct iteration, recording->event_count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+        if (event->iteration && !event->failed)
+            all[count++] = (struct iteration){event->iteration, event->end_s, 0};
+    }
     qsort(all, count, sizeof *all, by_number);
-    count = join_iterations(all, count, stats.first_submit_s);
+    count = join_iterations(all, count, 0);
     qsort(all, count, sizeof *all, by_time);
     if (count)
         fprintf(stderr, "duet: %zu iterations: median %.6f s, least %.6f s, most %.6f s\n", count,
                 all[count / 2].took_s, all[0].took_s, all[count - 1].took_s);
     g_free(all);
-    free(events);
+}
+
+/* What is said on standard error. */
+static void tell(const struct duet_runtime *runtime, const struct kept *kept)
+{
+    struct duet_message why = {""};
+    struct duet__run run = {0};
+    if (duet__run_take(runtime, duet__records(runtime), false, &unknown, &run, &why)) {
+        fprintf(stderr, "duet: nothing is reported: %s\n", why.text);
+        return;
+    }
+    write_report(runtime, &run, kept);
+    write_iterations(&run.recording);
+    duet__recording_fini(&run.recording);
 }
 
 /* Waits; an error that no earlier wait has told the application is printed. */
@@ -250,10 +267,8 @@ int duet_close(struct duet_runtime *runtime)
     }
     if (kept && kept->history)
         add_to_history(runtime, kept);
-    if (kept && kept->report) {
-        write_report(runtime, kept);
-        write_iterations(runtime);
-    }
+    if (kept && kept->report)
+        tell(runtime, kept);
     duet__core_free(runtime);
     return error;
 }
