@@ -15,6 +15,10 @@ static int check(const struct duet__calibrating *c, const struct duet__trace *tr
     if (g_strcmp0(trace->world, "simulated") == 0)
         return duet_fail(message, DUET_EINVAL,
                          "%.300s is of a simulation: nothing was measured in it", path);
+    if (duet__host_count(there) > 1)
+        return duet_fail(message, DUET_EINVAL,
+                         "%.300s is of several nodes: kernel times are taken from runs on one",
+                         path);
     for (unsigned w = 0; w < there->worker_count; w++) {
         const char *arch = there->archs[there->workers[w].arch].name;
         unsigned a = 0;

@@ -115,6 +115,9 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
 
     if (!job->graph)
         return duet__complain(DUET__DONE, "nothing is simulated: %s", why->text);
+    if (duet__host_count(findings->trace.run.recording.machine) > 1)
+        return duet__complain(DUET__DONE, "nothing is simulated: the run is of several nodes, and "
+                                          "what would help is simulated on one");
     /* a trace is data: what it names is no reason to run code */
     if (!job->values.config.policy && policy && (strchr(policy, '/') || strstr(policy, ".so")))
         return duet__complain(DUET__DONE,

@@ -220,6 +220,11 @@ int duet__job_take_program(const struct duet__job *job, const char *named,
             return duet_fail(message, DUET_EINVAL,
                              "--%s is for workloads of duet: a program has its own arguments",
                              of_workloads[i]);
+    if (duet__request_nodes(request) > 1)
+        return duet_fail(
+            message, DUET_EINVAL,
+            "a program on several nodes is started by mpirun, or simulates them itself "
+            "with DUET_NODES: duet runs programs on one");
     if (!duet__given(job, "warmup")) /* each run begins anew */
         request->warmups = 0;
     return duet__program_take(request, job->program, message);

@@ -383,7 +383,7 @@ static void test_limited(void)
         for (size_t a = 0; a < ARCHS; a++)
             seconds[c][a] = g_rand_double_range(random, 1, 2);
     }
-    g_assert_true(classes_init(&all, &runtime));
+    g_assert_true(classes_init(&all, (const struct duet_runtime *[]){&runtime}, 1));
     area = duet__area_new(&all, false);
     duet__area_fill(&area, all.tasks);
     for (int power = 0; power < 7; power++) {
