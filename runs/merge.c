@@ -329,12 +329,11 @@ static int by_message(const void *left, const void *right)
     return 0;
 }
 
-/* A message waits from when its data is there. Its end is the receiver's word. */
+/* A message, by its two ends or twice the one that is known, waits from when its data is there. */
 static void add_message(struct merge *merge, const unsigned *hosts,
-                        const struct duet__logged_message *out,
-                        const struct duet__logged_message *in)
+                        const struct duet__logged_message *first,
+                        const struct duet__logged_message *last)
 {
-    const struct duet__logged_message *first = out ? out : in, *last = in ? in : out;
     const double start_s = fmax(first->start_s, first->ready_s);
     const struct duet_event event = {.kind = DUET_EVENT_COPY,
                                      .worker = DUET_NO_WORKER,
@@ -373,10 +372,7 @@ static void add_messages(struct merge *merge, const unsigned *hosts)
                           all[i].turn == all[i + 1].turn && all[i].tag == all[i + 1].tag &&
                           all[i].from == all[i + 1].from && all[i].to == all[i + 1].to;
 
-        add_message(merge, hosts, all[i].arrives ? NULL : &all[i],
-                    both             ? &all[i + 1]
-                    : all[i].arrives ? &all[i]
-                                     : NULL);
+        add_message(merge, hosts, &all[i], &all[i + both]);
         i += both;
     }
 }

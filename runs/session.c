@@ -4,8 +4,6 @@
 
 #include <duet/nodes.h>
 
-#include <duet/nodes.h>
-
 #include "core/engine.h"
 #include "runs/merge.h"
 #include "runs/program.h"

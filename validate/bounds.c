@@ -392,7 +392,7 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
     const struct duet__classes *of = graph->classes;
     const size_t count = graph->entered->task_count;
     struct first *data = g_new0(struct first, graph->entered->datum_count + 1);
-    size_t *newest = g_new0(size_t, of->count); /* by class: 1 + number of its newest group */
+    size_t *newest = g_new0(size_t, of->count + 1); /* by class: 1 + number of its newest group */
     double *left = g_memdup2(of->tasks, of->count * sizeof(double)), all_s = 0;
 
     for (size_t d = 0; d < graph->entered->datum_count; d++)
@@ -547,21 +547,18 @@ static struct duet__bounds of_nodes(const struct duet_runtime *runtime)
     struct duet__bounds bounds = {0};
     struct duet__classes classes;
     bool here = true;
+    double area_s;
 
-    for (unsigned i = 0; i < count && here; i++) {
-        cores[i] = duet__nodes_core(nodes, i);
-        here = cores[i] != NULL;
-    }
+    for (unsigned i = 0; i < count && here; i++)
+        here = (cores[i] = duet__nodes_core(nodes, i)) != NULL;
     if (here && classes_init(&classes, cores, count)) {
         struct duet__area area = duet__area_new(&classes, false);
 
         duet__area_fill(&area, classes.tasks);
-        bounds.area_s = ldexp(duet__area_bound(&area, MOST), classes.exponent);
-        bounds.mixed_s = bounds.area_s;
+        area_s = ldexp(duet__area_bound(&area, MOST), classes.exponent);
+        bounds.area_s = bounds.mixed_s = isfinite(area_s) ? area_s : 0;
         duet__area_fini(&area);
     }
-    if (!isfinite(bounds.area_s))
-        bounds = (struct duet__bounds){0};
     if (here)
         classes_fini(&classes);
     g_free(cores);
