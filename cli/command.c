@@ -3,9 +3,11 @@
 #include "cli/command.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 int duet__complain(int status, const char *format, ...)
 {
@@ -46,6 +48,38 @@ int duet__finish_output(void)
         return duet__complain(DUET__FAILED, "cannot write standard output: %s",
                               strerror(errno ? errno : EIO));
     return DUET__DONE;
+}
+
+unsigned duet__launched_as(unsigned *count)
+{
+    static const char *const names[][2] = {
+        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, /* Open MPI's */
+        {"PMI_RANK", "PMI_SIZE"},                         /* MPICH's, and those made of it */
+        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},         /* srun */
+    };
+
+    *count = 1;
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        const char *rank = g_getenv(names[i][0]), *all = g_getenv(names[i][1]);
+
+        if (!rank || !all)
+            continue;
+        *count = MAX(1, (unsigned)g_ascii_strtoull(all, NULL, 10));
+        return *count > 1 ? (unsigned)g_ascii_strtoull(rank, NULL, 10) : 0;
+    }
+    return 0;
+}
+
+int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv)
+{
+    unsigned count;
+    const bool silent = duet__launched_as(&count) > 0;
+    int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
+
+    if (silent && dup2(nothing, STDOUT_FILENO) >= 0)
+        dup2(nothing, STDERR_FILENO);
+    status = duet__command_run(command, argc, argv);
+    return silent ? DUET__DONE : status;
 }
 
 const struct duet__command *const duet__commands[] = {

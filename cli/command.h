@@ -38,6 +38,12 @@ struct duet__command {
 /* Reads options and does what a command does that has `work`. Exit status. */
 int duet__command_run(const struct duet__command *command, int argc, char **argv);
 
+/* Which of the processes this is that a launcher of MPI programs has started; 0: it is alone. */
+unsigned duet__launched_as(unsigned *count);
+
+/* duet__command_run by ranks together: rank 0 says what there is to be said, and has the status. */
+int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv);
+
 /* All of them, NULL-ended. */
 extern const struct duet__command *const duet__commands[];
 

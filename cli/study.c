@@ -240,38 +240,9 @@ static int print(const struct duet__tables *tables, const char *best)
 /* ------------------------------------------------------------------------------------------- */
 /* Ranks                                                                                        */
 
-/* Which of how many processes this is, by the launcher of MPI programs that may have started it. */
-static struct duet__ranks find_ranks(void)
-{
-    static const char *const names[][2] = {
-        {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, /* Open MPI's */
-        {"PMI_RANK", "PMI_SIZE"},                         /* MPICH's, and those made of it */
-        {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},         /* srun */
-    };
-    struct duet__ranks ranks = {.count = 1};
-
-    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
-        const char *rank = g_getenv(names[i][0]), *count = g_getenv(names[i][1]);
-
-        if (rank && count) {
-            ranks.rank = (unsigned)g_ascii_strtoull(rank, NULL, 10);
-            ranks.count = (unsigned)g_ascii_strtoull(count, NULL, 10);
-            break;
-        }
-    }
-    return ranks.count > 1 ? ranks : (struct duet__ranks){.count = 1};
-}
-
-/* What there is to be said says rank 0, whose status is that of all. */
 static int run(int argc, char **argv)
 {
-    const bool silent = find_ranks().rank > 0;
-    int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
-
-    if (silent && dup2(nothing, STDOUT_FILENO) >= 0)
-        dup2(nothing, STDERR_FILENO);
-    status = duet__command_run(&duet__study_command, argc, argv);
-    return silent ? DUET__DONE : status;
+    return duet__command_run_as_ranks(&duet__study_command, argc, argv);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -359,7 +330,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet__tables tables = {.job = job,
                                   .command = &duet__simulate_command,
                                   .study = duet__study_new()};
-    struct duet__ranks ranks = find_ranks();
+    struct duet__ranks ranks = {.count = 1};
     struct duet_message message = {""};
     g_autofree char *shard =
         values->shard
@@ -369,6 +340,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     bool table = !values->show && !values->merge;
     int error = 0, status;
 
+    ranks.rank = duet__launched_as(&ranks.count);
     if (table && ranks.count > 1 && !ranks.rank)
         error = duet__ranks_meet(&ranks, &message);
     if (table && !error)

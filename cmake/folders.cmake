@@ -52,7 +52,7 @@ endfunction()
 
 # Links `target` with every folder there is. Only what it uses gets into it. With LTO, it is
 # optimised as a whole. With MODULES, what can be a module is opened when it is needed, and is not
-# inside the target.
+# inside the target; what uses MPI never is, as SimGrid has functions of the same names.
 function(duet_link_folders target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "LTO;MODULES" "" "")
   set(folders ${DUET_FOLDERS})
@@ -60,6 +60,8 @@ function(duet_link_folders target)
     list(REMOVE_ITEM folders "" ${DUET_IN_MODULES})
     list(TRANSFORM DUET_MODULES PREPEND duet_opened_ OUTPUT_VARIABLE opened)
     list(APPEND folders ${opened})
+  elseif(DUET_HAVE_MPI)
+    list(APPEND folders duet_opened_mpi)
   endif()
   duet_lto_link(${target} ${arg_LTO})
   target_include_directories(${target} PRIVATE

@@ -41,7 +41,7 @@ function(duet_module name part)
   set(DUET_IN_MODULES ${DUET_IN_MODULES} duet_${part} PARENT_SCOPE)
   set(DUET_MODULES ${DUET_MODULES} ${name} PARENT_SCOPE)
   set(component command)
-  if(name STREQUAL "sim")
+  if(NOT name STREQUAL "blas")
     set(component library)
   endif()
   install(TARGETS ${target}

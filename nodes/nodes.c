@@ -121,6 +121,20 @@ void duet__nodes_failed(struct duet__nodes *nodes, int error, const char *why)
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* What all have at node 0                                                                      */
+
+int duet__nodes_gather(struct duet__nodes *nodes, const void *mine, size_t bytes, void **all,
+                       size_t *sizes)
+{
+    return nodes->transport->gather(nodes->transport_of, mine, bytes, all, sizes);
+}
+
+double duet__nodes_ahead(const struct duet__nodes *nodes)
+{
+    return nodes->transport->ahead ? nodes->transport->ahead(nodes->transport_of) : 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Opening and closing                                                                          */
 
 struct duet_grid duet__grid_square(unsigned count)

@@ -45,6 +45,11 @@ struct duet_runtime *duet__nodes_core(const struct duet__nodes *nodes, unsigned 
 /* What it has recorded beside its core; likewise. */
 const struct duet__node_log *duet__nodes_log(const struct duet__nodes *nodes, unsigned node);
 
+/* As `gather` and `ahead` of the transport, of a front. */
+DUET_MUST_CHECK int duet__nodes_gather(struct duet__nodes *nodes, const void *mine, size_t bytes,
+                                       void **all, size_t *sizes);
+double duet__nodes_ahead(const struct duet__nodes *nodes);
+
 /*
  * The run has failed elsewhere: it fails in all cores that are hosted here, with this error and
  * message, which names the node. Any thread; only the first failure counts.

@@ -78,6 +78,11 @@ struct duet__transport {
      * sizes[node] says how many there are of each; elsewhere *all is NULL. 0 or an error.
      */
     int (*gather)(void *transport, const void *mine, size_t bytes, void **all, size_t *sizes);
+    /*
+     * By how much the clock of this process's core is ahead of that of node 0, in seconds: what
+     * their dates are compared by. May be NULL: all have one clock.
+     */
+    double (*ahead)(void *transport);
     /* Ends what is left, and frees it: nothing is given to it any more. */
     void (*close)(void *transport);
 };

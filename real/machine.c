@@ -39,17 +39,32 @@ static void add_reason(struct duet_message *reasons, const char *reason)
                        reason);
 }
 
+/* Why a process of several has fewer than there are. */
+static void add_part(struct duet_message *reasons, const struct real_wanted *wanted, unsigned count)
+{
+    struct duet_message why = {""};
+    (void)duet_fail(&why, DUET_EINVAL, "%u of them are dealt out to %u processes", count,
+                    wanted->parts);
+    add_reason(reasons, why.text);
+}
+
 /* Devices of one backend, while more are wanted. One that cannot be used is a reason. */
 static int find_devices(struct parts *parts, const struct duet__backend *backend, unsigned wanted,
                         struct duet_message *reasons, bool *left_out)
 {
     struct duet_message why = {""};
-    unsigned count = backend->count(&why);
+    unsigned count = backend->count(&why), first = 0;
     if (!count) {
         add_reason(reasons, why.text);
         *left_out |= backend->impaired && backend->impaired();
     }
-    for (unsigned i = 0; i < count && parts->device_count < wanted; i++) {
+    if (parts->wanted->parts > 1 && !parts->wanted->emulate) {
+        if (count)
+            add_part(reasons, parts->wanted, count);
+        first = parts->wanted->part * count / parts->wanted->parts;
+        count = (parts->wanted->part + 1) * count / parts->wanted->parts;
+    }
+    for (unsigned i = first; i < count && parts->device_count < wanted; i++) {
         if (reserve(parts))
             return DUET_ENOMEM;
         struct found *found = &parts->devices[parts->device_count];
@@ -169,6 +184,8 @@ static int connect_all(struct parts *parts, struct duet_message *message)
 static int count_cpus(struct parts *parts, struct duet_message *message)
 {
     unsigned cores = duet__places_cores(parts->places);
+    if (parts->wanted->cores && parts->wanted->cores < cores)
+        cores = parts->wanted->cores;
     parts->cpus = cores > parts->device_count ? cores - parts->device_count : 1;
     if (parts->wanted->cpus >= 0)
         parts->cpus = (unsigned)parts->wanted->cpus;

@@ -55,12 +55,23 @@ struct real_wanted {
     bool emulate;        /* free emulation: `gpus` emulated devices (-1: 1), beside real cores */
     const char *devices; /* the backend of others, "opencl"; NULL: "cuda" */
     bool no_peer;
+    /* Devices that are not emulated are dealt out to so many processes, of which this is number
+       `part`; parts 0: it has all of them. */
+    unsigned part, parts;
+    unsigned cores; /* at most, of those that it may use; 0: all */
     /* Hears, in one line, why GPUs are left out when all are wanted. NULL: nobody. */
     void (*say)(const char *line);
 };
 
 /* Cores that this process may use (affinity mask, control groups): at least 1. */
 unsigned duet__real_cores(void);
+
+/*
+ * Takes one of `parts` equal parts of these cores, of which there is number `part` in each process:
+ * from now on this process is bound to it, where `bind` says so. How many cores that are: 0 if
+ * there are fewer than parts.
+ */
+unsigned duet__real_take_cores(unsigned part, unsigned parts, bool bind);
 
 /* Memory of the host that this process may use: all, or what control groups leave. 0: unknown. */
 uint64_t duet__real_memory_bytes(void);

@@ -66,16 +66,19 @@ static unsigned add_round(struct places *places, hwloc_const_bitmap_t set, hwloc
     return added;
 }
 
+/* Some virtual machines show no cores. */
+static hwloc_obj_type_t type_of_core(hwloc_topology_t topology)
+{
+    return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+}
+
 static int fill(struct places *places)
 {
     hwloc_bitmap_t set = allowed(places->topology);
     if (!set)
         return DUET_ENOMEM;
     int weight = hwloc_bitmap_weight(set);
-    /* some virtual machines show no cores */
-    hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(places->topology, HWLOC_OBJ_CORE) > 0
-                                ? HWLOC_OBJ_CORE
-                                : HWLOC_OBJ_PU;
+    hwloc_obj_type_t type = type_of_core(places->topology);
     places->all = calloc(weight > 0 ? (size_t)weight : 1, sizeof *places->all);
     if (places->all) {
         places->distinct = add_round(places, set, type, 0);
@@ -333,6 +336,39 @@ void duet__places_move(const struct places *places, unsigned place)
     }
     hwloc_bitmap_free(set);
     hwloc_bitmap_free(before);
+}
+
+/* Cores of that number from `first` on, to below `end`, of those that may be used. */
+static void bind_to(struct places *places, hwloc_obj_type_t type, unsigned first, unsigned end)
+{
+    hwloc_bitmap_t mine = hwloc_bitmap_alloc(), all = allowed(places->topology);
+    hwloc_obj_t core = NULL;
+    unsigned number = 0;
+    while (mine && all && (core = hwloc_get_next_obj_by_type(places->topology, type, core))) {
+        if (!hwloc_bitmap_intersects(core->cpuset, all))
+            continue;
+        if (number >= first && number < end)
+            (void)hwloc_bitmap_or(mine, mine, core->cpuset);
+        number++;
+    }
+    if (mine && all && hwloc_bitmap_and(mine, mine, all) == 0 && !hwloc_bitmap_iszero(mine))
+        (void)hwloc_set_cpubind(places->topology, mine, HWLOC_CPUBIND_PROCESS);
+    hwloc_bitmap_free(mine);
+    hwloc_bitmap_free(all);
+}
+
+unsigned duet__real_take_cores(unsigned part, unsigned parts, bool bind)
+{
+    struct places *places;
+    if (duet__places_new(&places))
+        return 1;
+    unsigned cores = places->distinct, first = part * cores / parts;
+    unsigned end = (part + 1) * cores / parts;
+    if (bind && end > first)
+        bind_to(places, type_of_core(places->topology), first, end);
+    unsigned most = places->cores / parts; /* all have one quota */
+    duet__places_free(places);
+    return end - first < most ? end - first : most;
 }
 
 unsigned duet__real_cores(void)

@@ -60,6 +60,7 @@ RULES = [
     ("backends/*", "c duet/* ."),
     ("real/clock_tsc", "c x86 ."),
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
+    ("nodes/mpi*", "c posix linux threads mpi duet/* core/engine.h ."),
     ("nodes/*", "c-pure threads duet/* core/engine.h ."),
     ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
@@ -72,7 +73,8 @@ RULES = [
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("graphs/*", "c posix glib duet/* platforms/json.h platforms/fields.h workloads/workload.h"
                  " runs/recording.h runs/trace.h ."),
-    ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h platforms/directories.h"
+    ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h nodes/mpi.h"
+                      " platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
               " platforms/json.h platforms/atomic_file.h platforms/model/*.h runs/recording.h"

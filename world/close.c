@@ -15,6 +15,7 @@
 
 #include "calibrate/history.h"
 #include "core/engine.h"
+#include "nodes/nodes.h"
 #include "platforms/atomic_file.h"
 #include "runs/merge.h"
 #include "runs/trace.h"
@@ -25,6 +26,9 @@ static const struct duet__wires unknown = {0};
 struct kept {
     struct duet__times *times;
     struct duet__history *history;
+    struct duet__nodes *nodes; /* NULL: the runtime is one node */
+    const struct duet__transport *transport;
+    void *transport_of;
     char *trace, *policy, *place, *world, *workload, *options;
     uint64_t seed;
     bool report;
@@ -94,6 +98,15 @@ void duet__remember_history(struct duet_runtime *runtime, struct duet__history *
 {
     struct kept *kept = duet__core_kept(runtime);
     kept->history = history;
+}
+
+void duet__remember_nodes(struct duet_runtime *runtime, struct duet__nodes *nodes,
+                          const struct duet__transport *transport, void *transport_of)
+{
+    struct kept *kept = duet__core_kept(runtime);
+    kept->nodes = nodes;
+    kept->transport = transport;
+    kept->transport_of = transport_of;
 }
 
 static void write_run(FILE *stream, const void *trace)
@@ -269,6 +282,10 @@ int duet_close(struct duet_runtime *runtime)
         add_to_history(runtime, kept);
     if (kept && kept->report)
         tell(runtime, kept);
+    if (kept && kept->nodes) {
+        kept->transport->close(kept->transport_of);
+        duet__nodes_free(kept->nodes);
+    }
     duet__core_free(runtime);
     return error;
 }

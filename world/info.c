@@ -27,7 +27,7 @@ static int make_machine(struct duet__info *info, const struct duet_config *confi
                         struct duet_message *message)
 {
     if (!duet__open_paced(config))
-        return duet__open_machine(&info->machine, NULL, config, message);
+        return duet__open_machine(&info->machine, NULL, config, NULL, message);
     return duet__open_platform(NULL, config->emulate, config, NULL, &info->machine, message);
 }
 

@@ -114,7 +114,7 @@ static int check_nodes(const struct duet_config *config, struct duet_message *me
                          config->network);
     if (config->nodes)
         error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
-    if (!error && rows * cols > 1)
+    if (!error && rows * cols > 1 && config->simulate)
         error = duet_fail(message, DUET_EINVAL, "%u nodes: this version of duet runs on one",
                           rows * cols);
     return error;
@@ -159,6 +159,21 @@ static int check(const struct duet_config *config, struct duet_message *message)
     return error ? error : check_memory(config, message);
 }
 
+static int open_world(struct duet_runtime **out, const struct duet_config *config,
+                      const struct duet__platform *platform, struct duet_message *message)
+{
+    struct duet_grid grid = {1, 1};
+    int error = DUET_OK;
+    if (config->simulate)
+        return duet__open_simulated(out, config, platform, message);
+    if (config->nodes)
+        error = duet__parse_nodes("nodes", config->nodes, &grid.rows, &grid.cols, message);
+    if (error)
+        return error;
+    return grid.rows * grid.cols > 1 ? duet__open_node(out, config, platform, grid, message)
+                                     : duet__open_real(out, config, platform, NULL, message);
+}
+
 int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
                     const struct duet__platform *platform, struct duet_message *message)
 {
@@ -172,8 +187,7 @@ int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
     if (!error && config->calibrate)
         error = duet__history_open(&history, config, &local);
     if (!error)
-        error = config->simulate ? duet__open_simulated(out, config, platform, &local)
-                                 : duet__open_real(out, config, platform, &local);
+        error = open_world(out, config, platform, &local);
     if (!error) {
         duet__remember_history(*out, history);
         return DUET_OK;

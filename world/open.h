@@ -13,6 +13,8 @@
 
 struct duet__core_config;
 struct duet__history;
+struct duet__nodes;
+struct duet__transport;
 
 /*
  * As duet_open, on a platform that is in memory: the platform that the configuration names to be
@@ -24,13 +26,26 @@ DUET_MUST_CHECK int duet__open_with(struct duet_runtime **out, const struct duet
                                     const struct duet__platform *platform,
                                     struct duet_message *message);
 
-/* The worlds: duet__open_with for a checked configuration. Errors with or without a message. */
+/* What of this machine one process has of several: the devices that are not emulated, by turns. */
+struct duet__part {
+    unsigned part, parts; /* number `part` of so many */
+    unsigned cores;       /* that are its own; 0: there are fewer than processes */
+};
+
+/*
+ * The worlds: duet__open_with for a checked configuration. Errors with or without a message. Of
+ * this machine `part` is to be used; NULL: all of it.
+ */
 DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
                                          const struct duet_config *config,
                                          const struct duet__platform *platform,
                                          struct duet_message *message);
 DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
                                     const struct duet__platform *platform,
+                                    const struct duet__part *part, struct duet_message *message);
+/* As one of so many nodes, each a process, in rows and columns. */
+DUET_MUST_CHECK int duet__open_node(struct duet_runtime **out, const struct duet_config *config,
+                                    const struct duet__platform *platform, struct duet_grid grid,
                                     struct duet_message *message);
 
 /*
@@ -80,12 +95,12 @@ char *duet__open_kept_links(const struct duet__platform *platform,
 
 /*
  * The machine at hand, with real or freely emulated devices, as the configuration wants it, and
- * their numbers at their backends (NULL: not wanted). Both are the caller's. Errors of
- * duet__real_machine and duet_machine_check; nothing is then to be freed.
+ * their numbers at their backends (NULL: not wanted); `part` NULL: all of it. Both are the
+ * caller's. Errors of duet__real_machine and duet_machine_check; nothing is then to be freed.
  */
 DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **devices,
                                        const struct duet_config *config,
-                                       struct duet_message *message);
+                                       const struct duet__part *part, struct duet_message *message);
 
 /*
  * Where the tasks run on a machine of this name, so that nobody takes an emulated run for another
@@ -124,6 +139,13 @@ DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet
 /* Keeps the kernel times, which it takes over, and what the configuration wants at the closing. */
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
                     struct duet__times *times);
+
+/*
+ * Keeps what makes the runtime one of several nodes: at the closing the transport is closed and
+ * `nodes` freed, before the core is.
+ */
+void duet__remember_nodes(struct duet_runtime *runtime, struct duet__nodes *nodes,
+                          const struct duet__transport *transport, void *transport_of);
 
 /* Keeps what is to be added to at the closing, which it takes over; NULL: nothing. */
 void duet__remember_history(struct duet_runtime *runtime, struct duet__history *history);

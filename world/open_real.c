@@ -30,11 +30,12 @@ static int classify(void *pace, const struct duet__class *klass, uint64_t *archs
 /* One opening. What is left in it at the end is freed. */
 struct opening {
     const struct duet_config *config;
-    struct duet__times *times;    /* of a paced emulation, else NULL */
-    double scale;                 /* likewise, else 0 */
-    struct duet_machine machine;  /* as the devices are */
-    unsigned *devices;            /* their numbers at their backends; NULL in a paced emulation */
-    struct duet_machine believed; /* as the scheduler sees it: the same at the emulation's pace */
+    const struct duet__part *part; /* of this machine; NULL: all of it */
+    struct duet__times *times;     /* of a paced emulation, else NULL */
+    double scale;                  /* likewise, else 0 */
+    struct duet_machine machine;   /* as the devices are */
+    unsigned *devices;             /* their numbers at their backends; NULL in a paced emulation */
+    struct duet_machine believed;  /* as the scheduler sees it: the same at the emulation's pace */
 };
 
 /* Links and routes of a machine whose time runs `scale` times as long. */
@@ -70,7 +71,8 @@ static void say(const char *line)
 }
 
 int duet__open_machine(struct duet_machine *machine, unsigned **devices,
-                       const struct duet_config *config, struct duet_message *message)
+                       const struct duet_config *config, const struct duet__part *part,
+                       struct duet_message *message)
 {
     const struct real_wanted wanted = {
         .cpus = config->cpus,
@@ -82,6 +84,9 @@ int duet__open_machine(struct duet_machine *machine, unsigned **devices,
         .emulate = config->emulate != NULL,
         .devices = config->devices,
         .no_peer = config->no_peer,
+        .part = part ? part->part : 0,
+        .parts = part ? part->parts : 0,
+        .cores = part ? MAX(part->cores, 1) : 0,
         .say = devices && !config->quiet ? say : NULL,
     };
     int error = duet__real_machine(machine, devices, &wanted, message);
@@ -101,7 +106,8 @@ int duet__open_machine(struct duet_machine *machine, unsigned **devices,
 /* The machine at hand. */
 static int look(struct opening *opening, struct duet_message *message)
 {
-    int error = duet__open_machine(&opening->machine, &opening->devices, opening->config, message);
+    int error = duet__open_machine(&opening->machine, &opening->devices, opening->config,
+                                   opening->part, message);
     return error ? error : duet_machine_copy(&opening->believed, &opening->machine);
 }
 
@@ -134,7 +140,8 @@ static int start(struct opening *opening, struct duet__core_config *core, struct
                         : config->watchdog_s > 0 ? config->watchdog_s
                                                  : WATCHDOG_S;
     const struct real_options options = {
-        .bind = !config->no_bind,
+        /* processes that have no core each would have the same ones */
+        .bind = !config->no_bind && (!opening->part || opening->part->cores),
         .quiet = config->quiet,
         .watchdog_s = watchdog_s,
         .emulate = config->emulate != NULL,
@@ -167,9 +174,10 @@ static int start(struct opening *opening, struct duet__core_config *core, struct
 }
 
 int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
-                    const struct duet__platform *platform, struct duet_message *message)
+                    const struct duet__platform *platform, const struct duet__part *part,
+                    struct duet_message *message)
 {
-    struct opening opening = {.config = config};
+    struct opening opening = {.config = config, .part = part};
     struct duet__core_config core;
     int error = duet__open_core(&core, config, message);
     if (!error)

@@ -2,7 +2,7 @@
 /*
  * Modules: the parts of duet that bring large libraries with them, in shared objects of their own
  * that are opened when something needs them. Each part is used through the header that it has
- * (sim/sim.h, workloads/kernels.h); what is linked decides whether it is
+ * (sim/sim.h, workloads/kernels.h, nodes/mpi.h); what is linked decides whether it is
  * inside the program, as in tests, or whether NAME.c of this folder stands there, which opens the
  * module and calls it through a table. NAME_module.c is the module's own: that table.
  *
@@ -17,6 +17,7 @@
 #include <duet/error.h>
 
 #include "core/engine.h"
+#include "nodes/mpi.h"
 #include "sim/sim.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
@@ -43,6 +44,16 @@ struct duet__blas_module {
     int (*residual_lu)(const struct duet__storage *a, const struct duet__storage *pivots,
                        double *residual, struct duet_message *message);
     bool (*about)(struct duet__blas *blas);
+};
+
+struct duet__mpi_module {
+    struct duet__module module;
+    int (*meet)(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
+                struct duet_message *message);
+    int (*agree)(struct duet__mpi *mpi, int error, struct duet_message *message);
+    void (*start)(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
+                  const struct duet__mpi_calls *calls);
+    const struct duet__transport *(*transport)(void);
 };
 
 /*

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The thread that moves messages over MPI. Both ends of a message are posted as soon as they are
+ * ready there and, at the sender, the outbox lets it go. A send is synchronous (MPI_Issend): it has
+ * ended when the receiver has matched it, so that what arrives before it is expected is bounded by
+ * what the outbox has under way.
+ *
+ * After a failure every node receives and throws away what still comes, so that all sends end. The
+ * closing is over when all nodes have nothing under way any more: a non-blocking collective that
+ * each enters then (Hoefler et al., PPoPP 2010, end an exchange so).
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "nodes/mpi_internal.h"
+
+static const double SPIN_S = 20e-6;     /* that the thread spins when nothing moves */
+static const double REST_MOST_S = 1e-3; /* that it then sleeps at a time, if something may */
+static const double REST_IDLE_S = 0.02; /* the same if only a failure may be told */
+static const double REST_SHARE = 0.125; /* of what it has waited: no wait gets longer by more */
+
+enum { DISCARD_BYTES = 1 << 20 }; /* in units of which something is thrown away */
+
+static double seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Requests                                                                                     */
+
+/* Room for one more, where its request goes. NULL: no memory. */
+static MPI_Request *reserve(struct duet__mpi *mpi)
+{
+    if (mpi->request_count == mpi->request_capacity) {
+        unsigned capacity = 2 * mpi->request_capacity + 64;
+        void *requests = realloc(mpi->requests, capacity * sizeof *mpi->requests);
+        mpi->requests = requests ? requests : mpi->requests;
+        void *statuses = realloc(mpi->statuses, capacity * sizeof *mpi->statuses);
+        mpi->statuses = statuses ? statuses : mpi->statuses;
+        void *ended = realloc(mpi->ended, capacity * sizeof *mpi->ended);
+        mpi->ended = ended ? ended : mpi->ended;
+        void *under_way = realloc(mpi->under_way, capacity * sizeof *mpi->under_way);
+        mpi->under_way = under_way ? under_way : mpi->under_way;
+        if (!requests || !statuses || !ended || !under_way)
+            return NULL;
+        mpi->request_capacity = capacity;
+    }
+    return &mpi->requests[mpi->request_count];
+}
+
+/* The request that was put where `reserve` said is under way. */
+static void began(struct duet__mpi *mpi,
+                  void (*ended)(struct duet__mpi *mpi, void *what, const MPI_Status *status),
+                  void *what)
+{
+    mpi->under_way[mpi->request_count++] = (struct under_way){.ended = ended, .what = what};
+}
+
+/* Ends what MPI has done. Whether there was any. */
+static bool test(struct duet__mpi *mpi)
+{
+    int count = 0, result = MPI_Testsome((int)mpi->request_count, mpi->requests, &count, mpi->ended,
+                                         mpi->statuses);
+    if (count == MPI_UNDEFINED || count <= 0)
+        return false;
+    for (int i = 0; i < count; i++) {
+        /* copies: what is called here may begin others */
+        struct under_way what = mpi->under_way[mpi->ended[i]];
+        MPI_Status status = mpi->statuses[i];
+        if (result != MPI_ERR_IN_STATUS)
+            status.MPI_ERROR = result;
+        what.ended(mpi, what.what, &status);
+    }
+    unsigned kept = 0;
+    for (unsigned i = 0; i < mpi->request_count; i++) {
+        if (mpi->requests[i] == MPI_REQUEST_NULL)
+            continue;
+        mpi->requests[kept] = mpi->requests[i];
+        mpi->under_way[kept++] = mpi->under_way[i];
+    }
+    mpi->request_count = kept;
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Messages                                                                                     */
+
+static void fail(struct duet__mpi *mpi, unsigned node, const struct notice *notice);
+
+/* What has come from a node is not what was to come: the run fails. */
+static void fail_here(struct duet__mpi *mpi, int error, unsigned from)
+{
+    struct notice notice = {.error = error};
+    (void)snprintf(notice.why, sizeof notice.why,
+                   "node %u: what has come from node %u is not what was expected: all processes "
+                   "have to submit the same tasks",
+                   mpi->node, from);
+    fail(mpi, mpi->node, &notice);
+    mpi->calls->failed(mpi->nodes, error, notice.why);
+}
+
+static void done(struct duet__mpi *mpi, struct duet__message *message, int status)
+{
+    message->end_s = mpi->calls->now(mpi->core);
+    mpi->calls->done(message, status);
+}
+
+static void sent(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+{
+    struct duet__message *message = what;
+    duet__outbox_gone(mpi->outbox, message);
+    done(mpi, message, status->MPI_ERROR ? DUET_EIO : DUET_OK);
+}
+
+static void received(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+{
+    struct duet__message *message = what;
+    MPI_Count bytes;
+    int cancelled, error = DUET_OK;
+    MPI_Test_cancelled(status, &cancelled);
+    MPI_Get_elements_x(status, MPI_BYTE, &bytes);
+    if (cancelled) {
+        error = DUET_ECANCELED;
+    } else if (status->MPI_ERROR || bytes != (MPI_Count)message->bytes) {
+        error = DUET_EIO;
+        fail_here(mpi, error, message->from);
+    }
+    done(mpi, message, error);
+}
+
+/* Gives a message to MPI. */
+static int post(struct duet__mpi *mpi, struct duet__message *message)
+{
+    struct layout layout;
+    MPI_Request *request = reserve(mpi);
+    int tag = (int)message->tag, error;
+    if (!request)
+        return DUET_ENOMEM;
+    if (message->tag > (uint64_t)mpi->most_tag)
+        return DUET_EINVAL;
+    error = duet__mpi_layout(&mpi->layouts, mpi->calls, message->handle, &layout);
+    if (error)
+        return error;
+    message->start_s = mpi->calls->now(mpi->core);
+    if (message->arrives)
+        error = MPI_Irecv(layout.address, layout.count, layout.type, (int)message->from, tag,
+                          mpi->data, request);
+    else
+        error = MPI_Issend(layout.address, layout.count, layout.type, (int)message->to, tag,
+                           mpi->data, request);
+    if (layout.own)
+        MPI_Type_free(&layout.type);
+    if (error)
+        return DUET_EIO;
+    began(mpi, message->arrives ? received : sent, message);
+    return DUET_OK;
+}
+
+static void begin(struct duet__mpi *mpi, struct duet__message *message)
+{
+    int error = mpi->failing ? DUET_ECANCELED : post(mpi, message);
+    if (!error)
+        return;
+    if (!message->arrives)
+        duet__outbox_gone(mpi->outbox, message);
+    done(mpi, message, error);
+}
+
+/* Takes what has become ready, and lets go what the outbox lets go. Whether there was any. */
+static bool take(struct duet__mpi *mpi, struct duet__message *ready)
+{
+    bool some = ready != NULL;
+    for (struct duet__message *next; ready; ready = next) {
+        next = ready->next;
+        if (ready->arrives)
+            begin(mpi, ready);
+        else
+            duet__outbox_put(mpi->outbox, ready);
+    }
+    while ((ready = duet__outbox_take(mpi->outbox)))
+        begin(mpi, ready);
+    return some;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Failures                                                                                     */
+
+/* Wakes the thread, under the lock. */
+static void poke(struct duet__mpi *mpi)
+{
+    mpi->poked = true;
+    if (mpi->sleeps)
+        pthread_cond_signal(&mpi->wake);
+}
+
+/* Keeps the first one, for the thread to act on. Any thread. */
+static void fail(struct duet__mpi *mpi, unsigned node, const struct notice *notice)
+{
+    pthread_mutex_lock(&mpi->lock);
+    if (!mpi->error) {
+        mpi->error = notice->error;
+        mpi->failed_node = node;
+        mpi->notice = *notice;
+        poke(mpi);
+    }
+    pthread_mutex_unlock(&mpi->lock);
+}
+
+static void told(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+{
+    (void)mpi, (void)what, (void)status;
+}
+
+static void listen(struct duet__mpi *mpi);
+
+static void heard(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+{
+    int cancelled;
+    (void)what;
+    MPI_Test_cancelled(status, &cancelled);
+    mpi->listens = false;
+    if (cancelled)
+        return;
+    fail(mpi, (unsigned)status->MPI_SOURCE, &mpi->news);
+    listen(mpi);
+}
+
+/* For the failure of another node, which may come at any time. */
+static void listen(struct duet__mpi *mpi)
+{
+    MPI_Request *request = reserve(mpi);
+    if (request && !MPI_Irecv(&mpi->news, sizeof mpi->news, MPI_BYTE, MPI_ANY_SOURCE, NOTICE_TAG,
+                              mpi->control, request)) {
+        began(mpi, heard, NULL);
+        mpi->listens = true;
+    }
+}
+
+/* The run has failed: tells all, or what another node has told, and begins to end all messages. */
+static void give_up(struct duet__mpi *mpi)
+{
+    mpi->failing = true;
+    if (mpi->failed_node != mpi->node)
+        mpi->calls->failed(mpi->nodes, mpi->error, mpi->notice.why);
+    pthread_mutex_lock(&mpi->lock);
+    mpi->known = true;
+    pthread_cond_broadcast(&mpi->changed);
+    pthread_mutex_unlock(&mpi->lock);
+    bool tells = mpi->failed_node == mpi->node && mpi->stage == OPEN; /* else it concerns nobody */
+    for (unsigned node = 0; node < mpi->count && tells; node++) {
+        MPI_Request *request = node == mpi->node ? NULL : reserve(mpi);
+        if (request && !MPI_Issend(&mpi->notice, sizeof mpi->notice, MPI_BYTE, (int)node,
+                                   NOTICE_TAG, mpi->control, request))
+            began(mpi, told, NULL);
+    }
+    for (unsigned i = 0; i < mpi->request_count; i++)
+        if (mpi->under_way[i].ended == received)
+            MPI_Cancel(&mpi->requests[i]);
+}
+
+/* Throws away what has come though nobody expects it any more. Whether there was any. */
+static bool discard(struct duet__mpi *mpi)
+{
+    MPI_Status status;
+    MPI_Count bytes;
+    MPI_Datatype unit;
+    int there = 0;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi->data, &there, &status) || !there)
+        return false;
+    MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
+    int count = (int)((bytes + DISCARD_BYTES - 1) / DISCARD_BYTES);
+    void *nowhere = malloc((size_t)(count ? count : 1) * DISCARD_BYTES);
+    if (!nowhere)
+        return false;
+    MPI_Type_contiguous(DISCARD_BYTES, MPI_BYTE, &unit);
+    MPI_Type_commit(&unit);
+    MPI_Recv(nowhere, count, unit, status.MPI_SOURCE, status.MPI_TAG, mpi->data, MPI_STATUS_IGNORE);
+    MPI_Type_free(&unit);
+    free(nowhere);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Meetings                                                                                     */
+
+/* A part of what is gathered has gone, or come. */
+static void part_moved(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+{
+    (void)what;
+    pthread_mutex_lock(&mpi->lock);
+    if (status->MPI_ERROR && !mpi->meeting.error)
+        mpi->meeting.error = DUET_EIO;
+    if (!--mpi->meeting.parts)
+        mpi->meeting.stage = MET;
+    pthread_cond_broadcast(&mpi->changed);
+    pthread_mutex_unlock(&mpi->lock);
+}
+
+/* Without memory nothing can be said any more to those that wait for it. */
+static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node, bool arrives)
+{
+    struct layout layout;
+    MPI_Request *request = reserve(mpi);
+    if (!request || duet__mpi_layout_bytes(bytes, count, &layout))
+        MPI_Abort(mpi->control, EXIT_FAILURE);
+    if (arrives)
+        MPI_Irecv(layout.address, layout.count, layout.type, (int)node, GATHER_TAG, mpi->control,
+                  request);
+    else
+        MPI_Issend(layout.address, layout.count, layout.type, (int)node, GATHER_TAG, mpi->control,
+                   request);
+    if (layout.own)
+        MPI_Type_free(&layout.type);
+    began(mpi, part_moved, NULL);
+    mpi->meeting.parts++;
+}
+
+/* All are there: what they have goes to node 0, which knows how much that is. */
+static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+{
+    struct meeting *meeting = &mpi->meeting;
+    size_t total = 0, at = 0;
+    (void)what;
+    mpi->meets = false;
+    pthread_mutex_lock(&mpi->lock);
+    meeting->error = status->MPI_ERROR ? DUET_EIO : DUET_OK;
+    for (unsigned node = 0; node < mpi->count && !mpi->node; node++)
+        total += meeting->sizes[node];
+    free(meeting->all); /* of a gathering that a failure has ended */
+    meeting->all = NULL;
+    if (total && !(meeting->all = malloc(total)))
+        MPI_Abort(mpi->control, EXIT_FAILURE);
+    if (meeting->all && meeting->bytes)
+        memcpy(meeting->all, meeting->mine, meeting->bytes);
+    for (unsigned node = 1; node < mpi->count && total; node++) {
+        at += meeting->sizes[node - 1];
+        if (meeting->sizes[node])
+            part(mpi, meeting->all + at, meeting->sizes[node], node, true);
+    }
+    if (mpi->node && meeting->bytes)
+        part(mpi, meeting->mine, meeting->bytes, 0, false);
+    if (!meeting->parts)
+        meeting->stage = MET;
+    pthread_cond_broadcast(&mpi->changed);
+    pthread_mutex_unlock(&mpi->lock);
+}
+
+static void begin_meeting(struct duet__mpi *mpi)
+{
+    struct meeting *meeting = &mpi->meeting;
+    MPI_Request *request = reserve(mpi);
+    if (!request || MPI_Iallgather(&meeting->bytes, 1, MPI_UINT64_T, meeting->sizes, 1,
+                                   MPI_UINT64_T, mpi->control, request))
+        MPI_Abort(mpi->control, EXIT_FAILURE);
+    began(mpi, met, NULL);
+    mpi->meets = true;
+    mpi->meetings++;
+}
+
+/* Waits for all others, who have so many bytes each. The application's thread. */
+static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
+{
+    struct meeting *meeting = &mpi->meeting;
+    void *copy = bytes ? malloc(bytes) : NULL;
+    if (bytes && !copy)
+        return DUET_ENOMEM;
+    if (bytes)
+        memcpy(copy, mine, bytes);
+    pthread_mutex_lock(&mpi->lock);
+    if (mpi->error) {
+        free(copy);
+    } else {
+        free(meeting->mine);
+        *meeting = (struct meeting){.stage = WANTED,
+                                    .bytes = bytes,
+                                    .mine = copy,
+                                    .sizes = meeting->sizes};
+        poke(mpi);
+    }
+    while (!mpi->known && (mpi->error || meeting->stage != MET))
+        pthread_cond_wait(&mpi->changed, &mpi->lock);
+    int error = mpi->error ? mpi->error : meeting->error;
+    pthread_mutex_unlock(&mpi->lock);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The thread                                                                                   */
+
+static void all_ended(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+{
+    (void)what, (void)status;
+    mpi->stage = CATCHING_UP;
+}
+
+/*
+ * The application has closed. Nothing is under way from here: says so, and when that is true of
+ * all, also comes to the meetings that others began and a failure kept this one from.
+ */
+static void end(struct duet__mpi *mpi)
+{
+    unsigned idle = (mpi->listens ? 1U : 0U) + (mpi->meets ? 1U : 0U);
+    MPI_Request *request;
+    if (mpi->stage == OPEN && mpi->request_count == idle && (request = reserve(mpi))) {
+        mpi->stage = ENDING;
+        MPI_Iallreduce(&mpi->meetings, &mpi->most_meetings, 1, MPI_UINT64_T, MPI_MAX, mpi->ending,
+                       request);
+        began(mpi, all_ended, NULL);
+    } else if (mpi->stage == CATCHING_UP && !mpi->meets) {
+        mpi->meeting.bytes = 0;
+        if (mpi->meetings < mpi->most_meetings)
+            begin_meeting(mpi);
+        else if (mpi->request_count == 1 && mpi->listens)
+            MPI_Cancel(&mpi->requests[0]);
+        else if (!mpi->request_count)
+            mpi->stage = OVER;
+    }
+}
+
+/* One round. Whether anything moved. */
+static bool step(struct duet__mpi *mpi)
+{
+    pthread_mutex_lock(&mpi->lock);
+    struct duet__message *ready = mpi->ready;
+    bool failed = mpi->error && !mpi->failing, wanted = mpi->meeting.stage == WANTED;
+    bool closing = mpi->closing;
+    mpi->ready = NULL;
+    mpi->ready_end = &mpi->ready;
+    mpi->poked = false;
+    if (wanted)
+        mpi->meeting.stage = BEGUN;
+    pthread_mutex_unlock(&mpi->lock);
+    if (failed)
+        give_up(mpi);
+    if (wanted)
+        begin_meeting(mpi);
+    bool moved = take(mpi, ready);
+    moved |= test(mpi);
+    if (mpi->failing || closing)
+        moved |= discard(mpi);
+    if (closing)
+        end(mpi);
+    return moved || failed || wanted;
+}
+
+/* Between rounds in which nothing moves: spins first, then sleeps until it is woken, or for long
+   enough that looking again costs little beside what it has waited. */
+static void rest(struct duet__mpi *mpi)
+{
+    bool active = mpi->request_count > mpi->listens || mpi->failing;
+    double now = seconds(), waited = now - mpi->moved_s;
+    double most = active ? REST_MOST_S : REST_IDLE_S, sleep = waited * REST_SHARE;
+    if (active && waited < SPIN_S) {
+        sched_yield();
+        return;
+    }
+    double until = now + (sleep < most ? sleep : most);
+    const struct timespec date = {.tv_sec = (time_t)until,
+                                  .tv_nsec = (long)((until - (double)(time_t)until) * 1e9)};
+    pthread_mutex_lock(&mpi->lock);
+    mpi->sleeps = true;
+    if (!mpi->poked)
+        pthread_cond_timedwait(&mpi->wake, &mpi->lock, &date);
+    mpi->sleeps = false;
+    pthread_mutex_unlock(&mpi->lock);
+}
+
+static void *progress(void *arg)
+{
+    struct duet__mpi *mpi = arg;
+    (void)prctl(PR_SET_NAME, "duet-mpi");
+    (void)prctl(PR_SET_TIMERSLACK, 1000UL); /* nanoseconds: short sleeps are meant */
+    listen(mpi);
+    mpi->moved_s = seconds();
+    while (mpi->stage != OVER)
+        if (step(mpi))
+            mpi->moved_s = seconds();
+        else
+            rest(mpi);
+    return NULL;
+}
+
+void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
+                     const struct duet__mpi_calls *calls)
+{
+    sigset_t all, before;
+    mpi->core = core;
+    mpi->nodes = nodes;
+    mpi->calls = calls;
+    duet__mpi_compare_clocks(mpi);
+    sigfillset(&all); /* signals are the application's */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    mpi->started = !pthread_create(&mpi->thread, NULL, progress, mpi);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!mpi->started)
+        MPI_Abort(mpi->control, EXIT_FAILURE);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The slots                                                                                    */
+
+static void ready(void *transport, struct duet__message *message)
+{
+    struct duet__mpi *mpi = transport;
+    message->next = NULL;
+    pthread_mutex_lock(&mpi->lock);
+    *mpi->ready_end = message;
+    mpi->ready_end = &message->next;
+    poke(mpi);
+    pthread_mutex_unlock(&mpi->lock);
+}
+
+static void failed(void *transport, unsigned node, int error, const char *why)
+{
+    struct duet__mpi *mpi = transport;
+    struct notice notice = {.error = error};
+    (void)snprintf(notice.why, sizeof notice.why, "%s", why);
+    fail(mpi, node, &notice);
+}
+
+static int barrier(void *transport)
+{
+    return meet(transport, NULL, 0);
+}
+
+static int gather(void *transport, const void *mine, size_t bytes, void **all, size_t *sizes)
+{
+    struct duet__mpi *mpi = transport;
+    int error = meet(mpi, mine, bytes);
+    *all = NULL;
+    if (error)
+        return error;
+    for (unsigned node = 0; node < mpi->count; node++)
+        sizes[node] = mpi->meeting.sizes[node];
+    *all = mpi->meeting.all;
+    mpi->meeting.all = NULL;
+    return DUET_OK;
+}
+
+static double ahead(void *transport)
+{
+    const struct duet__mpi *mpi = transport;
+    return mpi->ahead_s;
+}
+
+static void close_all(void *transport)
+{
+    struct duet__mpi *mpi = transport;
+    if (mpi->started) {
+        pthread_mutex_lock(&mpi->lock);
+        mpi->closing = true;
+        poke(mpi);
+        pthread_mutex_unlock(&mpi->lock);
+        pthread_join(mpi->thread, NULL);
+    }
+    duet__mpi_leave(mpi);
+}
+
+const struct duet__transport *duet__mpi_transport(void)
+{
+    static const struct duet__transport slots = {
+        .ready = ready,
+        .fail = failed,
+        .barrier = barrier,
+        .gather = gather,
+        .ahead = ahead,
+        .close = close_all,
+    };
+    return &slots;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In place of the transport over MPI where that was not found. */
+#include "nodes/mpi.h"
+
+int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
+                   struct duet_message *message)
+{
+    (void)place;
+    *out = NULL;
+    return duet_fail(message, DUET_EABSENT,
+                     "%u nodes are wanted, and duet was built without MPI: build it where "
+                     "libopenmpi-dev is, or simulate them",
+                     nodes);
+}
+
+int duet__mpi_agree(struct duet__mpi *mpi, int error, struct duet_message *message)
+{
+    (void)mpi, (void)message;
+    return error;
+}
+
+void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
+                     const struct duet__mpi_calls *calls)
+{
+    (void)mpi, (void)core, (void)nodes, (void)calls;
+}
+
+const struct duet__transport *duet__mpi_transport(void)
+{
+    return NULL;
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Types of MPI for data where it lies. */
+#include "nodes/mpi_layout.h"
+
+#include <limits.h>
+#include <stdlib.h>
+
+enum { RUN_BYTES = 1 << 30 }; /* at most, of what MPI counts by an int */
+
+/* The pieces of a datum: the first one alone as long as it is a matrix, else all runs of bytes. */
+struct pieces {
+    struct duet__piece matrix;
+    unsigned count;
+    size_t run_count, run_capacity;
+    MPI_Aint *at;
+    int *bytes;
+};
+
+static int add_run(struct pieces *pieces, char *at, size_t bytes)
+{
+    while (bytes) {
+        size_t some = bytes < RUN_BYTES ? bytes : RUN_BYTES;
+        if (pieces->run_count == pieces->run_capacity) {
+            size_t capacity = 2 * pieces->run_capacity + 16;
+            MPI_Aint *more = realloc(pieces->at, capacity * sizeof *more);
+            int *lengths = more ? realloc(pieces->bytes, capacity * sizeof *lengths) : NULL;
+            pieces->at = more ? more : pieces->at;
+            pieces->bytes = lengths ? lengths : pieces->bytes;
+            if (!more || !lengths)
+                return DUET_ENOMEM;
+            pieces->run_capacity = capacity;
+        }
+        MPI_Get_address(at, &pieces->at[pieces->run_count]);
+        pieces->bytes[pieces->run_count++] = (int)some;
+        at += some;
+        bytes -= some;
+    }
+    return DUET_OK;
+}
+
+/* Column after column: what is between the ends of a triangle's, see struct duet__piece. */
+static int add_runs(struct pieces *pieces, const struct duet__piece *piece)
+{
+    bool slanted = piece->end || piece->end_step;
+    int error = DUET_OK;
+    for (size_t col = 0; col < piece->cols && !error; col++) {
+        size_t first = piece->first + col * piece->first_step;
+        size_t end = slanted ? piece->end + col * piece->end_step : piece->column_bytes;
+        error = add_run(pieces, (char *)piece->to + col * piece->to_pitch + first, end - first);
+    }
+    return error;
+}
+
+static int add_piece(void *arg, const struct duet__piece *piece)
+{
+    struct pieces *pieces = arg;
+    bool plain = !piece->first && !piece->first_step && !piece->end && !piece->end_step;
+    if (!pieces->count++ && plain) {
+        pieces->matrix = *piece;
+        return DUET_OK;
+    }
+    int error = DUET_OK;
+    if (pieces->matrix.cols) {
+        error = add_runs(pieces, &pieces->matrix);
+        pieces->matrix.cols = 0;
+    }
+    return error ? error : add_runs(pieces, piece);
+}
+
+static int commit(int made, MPI_Datatype *type)
+{
+    return made || MPI_Type_commit(type) ? DUET_EIO : DUET_OK;
+}
+
+/* The type of a matrix, which is kept: most data of a program have one shape. */
+static int matrix_type(struct layouts *layouts, const struct duet__piece *piece, MPI_Datatype *type)
+{
+    enum { MOST = sizeof layouts->shapes / sizeof *layouts->shapes };
+    for (unsigned i = 0; i < layouts->count; i++) {
+        const struct shape *shape = &layouts->shapes[i];
+        if (shape->column_bytes == piece->column_bytes && shape->cols == piece->cols &&
+            shape->pitch == piece->to_pitch) {
+            *type = shape->type;
+            return DUET_OK;
+        }
+    }
+    int error = commit(MPI_Type_create_hvector((int)piece->cols, (int)piece->column_bytes,
+                                               (MPI_Aint)piece->to_pitch, MPI_BYTE, type),
+                       type);
+    if (error)
+        return error;
+    struct shape *shape = &layouts->shapes[layouts->oldest];
+    if (layouts->count == MOST)
+        MPI_Type_free(&shape->type); /* what is under way keeps it */
+    else
+        layouts->count++;
+    *shape = (struct shape){piece->column_bytes, piece->cols, piece->to_pitch, *type};
+    layouts->oldest = (layouts->oldest + 1) % MOST;
+    return DUET_OK;
+}
+
+/* Any runs of bytes, at absolute addresses. */
+static int runs_type(const struct pieces *pieces, struct layout *out)
+{
+    if (pieces->run_count > INT_MAX)
+        return DUET_EINVAL;
+    *out = (struct layout){.address = MPI_BOTTOM, .count = 1, .own = true};
+    return commit(MPI_Type_create_hindexed((int)pieces->run_count, pieces->bytes, pieces->at,
+                                           MPI_BYTE, &out->type),
+                  &out->type);
+}
+
+/* Of one matrix and of all runs. */
+static int describe(struct layouts *layouts, struct pieces *pieces, struct layout *out)
+{
+    const struct duet__piece *matrix = &pieces->matrix;
+    bool dense = matrix->cols == 1 || matrix->to_pitch == matrix->column_bytes;
+    if (!matrix->cols)
+        return runs_type(pieces, out);
+    *out = (struct layout){.address = matrix->to, .count = 1};
+    if (dense && matrix->column_bytes * matrix->cols <= INT_MAX) {
+        out->count = (int)(matrix->column_bytes * matrix->cols);
+        out->type = MPI_BYTE;
+        return DUET_OK;
+    }
+    if (matrix->column_bytes <= INT_MAX && matrix->cols <= INT_MAX)
+        return matrix_type(layouts, matrix, &out->type);
+    int error = add_runs(pieces, matrix);
+    return error ? error : runs_type(pieces, out);
+}
+
+int duet__mpi_layout(struct layouts *layouts, const struct duet__mpi_calls *calls,
+                     const struct duet_handle *handle, struct layout *out)
+{
+    struct pieces pieces = {.count = 0};
+    int error = calls->pieces(handle, add_piece, &pieces);
+    if (!error)
+        error = describe(layouts, &pieces, out);
+    free(pieces.at);
+    free(pieces.bytes);
+    return error;
+}
+
+int duet__mpi_layout_bytes(void *address, size_t bytes, struct layout *out)
+{
+    struct pieces pieces = {.matrix = {.to = address, .column_bytes = bytes, .cols = 1}};
+    int error = describe(NULL, &pieces, out);
+    free(pieces.at);
+    free(pieces.bytes);
+    return error;
+}
+
+void duet__mpi_layouts_free(struct layouts *layouts)
+{
+    for (unsigned i = 0; i < layouts->count; i++)
+        MPI_Type_free(&layouts->shapes[i].type);
+}

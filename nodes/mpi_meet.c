@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening MPI, and who is there. */
+#include "nodes/mpi_internal.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* MPI is opened once a process, and closed at its end; runtimes that are open are counted. */
+static atomic_int open_runtimes;
+
+/* At the end of the process. Without duet_close the others would wait for this one for ever. */
+static void finalize(void)
+{
+    int finalized;
+    MPI_Finalized(&finalized);
+    if (finalized)
+        return;
+    if (atomic_load(&open_runtimes)) {
+        int node;
+        MPI_Comm_rank(MPI_COMM_WORLD, &node);
+        (void)
+            fprintf(stderr,
+                    "duet: node %d: the process ends without duet_close, and all others with it\n",
+                    node);
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+    MPI_Finalize();
+}
+
+/* Open MPI opens parts of its own that find its functions by their names alone, so that these have
+   to be everybody's; a module's libraries are its own. */
+static void share_symbols(void)
+{
+    Dl_info of;
+    if (dladdr((void *)(uintptr_t)MPI_Init_thread, &of) && of.dli_fname)
+        (void)dlopen(of.dli_fname, RTLD_NOW | RTLD_GLOBAL | RTLD_NOLOAD);
+}
+
+static int open_mpi(struct duet_message *message)
+{
+    int initialized, finalized, threads;
+    MPI_Initialized(&initialized);
+    MPI_Finalized(&finalized);
+    if (finalized)
+        return duet_fail(message, DUET_EINVAL,
+                         "the program has finalised MPI, which cannot be opened again: open the "
+                         "runtime before");
+    if (initialized) {
+        MPI_Query_thread(&threads);
+        if (threads < MPI_THREAD_SERIALIZED)
+            return duet_fail(message, DUET_EINVAL,
+                             "the program has opened MPI for one thread: nodes need "
+                             "MPI_Init_thread with MPI_THREAD_SERIALIZED at least, and "
+                             "MPI_THREAD_MULTIPLE if the program calls MPI as well");
+        return DUET_OK;
+    }
+    share_symbols();
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &threads))
+        return duet_fail(message, DUET_EIO, "MPI cannot be opened");
+    if (threads < MPI_THREAD_SERIALIZED) {
+        MPI_Finalize();
+        return duet_fail(message, DUET_EABSENT, "this MPI is for one thread only: nodes need more");
+    }
+    (void)atexit(finalize);
+    return DUET_OK;
+}
+
+static unsigned size_of(MPI_Comm processes, unsigned *position)
+{
+    int count, rank;
+    MPI_Comm_size(processes, &count);
+    MPI_Comm_rank(processes, &rank);
+    *position = (unsigned)rank;
+    return (unsigned)count;
+}
+
+/* Who else is on this machine, and who of them may use the same cores. */
+static void look_around(struct duet__mpi_place *place)
+{
+    MPI_Comm beside, sharers;
+    cpu_set_t cores;
+    uint32_t hash = 2166136261; /* FNV-1a: a number of the set of cores */
+    CPU_ZERO(&cores);
+    (void)sched_getaffinity(0, sizeof cores, &cores);
+    for (size_t i = 0; i < sizeof cores; i++)
+        hash = (hash ^ ((const unsigned char *)&cores)[i]) * 16777619;
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &beside);
+    MPI_Comm_split(beside, (int)(hash >> 1), 0, &sharers);
+    place->beside = size_of(beside, &place->position);
+    place->sharers = size_of(sharers, &place->share);
+    MPI_Comm_free(&sharers);
+    MPI_Comm_free(&beside);
+}
+
+static int check_count(unsigned nodes, int count, struct duet_message *message)
+{
+    if (count == (int)nodes)
+        return DUET_OK;
+    return duet_fail(message, DUET_EINVAL,
+                     "%u nodes are wanted, and there %s %d process%s: start the program with "
+                     "mpirun -n %u, of the MPI that duet was built with",
+                     nodes, count == 1 ? "is" : "are", count, count == 1 ? "" : "es", nodes);
+}
+
+static int communicators(struct duet__mpi *mpi)
+{
+    MPI_Comm *all[] = {&mpi->data, &mpi->control, &mpi->ending};
+    for (unsigned i = 0; i < 3; i++)
+        if (MPI_Comm_dup(MPI_COMM_WORLD, all[i]) ||
+            MPI_Comm_set_errhandler(*all[i], MPI_ERRORS_RETURN))
+            return DUET_EIO;
+    int *most, there;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &there);
+    mpi->most_tag = there ? *most : 32767; /* which the standard guarantees */
+    return DUET_OK;
+}
+
+static int synchronisation(struct duet__mpi *mpi)
+{
+    pthread_condattr_t clock;
+    if (pthread_condattr_init(&clock))
+        return DUET_ENOMEM;
+    int error = pthread_condattr_setclock(&clock, CLOCK_MONOTONIC) ||
+                pthread_cond_init(&mpi->wake, &clock) || pthread_cond_init(&mpi->changed, NULL) ||
+                pthread_mutex_init(&mpi->lock, NULL);
+    pthread_condattr_destroy(&clock);
+    return error ? DUET_ENOMEM : DUET_OK;
+}
+
+static void free_all(struct duet__mpi *mpi)
+{
+    duet__mpi_layouts_free(&mpi->layouts);
+    duet__outbox_free(mpi->outbox);
+    free(mpi->meeting.mine);
+    free(mpi->meeting.all);
+    free(mpi->meeting.sizes);
+    free(mpi->requests);
+    free(mpi->statuses);
+    free(mpi->ended);
+    free(mpi->under_way);
+    free(mpi);
+}
+
+void duet__mpi_leave(struct duet__mpi *mpi)
+{
+    MPI_Comm_free(&mpi->data);
+    MPI_Comm_free(&mpi->control);
+    MPI_Comm_free(&mpi->ending);
+    pthread_cond_destroy(&mpi->wake);
+    pthread_cond_destroy(&mpi->changed);
+    pthread_mutex_destroy(&mpi->lock);
+    free_all(mpi);
+    atomic_fetch_sub(&open_runtimes, 1);
+}
+
+int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
+                   struct duet_message *message)
+{
+    int count, node, error = open_mpi(message);
+    *out = NULL;
+    if (error)
+        return error;
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+    MPI_Comm_rank(MPI_COMM_WORLD, &node);
+    place->node = (unsigned)node;
+    error = check_count(nodes, count, message);
+    if (error)
+        return error;
+    struct duet__mpi *mpi = calloc(1, sizeof *mpi);
+    uint64_t *sizes = calloc(nodes, sizeof *sizes);
+    if (!mpi || !sizes || duet__outbox_new(&mpi->outbox, nodes)) {
+        free(mpi);
+        free(sizes);
+        return DUET_ENOMEM;
+    }
+    mpi->meeting.sizes = sizes;
+    mpi->node = (unsigned)node;
+    mpi->count = nodes;
+    mpi->ready_end = &mpi->ready;
+    look_around(place);
+    error = communicators(mpi);
+    if (!error)
+        error = synchronisation(mpi);
+    if (error) {
+        free_all(mpi);
+        return duet_fail(message, error, "MPI does not bring the %u nodes together", nodes);
+    }
+    atomic_fetch_add(&open_runtimes, 1);
+    *out = mpi;
+    return DUET_OK;
+}
+
+/*
+ * How far this node's clock is ahead of node 0's: by the quickest of some questions, half of whose
+ * time the answer took (Cristian, Distributed Computing 3, 1989).
+ */
+void duet__mpi_compare_clocks(struct duet__mpi *mpi)
+{
+    enum { QUESTIONS = 20 };
+    double best_s = INFINITY, theirs = 0;
+    for (unsigned node = 1; node < mpi->count && !mpi->node; node++)
+        for (unsigned i = 0; i < QUESTIONS; i++) {
+            MPI_Recv(NULL, 0, MPI_BYTE, (int)node, CLOCK_TAG, mpi->control, MPI_STATUS_IGNORE);
+            theirs = mpi->calls->now(mpi->core);
+            MPI_Send(&theirs, 1, MPI_DOUBLE, (int)node, CLOCK_TAG, mpi->control);
+        }
+    for (unsigned i = 0; i < QUESTIONS && mpi->node; i++) {
+        double before = mpi->calls->now(mpi->core);
+        MPI_Send(NULL, 0, MPI_BYTE, 0, CLOCK_TAG, mpi->control);
+        MPI_Recv(&theirs, 1, MPI_DOUBLE, 0, CLOCK_TAG, mpi->control, MPI_STATUS_IGNORE);
+        double after = mpi->calls->now(mpi->core);
+        if (after - before < best_s) {
+            best_s = after - before;
+            mpi->ahead_s = before + best_s / 2 - theirs;
+        }
+    }
+}
+
+int duet__mpi_agree(struct duet__mpi *mpi, int error, struct duet_message *message)
+{
+    struct notice notice = {.error = error};
+    int mine = error ? (int)mpi->node : (int)mpi->count, first;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, mpi->control);
+    if (first == (int)mpi->count)
+        return DUET_OK;
+    const char *text = *message->text ? message->text : duet_strerror(error);
+    if (error && snprintf(notice.why, sizeof notice.why, "node %u: %s", mpi->node, text) < 0)
+        *notice.why = 0;
+    MPI_Bcast(&notice, sizeof notice, MPI_BYTE, first, mpi->control);
+    *message = (struct duet_message){""};
+    return duet_fail(message, notice.error, "%s", notice.why);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The transport over MPI alone: messages of all sizes and shapes, in any order, arrive as they are;
+ * after a failure of one process nothing hangs. Started by mpirun, see mpi_test.py.
+ */
+#include "nodes/mpi.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES = 3, MESSAGES = 200, ROUNDS = 2, GUARD = 0x55 };
+
+/* Data that is no handle of a core: a matrix, or a lower triangle of one. */
+struct data {
+    size_t column_bytes, cols, pitch;
+    bool triangle;
+    unsigned char *bytes;
+};
+
+static struct process {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned done, failed;
+    char why[DUET_MESSAGE_MAX];
+} process = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void done(struct duet__message *message, int status)
+{
+    pthread_mutex_lock(&process.lock);
+    process.done++;
+    *(int *)(void *)message->nodes = status;
+    pthread_cond_signal(&process.changed);
+    pthread_mutex_unlock(&process.lock);
+}
+
+static void failed(struct duet__nodes *nodes, int error, const char *why)
+{
+    (void)nodes;
+    pthread_mutex_lock(&process.lock);
+    assert(error == DUET_ETASK && !process.failed++);
+    (void)snprintf(process.why, sizeof process.why, "%s", why);
+    pthread_cond_signal(&process.changed);
+    pthread_mutex_unlock(&process.lock);
+}
+
+/* In two pieces, if it is a matrix of more than two columns. */
+static int pieces(const struct duet_handle *handle, duet__piece_fn give, void *arg)
+{
+    const struct data *data = (const void *)handle;
+    size_t first = data->triangle || data->cols < 3 ? data->cols : data->cols / 2;
+    struct duet__piece piece = {.to = data->bytes,
+                                .from = data->bytes,
+                                .column_bytes = data->column_bytes,
+                                .cols = first,
+                                .to_pitch = data->pitch,
+                                .from_pitch = data->pitch};
+    if (data->triangle) {
+        piece.first_step = 1;
+        piece.end = data->column_bytes;
+    }
+    int error = give(arg, &piece);
+    piece.to = data->bytes + first * data->pitch;
+    piece.from = piece.to;
+    piece.cols = data->cols - first;
+    return error || !piece.cols ? error : give(arg, &piece);
+}
+
+static double now(const struct duet_runtime *core)
+{
+    (void)core;
+    return 1;
+}
+
+static const struct duet__mpi_calls calls = {done, failed, pieces, now};
+
+static struct duet__mpi *open_one(unsigned *node)
+{
+    struct duet__mpi_place place;
+    struct duet_message message = {""};
+    struct duet__mpi *mpi;
+    assert(!duet__mpi_meet(&mpi, NODES, &place, &message));
+    assert(place.beside == NODES && place.position == place.node && place.sharers >= 1);
+    assert(place.share < place.sharers && place.sharers <= NODES);
+    assert(!duet__mpi_agree(mpi, 0, &message) && !*message.text);
+    process.done = process.failed = 0;
+    duet__mpi_start(mpi, NULL, NULL, &calls);
+    *node = place.node;
+    return mpi;
+}
+
+static unsigned random_below(uint64_t *state, unsigned most)
+{
+    *state = *state * 6364136223846793005U + 1442695040888963407U;
+    return (unsigned)(*state >> 33) % most;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Messages                                                                                     */
+
+static bool inside(const struct data *data, size_t at)
+{
+    size_t row = at % data->pitch, col = at / data->pitch;
+    return row < data->column_bytes && (!data->triangle || row >= col);
+}
+
+/* Number `i` of a round, the same in all processes; its ends have different gaps. Whether this
+   process is one of them. */
+static bool make(struct duet__message *message, struct data *data, unsigned i, unsigned node)
+{
+    static const unsigned sizes[] = {1, 7, 64, 1000, 4096, 5000, 20000};
+    uint64_t state = i + 1;
+    unsigned kind = random_below(&state, 8);
+    data->column_bytes = sizes[random_below(&state, 7)];
+    data->cols = 1 + random_below(&state, 20);
+    if (i % 67 == 0)
+        data->cols = 1 + 2000000 / data->column_bytes;
+    data->triangle = kind == 0 && data->cols <= data->column_bytes;
+    *message = (struct duet__message){.tag = i % 50,
+                                      .turn = i + 1,
+                                      .priority = (int)random_below(&state, 3),
+                                      .from = random_below(&state, NODES),
+                                      .handle = (void *)data};
+    message->to = (message->from + 1 + random_below(&state, NODES - 1)) % NODES;
+    message->arrives = message->to == node;
+    data->pitch = data->column_bytes + (kind < 4 ? message->arrives * 24 : kind < 6 ? 16 : 0);
+    for (size_t col = 0; col < data->cols; col++)
+        message->bytes += data->column_bytes - (data->triangle ? col : 0);
+    data->bytes = NULL;
+    if (message->from != node && !message->arrives)
+        return false;
+    data->bytes = malloc(data->pitch * data->cols);
+    assert(data->bytes);
+    for (size_t at = 0; at < data->pitch * data->cols; at++)
+        data->bytes[at] = message->arrives || !inside(data, at)
+                              ? GUARD
+                              : (unsigned char)(at / data->pitch * 31 + at % data->pitch + i);
+    return true;
+}
+
+static void check(const struct data *data, unsigned i)
+{
+    for (size_t at = 0; at < data->pitch * data->cols; at++)
+        assert(data->bytes[at] ==
+               (inside(data, at) ? (unsigned char)(at / data->pitch * 31 + at % data->pitch + i)
+                                 : GUARD));
+}
+
+/* Messages of one tag follow each other, as those of one datum do; all others are ready in an order
+   that each process has for itself. */
+static void exchange(struct duet__mpi *mpi, unsigned node, unsigned round)
+{
+    static struct duet__message messages[MESSAGES];
+    static struct data data[MESSAGES];
+    static int statuses[MESSAGES];
+    const struct duet__transport *transport = duet__mpi_transport();
+    uint64_t state = node + NODES * round;
+    unsigned before = process.done, mine = 0;
+    for (unsigned first = 0; first < MESSAGES; first += 50) {
+        unsigned order[50];
+        for (unsigned k = 0; k < 50; k++) {
+            unsigned other = random_below(&state, k + 1);
+            order[k] = order[other];
+            order[other] = first + k;
+        }
+        for (unsigned k = 0; k < 50; k++) {
+            unsigned i = order[k];
+            if (!make(&messages[i], &data[i], i, node))
+                continue;
+            messages[i].nodes = (void *)&statuses[i];
+            mine++;
+            transport->ready(mpi, &messages[i]);
+            if (random_below(&state, 40) == 0)
+                sched_yield();
+        }
+        pthread_mutex_lock(&process.lock);
+        while (process.done < before + mine)
+            pthread_cond_wait(&process.changed, &process.lock);
+        pthread_mutex_unlock(&process.lock);
+    }
+    for (unsigned i = 0; i < MESSAGES; i++) {
+        if (messages[i].from == node || messages[i].arrives) {
+            assert(!statuses[i] && messages[i].start_s == 1 && messages[i].end_s == 1);
+            check(&data[i], i);
+        }
+        free(data[i].bytes);
+    }
+}
+
+/* Node 0 has what all have, which is nothing at node 1. */
+static void gather(struct duet__mpi *mpi, unsigned node)
+{
+    const struct duet__transport *transport = duet__mpi_transport();
+    char mine[100], *all;
+    size_t sizes[NODES], bytes = node == 1 ? 0 : 40 + node;
+    memset(mine, (int)(node + 1), sizeof mine);
+    assert(!transport->gather(mpi, mine, bytes, (void **)&all, sizes));
+    assert(sizes[0] == 40 && sizes[1] == 0 && sizes[2] == 42 && !all == (node != 0));
+    for (unsigned i = 0; i < 82 && !node; i++)
+        assert(all[i] == (i < 40 ? 1 : 3));
+    free(all);
+}
+
+static void test_messages(void)
+{
+    const struct duet__transport *transport = duet__mpi_transport();
+    unsigned node;
+    struct duet__mpi *mpi = open_one(&node);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        exchange(mpi, node, round);
+        assert(!transport->barrier(mpi));
+        gather(mpi, node);
+    }
+    transport->close(mpi);
+    assert(!process.failed);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Failures                                                                                     */
+
+/* Messages that nobody expects and that never come, and one process fails: all hear of it. */
+static void test_failure(unsigned at_fault, bool meets)
+{
+    enum { COUNT = 60, BYTES = 300000 };
+    static struct duet__message messages[COUNT];
+    static struct data data[COUNT];
+    static int statuses[COUNT];
+    const struct duet__transport *transport = duet__mpi_transport();
+    unsigned node;
+    struct duet__mpi *mpi = open_one(&node);
+    for (unsigned i = 0; i < COUNT; i++) {
+        data[i] = (struct data){BYTES, 1, BYTES, false, calloc(1, BYTES)};
+        messages[i] = (struct duet__message){.tag = i,
+                                             .turn = i + 1,
+                                             .from = node,
+                                             .to = (node + 1) % NODES,
+                                             .bytes = BYTES,
+                                             .handle = (void *)&data[i],
+                                             .nodes = (void *)&statuses[i]};
+        if (i % 2) {
+            messages[i].from = messages[i].to;
+            messages[i].to = node;
+            messages[i].arrives = true;
+        }
+        transport->ready(mpi, &messages[i]);
+    }
+    if (node == at_fault)
+        transport->fail(mpi, node, DUET_ETASK, "node 1: a kernel has failed");
+    else if (meets)
+        assert(transport->barrier(mpi) == DUET_ETASK);
+    pthread_mutex_lock(&process.lock);
+    while (process.done < COUNT || (node != at_fault && !process.failed))
+        pthread_cond_wait(&process.changed, &process.lock);
+    pthread_mutex_unlock(&process.lock);
+    assert(transport->barrier(mpi) == DUET_ETASK);
+    transport->close(mpi);
+    assert(process.done == COUNT && process.failed == (node != at_fault));
+    if (node != at_fault)
+        assert(!strcmp(process.why, "node 1: a kernel has failed"));
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert(!statuses[i] || statuses[i] == DUET_ECANCELED);
+        free(data[i].bytes);
+    }
+}
+
+static void test_agreement(void)
+{
+    struct duet__mpi_place place;
+    struct duet_message message = {""};
+    struct duet__mpi *mpi;
+    assert(duet__mpi_meet(&mpi, NODES + 1, &place, &message) == DUET_EINVAL && !mpi);
+    assert(strstr(message.text, "4 nodes are wanted, and there are 3 processes"));
+    assert(!duet__mpi_meet(&mpi, NODES, &place, &message));
+    message = (struct duet_message){""};
+    int error = place.node ? duet_fail(&message, DUET_ENOTFOUND, "no GPU %u", place.node) : 0;
+    assert(duet__mpi_agree(mpi, error, &message) == DUET_ENOTFOUND);
+    assert(!strcmp(message.text, "node 1: no GPU 1"));
+    duet__mpi_transport()->close(mpi);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+int main(int argc, char **argv)
+{
+    unsigned node;
+    if (argc > 1 && !strcmp(argv[1], "messages")) {
+        test_messages();
+        test_agreement();
+        test_failure(1, false);
+        test_failure(0, true);
+        test_messages();
+    } else if (argc > 1) {
+        struct duet__mpi *mpi = open_one(&node);
+        if (node == 2 && !strcmp(argv[1], "exit"))
+            exit(0);
+        if (node == 2)
+            abort();
+        (void)duet__mpi_transport()->barrier(mpi);
+        assert(!"the others have ended this one");
+    }
+    return 0;
+}
