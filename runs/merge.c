@@ -504,6 +504,51 @@ int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
 /* ------------------------------------------------------------------------------------------- */
 /* Runs                                                                                         */
 
+/* Of all nodes, each a process: what they have left comes to the first one, the others get their
+ * own. */
+static int gather_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
+                        const struct duet__wires *wires, struct duet__run *run,
+                        struct duet_message *message)
+{
+    struct duet__nodes *nodes = duet__nodes_of(runtime);
+    const unsigned count = duet_node_count(runtime), node = duet_node(runtime);
+    struct duet__node_run *parts = g_new0(struct duet__node_run, count);
+    g_autofree size_t *sizes = g_new0(size_t, count);
+    char *mine = NULL, *at;
+    void *all = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&mine, &bytes);
+    int error = duet__node_run_take(&parts[node], runtime, duet__nodes_log(nodes, node), records,
+                                    accesses, duet__nodes_ahead(nodes)),
+        gathered;
+
+    if (!error && node) {
+        run->stats = parts[node].stats;
+        duet__node_run_write(stream, &parts[node]);
+    }
+    fclose(stream);
+    gathered = duet__nodes_gather(nodes, mine, bytes, &all, sizes); /* whatever has failed here */
+    error = error ? error : gathered;
+    at = all;
+    for (unsigned i = 1; i < count && !error && !node; at += sizes[i++]) {
+        stream = sizes[i] ? fmemopen(at, sizes[i], "r") : NULL;
+        error = stream ? duet__node_run_read(stream, &parts[i]) : DUET_EIO;
+        if (stream)
+            fclose(stream);
+    }
+    if (error)
+        duet_fail(message, error, "what the nodes have recorded does not come together: %s",
+                  duet_strerror(error));
+    else if (!node)
+        error = duet__node_runs_merge(parts, count, wires, run, message);
+    for (unsigned i = 0; i < count; i++)
+        duet__node_run_fini(&parts[i]);
+    g_free(parts);
+    free(mine);
+    free(all);
+    return error;
+}
+
 /* Of several nodes, all of which this process has. */
 static int take_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
                       const struct duet__wires *wires, struct duet__run *run,
@@ -535,7 +580,9 @@ int duet__run_take(const struct duet_runtime *runtime, bool records, bool access
     int error = 0;
 
     if (duet__nodes_of(runtime))
-        return take_nodes(runtime, records, accesses, wires, run, message);
+        return (duet_node_here(runtime, duet_node(runtime) ? 0 : 1)
+                    ? take_nodes
+                    : gather_nodes)(runtime, records, accesses, wires, run, message);
     duet_stats(runtime, &run->stats);
     if (records)
         error = duet__recording_take(&run->recording, runtime, accesses);
