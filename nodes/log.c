@@ -3,7 +3,6 @@
 #include "nodes/log.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 void duet__log_init(struct duet__node_log *log, bool records)
 {
@@ -67,10 +66,8 @@ void duet__log_datum(struct duet__node_log *log, uint64_t handle, uint64_t tag)
 
     if (!datum)
         return;
-    log->datum_count++;
-    for (; datum > log->data && datum[-1].handle > handle; datum--) /* it is owned late */
-        *datum = datum[-1];
     *datum = (struct duet__logged_datum){handle, tag};
+    log->datum_count++;
 }
 
 void duet__log_message(struct duet__node_log *log, const struct duet__logged_message *message)
@@ -89,36 +86,17 @@ void duet__log_message(struct duet__node_log *log, const struct duet__logged_mes
     pthread_mutex_unlock(&log->lock);
 }
 
-/* How many of the ascending numbers, `bytes` apart, are below `limit`. */
-static size_t below(const void *numbers, size_t count, size_t bytes, uint64_t limit)
+uint64_t duet__log_turn(const struct duet__node_log *log, uint64_t task)
 {
-    size_t low = 0, high = count;
+    size_t low = 0, high = log->task_count;
 
     while (low < high) {
         const size_t middle = low + (high - low) / 2;
-        uint64_t number;
 
-        memcpy(&number, (const char *)numbers + middle * bytes, sizeof number);
-        if (number < limit)
+        if (log->tasks[middle].after < task)
             low = middle + 1;
         else
             high = middle;
     }
-    return low;
-}
-
-uint64_t duet__log_turn(const struct duet__node_log *log, uint64_t task)
-{
-    const size_t at = below(log->tasks, log->task_count, sizeof *log->tasks, task);
-
-    return at ? log->tasks[at - 1].turn : 0;
-}
-
-bool duet__log_tag(const struct duet__node_log *log, uint64_t handle, uint64_t *tag)
-{
-    const size_t at = below(log->data, log->datum_count, sizeof *log->data, handle);
-    const bool known = at < log->datum_count && log->data[at].handle == handle;
-
-    *tag = known ? log->data[at].tag : 0;
-    return known;
+    return low ? log->tasks[low - 1].turn : 0;
 }

@@ -41,7 +41,7 @@ struct duet__node_log {
     uint64_t messages_in, messages_out, bytes_in, bytes_out;
     struct duet__logged_message *messages;
     struct duet__logged_task *tasks; /* ascending */
-    struct duet__logged_datum *data; /* ascending */
+    struct duet__logged_datum *data;
     size_t message_count, task_count, datum_count;
     size_t message_room, task_room, datum_room;
 };
@@ -65,8 +65,5 @@ void duet__log_message(struct duet__node_log *log, const struct duet__logged_mes
 
 /* The turn of a task by its number in the core; 0: it is of none of the program's. */
 uint64_t duet__log_turn(const struct duet__node_log *log, uint64_t task);
-
-/* The datum of a handle by its number in the core. false: it is this node's own. */
-bool duet__log_tag(const struct duet__node_log *log, uint64_t handle, uint64_t *tag);
 
 #endif

@@ -170,7 +170,7 @@ const struct duet__metric duet__metrics[DUET__METRICS] = {
                          .tabled = if_several,
                          .of = idle,
                          .by_arch = true},
-    [DUET__MESSAGES] = {.heads = {"messages", "nodes"},
+    [DUET__MESSAGES] = {.heads = {"messages", "number"},
                         .tabled = if_nodes,
                         MEMBER(over.messages),
                         .counts = true},

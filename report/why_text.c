@@ -9,7 +9,7 @@
 #include "report/why.h"
 
 enum {
-    MOST_WORKERS = 32, /* that have a row each */
+    MOST_WORKERS = 32, /* that have a row each; memories, too, or those of hosts alone */
 };
 
 static const double far = 0.1; /* from the run: what is simulated says little of it */
@@ -211,6 +211,8 @@ static void put_memories(FILE *stream, const struct duet__why *why)
     for (unsigned i = 0; i < machine->node_count; i++) {
         const struct duet__node_use *use = &why->uses[i];
 
+        if (machine->node_count > MOST_WORKERS && !duet__is_host(machine, i))
+            continue;
         duet__table_say(&table, machine->nodes[i].name);
         duet__table_print(&table, "%.3f", (double)use->in_bytes / 1e9);
         add_share(&table, use->in_s / makespan_of(why));

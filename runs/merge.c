@@ -148,6 +148,7 @@ struct merge {
     const struct duet_machine *machine; /* of all */
     GArray *keys;    /* struct key, sorted: a task's number is its position, and 1 */
     uint64_t *first; /* by node: its own data's numbers are above this */
+    struct duet__logged_datum **data; /* by node: ascending */
     GArray *events, *accesses, *marks;
     GPtrArray *kernels, *names;
     GHashTable *kernel_numbers, *name_numbers; /* by text: number and 1 */
@@ -203,15 +204,27 @@ static void number_tasks(struct merge *merge)
     g_array_set_size(merge->keys, left);
 }
 
+static int by_datum(const void *left, const void *right)
+{
+    const struct duet__logged_datum *a = left, *b = right;
+
+    return (a->handle > b->handle) - (a->handle < b->handle);
+}
+
 /* The program's data comes first, by tag, then what is each node's own. */
 static void number_data(struct merge *merge)
 {
     uint64_t next = 1;
 
     merge->first = g_new0(uint64_t, merge->count);
+    merge->data = g_new0(struct duet__logged_datum *, merge->count);
     for (unsigned node = 0; node < merge->count; node++) {
         const struct duet__node_log *log = merge->parts[node].log;
 
+        merge->data[node] = g_new(struct duet__logged_datum, log->datum_count + 1);
+        for (size_t i = 0; i < log->datum_count; i++)
+            merge->data[node][i] = log->data[i];
+        qsort(merge->data[node], log->datum_count, sizeof *log->data, by_datum);
         for (size_t i = 0; i < log->datum_count; i++)
             next = MAX(next, log->data[i].tag + 1);
         for (size_t i = 0; i < log->message_count; i++)
@@ -233,12 +246,13 @@ static void number_data(struct merge *merge)
 
 static uint64_t datum_of(const struct merge *merge, unsigned node, uint64_t handle)
 {
-    uint64_t tag;
+    const struct duet__logged_datum key = {handle, 0}, *known;
 
     if (!handle)
         return 0;
-    return duet__log_tag(merge->parts[node].log, handle, &tag) ? tag + 1
-                                                               : merge->first[node] + handle;
+    known =
+        bsearch(&key, merge->data[node], merge->parts[node].log->datum_count, sizeof key, by_datum);
+    return known ? known->tag + 1 : merge->first[node] + handle;
 }
 
 /* The number of a text, from 1, which is added where it is new. */
@@ -469,6 +483,9 @@ static void merge_records(struct merge *merge)
     g_array_unref(merge->keys);
     g_hash_table_unref(merge->kernel_numbers);
     g_hash_table_unref(merge->name_numbers);
+    for (unsigned node = 0; node < merge->count; node++)
+        g_free(merge->data[node]);
+    g_free(merge->data);
     g_free(merge->first);
     g_free(hosts);
 }

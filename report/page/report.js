@@ -22,7 +22,7 @@ function reportFacts(report) {
   return facts([
     ['Platform', first.platform],
     ['Estimated, not measured', first.estimated && `times of ${first.estimated}`],
-    ['Resources', extra.resources],
+    ['Resources', `${extra.resources}${first.nodes ? ' a node' : ''}`],
     ...(first.n ? [['Size', `${first.n}, tile ${first.tile}`],
       ['Precision', first.precision === 's' ? 'single' : 'double']] : []),
     ['Tasks', first.tasks],
@@ -65,6 +65,8 @@ function policyTable(runs) {
     column('GPU→host', 'GB', run => run.bytes.device_to_host, 3, 1e-9),
     column('GPU→GPU', 'GB', run => run.bytes.device_to_device, 3, 1e-9),
     column('cache hits', '%', run => run.cache_hit_ratio, 1, 100),
+    ...runs[0].nodes ? [column('messages', 'number', run => run.nodes.messages, 0),
+      column('messages', 'GB', run => run.nodes.bytes, 3, 1e-9)] : [],
     ...architectures.map(name =>
       column('idle, %', name, run => run.idle_share_by_arch[name], 1, 100)),
     column('lower', 'bound, %', run => run.bounds_s.best / run.makespan_s.median || null, 1, 100),
@@ -137,7 +139,8 @@ function reportPage(report) {
       (svg, width) => makespans(svg, width, runs))}${
     extra.first_runs.map(one => one.choice && html`<p class="soft">${one.choice}</p>`)}</section>
     ${extra.recordings.length > 0 && html`<section id="timelines"><h2>Timelines</h2>${
-    timelines(extra.recordings, "one time axis. Below a GPU's kernels: copies in, out.")
+    timelines(extra.recordings, `one time axis. Below a GPU's kernels: copies in, out.${
+      report.runs[0].nodes ? " Below a node's CPUs: messages in, out." : ''}`)
   }</section>`}
     ${extra.recordings.map(firstRun)}`;
 }
