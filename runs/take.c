@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking what a run has left, on one node or several, also of other processes. */
+#include <stdlib.h>
+
+#include "nodes/nodes.h"
+#include "runs/merge.h"
+#include "runs/wire.h"
+
+int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *core,
+                        const struct duet__node_log *log, bool records, bool accesses,
+                        double ahead_s)
+{
+    int error = log->lost ? DUET_ENOMEM : 0;
+
+    *out = (struct duet__node_run){.workers = duet_runtime_machine(core)->worker_count,
+                                   .ahead_s = ahead_s,
+                                   .log = log};
+    duet_stats(core, &out->stats);
+    if (!error && records)
+        error = duet__recording_take(&out->recording, core, accesses);
+    if (error)
+        duet__node_run_fini(out);
+    return error;
+}
+
+void duet__node_run_fini(struct duet__node_run *part)
+{
+    duet__recording_fini(&part->recording);
+    free(part->own.messages);
+    free(part->own.tasks);
+    free(part->own.data);
+    *part = (struct duet__node_run){0};
+}
+
+void duet__node_run_write(FILE *stream, const struct duet__node_run *part)
+{
+    const struct duet__node_log *log = part->log;
+
+    duet__wire_write(stream, part, 1, sizeof *part);
+    duet__wire_write(stream, log, 1, sizeof *log);
+    duet__wire_write(stream, log->messages, log->message_count, sizeof *log->messages);
+    duet__wire_write(stream, log->tasks, log->task_count, sizeof *log->tasks);
+    duet__wire_write(stream, log->data, log->datum_count, sizeof *log->data);
+    duet__recording_write(stream, &part->recording);
+}
+
+int duet__node_run_read(FILE *stream, struct duet__node_run *out)
+{
+    struct duet__node_log *log = &out->own;
+    bool whole = fread(out, sizeof *out, 1, stream) == 1 && fread(log, sizeof *log, 1, stream) == 1;
+
+    if (!whole) {
+        *out = (struct duet__node_run){0};
+        return DUET_EIO;
+    }
+    out->log = log;
+    log->messages = duet__wire_read(stream, log->message_count, sizeof *log->messages);
+    log->tasks = duet__wire_read(stream, log->task_count, sizeof *log->tasks);
+    log->data = duet__wire_read(stream, log->datum_count, sizeof *log->data);
+    whole =
+        duet__recording_read(stream, &out->recording) && log->messages && log->tasks && log->data;
+    if (!whole)
+        duet__node_run_fini(out);
+    return whole ? 0 : DUET_EIO;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Runs                                                                                         */
+
+/* Of all nodes, each a process: what they have left comes to the first one, the others get their
+ * own. */
+static int gather_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
+                        const struct duet__wires *wires, struct duet__run *run,
+                        struct duet_message *message)
+{
+    struct duet__nodes *nodes = duet__nodes_of(runtime);
+    const unsigned count = duet_node_count(runtime), node = duet_node(runtime);
+    struct duet__node_run *parts = g_new0(struct duet__node_run, count);
+    g_autofree size_t *sizes = g_new0(size_t, count);
+    char *mine = NULL, *at;
+    void *all = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&mine, &bytes);
+    int error = duet__node_run_take(&parts[node], runtime, duet__nodes_log(nodes, node), records,
+                                    accesses, duet__nodes_ahead(nodes)),
+        gathered;
+
+    if (!error && node) {
+        run->stats = parts[node].stats;
+        duet__node_run_write(stream, &parts[node]);
+    }
+    fclose(stream);
+    gathered = duet__nodes_gather(nodes, mine, bytes, &all, sizes); /* whatever has failed here */
+    error = error ? error : gathered;
+    at = all;
+    for (unsigned i = 1; i < count && !error && !node; at += sizes[i++]) {
+        stream = sizes[i] ? fmemopen(at, sizes[i], "r") : NULL;
+        error = stream ? duet__node_run_read(stream, &parts[i]) : DUET_EIO;
+        if (stream)
+            fclose(stream);
+    }
+    if (error)
+        duet_fail(message, error, "what the nodes have recorded does not come together: %s",
+                  duet_strerror(error));
+    else if (!node)
+        error = duet__node_runs_merge(parts, count, wires, run, message);
+    for (unsigned i = 0; i < count; i++)
+        duet__node_run_fini(&parts[i]);
+    g_free(parts);
+    free(mine);
+    free(all);
+    return error;
+}
+
+/* Of several nodes, all of which this process has. */
+static int take_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
+                      const struct duet__wires *wires, struct duet__run *run,
+                      struct duet_message *message)
+{
+    const struct duet__nodes *nodes = duet__nodes_of(runtime);
+    const unsigned count = duet_node_count(runtime);
+    struct duet__node_run *parts = g_new0(struct duet__node_run, count);
+    int error = 0;
+
+    for (unsigned i = 0; i < count && !error; i++) {
+        error = duet__node_run_take(&parts[i], duet__nodes_core(nodes, i),
+                                    duet__nodes_log(nodes, i), records, accesses, 0);
+        if (error)
+            duet_fail(message, error, "%s", duet_strerror(error));
+    }
+    if (!error)
+        error = duet__node_runs_merge(parts, count, wires, run, message);
+    for (unsigned i = 0; i < count; i++)
+        duet__node_run_fini(&parts[i]);
+    g_free(parts);
+    return error;
+}
+
+int duet__run_take(const struct duet_runtime *runtime, bool records, bool accesses,
+                   const struct duet__wires *wires, struct duet__run *run,
+                   struct duet_message *message)
+{
+    int error = 0;
+
+    if (duet__nodes_of(runtime))
+        return (duet_node_here(runtime, duet_node(runtime) ? 0 : 1)
+                    ? take_nodes
+                    : gather_nodes)(runtime, records, accesses, wires, run, message);
+    duet_stats(runtime, &run->stats);
+    if (records)
+        error = duet__recording_take(&run->recording, runtime, accesses);
+    if (error)
+        return duet_fail(message, error, "%s", duet_strerror(error));
+    duet__recording_shift(&run->recording, -run->stats.first_submit_s);
+    return 0;
+}
