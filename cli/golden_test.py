@@ -33,6 +33,8 @@ CASES = {
     "cholesky-table.txt": "cholesky --n 9600 --cpus 4 --gpus 8 --policy FIVE --set-arch",
     "cholesky-noise.csv": "cholesky --n 9600 --cpus 8 --gpus 4 --policy FIVE --reps 3 --noise"
                           " --csv",
+    "cholesky-nodes.csv": "cholesky --n 9600 --cpus 2 --gpus 2 --policy FIVE --csv --nodes 2x3"
+                          " --network torus:10Gbps,5us,overhead=1us --noise",
     "cholesky-left.json": "cholesky --n 7680 --cpus 10 --gpus 2 --policy heft,ws --json"
                           " --param variant=left",
     "cholesky-tiny-memory.csv": "cholesky --n 9600 --cpus 1 --gpus 2 --policy FIVE --csv"

@@ -101,8 +101,11 @@ void duet__acquisition_end(struct duet__acquisition *acquisition, double now, in
 
 bool duet__task_lends(const struct duet_runtime *core, const struct duet_task *task)
 {
-    return task->over == granted || (task->state == TASK_RELEASED &&
-                                     atomic_load_explicit(&core->lends, memory_order_relaxed));
+    /* not by the address of a function, of which a module has another copy */
+    const struct duet__acquisition *made = (const void *)task->args;
+    return (!task->klass && task->over && made->core == core) ||
+           (task->state == TASK_RELEASED &&
+            atomic_load_explicit(&core->lends, memory_order_relaxed));
 }
 
 bool duet__awaits(const struct duet_runtime *core)

@@ -16,6 +16,11 @@ const struct duet__engine_ops *duet__sim_ops(void)
     return NULL;
 }
 
+const struct duet__transport *duet__sim_transport(void)
+{
+    return NULL;
+}
+
 void duet__sim_attach(void *engine, struct duet_runtime *core)
 {
 }

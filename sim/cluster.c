@@ -51,6 +51,12 @@ void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigne
         fail(sim->cluster, "event");
 }
 
+void duet__sim_flows(const struct flow *flow)
+{
+    flow->sim->cluster->flows++;
+    flow->sim->pending++;
+}
+
 static struct sim *node_of(const struct cluster *cluster, const struct event *event)
 {
     return cluster->nodes[event_worker(event) / cluster->machine.worker_count];
@@ -148,11 +154,10 @@ static bool alarm_rings(void *owner)
 static void flow_arrived(void *owner, void *tag)
 {
     struct cluster *cluster = owner;
-    struct transfer *transfer = tag;
+    struct flow *flow = tag;
     cluster->flows--;
-    transfer->sim->pending--;
-    duet__sim_event(transfer->sim, duet__network_clock(), EVENT_COPY_END, transfer->command.worker,
-                    transfer);
+    flow->sim->pending--;
+    duet__sim_event(flow->sim, duet__network_clock(), flow->end, flow->worker, tag);
     arm(cluster);
 }
 
@@ -189,6 +194,7 @@ static void free_copies(struct cluster *cluster)
 
 static void free_cluster(struct cluster *cluster)
 {
+    duet__messages_free(cluster);
     free(cluster->alarms);
     free(cluster->events.heap);
     free(cluster->nodes);
@@ -219,7 +225,7 @@ static int fill(struct cluster *cluster, const struct duet_machine *machine,
     int error = cluster->nodes ? duet_machine_copy(&cluster->machine, machine) : DUET_ENOMEM;
     for (; !error && cluster->living < cluster->count; cluster->living++)
         error = duet__node_new(&cluster->nodes[cluster->living], cluster, cluster->living, options);
-    return error;
+    return error || !options->network ? error : duet__messages_new(cluster, options->network);
 }
 
 int duet__sim_new(void **out, const struct duet_machine *machine, const struct sim_options *options,

@@ -59,7 +59,7 @@ void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command,
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another copy");
         return;
     }
-    transfer->sim = sim;
+    transfer->flow = (struct flow){.sim = sim, .end = EVENT_COPY_END, .worker = command->worker};
     transfer->command = *command;
     transfer->launched_s = launched_s;
     if (command->copy->source != DUET_HOST)
@@ -73,8 +73,7 @@ void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command,
 void duet__sim_flow(struct sim *sim, struct transfer *transfer)
 {
     const struct duet__copy *copy = transfer->command.copy;
-    sim->cluster->flows++;
-    sim->pending++;
+    duet__sim_flows(&transfer->flow);
     duet__network_copy(sim->number, copy->source, copy->destination, copy->bytes, transfer);
 }
 

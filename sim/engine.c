@@ -6,6 +6,7 @@
  * A worker decides at the date of the event; what the decision and the launch cost delays what it
  * starts (struct sim_worker.thread_s).
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -195,7 +196,7 @@ void duet__node_event(struct sim *sim, const struct event *event)
         duet__sim_flow(sim, event->what);
         break;
     case EVENT_SUBMIT:
-        sim->submit_dated = false;
+        sim->dated_s = INFINITY;
         break;
     case EVENT_SERVE:
         break;
@@ -207,6 +208,13 @@ void duet__node_event(struct sim *sim, const struct event *event)
         break;
     case EVENT_KERNEL_BEGIN:
         duet__cores_begin(sim, event->what);
+        break;
+    case EVENT_FAILED:
+    case EVENT_MESSAGE_ARRIVED:
+    case EVENT_MESSAGE_SENT:
+    case EVENT_PROGRESS:
+    case EVENT_MESSAGE_FLOW:
+        duet__messages_event(sim, event_kind(event), event->what);
         break;
     }
 }
@@ -290,6 +298,7 @@ int duet__node_new(struct sim **out, struct cluster *cluster, unsigned number,
     sim->options = *options;
     sim->options.seed = duet__node_seed(options->seed, number);
     sim->asked = DUET_OUTSIDE;
+    sim->dated_s = INFINITY;
     int error = fill(sim) ? duet__cores_init(sim) : DUET_ENOMEM;
     if (error) {
         duet__node_free(sim);

@@ -13,7 +13,12 @@ enum event_kind {
     EVENT_KERNEL_NOTICED, /* its device's thread has seen the end of a kernel */
     EVENT_COPY_END,
     EVENT_COPY_NOTICED,
+    EVENT_FAILED, /* what nodes send each other ends, since the run has failed */
+    EVENT_MESSAGE_ARRIVED,
+    EVENT_MESSAGE_SENT, /* it has arrived, and the receiver is ready */
+    EVENT_PROGRESS,     /* a progress thread has spent the overhead of a message */
     EVENT_FLOW_START,   /* a copy's latency is paid, its bytes start to flow */
+    EVENT_MESSAGE_FLOW, /* a message's is */
     EVENT_SUBMIT,       /* the application submits */
     EVENT_SERVE,        /* workers that were woken ahead of the clock are asked */
     EVENT_AWAKE,        /* a worker that slept asks for work */

@@ -35,12 +35,19 @@ struct dma {
     struct transfer *head, *tail;
 };
 
+/* Bytes on the network: the first member of what `tag` points to. */
+struct flow {
+    struct sim *sim; /* whose event their end is, */
+    enum event_kind end;
+    unsigned worker; /* and which worker's */
+};
+
 /*
  * A copy on its way. It holds the outgoing engine of a source device and the incoming one of a
  * destination device, and starts when it is the first of both.
  */
 struct transfer {
-    struct sim *sim;
+    struct flow flow;
     struct duet__engine_command command;
     double launched_s, start_s, end_s;
     bool started;
@@ -77,8 +84,9 @@ struct cluster {
     struct events events;
     double *alarms; /* pending alarms of the network, latest first */
     size_t alarm_count, alarm_capacity;
-    unsigned flows; /* on the network */
-    struct sim *at; /* the node of the event at hand; NULL: the application is at work */
+    unsigned flows;            /* on the network */
+    struct messages *messages; /* NULL: one node */
+    struct sim *at;            /* the node of the event at hand; NULL: the application is at work */
     struct sim *touched, **touched_end; /* others that something was done to: they come next */
     /* the application's thread waits until this is so on this node; NULL: it does not wait */
     struct sim *waiter;
@@ -114,8 +122,9 @@ struct sim {
     double submit_s;   /* the application's thread is busy until then */
     double pushed_s;   /* of that, time spent on pushing the tasks it submitted */
     size_t entered;    /* of all submissions; up to which of them one may begin something outside */
-    size_t lends_to;   /* at its date: duet__task_lends */
-    bool submit_dated; /* an EVENT_SUBMIT is on the heap */
+    size_t lends_to;   /* at its date: duet__task_lends; */
+    size_t lends_from; /* from which in the ring on */
+    double dated_s;    /* of the first EVENT_SUBMIT on the heap; INFINITY: there is none */
 
     struct coroutine *stacks; /* that are kept */
     struct cores *cores;      /* NULL: kernels on CPUs have nothing to do with each other */
@@ -196,6 +205,14 @@ static inline void touch_node(struct sim *sim)
 }
 int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg);
 void duet__sim_destroy(void *engine);
+
+/* Bytes begin to flow. */
+void duet__sim_flows(const struct flow *flow);
+
+/* messages.c */
+int duet__messages_new(struct cluster *cluster, const struct duet__network *network);
+void duet__messages_free(struct cluster *cluster);
+void duet__messages_event(struct sim *sim, enum event_kind kind, void *what);
 
 /* engine.c */
 int duet__node_new(struct sim **out, struct cluster *cluster, unsigned number,

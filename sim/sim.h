@@ -10,6 +10,7 @@
 #include <duet/random.h>
 
 #include "core/engine.h"
+#include "nodes/transport.h"
 #include "platforms/model/effects.h"
 #include "platforms/model/network.h"
 
@@ -41,6 +42,12 @@ static inline uint64_t duet__node_seed(uint64_t seed, unsigned node)
  */
 DUET_MUST_CHECK int duet__sim_new(void **out, const struct duet_machine *machine,
                                   const struct sim_options *options, struct duet_message *message);
+
+/*
+ * What carries messages between the nodes of one simulation; its argument is any of their engines.
+ * It has no `gather`: there is one process.
+ */
+const struct duet__transport *duet__sim_transport(void);
 
 /* What a core is given together with the engine. */
 const struct duet__engine_ops *duet__sim_ops(void);

@@ -74,6 +74,17 @@ static double date_of(const struct sim *sim, const struct submission *submission
     return submission->date + (sim->pushed_s - submission->pushed_s);
 }
 
+/* The first that may begin something outside; NULL: there is none. */
+static const struct submission *first_to_lend(struct sim *sim)
+{
+    for (; sim->entered + sim->lends_from < sim->lends_to; sim->lends_from++) {
+        size_t at = (sim->ring_first + sim->lends_from) & (sim->ring_capacity - 1);
+        if (duet__task_lends(sim->core, sim->ring[at].task))
+            return &sim->ring[at];
+    }
+    return NULL;
+}
+
 /* Enters the first submission at its own date. */
 static void enter(struct sim *sim)
 {
@@ -81,6 +92,7 @@ static void enter(struct sim *sim)
     sim->ring_first = (sim->ring_first + 1) & (sim->ring_capacity - 1);
     sim->ring_count--;
     sim->entered++;
+    sim->lends_from -= sim->lends_from > 0;
     struct duet__ops ops = {0};
     sim->asked = DUET_SUBMITTER; /* what this calls is inside the core */
     duet__link(sim->core, submission.task, DUET_SUBMITTER, date_of(sim, &submission), &ops);
@@ -118,8 +130,8 @@ bool duet__sim_anything_due(const struct sim *sim)
  * After an event: with no copy under way, the next event is known, and what is submitted before it
  * can be entered now, up to the first submission that makes somebody act. Otherwise the next
  * submission gets an event of its own if an idle worker or the application may be waiting for it,
- * or if nothing else is going to happen on this node of several, or if one of them may begin
- * something outside at its date.
+ * or if nothing else is going to happen on this node of several; else the first one does that may
+ * begin something outside at its date.
  */
 void duet__sim_submit_ahead(struct sim *sim)
 {
@@ -136,11 +148,12 @@ void duet__sim_submit_ahead(struct sim *sim)
         }
     }
     submission = first(sim);
-    if (!submission || sim->submit_dated)
+    if (!submission)
         return;
-    bool acquisition = duet__task_acquires(submission->task) || sim->lends_to > sim->entered;
-    if (acquisition || duet__hungry(sim->core) || sim->pending == 0) {
-        sim->submit_dated = true;
-        duet__sim_event(sim, date_of(sim, submission), EVENT_SUBMIT, 0, NULL);
+    if (!duet__task_acquires(submission->task) && !duet__hungry(sim->core) && sim->pending)
+        submission = first_to_lend(sim);
+    if (submission && date_of(sim, submission) < sim->dated_s) {
+        sim->dated_s = date_of(sim, submission);
+        duet__sim_event(sim, sim->dated_s, EVENT_SUBMIT, 0, NULL);
     }
 }

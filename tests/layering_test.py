@@ -65,7 +65,8 @@ RULES = [
     ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
     ("sim/coroutine", "c posix context ."),
-    ("sim/*", "c posix c++ simgrid duet/* core/engine.h platforms/model/*.h ."),
+    ("sim/*", "c posix c++ simgrid duet/* core/engine.h nodes/*.h"
+              " platforms/model/*.h ."),
     ("platforms/*", "c posix glib json libxml duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
@@ -76,7 +77,8 @@ RULES = [
     ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h nodes/mpi.h"
                       " platforms/directories.h"
                       " workloads/kernels*.h ."),
-    ("world/*", "c posix threads glib duet/* core/engine.h sim/*.h real/*.h platforms/platform.h"
+    ("world/*", "c posix threads glib duet/* core/engine.h nodes/*.h sim/*.h real/*.h"
+              " platforms/platform.h"
               " platforms/json.h platforms/atomic_file.h platforms/model/*.h runs/recording.h"
               " runs/merge.h runs/trace.h nodes/*.h validate/bounds.h calibrate/history.h ."),
     ("openmp/*", "c posix linux ompt platforms/json.h ."),

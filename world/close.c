@@ -29,6 +29,8 @@ struct kept {
     struct duet__nodes *nodes; /* NULL: the runtime is one node */
     const struct duet__transport *transport;
     void *transport_of;
+    struct duet_runtime **cores; /* of a simulation's nodes */
+    unsigned core_count;
     char *trace, *policy, *place, *world, *workload, *options;
     uint64_t seed;
     bool report;
@@ -37,6 +39,9 @@ struct kept {
 static void kept_free(void *data)
 {
     struct kept *kept = data;
+    for (unsigned n = 1; n < kept->core_count; n++)
+        duet__core_free(kept->cores[n]);
+    g_free(kept->cores);
     duet__times_free(kept->times);
     duet__history_free(kept->history);
     g_free(kept->place);
@@ -107,6 +112,13 @@ void duet__remember_nodes(struct duet_runtime *runtime, struct duet__nodes *node
     kept->nodes = nodes;
     kept->transport = transport;
     kept->transport_of = transport_of;
+}
+
+void duet__remember_cores(struct duet_runtime *runtime, struct duet_runtime **cores, unsigned count)
+{
+    struct kept *kept = duet__core_kept(runtime);
+    kept->cores = cores;
+    kept->core_count = count;
 }
 
 static void write_run(FILE *stream, const void *trace)

@@ -69,17 +69,15 @@ static int prime(struct duet_runtime *core, const struct duet__calibration *cali
     return error;
 }
 
-int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
-                    const struct duet_config *config, struct duet__times *times, double scale,
-                    struct duet_message *message)
+int duet__open_another(struct duet_runtime **out, const struct duet__core_config *core,
+                       const struct duet_config *config, const struct duet__times *times,
+                       double scale, struct duet_message *message)
 {
     int error = duet__core_new(out, core, message);
     if (error) {
         core->ops->destroy(core->engine);
-        duet__times_free(times);
         return error;
     }
-    duet__remember(*out, config, times);
     if (config->trace && config->simulate)
         duet__keep_entered(*out);
     error = times && !config->learn ? prime(*out, &times->calibration, scale) : DUET_OK;
@@ -87,6 +85,18 @@ int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *c
         duet__core_free(*out);
         *out = NULL;
     }
+    return error;
+}
+
+int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
+                    const struct duet_config *config, struct duet__times *times, double scale,
+                    struct duet_message *message)
+{
+    int error = duet__open_another(out, core, config, times, scale, message);
+    if (error)
+        duet__times_free(times);
+    else
+        duet__remember(*out, config, times);
     return error;
 }
 
@@ -114,9 +124,12 @@ static int check_nodes(const struct duet_config *config, struct duet_message *me
                          config->network);
     if (config->nodes)
         error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
-    if (!error && rows * cols > 1 && config->simulate)
-        error = duet_fail(message, DUET_EINVAL, "%u nodes: this version of duet runs on one",
-                          rows * cols);
+    if (!error && rows * cols > 1 && config->keep_going)
+        error =
+            duet_fail(message, DUET_EINVAL,
+                      "a run on %u nodes cannot keep going when a task has failed: no node knows "
+                      "what another one could not compute",
+                      rows * cols);
     return error;
 }
 

@@ -136,6 +136,13 @@ DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet
                                     const struct duet_config *config, struct duet__times *times,
                                     double scale, struct duet_message *message);
 
+/* The same for another node of a simulation; the times stay the first one's. */
+DUET_MUST_CHECK int duet__open_another(struct duet_runtime **out,
+                                       const struct duet__core_config *core,
+                                       const struct duet_config *config,
+                                       const struct duet__times *times, double scale,
+                                       struct duet_message *message);
+
 /* Keeps the kernel times, which it takes over, and what the configuration wants at the closing. */
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
                     struct duet__times *times);
@@ -146,6 +153,10 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
  */
 void duet__remember_nodes(struct duet_runtime *runtime, struct duet__nodes *nodes,
                           const struct duet__transport *transport, void *transport_of);
+
+/* Keeps the cores of all nodes of a simulation, which it takes over; the first one's is freed. */
+void duet__remember_cores(struct duet_runtime *runtime, struct duet_runtime **cores,
+                          unsigned count);
 
 /* Keeps what is to be added to at the closing, which it takes over; NULL: nothing. */
 void duet__remember_history(struct duet_runtime *runtime, struct duet__history *history);

@@ -32,6 +32,7 @@ struct duet__sim_module {
     int (*make)(void **out, const struct duet_machine *machine, const struct sim_options *options,
                 struct duet_message *message);
     const struct duet__engine_ops *(*ops)(void);
+    const struct duet__transport *(*transport)(void);
     void (*attach)(void *engine, struct duet_runtime *core);
 };
 

@@ -16,6 +16,12 @@ const struct duet__engine_ops *duet__sim_ops(void)
     return sim ? sim->ops() : NULL;
 }
 
+const struct duet__transport *duet__sim_transport(void)
+{
+    const struct duet__sim_module *sim = duet__module_open("sim", NULL);
+    return sim ? sim->transport() : NULL;
+}
+
 void duet__sim_attach(void *engine, struct duet_runtime *core)
 {
     const struct duet__sim_module *sim = duet__module_open("sim", NULL);

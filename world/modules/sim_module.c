@@ -8,5 +8,6 @@ const struct duet__sim_module duet__module = {
     .module.build = DUET_MODULE_BUILD,
     .make = duet__sim_new,
     .ops = duet__sim_ops,
+    .transport = duet__sim_transport,
     .attach = duet__sim_attach,
 };

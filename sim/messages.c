@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages between nodes, in simulated time. Each node has a progress thread, which does one thing
+ * after another: what has arrived first, then what its outbox lets go. Sending costs it the
+ * overhead of a message, receiving the same. A message of few bytes (eager) goes at once; one of
+ * more (rendezvous) when its receiver is ready, too, and they have found each other. Then its
+ * latency passes, and its bytes flow from card to card.
+ *
+ * The two ends of a message meet in a packet, by nodes and tag, in the order in which they become
+ * ready.
+ */
+#include <stdlib.h>
+
+#include "nodes/nodes.h"
+#include "nodes/outbox.h"
+#include "sim/internal.h"
+
+struct packet {
+    struct flow flow;    /* to its receiver */
+    struct packet *next; /* of its bucket; in the pool */
+    struct packet *then; /* arrived after it */
+    unsigned from, to;
+    uint64_t tag, bytes;
+    struct duet__message *out, *in; /* its ends; NULL: not ready yet, or done */
+    double start_s;
+    bool sent;    /* the sender has spent its overhead */
+    bool goes;    /* nothing keeps it back any more */
+    bool arrived; /* all of it, */
+    bool met;     /* and the receiver was ready */
+    bool over;    /* for one of its ends */
+};
+
+/* A progress thread. */
+struct progress {
+    struct duet__outbox *outbox;
+    struct packet *first, *last; /* to be received */
+    struct packet *at_work;
+    bool sends;
+};
+
+struct messages {
+    struct duet__network network;
+    struct progress *progress; /* by node */
+    struct packet **buckets;
+    size_t bucket_count, packet_count; /* a power of two */
+    struct packet *pool;
+    /* the run's failure, of which all nodes are told by an event */
+    bool failed, told, dated;
+    int error;
+    struct duet_message why;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Packets                                                                                      */
+
+static struct packet **bucket_of(const struct messages *messages, unsigned from, unsigned to,
+                                 uint64_t tag)
+{
+    uint64_t key = (tag * 0x9e3779b97f4a7c15 ^ from) * 0xff51afd7ed558ccd ^ to;
+    key *= 0xc4ceb9fe1a85ec53;
+    return &messages->buckets[key >> 32 & (messages->bucket_count - 1)];
+}
+
+/* Behind all others: those of one way and tag stay in order. */
+static void put(struct packet **bucket, struct packet *packet)
+{
+    while (*bucket)
+        bucket = &(*bucket)->next;
+    packet->next = NULL;
+    *bucket = packet;
+}
+
+static void grow(struct messages *messages)
+{
+    struct packet **before = messages->buckets;
+    size_t count = messages->bucket_count;
+    struct packet **buckets = calloc(4 * count, sizeof(struct packet *));
+    if (!buckets)
+        return; /* it takes longer */
+    messages->buckets = buckets;
+    messages->bucket_count = 4 * count;
+    for (size_t i = 0; i < count; i++) {
+        while (before[i]) {
+            struct packet *packet = before[i];
+            before[i] = packet->next;
+            put(bucket_of(messages, packet->from, packet->to, packet->tag), packet);
+        }
+    }
+    free(before);
+}
+
+/* Where the end of a message belongs: the first packet that lacks it. NULL: no memory. */
+static struct packet *packet_of(struct messages *messages, const struct duet__message *message)
+{
+    struct packet **at = bucket_of(messages, message->from, message->to, message->tag);
+    for (; *at; at = &(*at)->next) {
+        struct packet *packet = *at;
+        bool has = message->arrives ? packet->in || packet->met : packet->out || packet->met;
+        if (!has && packet->from == message->from && packet->to == message->to &&
+            packet->tag == message->tag)
+            return packet;
+    }
+    struct packet *packet = messages->pool;
+    if (packet)
+        messages->pool = packet->next;
+    else
+        packet = malloc(sizeof *packet);
+    if (!packet)
+        return NULL;
+    *packet = (struct packet){.from = message->from,
+                              .to = message->to,
+                              .tag = message->tag,
+                              .bytes = message->bytes};
+    *at = packet;
+    if (++messages->packet_count > 2 * messages->bucket_count)
+        grow(messages);
+    return packet;
+}
+
+/* One of its ends is done; when both are, it is not needed any more. */
+static void leave(struct messages *messages, struct packet *packet)
+{
+    if (!packet->over) {
+        packet->over = true;
+        return;
+    }
+    struct packet **at = bucket_of(messages, packet->from, packet->to, packet->tag);
+    while (*at != packet)
+        at = &(*at)->next;
+    *at = packet->next;
+    packet->next = messages->pool;
+    messages->pool = packet;
+    messages->packet_count--;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* On their way                                                                                 */
+
+static void work(struct sim *sim)
+{
+    struct messages *messages = sim->cluster->messages;
+    struct progress *self = &messages->progress[sim->number];
+    if (self->at_work || messages->failed)
+        return;
+    struct packet *packet = self->first;
+    self->sends = !packet;
+    if (packet) {
+        self->first = packet->then;
+    } else {
+        struct duet__message *message = duet__outbox_take(self->outbox);
+        if (!message)
+            return;
+        packet = message->transport;
+        packet->start_s = sim->cluster->now;
+    }
+    self->at_work = packet;
+    duet__sim_event(sim, sim->cluster->now + messages->network.overhead_s, EVENT_PROGRESS, 0, NULL);
+}
+
+/* Lets the packet go, if nothing keeps it back. */
+static void try_go(struct cluster *cluster, struct packet *packet)
+{
+    const struct duet__network *network = &cluster->messages->network;
+    bool eager = packet->bytes <= network->eager_bytes;
+    if (packet->goes || !packet->sent || !(eager || packet->in))
+        return;
+    packet->goes = true;
+    double takes_s = network->latency_s + duet__network_latency(packet->from, packet->to) +
+                     (eager ? 0 : network->rendezvous_s);
+    duet__sim_event(cluster->nodes[packet->from], cluster->now + takes_s, EVENT_MESSAGE_FLOW, 0,
+                    packet);
+}
+
+/* When all of it is there and the receiver ready, the sender is done, and the receiver takes it. */
+static void try_meet(struct cluster *cluster, struct packet *packet)
+{
+    struct progress *receiver = &cluster->messages->progress[packet->to];
+    if (!packet->arrived || !packet->in)
+        return;
+    packet->met = true;
+    packet->then = NULL;
+    if (receiver->first)
+        receiver->last->then = packet;
+    else
+        receiver->first = packet;
+    receiver->last = packet;
+    work(cluster->nodes[packet->to]);
+    duet__sim_event(cluster->nodes[packet->from], cluster->now, EVENT_MESSAGE_SENT, 0, packet);
+}
+
+static void done(struct sim *sim, const struct packet *packet, struct duet__message *message,
+                 int status)
+{
+    message->start_s = packet->start_s;
+    message->end_s = sim->cluster->now;
+    sim->asked = DUET_SUBMITTER;
+    duet__message_done(message, status);
+    sim->asked = DUET_OUTSIDE;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* A run that fails                                                                             */
+
+/* Asks for the event by which all that is given is ended. */
+static void end_all(struct cluster *cluster)
+{
+    struct messages *messages = cluster->messages;
+    if (!messages->dated)
+        duet__sim_event(cluster->nodes[0], cluster->now, EVENT_FAILED, 0, NULL);
+    messages->dated = true;
+}
+
+static void fail(void *engine, unsigned node, int error, const char *why)
+{
+    struct cluster *cluster = ((struct sim *)engine)->cluster;
+    struct messages *messages = cluster->messages;
+    if (messages->failed)
+        return;
+    messages->failed = true;
+    messages->error = duet_fail(&messages->why, error, "%s", why);
+    end_all(cluster);
+}
+
+/* What is in flight stays where it is: it arrives for nobody. */
+static void fail_now(struct cluster *cluster)
+{
+    struct messages *messages = cluster->messages;
+    messages->dated = false;
+    if (!messages->told)
+        duet__nodes_failed(duet__nodes_of(cluster->nodes[0]->core), messages->error,
+                           messages->why.text);
+    messages->told = true;
+    for (size_t i = 0; i < messages->bucket_count; i++) {
+        for (struct packet *packet = messages->buckets[i]; packet; packet = packet->next) {
+            struct duet__message *out = packet->out, *in = packet->in;
+            packet->out = packet->in = NULL;
+            if (out)
+                done(cluster->nodes[packet->from], packet, out, DUET_ECANCELED);
+            if (in)
+                done(cluster->nodes[packet->to], packet, in, DUET_ECANCELED);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Events                                                                                       */
+
+/* The progress thread has spent the overhead of a message. */
+static void progress(struct sim *sim)
+{
+    struct messages *messages = sim->cluster->messages;
+    struct progress *self = &messages->progress[sim->number];
+    struct packet *packet = self->at_work;
+    self->at_work = NULL;
+    if (self->sends) {
+        packet->sent = true;
+        try_go(sim->cluster, packet);
+    } else {
+        struct duet__message *message = packet->in;
+        packet->in = NULL;
+        done(sim, packet, message, DUET_OK);
+        leave(messages, packet);
+    }
+    work(sim);
+}
+
+static void start_flow(struct sim *sim, struct packet *packet)
+{
+    struct cluster *cluster = sim->cluster;
+    struct sim *receiver = cluster->nodes[packet->to];
+    if (!packet->bytes) { /* SimGrid would never end it */
+        duet__sim_event(receiver, cluster->now, EVENT_MESSAGE_ARRIVED, 0, packet);
+        return;
+    }
+    packet->flow = (struct flow){.sim = receiver, .end = EVENT_MESSAGE_ARRIVED};
+    duet__sim_flows(&packet->flow);
+    duet__network_send(packet->from, packet->to, packet->bytes, packet);
+}
+
+static void sent(struct sim *sim, struct packet *packet)
+{
+    struct messages *messages = sim->cluster->messages;
+    struct duet__message *message = packet->out;
+    packet->out = NULL;
+    duet__outbox_gone(messages->progress[sim->number].outbox, message);
+    done(sim, packet, message, DUET_OK);
+    leave(messages, packet);
+    work(sim);
+}
+
+void duet__messages_event(struct sim *sim, enum event_kind kind, void *what)
+{
+    struct packet *packet = what;
+    if (kind == EVENT_FAILED)
+        fail_now(sim->cluster);
+    else if (sim->cluster->messages->failed)
+        return;
+    else if (kind == EVENT_PROGRESS)
+        progress(sim);
+    else if (kind == EVENT_MESSAGE_FLOW)
+        start_flow(sim, packet);
+    else if (kind == EVENT_MESSAGE_SENT)
+        sent(sim, packet);
+    else {
+        packet->arrived = true;
+        try_meet(sim->cluster, packet);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The transport                                                                                */
+
+static void ready(void *engine, struct duet__message *message)
+{
+    struct cluster *cluster = ((struct sim *)engine)->cluster;
+    struct messages *messages = cluster->messages;
+    struct packet *packet = packet_of(messages, message);
+    if (!packet) {
+        duet__fail_run(message->core, DUET_ENOMEM, "no memory left for another message");
+        return;
+    }
+    message->transport = packet;
+    if (message->arrives)
+        packet->in = message;
+    else
+        packet->out = message;
+    if (messages->failed) {
+        end_all(cluster);
+    } else if (message->arrives) {
+        try_go(cluster, packet);
+        try_meet(cluster, packet);
+    } else {
+        duet__outbox_put(messages->progress[message->from].outbox, message);
+        work(cluster->nodes[message->from]);
+    }
+}
+
+static void passed(void *engine, unsigned node, uint64_t tasks)
+{
+    struct sim *sim = ((struct sim *)engine)->cluster->nodes[node];
+    sim->submit_s += (double)tasks * sim->machine.costs.foreign_s;
+}
+
+/* The threads of all nodes have waited until this date. */
+static int barrier(void *engine)
+{
+    const struct cluster *cluster = ((struct sim *)engine)->cluster;
+    for (unsigned n = 0; n < cluster->count; n++)
+        if (cluster->nodes[n]->submit_s < cluster->now)
+            cluster->nodes[n]->submit_s = cluster->now;
+    return cluster->messages->failed ? cluster->messages->error : DUET_OK;
+}
+
+/* It ends with the engines. */
+static void close_all(void *engine)
+{
+}
+
+const struct duet__transport *duet__sim_transport(void)
+{
+    static const struct duet__transport transport = {.ready = ready,
+                                                     .passed = passed,
+                                                     .fail = fail,
+                                                     .barrier = barrier,
+                                                     .close = close_all};
+    return &transport;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Making and freeing                                                                           */
+
+int duet__messages_new(struct cluster *cluster, const struct duet__network *network)
+{
+    struct messages *messages = cluster->messages = calloc(1, sizeof *messages);
+    if (!messages)
+        return DUET_ENOMEM;
+    messages->network = *network;
+    messages->bucket_count = 64;
+    messages->buckets = calloc(messages->bucket_count, sizeof(struct packet *));
+    messages->progress = calloc(cluster->count, sizeof *messages->progress);
+    int error = messages->buckets && messages->progress ? DUET_OK : DUET_ENOMEM;
+    for (unsigned n = 0; n < cluster->count && !error; n++)
+        error = duet__outbox_new(&messages->progress[n].outbox, cluster->count);
+    return error;
+}
+
+static void free_list(struct packet *packet)
+{
+    while (packet) {
+        struct packet *next = packet->next;
+        free(packet);
+        packet = next;
+    }
+}
+
+void duet__messages_free(struct cluster *cluster)
+{
+    struct messages *messages = cluster->messages;
+    if (!messages)
+        return;
+    for (unsigned n = 0; messages->progress && n < cluster->count; n++)
+        duet__outbox_free(messages->progress[n].outbox);
+    for (size_t i = 0; messages->buckets && i < messages->bucket_count; i++)
+        free_list(messages->buckets[i]);
+    free_list(messages->pool);
+    free(messages->progress);
+    free(messages->buckets);
+    free(messages);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages between simulated nodes, by hand. Each node has one CPU; cards have 1 GB/s in each
+ * direction on one switch; a message of b bytes takes 2 us at either end, 10 us and b ns between
+ * them, and 5 us more above 100,000 bytes.
+ */
+#include "nodes/log.h"
+#include "nodes/nodes.h"
+#include "sim/testing.h"
+
+enum { NODES = 3 };
+
+struct cluster_lab {
+    struct lab lab; /* its runtime is the front */
+    struct duet_runtime *cores[NODES];
+    struct duet__nodes *nodes;
+};
+
+static struct cluster_lab open_lab(double submit_s, double foreign_s, size_t window)
+{
+    static const struct duet__calibration empty;
+    static const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
+                                                 .bandwidth_Bps = 1e9,
+                                                 .latency_s = 10e-6,
+                                                 .overhead_s = 2e-6,
+                                                 .rendezvous_s = 5e-6,
+                                                 .eager_bytes = 100000};
+    const struct lab_options options = {.cpus = 1,
+                                        .costs = {.submit_s = submit_s, .foreign_s = foreign_s}};
+    struct cluster_lab cluster = {.lab.machine = lab_machine(&options)};
+    const struct sim_options sim = {.calibration = &empty,
+                                    .effects = DUET__EFFECTS,
+                                    .nodes = NODES,
+                                    .network = &network};
+    struct duet__core_config core = {.machine = &cluster.lab.machine,
+                                     .policy = duet_policy_find("eager"),
+                                     .model = duet_model_at(0),
+                                     .window = window,
+                                     .record = true,
+                                     .ops = duet__sim_ops()};
+    struct duet_message message = {""};
+    void *engines[NODES];
+    if (duet__sim_new(engines, &cluster.lab.machine, &sim, &message))
+        g_error("%s", message.text);
+    for (unsigned n = 0; n < NODES; n++) {
+        core.engine = engines[n];
+        core.seed = n;
+        g_assert_cmpint(duet__core_new(&cluster.cores[n], &core, &message), ==, DUET_OK);
+        duet__sim_attach(engines[n], cluster.cores[n]);
+    }
+    const struct duet__nodes_config nodes = {.count = NODES,
+                                             .hosted = NODES,
+                                             .grid = {1, NODES},
+                                             .cores = cluster.cores,
+                                             .transport = duet__sim_transport(),
+                                             .transport_of = engines[0]};
+    g_assert_cmpint(duet__nodes_new(&cluster.nodes, &nodes, &message), ==, DUET_OK);
+    cluster.lab.duet = cluster.cores[0];
+    cluster.lab.kernel = lab_codelet(&cluster.lab, "work", lab_work, lab_cost);
+    return cluster;
+}
+
+static void close_lab(struct cluster_lab *cluster)
+{
+    duet__nodes_free(cluster->nodes);
+    for (unsigned n = 0; n < NODES; n++)
+        duet__core_free(cluster->cores[n]);
+    duet_machine_fini(&cluster->lab.machine);
+}
+
+static struct duet_handle *data_of(struct cluster_lab *cluster, unsigned node, uint64_t bytes)
+{
+    struct duet_handle *handle = lab_data(&cluster->lab, bytes);
+    g_assert_cmpint(duet_own(cluster->lab.duet, handle, node), ==, DUET_OK);
+    return handle;
+}
+
+/* The number-th task (from 1) that ran on the node did so from start to end. */
+static void expect_task(struct cluster_lab *cluster, unsigned node, unsigned number, double start_s,
+                        double end_s)
+{
+    struct duet_event *events;
+    size_t count, tasks = 0, i = 0;
+    g_assert_cmpint(duet_trace_events(cluster->cores[node], &events, &count), ==, DUET_OK);
+    while (i < count && (events[i].kind != DUET_EVENT_TASK || ++tasks < number))
+        i++;
+    g_assert_cmpuint(i, <, count);
+    assert_seconds(events[i].start_s, start_s);
+    assert_seconds(events[i].end_s, end_s);
+    free(events);
+}
+
+static void finish(struct cluster_lab *cluster)
+{
+    if (duet_wait(cluster->lab.duet))
+        g_error("%s", duet_last_message(cluster->lab.duet));
+}
+
+#define task(cluster, seconds, ...) lab_task(&(cluster)->lab, NULL, seconds, __VA_ARGS__)
+
+/* One message of each kind, the second when the first is done. */
+static void test_lone(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 0);
+    struct duet_handle *few = data_of(&c, 0, 100000), *many = data_of(&c, 1, 200000);
+    struct duet_handle *last = data_of(&c, 2, 8);
+    task(&c, 1e-3, 1, few, DUET_RW);
+    task(&c, 1e-3, 2, few, DUET_R, many, DUET_RW);
+    task(&c, 1e-3, 2, many, DUET_R, last, DUET_RW);
+    finish(&c);
+    expect_task(&c, 0, 1, 0, 1e-3);
+    expect_task(&c, 1, 1, 1.114e-3, 2.114e-3); /* 2 + 10 + 100 + 2 us later */
+    expect_task(&c, 2, 1, 2.333e-3, 3.333e-3); /* 2 + 10 + 5 + 200 + 2 */
+    assert_seconds(duet_now(c.lab.duet), 3.333e-3);
+    close_lab(&c);
+}
+
+/*
+ * Two of 50,000 bytes leave node 0: at 2 and 4 us, to flow from 12 and 14 us on: until then the
+ * first has had 2,000 bytes. Both have half of the card until the first is there, at 110 us; the
+ * second has 2,000 bytes left then. At the same time node 1 sends to node 0, which shares nothing.
+ */
+static void test_two_out(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 0);
+    struct duet_handle *a = data_of(&c, 0, 50000), *b = data_of(&c, 0, 50000);
+    struct duet_handle *other = data_of(&c, 1, 50000), *home = data_of(&c, 0, 8);
+    struct duet_handle *one = data_of(&c, 1, 8), *two = data_of(&c, 2, 8);
+    task(&c, 1e-3, 2, a, DUET_R, one, DUET_RW);
+    task(&c, 1e-3, 2, b, DUET_R, two, DUET_RW);
+    task(&c, 1e-3, 2, other, DUET_R, home, DUET_RW);
+    finish(&c);
+    expect_task(&c, 1, 1, 112e-6, 1.112e-3);
+    expect_task(&c, 2, 1, 114e-6, 1.114e-3);
+    expect_task(&c, 0, 1, 64e-6, 1.064e-3);
+    close_lab(&c);
+}
+
+/*
+ * Into one card, both at once: 2 x 50,000 bytes from 12 us on are there at 112 us; their receiver
+ * takes one after the other.
+ */
+static void test_two_in(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 0);
+    struct duet_handle *a = data_of(&c, 1, 50000), *b = data_of(&c, 2, 50000);
+    struct duet_handle *one = data_of(&c, 0, 8), *two = data_of(&c, 0, 8);
+    task(&c, 1e-6, 2, a, DUET_R, one, DUET_RW);
+    task(&c, 1e-6, 2, b, DUET_R, two, DUET_RW);
+    finish(&c);
+    expect_task(&c, 0, 1, 114e-6, 115e-6);
+    expect_task(&c, 0, 2, 116e-6, 117e-6);
+    close_lab(&c);
+}
+
+/* The number-th message (from 1) that arrived on node 1. */
+static void expect_message(struct cluster_lab *cluster, unsigned number, double start_s,
+                           double end_s)
+{
+    const struct duet__node_log *log = duet__nodes_log(cluster->nodes, 1);
+    g_assert_cmpuint(log->messages_in, >=, number);
+    g_assert_true(log->messages[number - 1].arrives);
+    assert_seconds(log->messages[number - 1].start_s, start_s);
+    assert_seconds(log->messages[number - 1].end_s, end_s);
+}
+
+/*
+ * The application's thread of node 1 submits three tasks first, in 1 ms each, then what takes the
+ * messages, in 1 ms, too, before each of the tasks that need them. By then the eager one is there;
+ * the other one starts only now.
+ */
+static void test_late_receiver(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(1e-3, 0, 0);
+    struct duet_handle *few = data_of(&c, 0, 50000), *many = data_of(&c, 0, 2000000);
+    struct duet_handle *own = data_of(&c, 1, 8), *next = data_of(&c, 1, 8);
+    for (unsigned i = 0; i < 3; i++)
+        task(&c, 1e-6, 1, own, DUET_RW);
+    task(&c, 0.1e-3, 2, few, DUET_R, next, DUET_RW);
+    task(&c, 0.1e-3, 2, many, DUET_R, next, DUET_RW);
+    finish(&c);
+    expect_message(&c, 1, 1e-3, 4.002e-3);
+    expect_message(&c, 2, 2e-3, 8.017e-3); /* 6 ms, 5 + 10 us, 2 ms, 2 us */
+    expect_task(&c, 1, 4, 5e-3, 5.1e-3);
+    expect_task(&c, 1, 5, 8.017e-3, 8.117e-3);
+    close_lab(&c);
+}
+
+/* Submitting no task takes time, but passing one over does: 1 ms for each of the three. */
+static void test_passed(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 1e-3, 0);
+    struct duet_handle *here = data_of(&c, 0, 8), *there = data_of(&c, 1, 8);
+    for (unsigned i = 0; i < 3; i++)
+        task(&c, 1e-3, 1, here, DUET_RW);
+    task(&c, 1e-3, 1, there, DUET_RW);
+    finish(&c);
+    expect_task(&c, 0, 3, 2e-3, 3e-3);
+    expect_task(&c, 1, 1, 3e-3, 4e-3);
+    close_lab(&c);
+}
+
+/* A window of 8 tasks a node: the run goes on while its application's thread waits for one. */
+static void test_window(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 8);
+    struct duet_handle *a = data_of(&c, 0, 1000), *b = data_of(&c, 1, 1000);
+    for (unsigned i = 0; i < 50; i++) { /* each 15 us after the other: 2 + 10 + 1 + 2 */
+        task(&c, 1e-3, 2, b, DUET_R, a, DUET_RW);
+        task(&c, 1e-3, 2, a, DUET_R, b, DUET_RW);
+    }
+    finish(&c);
+    expect_task(&c, 1, 50, 99 * 1.015e-3 + 15e-6, 99 * 1.015e-3 + 1.015e-3);
+    close_lab(&c);
+}
+
+/* A node that fails ends all, while messages wait and are on their way; more is refused. */
+static void test_failure(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 0);
+    struct duet_handle *a = data_of(&c, 0, 500000), *b = data_of(&c, 1, 8), *d = data_of(&c, 2, 8);
+    task(&c, 1e-3, 2, a, DUET_R, b, DUET_RW);
+    task(&c, 1e-3, 2, b, DUET_R, d, DUET_RW);
+    task(&c, 1e-3, 2, d, DUET_R, a, DUET_RW);
+    duet__fail_run(c.cores[1], DUET_EIO, "its disk is full");
+    g_assert_cmpint(duet_wait(c.lab.duet), ==, DUET_EIO);
+    g_assert_cmpstr(duet_last_message(c.lab.duet), ==, "node 1: its disk is full");
+    for (unsigned n = 0; n < NODES; n++)
+        g_assert_true(duet__finished(c.cores[n]));
+    close_lab(&c);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/messages/lone", test_lone);
+    g_test_add_func("/messages/two out", test_two_out);
+    g_test_add_func("/messages/two in", test_two_in);
+    g_test_add_func("/messages/late receiver", test_late_receiver);
+    g_test_add_func("/messages/passed", test_passed);
+    g_test_add_func("/messages/window", test_window);
+    g_test_add_func("/messages/failure", test_failure);
+    return g_test_run();
+}
