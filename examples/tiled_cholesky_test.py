@@ -7,6 +7,7 @@ import math
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,11 +18,11 @@ TASKS = 6 + 15 + 15 + 20  # potrf, trsm, syrk, gemm of 6 x 6 tiles
 LINE = re.compile(r"round (\d): (submitted|factorised|result read) at (\d+\.\d{6}) s")
 
 
-def run(*arguments, **variables):
+def run(*arguments, launcher=(), **variables):
     environment = {name: value for name, value in os.environ.items()
                    if not re.match(r"DUET_[A-Z]", name)}
     environment.update(variables)
-    return subprocess.run([PROGRAM, *arguments], env=environment, capture_output=True, text=True,
+    return subprocess.run([*launcher, PROGRAM, *arguments], env=environment, capture_output=True, text=True,
                           check=False)
 
 
@@ -107,8 +108,14 @@ def last_pivot(noise):
 
 
 def check_real():
-    """On this machine it computes, on a CPU and an emulated GPU at a time."""
-    result = run("--duet-emulate=free", "--duet-cpus=1", "--duet-gpus=1", "--duet-no-bind")
+    """On this machine it computes, on a CPU and an emulated GPU at a time, of two nodes if they can
+    be had."""
+    words = ["--duet-emulate=free", "--duet-cpus=1", "--duet-gpus=1", "--duet-no-bind"]
+    result = run(*words, "--duet-nodes=2", launcher=("mpirun", "-n", "2"),
+                 OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                 OMPI_MCA_rmaps_base_oversubscribe="1") if shutil.which("mpirun") else None
+    if not result or "without MPI" in result.stderr:
+        result = run(*words)
     assert result.returncode == 0, result
     pivots = re.findall(r"^round (\d): last pivot (\S+)$", result.stdout, re.M)
     assert [step for step, _ in pivots] == ["1", "2"], result.stdout
