@@ -22,8 +22,8 @@ def run(*arguments, launcher=(), **variables):
     environment = {name: value for name, value in os.environ.items()
                    if not re.match(r"DUET_[A-Z]", name)}
     environment.update(variables)
-    return subprocess.run([*launcher, PROGRAM, *arguments], env=environment, capture_output=True, text=True,
-                          check=False)
+    return subprocess.run([*launcher, PROGRAM, *arguments], env=environment, capture_output=True,
+                          text=True, check=False)
 
 
 def check_output():
