@@ -237,7 +237,7 @@ int duet__bring(struct duet__nodes *nodes, struct duet__datum *datum, unsigned n
 
 int duet__supersede(struct duet__nodes *nodes, struct duet__datum *datum, unsigned node)
 {
-    if (datum->holder_count == 1 && datum->holders[0] == node)
+    if (duet__holds_alone(datum, node))
         return DUET_OK;
     struct duet_handle *kept = NULL;
     bool held = false;

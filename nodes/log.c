@@ -33,9 +33,10 @@ static void *place(struct duet__node_log *log, void **array, size_t count, size_
         const size_t more = 2 * *room + 64;
         void *larger = more < SIZE_MAX / bytes ? realloc(*array, more * bytes) : NULL;
 
-        log->lost |= !larger;
-        if (!larger)
+        if (!larger) {
+            atomic_store(&log->lost, true);
             return NULL;
+        }
         *array = larger;
         *room = more;
     }

@@ -8,6 +8,7 @@
 #define DUET_NODES_LOG_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ struct duet__logged_datum {
 struct duet__node_log {
     pthread_mutex_t lock; /* of what messages change */
     bool records;         /* else the counters are all that is kept */
-    bool lost;            /* there was no memory for something */
+    _Atomic(bool) lost;   /* there was no memory for something */
     /* since the last reset; of messages that have not failed */
     uint64_t messages_in, messages_out, bytes_in, bytes_out;
     struct duet__logged_message *messages;

@@ -76,7 +76,9 @@ struct duet__nodes {
     uint64_t turn;        /* of the current call, or the last one */
     uint64_t tags;
     struct duet__datum *data;
-    struct duet_access *accesses; /* of a task as one core gets it */
+    /* of a task: data with an owner by access, and the accesses as one core gets them */
+    struct duet__datum **touched;
+    struct duet_access *accesses;
     size_t access_room;
     /* kernels in cores other than the front's: front's, then by host */
     struct duet_codelet ***codelets;
@@ -92,6 +94,11 @@ static inline struct duet__host *duet__host_of(struct duet__nodes *nodes, unsign
 static inline struct duet_runtime *duet__front(struct duet__nodes *nodes)
 {
     return nodes->hosts[0].core;
+}
+
+static inline bool duet__holds_alone(const struct duet__datum *datum, unsigned node)
+{
+    return datum->holder_count == 1 && datum->holders[0] == node;
 }
 
 /* nodes.c */

@@ -202,6 +202,7 @@ void duet__nodes_free(struct duet__nodes *nodes)
     for (size_t i = 0; i < nodes->codelet_count; i++)
         free(nodes->codelets[i]);
     free(nodes->codelets);
+    free(nodes->touched);
     free(nodes->accesses);
     free(nodes);
 }

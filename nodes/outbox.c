@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which message a node sends next: a pairing heap for each destination (Fredman, Sedgewick, Sleator
- * and Tarjan, Algorithmica 1986), whose links are in the messages.
+ * Which message a node sends next: pairing heaps for each destination (Fredman, Sedgewick, Sleator
+ * and Tarjan, Algorithmica 1986), whose links are in the messages: all that is done costs O(log n).
  */
 #include "nodes/outbox.h"
 
@@ -9,12 +9,16 @@
 
 #include <duet/error.h>
 
+/* The heaps that a message is in: one that waits is in both, one that is under way in the second.
+ */
+enum order { BY_PRIORITY, BY_TURN };
+
 /* To one node. */
 struct way {
-    struct duet__message *waiting; /* root of the heap */
-    struct duet__message *sent;    /* under way, by `next` */
-    struct way *next;              /* of those to look at */
-    uint64_t bytes;
+    struct duet__message *waiting[2]; /* roots */
+    struct duet__message *sent;       /* root, by turn: under way */
+    struct way *next;                 /* of those to look at */
+    uint64_t bytes;                   /* under way, and how many */
     unsigned count;
     bool listed;
 };
@@ -39,48 +43,88 @@ void duet__outbox_free(struct duet__outbox *outbox)
     free(outbox);
 }
 
-static bool before(const struct duet__message *a, const struct duet__message *b)
+/* ------------------------------------------------------------------------------------------- */
+/* Heaps                                                                                        */
+
+static bool before(const struct duet__message *a, const struct duet__message *b, enum order order)
 {
-    return a->priority != b->priority ? a->priority > b->priority : a->turn < b->turn;
+    if (order == BY_PRIORITY && a->priority != b->priority)
+        return a->priority > b->priority;
+    return a->turn < b->turn;
 }
 
 /* The root of two heaps, of which each may be NULL. */
-static struct duet__message *meld(struct duet__message *a, struct duet__message *b)
+static struct duet__message *meld(struct duet__message *a, struct duet__message *b,
+                                  enum order order)
 {
     if (!a || !b)
         return a ? a : b;
-    if (before(b, a)) {
+    if (before(b, a, order)) {
         struct duet__message *other = a;
         a = b;
         b = other;
     }
-    b->next = a->down;
-    a->down = b;
+    b->links[order].next = a->links[order].down;
+    if (b->links[order].next)
+        b->links[order].next->links[order].prev = b;
+    b->links[order].prev = a;
+    a->links[order].down = b;
     return a;
 }
 
+/* A heap of its own out of those that follow each other, and the rest of them. */
+static struct duet__message *cut_off(struct duet__message *root, enum order order,
+                                     struct duet__message **rest)
+{
+    *rest = root->links[order].next;
+    root->links[order].next = root->links[order].prev = NULL;
+    return root;
+}
+
 /* The heap of what was below a root: in pairs from the first on, these from the last. */
-static struct duet__message *meld_all(struct duet__message *first)
+static struct duet__message *meld_all(struct duet__message *first, enum order order)
 {
     struct duet__message *pairs = NULL, *root = NULL;
     while (first) {
-        struct duet__message *a = first, *b = a->next;
-        first = b ? b->next : NULL;
-        a->next = NULL;
-        if (b)
-            b->next = NULL;
-        a = meld(a, b);
-        a->next = pairs;
-        pairs = a;
+        struct duet__message *pair = cut_off(first, order, &first);
+        if (first) {
+            struct duet__message *other = cut_off(first, order, &first);
+            pair = meld(pair, other, order);
+        }
+        pair->links[order].next = pairs;
+        pairs = pair;
     }
     while (pairs) {
-        struct duet__message *a = pairs;
-        pairs = a->next;
-        a->next = NULL;
-        root = meld(root, a);
+        struct duet__message *pair = cut_off(pairs, order, &pairs);
+        root = meld(root, pair, order);
     }
     return root;
 }
+
+static void add(struct duet__message **root, struct duet__message *message, enum order order)
+{
+    message->links[order] = (struct duet__links){NULL, NULL, NULL};
+    *root = meld(*root, message, order);
+}
+
+static void take_out(struct duet__message **root, struct duet__message *message, enum order order)
+{
+    struct duet__links *links = &message->links[order];
+    struct duet__message *below = meld_all(links->down, order);
+    if (*root == message) {
+        *root = below;
+        return;
+    }
+    if (links->next)
+        links->next->links[order].prev = links->prev;
+    if (links->prev->links[order].down == message)
+        links->prev->links[order].down = links->next;
+    else
+        links->prev->links[order].next = links->next;
+    *root = meld(*root, below, order);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 
 static void look_at(struct duet__outbox *outbox, struct way *way)
 {
@@ -98,60 +142,40 @@ static void look_at(struct duet__outbox *outbox, struct way *way)
 void duet__outbox_put(struct duet__outbox *outbox, struct duet__message *message)
 {
     struct way *way = &outbox->ways[message->to];
-    message->next = message->down = NULL;
-    way->waiting = meld(way->waiting, message);
+    add(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
+    add(&way->waiting[BY_TURN], message, BY_TURN);
     look_at(outbox, way);
 }
 
-/* The one with the least turn of a heap, and what points to it; of its first message, or below. */
-static void find_least(struct duet__message **at, struct duet__message ***least)
+static struct duet__message *take_waiting(struct way *way, struct duet__message *message)
 {
-    for (; *at; at = &(*at)->next) {
-        if (!*least || (*at)->turn < (**least)->turn)
-            *least = at;
-        find_least(&(*at)->down, least);
-    }
-}
-
-/* Takes the message that `at` points to out of the heap. */
-static struct duet__message *take_at(struct way *way, struct duet__message **at)
-{
-    struct duet__message *message = *at;
-    *at = message->next;
-    way->waiting = meld(way->waiting, meld_all(message->down));
+    take_out(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
+    take_out(&way->waiting[BY_TURN], message, BY_TURN);
     return message;
 }
 
-/* The least turn of all to that node may go whatever is under way; NULL: that is under way. */
-static struct duet__message *take_least(struct way *way)
+/* The one that may go now; NULL: none. */
+static struct duet__message *choose(const struct way *way)
 {
-    struct duet__message **least = NULL;
-    find_least(&way->waiting, &least);
-    for (const struct duet__message *sent = way->sent; sent && least; sent = sent->next)
-        if (sent->turn <= (*least)->turn)
-            return NULL;
-    return least ? take_at(way, least) : NULL;
+    struct duet__message *least = way->waiting[BY_TURN];
+    if (way->count < DUET__OUT_MESSAGES && way->bytes < DUET__OUT_BYTES)
+        return way->waiting[BY_PRIORITY];
+    return least && (!way->sent || least->turn < way->sent->turn) ? least : NULL;
 }
 
 struct duet__message *duet__outbox_take(struct duet__outbox *outbox)
 {
     while (outbox->first) {
         struct way *way = outbox->first;
-        struct duet__message *message = NULL;
-        if (way->waiting && way->count < DUET__OUT_MESSAGES && way->bytes < DUET__OUT_BYTES)
-            message = take_at(way, &way->waiting);
-        else
-            message = take_least(way);
+        struct duet__message *message = choose(way);
         outbox->first = way->next;
         way->listed = false;
         if (!message)
             continue;
-        look_at(outbox, way); /* there may be more, after those to others */
-        message->down = NULL;
-        message->next = way->sent;
-        way->sent = message;
+        add(&way->sent, take_waiting(way, message), BY_TURN);
         way->count++;
         way->bytes += message->bytes;
+        look_at(outbox, way); /* there may be more, after those to others */
         return message;
     }
     return NULL;
@@ -160,10 +184,7 @@ struct duet__message *duet__outbox_take(struct duet__outbox *outbox)
 void duet__outbox_gone(struct duet__outbox *outbox, struct duet__message *message)
 {
     struct way *way = &outbox->ways[message->to];
-    struct duet__message **at = &way->sent;
-    while (*at != message)
-        at = &(*at)->next;
-    *at = message->next;
+    take_out(&way->sent, message, BY_TURN);
     way->count--;
     way->bytes -= message->bytes;
     look_at(outbox, way);
@@ -174,8 +195,8 @@ struct duet__message *duet__outbox_empty(struct duet__outbox *outbox)
     for (unsigned to = 0; to < outbox->nodes; to++) {
         struct way *way = &outbox->ways[to];
         struct duet__message *message = way->sent;
-        if (way->waiting)
-            return take_at(way, &way->waiting);
+        if (way->waiting[BY_TURN])
+            return take_waiting(way, way->waiting[BY_TURN]);
         if (message) {
             duet__outbox_gone(outbox, message);
             return message;

@@ -23,7 +23,7 @@ int duet__outbox_new(struct duet__outbox **out, unsigned nodes);
 /* Messages stay their owner's. NULL is fine. */
 void duet__outbox_free(struct duet__outbox *outbox);
 
-/* The message is ready to be sent. Its `next` and `down` are the outbox's until it is gone. */
+/* The message is ready to be sent. */
 void duet__outbox_put(struct duet__outbox *outbox, struct duet__message *message);
 /* One that may go now, and counts as under way from then on; NULL: there is none. */
 struct duet__message *duet__outbox_take(struct duet__outbox *outbox);

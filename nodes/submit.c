@@ -11,12 +11,6 @@ struct place {
     bool plain;                      /* nothing is reduced or scratch */
 };
 
-static bool is_mode(enum duet_mode mode)
-{
-    return (mode >= DUET_R && mode <= DUET_RW) || mode == DUET_COMMUTE || mode == DUET_REDUCE ||
-           mode == DUET_SCRATCH;
-}
-
 static int refuse(struct duet__nodes *nodes, size_t i, const char *why)
 {
     return duet__refuse(duet__front(nodes), DUET_EINVAL, "access %zu of a task %s", i, why);
@@ -39,11 +33,13 @@ static int look_at_own(struct duet__nodes *nodes, struct duet_handle *handle, si
     return DUET_OK;
 }
 
-static int look_at(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
-                   struct place *place)
+/* Any access. */
+static int look_closely(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
+                        struct place *place)
 {
     const enum duet_mode mode = access->mode;
-    if (!access->handle || !is_mode(mode))
+    const bool special = mode == DUET_COMMUTE || mode == DUET_REDUCE || mode == DUET_SCRATCH;
+    if (!access->handle || !(special || (mode >= DUET_R && mode <= DUET_RW)))
         return refuse(nodes, i, "has no handle, or no valid mode");
     place->plain &= mode <= DUET_COMMUTE;
     if (mode == DUET_SCRATCH)
@@ -65,6 +61,7 @@ static int look_at(struct duet__nodes *nodes, const struct duet_access *access, 
         return refuse(nodes, i,
                       "reduces data of which nobody has said how: call duet_reduction "
                       "before");
+    nodes->touched[i] = *duet__handle_note(access->handle);
     place->owned = true;
     if (mode == DUET_REDUCE)
         first(&place->reduced, datum->owner);
@@ -72,6 +69,37 @@ static int look_at(struct duet__nodes *nodes, const struct duet_access *access, 
         first(&place->written, datum->owner);
     else
         first(&place->read, datum->owner);
+    return DUET_OK;
+}
+
+/* The same of the usual one, which is to cost little where the task does not concern this node. */
+static inline int look_at(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
+                          struct place *place)
+{
+    const enum duet_mode mode = access->mode;
+    if (!access->handle || mode < DUET_R || mode > DUET_RW)
+        return look_closely(nodes, access, i, place);
+    struct duet__datum *datum = *duet__handle_note(access->handle);
+    if (!datum || datum->front != access->handle || datum->acquired != DUET_NOBODY ||
+        datum->owner == DUET_NOBODY)
+        return look_closely(nodes, access, i, place);
+    nodes->touched[i] = datum;
+    place->owned = true;
+    first(mode & DUET_W ? &place->written : &place->read, datum->owner);
+    return DUET_OK;
+}
+
+/* Room for what is noted of a task's accesses. */
+static int make_room(struct duet__nodes *nodes, size_t count)
+{
+    struct duet__datum **touched = realloc(nodes->touched, 2 * count * sizeof *touched);
+    nodes->touched = touched ? touched : nodes->touched;
+    struct duet_access *accesses = realloc(nodes->accesses, 2 * count * sizeof *accesses);
+    nodes->accesses = accesses ? accesses : nodes->accesses;
+    if (!touched || !accesses)
+        return duet__refuse(duet__front(nodes), DUET_ENOMEM,
+                            "no memory left for a task of %zu accesses", count);
+    nodes->access_room = 2 * count;
     return DUET_OK;
 }
 
@@ -123,21 +151,21 @@ static int follow(struct duet__nodes *nodes, const struct duet_task_desc *task, 
     int error = DUET_OK;
     for (size_t i = 0; i < task->access_count && !error; i++) {
         const enum duet_mode mode = task->accesses[i].mode;
+        struct duet__datum *datum = nodes->touched[i];
         if (mode > DUET_COMMUTE)
             continue;
-        struct duet__datum *datum = duet__datum_of(task->accesses[i].handle);
         if (datum->sum)
             error = duet__sum_end(nodes, datum, task->priority, mode == DUET_W);
-        if ((mode & DUET_R) && !error)
+        if ((mode & DUET_R) && !error && datum->holders[0] != node)
             error = duet__bring(nodes, datum, node, task->priority);
     }
     for (size_t i = 0; i < task->access_count && !error; i++) {
         const enum duet_mode mode = task->accesses[i].mode;
-        if (mode <= DUET_COMMUTE && (mode & DUET_W))
-            error = duet__supersede(nodes, duet__datum_of(task->accesses[i].handle), node);
-        else if (mode == DUET_REDUCE)
-            error = duet__sum_add(nodes, duet__datum_of(task->accesses[i].handle), node,
-                                  task->priority);
+        struct duet__datum *datum = nodes->touched[i];
+        if (mode == DUET_REDUCE)
+            error = duet__sum_add(nodes, datum, node, task->priority);
+        else if (mode != DUET_SCRATCH && (mode & DUET_W) && !duet__holds_alone(datum, node))
+            error = duet__supersede(nodes, datum, node);
     }
     return error;
 }
@@ -186,18 +214,6 @@ static struct duet_handle *handle_at(struct duet__host *host, const struct duet_
                                                                       : duet__local(host, datum);
 }
 
-static bool room_for(struct duet__nodes *nodes, size_t count)
-{
-    if (count <= nodes->access_room)
-        return true;
-    struct duet_access *more = realloc(nodes->accesses, 2 * count * sizeof *more);
-    if (!more)
-        return false;
-    nodes->accesses = more;
-    nodes->access_room = 2 * count;
-    return true;
-}
-
 /* Submits the task on a node that is hosted here. */
 static int submit_at(struct duet__host *host, const struct duet_task_desc *task, bool as_is)
 {
@@ -205,8 +221,6 @@ static int submit_at(struct duet__host *host, const struct duet_task_desc *task,
     struct duet_task_desc there = *task;
     struct duet_task_extra extra;
     if (!as_is) {
-        if (!room_for(nodes, task->access_count))
-            return DUET_ENOMEM;
         for (size_t i = 0; i < task->access_count; i++) {
             struct duet_handle *handle = handle_at(host, &task->accesses[i]);
             if (!handle)
@@ -246,11 +260,15 @@ static int submit_everywhere(struct duet__nodes *nodes, const struct duet_task_d
 static int submit(struct duet__nodes *nodes, const struct duet_task_desc *task)
 {
     struct place place;
-    unsigned node;
+    unsigned node = EVERYWHERE;
     if (!task || !task->codelet || task->access_count > UINT16_MAX ||
         (task->access_count && !task->accesses))
         return duet__submit_here(duet__front(nodes), task); /* which says what is wrong */
-    int error = place_task(nodes, task, &place, &node);
+    int error = DUET_OK;
+    if (task->access_count > nodes->access_room)
+        error = make_room(nodes, task->access_count);
+    if (!error)
+        error = place_task(nodes, task, &place, &node);
     if (error)
         return error;
     if (node == EVERYWHERE)

@@ -19,10 +19,15 @@ struct duet__acquisition;
 struct duet_handle;
 struct duet_runtime;
 
+struct duet__message;
+struct duet__links {
+    struct duet__message *down, *next, *prev;
+};
+
 /* One end of a datum's way from a node to another. The model's, valid until it is done. */
 struct duet__message {
     /* the transport's, from when it is given to it until it is done */
-    struct duet__message *next, *down;
+    struct duet__message *next;
     void *transport;
     double start_s, end_s; /* of the transfer, on the core's clock: for traces */
     /* for the transport to read */
@@ -31,10 +36,11 @@ struct duet__message {
     uint64_t bytes;
     int priority; /* of that task */
     unsigned from, to;
-    bool arrives;               /* this is the receiving end */
-    struct duet_runtime *core;  /* of the node at this end */
-    struct duet_handle *handle; /* there: duet__handle_pieces may be read, or written if it arrives
-                                   (not in simulations) */
+    bool arrives;                /* this is the receiving end */
+    struct duet_runtime *core;   /* of the node at this end */
+    struct duet_handle *handle;  /* there: duet__handle_pieces may be read, or written if it arrives
+                                    (not in simulations) */
+    struct duet__links links[2]; /* the outbox's, from when it is put there until it is gone */
     /* the model's */
     struct duet__nodes *nodes;
     struct duet__acquisition *acquisition;
@@ -83,7 +89,11 @@ struct duet__transport {
      * their dates are compared by. May be NULL: all have one clock.
      */
     double (*ahead)(void *transport);
-    /* Ends what is left, and frees it: nothing is given to it any more. */
+    /*
+     * Ends what is left, and frees it: nothing is given to it any more. When it returns no call of
+     * duet__message_done is under way on a thread of the transport: that the run has nothing left
+     * does not say so, and the cores are freed next.
+     */
     void (*close)(void *transport);
 };
 

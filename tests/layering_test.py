@@ -113,6 +113,7 @@ RULES = [
                        "world/clock.h"),
     ("bench/decisions/*", "c-pure duet/policy.h"),
     ("bench/contention/*", "c posix threads context duet/* core/engine.h bench/*"),
+    ("bench/nodes/*", "c-pure duet/* nodes/nodes.h bench/*"),
     ("bench/*", "c posix glib cuda cublas blas bench/*"),
     ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
     ("tests/*", "c posix threads glib duet/* ."),
