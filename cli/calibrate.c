@@ -106,7 +106,7 @@ int duet__calibrate_run(int argc, char **argv)
     int status = duet__calibrate_options_parse(&options, argc, argv);
 
     if (status < 0)
-        status = calibrate(&options);
+        status = options.job.values.nodes ? duet__calibrate_nodes(&options) : calibrate(&options);
     duet__calibrate_options_fini(&options);
     return status;
 }

@@ -42,6 +42,12 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
                               const struct duet__calibrating *c,
                               const struct duet__platform *platform, FILE *stream);
 
+/*
+ * In place of all else: measures messages over MPI and gives the file that is there their network.
+ * Exit status.
+ */
+int duet__calibrate_nodes(const struct duet__calibrate_options *options);
+
 /* The command, whose texts stand with its options. */
 int duet__calibrate_run(int argc, char **argv);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In place of the transport over MPI where that was not found. */
 #include "nodes/mpi.h"
+#include "nodes/mpi_measure.h"
 
 int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
                    struct duet_message *message)
@@ -28,4 +29,13 @@ void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct du
 const struct duet__transport *duet__mpi_transport(void)
 {
     return NULL;
+}
+
+int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct duet_message *message)
+{
+    (void)seconds;
+    *out = (struct duet__mpi_measured){0};
+    return duet_fail(message, DUET_EABSENT,
+                     "messages cannot be measured: duet was built without MPI, build it where "
+                     "libopenmpi-dev is");
 }

@@ -101,7 +101,7 @@ static void look_around(struct duet__mpi_place *place)
 
 static int check_count(unsigned nodes, int count, struct duet_message *message)
 {
-    if (count == (int)nodes)
+    if (count == (int)nodes || nodes == 0)
         return DUET_OK;
     return duet_fail(message, DUET_EINVAL,
                      "%u nodes are wanted, and there %s %d process%s: start the program with "
@@ -173,6 +173,7 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
     error = check_count(nodes, count, message);
     if (error)
         return error;
+    nodes = (unsigned)count;
     struct duet__mpi *mpi = calloc(1, sizeof *mpi);
     uint64_t *sizes = calloc(nodes, sizeof *sizes);
     if (!mpi || !sizes || duet__outbox_new(&mpi->outbox, nodes)) {

@@ -365,20 +365,18 @@ int duet__network_parse(const char *option, const char *text, const struct duet_
     return error;
 }
 
-/* In the unit that is usual where that says the same number, else in the base unit. */
+/* In the unit that is usual or in the base unit, whatever is shorter and says the same number. */
 static void add_quantity(GString *text, const char *before, double value, bool bandwidth)
 {
-    const double factor = bandwidth ? 125e6 : 1e-6;
     char digits[DUET__DIGITS_MAX];
     double again = 0;
-    g_autofree char *usual =
-        g_strconcat(duet__digits(value / factor, digits), bandwidth ? "Gbps" : "us", NULL);
+    g_autofree char *usual = g_strconcat(duet__digits(value / (bandwidth ? 125e6 : 1e-6), digits),
+                                         bandwidth ? "Gbps" : "us", NULL);
+    g_autofree char *base = g_strconcat(duet__digits(value, digits), bandwidth ? "Bps" : "s", NULL);
+    bool same = duet__xml_quantity(usual, bandwidth, &again) && again == value;
 
-    g_string_append(text, before);
-    if (duet__xml_quantity(usual, bandwidth, &again) && again == value)
-        g_string_append(text, usual);
-    else
-        g_string_append_printf(text, "%s%s", duet__digits(value, digits), bandwidth ? "Bps" : "s");
+    g_string_append_printf(text, "%s%s", before,
+                           same && strlen(usual) <= strlen(base) ? usual : base);
 }
 
 char *duet__network_text(const struct duet__network *n)

@@ -23,13 +23,13 @@ static void test_round_trip(void)
     } cases[] = {
         {"switch:100Gbps,1us", "switch:100Gbps,1us,eager=65536,overhead=0.5us,rendezvous=2us"},
         {"fat-tree:12.5GB/s,1500ns,16x4,eager=4KiB,overhead=0,rendezvous=3us",
-         "fat-tree:100Gbps,1.5us,2;16,4;1,16;1,1,eager=4096,overhead=0us,rendezvous=3us"},
+         "fat-tree:100Gbps,1.5us,2;16,4;1,16;1,1,eager=4096,overhead=0s,rendezvous=3us"},
         {"fat-tree:1234567891Bps,1us,2;16,4;1,8;1,2,rendezvous=9us",
-         "fat-tree:9.876543128Gbps,1us,2;16,4;1,8;1,2,eager=65536,overhead=0.5us,rendezvous=9us"},
+         "fat-tree:1234567891Bps,1us,2;16,4;1,8;1,2,eager=65536,overhead=0.5us,rendezvous=9us"},
         {"dragonfly:10GBps,2us,8,4;1,1;8,1;4",
          "dragonfly:80Gbps,2us,8,4;1,1;8,1;4,eager=65536,overhead=0.5us,rendezvous=4us"},
         {"torus:10Gbps,0.0000010000000000001s,3,2,2",
-         "torus:10Gbps,1.0000000000001e-06s,3x2x2,eager=65536,overhead=0.5us,rendezvous=2."
+         "torus:10Gbps,1.0000000000001us,3x2x2,eager=65536,overhead=0.5us,rendezvous=2."
          "0000000000002e-06s"},
         {"file:a/b.xml,eager=12", "file:a/b.xml,eager=12,overhead=0.5us,rendezvous=2us"},
     };

@@ -74,7 +74,7 @@ RULES = [
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("graphs/*", "c posix glib duet/* platforms/json.h platforms/fields.h workloads/workload.h"
                  " runs/recording.h runs/trace.h ."),
-    ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h nodes/mpi.h"
+    ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h nodes/mpi*.h"
                       " platforms/directories.h"
                       " workloads/kernels*.h ."),
     ("world/*", "c posix threads glib duet/* core/engine.h nodes/*.h sim/*.h real/*.h"
@@ -94,6 +94,7 @@ RULES = [
     ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/fields.h"
                  " validate/*.h runs/*.h workloads/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
+                    " nodes/mpi_measure.h"
                     " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
     ("study/mpi", "c posix linux mpi duet/* ."),
     ("study/ranks", "c posix glib sockets duet/* ."),
@@ -114,6 +115,8 @@ RULES = [
     ("bench/decisions/*", "c-pure duet/policy.h"),
     ("bench/contention/*", "c posix threads context duet/* core/engine.h bench/*"),
     ("bench/nodes/*", "c-pure duet/* nodes/nodes.h bench/*"),
+    ("bench/peers/scalapack", "c posix mpi"),
+    ("bench/peers/count_mpi", "c posix mpi"),
     ("bench/*", "c posix glib cuda cublas blas bench/*"),
     ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
     ("tests/*", "c posix threads glib duet/* ."),

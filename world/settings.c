@@ -242,6 +242,8 @@ static const struct duet__option settings[] = {
      "Read traces that are there, F.json..., and run nothing", NULL},
     {CALIBRATE, "out", 'o', TEXT, OWN(out), 0, 0, "Write the description here; default: NAME.json",
      "F.json"},
+    {CALIBRATE, "nodes", 0, FLAG, OWN(nodes), 0, 0,
+     "Measure messages between the processes of mpirun, for the file that is there", NULL},
     {CALIBRATE, "replace", 0, FLAG, OWN(replace), 0, 0, "Replace the file if it is there", NULL},
     {CALIBRATE, "merge", 0, FLAG, OWN(merge), 0, 0,
      "Replace it, but keep those of its kernel times that are not measured now", NULL},

@@ -58,7 +58,7 @@ struct duet__values {
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
     bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
-    bool from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
+    bool nodes, from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
     bool show, retry, no_what_if, no_verify;
 };
 

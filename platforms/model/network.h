@@ -49,4 +49,11 @@ struct duet__network {
     char file[DUET__NETWORK_FILE_MAX]; /* of DUET__NETWORK_FILE */
 };
 
+/* What a message takes that is alone. Not of a file. */
+static inline double duet__network_message_s(const struct duet__network *network, double bytes)
+{
+    return 2 * network->overhead_s + network->latency_s + bytes / network->bandwidth_Bps +
+           (bytes > (double)network->eager_bytes ? network->rendezvous_s : 0);
+}
+
 #endif

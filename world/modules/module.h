@@ -18,6 +18,7 @@
 
 #include "core/engine.h"
 #include "nodes/mpi.h"
+#include "nodes/mpi_measure.h"
 #include "sim/sim.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
@@ -55,6 +56,7 @@ struct duet__mpi_module {
     void (*start)(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                   const struct duet__mpi_calls *calls);
     const struct duet__transport *(*transport)(void);
+    int (*measure)(double seconds, struct duet__mpi_measured *out, struct duet_message *message);
 };
 
 /*

@@ -31,3 +31,10 @@ const struct duet__transport *duet__mpi_transport(void)
     const struct duet__mpi_module *module = duet__module_open("mpi", NULL);
     return module ? module->transport() : NULL;
 }
+
+int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct duet_message *message)
+{
+    const struct duet__mpi_module *mpi = duet__module_open("mpi", message);
+    *out = (struct duet__mpi_measured){0};
+    return mpi ? mpi->measure(seconds, out, message) : DUET_EABSENT;
+}

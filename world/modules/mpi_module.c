@@ -10,4 +10,5 @@ const struct duet__mpi_module duet__module = {
     .agree = duet__mpi_agree,
     .start = duet__mpi_start,
     .transport = duet__mpi_transport,
+    .measure = duet__mpi_measure,
 };

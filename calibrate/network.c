@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fits what simulated messages are charged to measured ones. */
+#include "calibrate/network.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/nodes.h>
+
+#include "calibrate/fit.h"
+#include "calibrate/microbench.h"
+
+enum { SMALL_BYTES = 64, FIGURES = 3 /* at no bytes; a byte; beyond eager */ };
+
+/* The samples of one size, without outliers. */
+static struct duet__summary summarise(const struct duet__mpi_sample *samples, size_t count,
+                                      uint64_t bytes, size_t *rejected)
+{
+    g_autofree double *values = g_new(double, count + 1), *expected = g_new(double, count + 1);
+    g_autofree bool *out = g_new0(bool, count + 1);
+    size_t all = 0, kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].bytes == bytes)
+            values[all++] = samples[i].seconds;
+    for (size_t i = 0; i < all; i++)
+        expected[i] = duet__rough_median(values, all);
+    *rejected = duet__outliers(values, expected, all, out);
+    for (size_t i = 0; i < all; i++)
+        if (!out[i])
+            values[kept++] = values[i];
+    return duet__summarise(values, kept);
+}
+
+/* Solves three equations or fewer by Gauss's elimination; unknowns not in `used` are 0. */
+static void solve(double a[FIGURES][FIGURES + 1], const bool used[FIGURES], double x[FIGURES])
+{
+    for (int i = FIGURES - 1; i >= 0; i--)
+        for (int row = 0; row < i && used[i]; row++) {
+            double factor = a[i][i] > 0 ? a[row][i] / a[i][i] : 0;
+
+            for (int k = 0; k <= FIGURES; k++)
+                a[row][k] -= used[row] ? factor * a[i][k] : 0;
+        }
+    for (int i = 0; i < FIGURES; i++) {
+        x[i] = used[i] && a[i][i] > 0 ? a[i][FIGURES] / a[i][i] : 0;
+        for (int row = i + 1; row < FIGURES; row++)
+            a[row][FIGURES] -= a[row][i] * x[i];
+    }
+}
+
+static void row_of(const struct duet__network_fit *fit, size_t i, double row[FIGURES])
+{
+    const uint64_t bytes = fit->sizes[i].bytes;
+
+    row[0] = 1;
+    row[1] = (double)bytes;
+    row[2] = bytes > fit->network.eager_bytes ? 1 : 0;
+}
+
+/* Least squares of relative errors, reweighted so that it is their absolute values. */
+static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
+{
+    enum { ROUNDS = 100 };
+    static const double CLOSE = 1e-3; /* errors that are told apart no more */
+    bool used[FIGURES] = {true, true, true};
+
+    memset(x, 0, FIGURES * sizeof *x);
+    for (int round = 0; round < ROUNDS; round++) {
+        double a[FIGURES][FIGURES + 1] = {{0}}, row[FIGURES];
+
+        for (size_t i = 0; i < fit->count; i++) {
+            const double seconds = fit->sizes[i].ping.median;
+            double expected = 0, weight;
+
+            row_of(fit, i, row);
+            for (int k = 0; k < FIGURES; k++)
+                expected += x[k] * row[k];
+            weight = 1 / (seconds * seconds);
+            weight /= round > 0 ? fmax(fabs(expected / seconds - 1), CLOSE) : 1;
+            for (int k = 0; k < FIGURES; k++) {
+                for (int l = 0; l < FIGURES; l++)
+                    a[k][l] += weight * row[k] * row[l];
+                a[k][FIGURES] += weight * row[k] * seconds;
+            }
+        }
+        solve(a, used, x);
+        for (int k = 0; k < FIGURES; k++)
+            if (x[k] < 0) { /* it is 0, then, and the others are found again */
+                used[k] = false;
+                round = -1;
+                x[k] = 0;
+            }
+    }
+}
+
+/* As far as they are known. */
+static double rounded(double value)
+{
+    char digits[DUET_NAME_MAX];
+
+    (void)g_snprintf(digits, sizeof digits, "%.3e", value);
+    return g_ascii_strtod(digits, NULL);
+}
+
+int duet__network_fit_to(const struct duet__mpi_measured *measured, struct duet__network_fit *out,
+                         struct duet_message *message)
+{
+    double x[FIGURES], overhead_s = INFINITY;
+    size_t ignored = 0;
+
+    *out = (struct duet__network_fit){
+        .network = {.kind = DUET__NETWORK_SWITCH, .eager_bytes = measured->eager_bytes}};
+    for (size_t i = 0; i < measured->ping_count && out->count < DUET__NETWORK_SIZES; i++) {
+        const uint64_t bytes = measured->pings[i].bytes;
+        struct duet__network_size *size = &out->sizes[out->count];
+        bool known = false;
+
+        for (size_t k = 0; k < out->count; k++)
+            known = known || out->sizes[k].bytes == bytes;
+        if (known)
+            continue;
+        size->bytes = bytes;
+        size->ping = summarise(measured->pings, measured->ping_count, bytes, &size->rejected);
+        size->stream_s =
+            summarise(measured->streams, measured->stream_count, bytes, &ignored).median;
+        if (bytes <= SMALL_BYTES && size->stream_s > 0)
+            overhead_s = fmin(overhead_s, size->stream_s);
+        out->count += size->ping.median > 0;
+    }
+    if (out->count < FIGURES)
+        return duet_fail(message, DUET_EINVAL, "too few sizes of messages were measured");
+    fit_figures(out, x);
+    out->network.overhead_s = rounded(fmin(overhead_s, x[0] / 2));
+    out->network.latency_s = rounded(fmax(x[0] - 2 * out->network.overhead_s, 0));
+    out->network.bandwidth_Bps = rounded(1 / fmax(x[1], 1e-15));
+    out->network.rendezvous_s = rounded(x[2]);
+    for (size_t i = 0; i < out->count; i++)
+        out->sizes[i].predicted_s =
+            duet__network_message_s(&out->network, (double)out->sizes[i].bytes);
+    return DUET_OK;
+}
+
+/* All processes do the same, so that nothing here depends on the time. */
+int duet__foreign_measure(const struct duet__measurement *given, struct duet__measured *out)
+{
+    enum { BATCH = 1000, BATCHES = 30, HANDLES = 3, NODE = 1 };
+    struct duet__microbench bench;
+    struct duet_handle *handles[HANDLES];
+    struct duet_access accesses[HANDLES];
+    GArray *values = g_array_new(FALSE, FALSE, sizeof(double));
+
+    if (duet__microbench_open(&bench, given, "eager", 1, 0)) {
+        double *cells = g_new0(double, HANDLES);
+
+        bench.memory = cells;
+        for (unsigned i = 0; i < HANDLES; i++) {
+            handles[i] = duet__microbench_vector(&bench, &cells[i], sizeof cells[i]);
+            if (!bench.error)
+                duet__microbench_note(&bench, duet_own(bench.runtime, handles[i], NODE));
+            accesses[i] = (struct duet_access){handles[i], i + 1 < HANDLES ? DUET_R : DUET_RW};
+        }
+        for (unsigned batch = 0; batch <= BATCHES && !bench.error; batch++) {
+            double begin_s = duet__clock_s(), task_s;
+
+            for (unsigned i = 0; i < BATCH; i++)
+                duet__microbench_submit(&bench, bench.empty, 0, accesses, HANDLES, NULL);
+            task_s = (duet__clock_s() - begin_s) / BATCH;
+            duet__microbench_wait(&bench);
+            if (batch > 0) /* the first finds cold caches */
+                g_array_append_val(values, task_s);
+        }
+        for (unsigned i = 0; i < HANDLES; i++)
+            duet__microbench_forget(&bench, handles[i]);
+    }
+    *out = (struct duet__measured){
+        .name = "foreign",
+        .description = "a task that is submitted and does not concern this node",
+    };
+    duet__measured_set(out, values);
+    return duet__microbench_close(&bench);
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Figures of a network from messages that were made by them, with noise and outliers. */
+#include <math.h>
+
+#include <glib.h>
+
+#include "calibrate/network.h"
+
+enum { EACH = 21, LARGEST = 1 << 23 };
+
+/* Messages of `network`, a tenth of which took many times as long, the others 1 % more or less. */
+static struct duet__mpi_measured make(const struct duet__network *network)
+{
+    struct duet__mpi_measured m = {.nodes = 2, .eager_bytes = network->eager_bytes};
+    GRand *random = g_rand_new_with_seed(7);
+
+    m.pings = g_new0(struct duet__mpi_sample, (size_t)EACH * 24);
+    m.streams = g_new0(struct duet__mpi_sample, 24);
+    for (uint64_t bytes = 1; bytes <= LARGEST; bytes *= 2) {
+        const double alone_s = duet__network_message_s(network, (double)bytes);
+
+        for (int i = 0; i < EACH; i++)
+            m.pings[m.ping_count++] =
+                (struct duet__mpi_sample){1, bytes,
+                                          alone_s * (i % 10 == 9 ? 9
+                                                                 : g_rand_double_range(random, 0.99,
+                                                                                       1.01))};
+        m.streams[m.stream_count++] =
+            (struct duet__mpi_sample){1, bytes,
+                                      fmax(network->overhead_s,
+                                           (double)bytes / network->bandwidth_Bps)};
+    }
+    g_rand_free(random);
+    return m;
+}
+
+static void assert_near(double got, double wanted)
+{
+    g_assert_cmpfloat(fabs(got - wanted), <=, 0.03 * wanted);
+}
+
+static void check(const struct duet__network *network)
+{
+    struct duet__mpi_measured m = make(network);
+    struct duet__network_fit fit;
+    struct duet_message message = {""};
+
+    g_assert_cmpint(duet__network_fit_to(&m, &fit, &message), ==, DUET_OK);
+    g_assert_cmpuint(fit.count, ==, 24);
+    assert_near(fit.network.overhead_s, network->overhead_s);
+    assert_near(fit.network.latency_s, network->latency_s);
+    assert_near(fit.network.bandwidth_Bps, network->bandwidth_Bps);
+    assert_near(fit.network.rendezvous_s, network->rendezvous_s);
+    g_assert_cmpuint(fit.network.eager_bytes, ==, network->eager_bytes);
+    for (size_t i = 0; i < fit.count; i++) {
+        g_assert_cmpuint(fit.sizes[i].rejected, ==, 2);
+        assert_near(fit.sizes[i].predicted_s,
+                    duet__network_message_s(network, (double)fit.sizes[i].bytes));
+    }
+    g_free(m.pings);
+    g_free(m.streams);
+}
+
+static void test_fit(void)
+{
+    check(&(struct duet__network){.bandwidth_Bps = 1.25e10,
+                                  .latency_s = 1e-6,
+                                  .overhead_s = 3e-7,
+                                  .rendezvous_s = 4e-6,
+                                  .eager_bytes = 4040});
+    check(&(struct duet__network){.bandwidth_Bps = 1e8,
+                                  .latency_s = 50e-6,
+                                  .overhead_s = 2e-6,
+                                  .rendezvous_s = 0,
+                                  .eager_bytes = 65536});
+}
+
+/* Figures are never negative, whatever was measured. */
+static void test_odd(void)
+{
+    struct duet__network network = {.bandwidth_Bps = 1e9, .overhead_s = 1e-6, .eager_bytes = 1024};
+    struct duet__mpi_measured m = make(&network), nothing = {0};
+    struct duet__network_fit fit;
+    struct duet_message message = {""};
+
+    for (size_t i = 0; i < m.ping_count; i++) /* the more bytes, the faster */
+        m.pings[i].seconds = 1e-3 / (double)m.pings[i].bytes;
+    g_assert_cmpint(duet__network_fit_to(&m, &fit, &message), ==, DUET_OK);
+    g_assert_true(fit.network.overhead_s >= 0 && fit.network.latency_s >= 0);
+    g_assert_true(fit.network.rendezvous_s >= 0 && fit.network.bandwidth_Bps > 0);
+    g_assert_true(isfinite(fit.network.bandwidth_Bps));
+    g_assert_cmpint(duet__network_fit_to(&nothing, &fit, &message), ==, DUET_EINVAL);
+    g_free(m.pings);
+    g_free(m.streams);
+}
+
+int main(int argc, char **argv)
+{
+    g_test_init(&argc, &argv, NULL);
+    g_test_add_func("/network/fit", test_fit);
+    g_test_add_func("/network/odd", test_odd);
+    return g_test_run();
+}

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`mpirun -n 3 duet calibrate --nodes`: the file has what the report says, and all that it had."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+if not shutil.which("mpirun"):
+    print("there is no mpirun here")
+    sys.exit(77)
+os.chdir(tempfile.mkdtemp())
+os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                  OMPI_MCA_rmaps_base_oversubscribe="1")
+MINE = pathlib.Path("mine.json")
+NODES = ["calibrate", "--nodes", "--out", str(MINE), "--budget", "0.1s", "--json"]
+
+
+def refused(result, what):
+    assert result.returncode == 2 and not result.stdout, result
+    assert result.stderr.count("\n") == 1 and what in result.stderr, result
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=False)
+
+
+# There has to be a description, and more than one process: else nothing is written.
+refused(run(DUET, *NODES), "there is no mine.json")
+made = run(DUET, "calibrate", "saxpy", "--n", "65536", "--tile", "4096", "--cpus", "1", "--reps",
+           "1", "--no-costs", "--out", MINE, "--quiet")
+assert made.returncode == 0, made
+before = json.loads(MINE.read_text(encoding="utf-8"))
+alone = run(DUET, *NODES)
+if "built without MPI" in alone.stderr:
+    print("this build is without MPI")
+    sys.exit(77)
+refused(alone, "mpirun -n 2 duet calibrate --nodes")
+assert json.loads(MINE.read_text(encoding="utf-8")) == before
+
+result = run("mpirun", "-n", "3", DUET, *NODES)
+assert result.returncode == 0, result
+report = json.loads(result.stdout)  # of one process
+assert report["nodes"] == 3 and report["file"] == str(MINE), report
+network, sizes = report["network"], report["messages"]
+assert [size["bytes"] for size in sizes] == [2 ** i for i in range(24)], sizes
+for size in sizes:
+    assert size["samples"] + size["rejected"] >= 2 * 11, size  # from either other process
+    assert 0 < size["quartile1_s"] <= size["median_s"] <= size["quartile3_s"], size
+    predicted = (2 * network["overhead_s"] + network["latency_s"] +
+                 size["bytes"] / network["bandwidth_Bps"] +
+                 (network["rendezvous_s"] if size["bytes"] > network["eager_bytes"] else 0))
+    assert abs(predicted - size["predicted_s"]) < 1e-9 * predicted, size
+assert 0 < report["foreign_s"] < 1e-3, report
+
+# The file: the network and the cost are new, all else is as it was.
+after = json.loads(MINE.read_text(encoding="utf-8"))
+assert after.pop("network") == {"kind": "switch", **network}
+assert after["costs"].pop("foreign_s") == report["foreign_s"]
+assert after == before

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages between node 0 and each of the others. Node 0 says what comes next, and the other one
+ * does its half of it. Sends are synchronous, as the transport's are.
+ */
+#include "nodes/mpi_measure.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nodes/mpi_internal.h"
+
+enum {
+    LARGEST = 8 << 20,
+    LEAST = 11,            /* samples of a size, whatever time they take */
+    MOST = 201,            /* and at most */
+    BURST = 64,            /* messages of a stream, */
+    BURST_BYTES = 8 << 20, /* as far as these are not more than so many bytes */
+};
+
+enum { ORDER_TAG = 1, DATA_TAG = 2 };
+
+/* What node 0 tells the other one to take part in. */
+struct order {
+    enum { END, PING, STREAM, UNEXPECTED } kind;
+    int bytes, count;
+};
+
+struct measuring {
+    MPI_Comm comm;
+    int node; /* the other one */
+    char *data;
+    double end_s; /* of what is to be measured with it */
+    struct duet__mpi_measured *out;
+};
+
+/* The half of an exchange that sends first, or the other one. Seconds of a message. */
+static double ping(const struct measuring *m, int bytes, bool first)
+{
+    double start = MPI_Wtime();
+    for (int half = 0; half < 2; half++)
+        if ((half == 0) == first)
+            MPI_Ssend(m->data, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm);
+        else
+            MPI_Recv(m->data, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm, MPI_STATUS_IGNORE);
+    return (MPI_Wtime() - start) / 2;
+}
+
+/* All at once, and an empty message back. Seconds of each. */
+static double stream(const struct measuring *m, int bytes, int count, bool first)
+{
+    MPI_Request requests[BURST];
+    double start = MPI_Wtime();
+    for (int i = 0; i < count; i++)
+        if (first)
+            MPI_Issend(m->data, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm, &requests[i]);
+        else
+            MPI_Irecv(m->data, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm, &requests[i]);
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+    if (first)
+        MPI_Recv(NULL, 0, MPI_BYTE, m->node, ORDER_TAG, m->comm, MPI_STATUS_IGNORE);
+    else
+        MPI_Send(NULL, 0, MPI_BYTE, m->node, ORDER_TAG, m->comm);
+    return (MPI_Wtime() - start) / count;
+}
+
+static void tell(const struct measuring *m, struct order order)
+{
+    MPI_Send(&order, sizeof order, MPI_BYTE, m->node, ORDER_TAG, m->comm);
+}
+
+/*
+ * Whether a send ends although the other node, which waits for the next order within MPI, has not
+ * asked for its data. It never does if it is not eager; an eager one may not, either, where a node
+ * is kept from its processor.
+ */
+static bool is_eager(const struct measuring *m, int bytes)
+{
+    enum { LOOKS = 100 };
+    static const double PATIENCE_S = 2e-3;
+    MPI_Request request;
+    int ended = 0;
+    tell(m, (struct order){UNEXPECTED, bytes, 1});
+    MPI_Isend(m->data, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm, &request);
+    double start = MPI_Wtime();
+    for (int i = 0; !ended && (i < LOOKS || MPI_Wtime() - start < PATIENCE_S); i++)
+        MPI_Test(&request, &ended, MPI_STATUS_IGNORE);
+    MPI_Send(NULL, 0, MPI_BYTE, m->node, ORDER_TAG, m->comm); /* now it may ask */
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    return ended;
+}
+
+/* The other node's half, until there is no more. */
+static void follow(const struct measuring *m)
+{
+    for (struct order order = {PING, 0, 0};;) {
+        MPI_Recv(&order, sizeof order, MPI_BYTE, 0, ORDER_TAG, m->comm, MPI_STATUS_IGNORE);
+        if (order.kind == END)
+            return;
+        for (int i = 0; i < order.count && order.kind == PING; i++)
+            (void)ping(m, order.bytes, false);
+        if (order.kind == STREAM)
+            (void)stream(m, order.bytes, order.count, false);
+        if (order.kind == UNEXPECTED) {
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, ORDER_TAG, m->comm, MPI_STATUS_IGNORE);
+            MPI_Recv(m->data, order.bytes, MPI_BYTE, 0, DATA_TAG, m->comm, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
+static int add(struct duet__mpi_sample **list, size_t *count, struct duet__mpi_sample sample)
+{
+    if ((*count & (*count - 1)) == 0) {
+        void *longer = realloc(*list, 2 * (*count + 1) * sizeof sample);
+        if (!longer)
+            return DUET_ENOMEM;
+        *list = longer;
+    }
+    (*list)[(*count)++] = sample;
+    return DUET_OK;
+}
+
+/* As many exchanges of this size as there is time for; the first is not kept. */
+static int measure_size(const struct measuring *m, int bytes, double seconds)
+{
+    struct duet__mpi_measured *out = m->out;
+    const double end_s = MPI_Wtime() + seconds;
+    const int burst = bytes * BURST <= BURST_BYTES ? BURST : BURST_BYTES / bytes;
+    int error = DUET_OK;
+    for (int i = 0; i <= MOST && !error && (i <= LEAST || MPI_Wtime() < end_s); i++) {
+        struct duet__mpi_sample sample = {(unsigned)m->node, (uint64_t)bytes, 0};
+        tell(m, (struct order){PING, bytes, 2}); /* of which the first finds both there */
+        (void)ping(m, bytes, true);
+        sample.seconds = ping(m, bytes, true);
+        if (i > 0)
+            error = add(&out->pings, &out->ping_count, sample);
+        if (i % 4 != 0 || error)
+            continue;
+        tell(m, (struct order){STREAM, bytes, burst});
+        sample.seconds = stream(m, bytes, burst, true);
+        if (i > 0)
+            error = add(&out->streams, &out->stream_count, sample);
+    }
+    return error;
+}
+
+/* The largest eager message from `below` to less than `above` bytes, by bisection. */
+static uint64_t find_eager(const struct measuring *m, int below, int above)
+{
+    while (above - below > 1) {
+        int middle = below + (above - below) / 2;
+        bool eager = false;
+        for (int i = 0; i < 4 && !eager; i++)
+            eager = is_eager(m, middle);
+        if (eager)
+            below = middle;
+        else
+            above = middle;
+    }
+    return (uint64_t)below;
+}
+
+/* All with one node, which waits for it; nothing after an error. */
+static int lead(struct measuring *m, double seconds, int error)
+{
+    enum { SIZES = 24 }; /* 1 byte to LARGEST */
+    uint64_t eager = error ? 0 : find_eager(m, 0, LARGEST);
+    if (m->node == 1 || eager < m->out->eager_bytes)
+        m->out->eager_bytes = eager;
+    for (int bytes = 1; bytes <= LARGEST && !error; bytes *= 2)
+        error = measure_size(m, bytes, seconds / SIZES);
+    tell(m, (struct order){END, 0, 0});
+    return error;
+}
+
+int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct duet_message *message)
+{
+    struct duet__mpi *mpi;
+    struct duet__mpi_place place;
+    *out = (struct duet__mpi_measured){0};
+    int error = duet__mpi_meet(&mpi, 0, &place, message);
+    if (error)
+        return error;
+    struct measuring m = {.comm = mpi->data, .data = calloc(1, LARGEST), .out = out};
+    out->nodes = mpi->count;
+    out->node = place.node;
+    error = duet__mpi_agree(mpi, m.data ? DUET_OK : DUET_ENOMEM, message);
+    if (!error && out->nodes < 2)
+        error = duet_fail(message, DUET_EINVAL,
+                          "messages are measured between processes: mpirun -n 2 duet calibrate "
+                          "--nodes");
+    if (!error) {
+        if (out->node > 0)
+            follow(&m);
+        for (m.node = 1; m.node < (int)out->nodes && out->node == 0; m.node++)
+            error = lead(&m, seconds / (out->nodes - 1), error);
+        error = duet__mpi_agree(mpi, error, message);
+    }
+    free(m.data);
+    duet__mpi_transport()->close(mpi);
+    return error;
+}
