@@ -199,9 +199,9 @@ static void fit_torus(struct duet__network *n, unsigned nodes)
 {
     const unsigned least = divisor(nodes, cbrt(nodes)), rest = nodes / least;
 
-    n->down[2] = least;
-    n->down[1] = divisor(rest, sqrt(rest));
-    n->down[0] = rest / n->down[1];
+    n->down[2] = MIN(least, divisor(rest, sqrt(rest)));
+    n->down[1] = MAX(least, divisor(rest, sqrt(rest)));
+    n->down[0] = nodes / n->down[2] / n->down[1];
     n->levels = n->down[1] == 1 ? 1 : n->down[2] == 1 ? 2 : 3;
 }
 
