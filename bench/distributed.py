@@ -4,9 +4,9 @@
 where starpu-examples is installed, StarPU's Cholesky over MPI, in rounds in which each runs once.
 
 Rates are in Gflop/s (n^3/3, 2n^3/3 flops), `ratio` is that to duet's of the same precision. What
-processes send is counted by MPI's profiling interface in one more run of each, beside the least that
-the distribution needs if tiles are sent: each version of a tile once to every other node that reads
-it. Messages of collectives count as the fewest that do it.
+processes send is counted by MPI's profiling interface in one more run of each, beside the least
+that the distribution needs if tiles are sent: each version of a tile once to every other node that
+reads it. Messages of collectives count as the fewest that do it.
 
 ScaLAPACK's LU exchanges rows, duet's does not. StarPU's Cholesky is in single precision, and sends
 an envelope with each tile; its LU over MPI (plu_example_double) did not end here, and is left out.
@@ -58,7 +58,8 @@ class Peer:
 
     def start(self, *command, **variables):
         count = self.options.rows * self.options.cols
-        return common.execute(["mpirun", "-n", count, *command], **MPI, **variables)
+        return common.execute(["mpirun", "-wdir", self.home, "-n", count, *command], **MPI,
+                              **variables)
 
     def duet(self, precision, warmup=1, **variables):
         o = self.options
@@ -93,10 +94,10 @@ class Peer:
 
     def sent(self, measure):
         """Messages and megabytes of one run."""
-        with tempfile.NamedTemporaryFile("r", encoding="utf-8") as file:
-            measure(warmup=0, COUNT_MPI=file.name,
-                    LD_PRELOAD=str(self.options.build / "bench" / "libcount_mpi.so"))
-            lines = [line.split() for line in file]
+        file = pathlib.Path(self.home) / "messages.txt"
+        measure(warmup=0, LD_PRELOAD=str(self.options.build / "bench" / "libcount_mpi.so"))
+        lines = [line.split() for line in file.read_text(encoding="utf-8").splitlines()]
+        file.unlink()
         return sum(int(line[0]) for line in lines), sum(int(line[1]) for line in lines) / 1e6
 
     def rows(self):

@@ -151,7 +151,8 @@ if(DUET_HAVE_BLAS AND DUET_HAVE_SIMGRID)
   target_link_libraries(bench-corpus PRIVATE PkgConfig::GLIB)
 endif()
 
-# ScaLAPACK over the same MPI as duet's, and what counts the messages of any program (bench/distributed.py)
+# ScaLAPACK over the same MPI as duet's, and what counts any program's messages, for
+# bench/distributed.py
 find_library(DUET_SCALAPACK NAMES scalapack-openmpi scalapack)
 mark_as_advanced(DUET_SCALAPACK)
 if(DUET_HAVE_MPI)

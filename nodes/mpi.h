@@ -32,10 +32,10 @@ struct duet__mpi_calls {
 };
 
 /*
- * Opens MPI, where the program has not, and meets the processes, of which there have to be `nodes` (0: any number).
- * Collective; *out is closed by duet__mpi_transport's `close`. DUET_EINVAL (another number of
- * processes, or the program opened MPI for fewer threads than this needs), DUET_EABSENT (a build
- * without MPI), DUET_EIO, DUET_ENOMEM, with a message.
+ * Opens MPI, where the program has not, and meets the processes, of which there have to be `nodes`
+ * (0: any number). Collective; *out is closed by duet__mpi_transport's `close`. DUET_EINVAL
+ * (another number of processes, or the program opened MPI for fewer threads than this needs),
+ * DUET_EABSENT (a build without MPI), DUET_EIO, DUET_ENOMEM, with a message.
  */
 DUET_MUST_CHECK int duet__mpi_meet(struct duet__mpi **out, unsigned nodes,
                                    struct duet__mpi_place *place, struct duet_message *message);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ScaLAPACK's Cholesky and LU factorisations over the processes of mpirun, for bench/distributed.py:
- * `scalapack cholesky|lu N TILE ROWS COLS REPEATS`, double precision. Prints a JSON object with the
- * rate of every repeat after one that warms up. The solution of a system is checked; a wrong one is
- * status 1.
+ * ScaLAPACK's Cholesky and LU factorisations over the processes of mpirun, for
+ * bench/distributed.py: `scalapack cholesky|lu N TILE ROWS COLS REPEATS`, double precision. Prints
+ * a JSON object with the rate of every repeat after one that warms up. The solution of a system is
+ * checked; a wrong one is status 1.
  */
 #include <math.h>
 #include <mpi.h>
