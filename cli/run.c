@@ -289,14 +289,25 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
     return error;
 }
 
+/* Another process of the same run reports it, and writes its files. */
+static bool is_told_by_another(const struct duet__job *job)
+{
+    unsigned count;
+
+    return duet__request_nodes(&job->request) > 1 && duet__launched_as(&count) > 0;
+}
+
 static int make_and_report(struct duet__job *job)
 {
     g_autofree struct duet__series *series = g_new0(struct duet__series, job->request.policy_count);
     struct duet_message message = {""};
     int number = 0, error = make_runs(job, series, &number, &message), status;
 
-    status = error && !number ? duet__complain(duet__status_of(error), "%s", message.text)
-                              : report(job, series, number);
+    if (is_told_by_another(job))
+        status = DUET__DONE;
+    else
+        status = error && !number ? duet__complain(duet__status_of(error), "%s", message.text)
+                                  : report(job, series, number);
     for (size_t i = 0; i < job->request.policy_count; i++)
         duet__series_fini(&series[i]);
     return status;
@@ -372,7 +383,9 @@ static int work(struct duet__job *job, int argc, char **argv)
     if (job->several)
         return duet__tabulate(job, argc, argv);
     error = read_all(job, argc, argv, &message);
-    status = error ? duet__job_refuse(error, &message) : duet__files_check(job);
+    status = error                     ? duet__job_refuse(error, &message)
+             : is_told_by_another(job) ? DUET__DONE
+                                       : duet__files_check(job);
     return status == DUET__DONE ? make_and_report(job) : status;
 }
 

@@ -252,7 +252,7 @@ endforeach()
 
 # What tests start by mpirun, as the command is linked: SimGrid has functions of MPI's names.
 if(DUET_HAVE_MPI)
-  add_executable(duet_test_ranks nodes/testing_mpi.c)
+  add_executable(duet_test_ranks nodes/testing_mpi.c nodes/testing_mpi_random.c)
   duet_link_folders(duet_test_ranks MODULES)
   target_link_libraries(duet_test_ranks PRIVATE PkgConfig::GLIB Threads::Threads m)
   target_compile_options(duet_test_ranks PRIVATE -UNDEBUG)

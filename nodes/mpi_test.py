@@ -13,6 +13,8 @@ if not RANKS.exists() or not shutil.which("mpirun"):
     sys.exit(77)
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                   OMPI_MCA_rmaps_base_oversubscribe="1")
+if "ASAN_OPTIONS" in os.environ:  # it looks for leaks before MPI ends; stacks are to be whole
+    os.environ["ASAN_OPTIONS"] += ":leak_check_at_exit=0:fast_unwind_on_malloc=0"
 
 
 def mpirun(count, *words):
@@ -24,9 +26,25 @@ def mpirun(count, *words):
 result = mpirun(3, "messages")
 assert result.returncode == 0 and not result.stdout + result.stderr, result
 
+# Random programs, each on a runtime of its own.
+for count, first, programs in (2, 0, 3), (3, 3, 3), (4, 6, 6):
+    result = mpirun(count, "random", str(first), str(programs))
+    assert result.returncode == 0, (result, f"programs from {first} on")
+
+# One node's kernel fails: all say the same of it, and end.
+os.environ["DUET_NODES"] = "3"
+result = mpirun(3, "program", "right")
+assert result.returncode == 0 and not result.stdout + result.stderr, result
+result = mpirun(3, "program", "kernel")
+lines = result.stdout.splitlines()
+assert result.returncode == 1 and len(lines) == 3, result
+assert all("this kernel fails" in line for line in lines), result
+assert sum("node 2: " in line for line in lines) >= 2, result
+
 # A process that ends in the middle ends all, and it is said which and how.
-result = mpirun(3, "exit")
-assert result.returncode == 1, result
-assert result.stderr.count("duet: node 2: the process ends without duet_close") == 1, result
+for words in (["exit"], ["program", "exit"]):
+    result = mpirun(3, *words)
+    assert result.returncode == 1, result
+    assert result.stderr.count("duet: node 2: the process ends without duet_close") == 1, result
 result = mpirun(3, "abort")
 assert result.returncode == 134 and "rank 2" in result.stderr, result

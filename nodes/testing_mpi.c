@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+int duet__testing_random(unsigned first, unsigned count); /* testing_mpi_random.c */
+
 enum { NODES = 3, MESSAGES = 200, ROUNDS = 2, GUARD = 0x55 };
 
 /* Data that is no handle of a core: a matrix, or a lower triangle of one. */
@@ -283,8 +285,78 @@ static void test_agreement(void)
 
 /* ------------------------------------------------------------------------------------------- */
 
+/* Of a program: a chain of tasks from node to node, of which that of the last one fails, or exits.
+ */
+static int kernel(const struct duet_call *call)
+{
+    const char *role = *(char *const *)call->args;
+    if (*role == 'k')
+        return duet_fail(call->message, DUET_ETASK, "this kernel %s", "fails");
+    if (*role == 'e')
+        exit(0);
+    ++*(int *)call->buffers[0].data;
+    return 0;
+}
+
+static int run_program(const char *role)
+{
+    enum { STEPS = 50 };
+    const struct duet_implementation implementation = {.arch = "cpu", .run = kernel};
+    const struct duet_codelet_desc desc = {.name = "step",
+                                           .implementations = &implementation,
+                                           .implementation_count = 1};
+    struct duet_message message = {""};
+    struct duet_codelet *codelet;
+    struct duet_runtime *duet;
+    struct duet_handle *handle;
+    int count = 0;
+    if (duet_open(&duet, NULL, &message)) {
+        (void)fprintf(stderr, "%s\n", message.text);
+        return EXIT_FAILURE;
+    }
+    const unsigned last = duet_node_count(duet) - 1;
+    assert(!duet_codelet(duet, &desc, &codelet));
+    assert(!duet_vector(duet, &count, 1, sizeof count, &handle) && !duet_own(duet, handle, 0));
+    for (unsigned i = 0; i < STEPS; i++) {
+        const unsigned node = i % (last + 1);
+        const char *what = node == last && i > STEPS / 2 ? role : "";
+        const struct duet_access access = {handle, DUET_RW};
+        const struct duet_task_extra extra = {.node = &node};
+        const struct duet_task_desc task = {.codelet = codelet,
+                                            .accesses = &access,
+                                            .access_count = 1,
+                                            .args = &what,
+                                            .args_bytes = sizeof what,
+                                            .extra = &extra};
+        int error = duet_submit(duet, &task);
+        assert(!error || *role != 'r'); /* a run that has failed refuses it */
+    }
+    if (duet_wait(duet)) {
+        (void)printf("%s\n", duet_last_message(duet));
+        assert(duet_close(duet) == DUET_ETASK);
+        return EXIT_FAILURE;
+    }
+    assert(!duet_unregister(duet, handle) && !duet_close(duet));
+    return EXIT_SUCCESS;
+}
+
+/* Of the address sanitizer, where it is there: now, as MPI forgets at its end what it has. */
+int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
+
+static int without_leaks(int status)
+{
+    if (__lsan_do_recoverable_leak_check)
+        assert(!__lsan_do_recoverable_leak_check());
+    return status;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc == 4 && !strcmp(argv[1], "random"))
+        return without_leaks(
+            duet__testing_random((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3])));
+    if (argc == 3 && !strcmp(argv[1], "program"))
+        return without_leaks(run_program(argv[2]));
     unsigned node;
     if (argc > 1 && !strcmp(argv[1], "messages")) {
         test_messages();
@@ -301,5 +373,5 @@ int main(int argc, char **argv)
         (void)duet__mpi_transport()->barrier(mpi);
         assert(!"the others have ended this one");
     }
-    return 0;
+    return without_leaks(0);
 }
