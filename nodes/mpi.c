@@ -307,7 +307,7 @@ static void part_moved(struct duet__mpi *mpi, void *what, const MPI_Status *stat
 /* Without memory nothing can be said any more to those that wait for it. */
 static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node, bool arrives)
 {
-    struct layout layout;
+    struct layout layout = {.type = MPI_BYTE};
     MPI_Request *request = reserve(mpi);
     if (!request || duet__mpi_layout_bytes(bytes, count, &layout))
         MPI_Abort(mpi->control, EXIT_FAILURE);

@@ -353,8 +353,8 @@ static int without_leaks(int status)
 int main(int argc, char **argv)
 {
     if (argc == 4 && !strcmp(argv[1], "random"))
-        return without_leaks(
-            duet__testing_random((unsigned)atoi(argv[2]), (unsigned)atoi(argv[3])));
+        return without_leaks(duet__testing_random((unsigned)strtoul(argv[2], NULL, 10),
+                                                  (unsigned)strtoul(argv[3], NULL, 10)));
     if (argc == 3 && !strcmp(argv[1], "program"))
         return without_leaks(run_program(argv[2]));
     unsigned node;

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The random programs of random_test.c by processes, over MPI: each is a node, and the first one
+ * Random programs by processes, over MPI: each is a node, and the first one
  * compares what all have read and left. Started by mpirun, see mpi_test.py.
  */
-#define main random_main
-int random_main(int argc, char **argv);
-#include "nodes/random_test.c"
-#undef main
+#include "nodes/testing_random.h"
 
 int duet__testing_random(unsigned first, unsigned count);
 
