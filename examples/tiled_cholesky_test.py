@@ -53,6 +53,11 @@ def check_choices(dates):
     assert fewer.returncode == 0, fewer.stderr
     last = LINE.fullmatch(fewer.stdout.splitlines()[-1])
     assert float(last.group(3)) > dates[-1]
+    # on nodes far apart, whose messages take longer than all else
+    nodes = run("--duet-simulate=idgraf", "--duet-nodes=2x2", "--duet-network=switch:10Gbps,1ms")
+    assert nodes.returncode == 0, nodes.stderr
+    last = LINE.fullmatch(nodes.stdout.splitlines()[-1])
+    assert float(last.group(3)) > dates[-1] + 2 * 5 * 1e-3
     noisy = [run("--duet-simulate=idgraf", "--duet-noise", f"--duet-seed={seed}").stdout
              for seed in (1, 1, 2)]
     assert noisy[0] == noisy[1] != noisy[2]

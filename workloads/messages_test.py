@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages that simulated nodes send, beside the fewest that the distribution allows: each version
+of each tile once to every other node that reads it. These are counted here by walking through the
+algorithms as they stand in books, and not through the tasks that duet submits."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+IDGRAF = pathlib.Path(__file__).parent.parent / "platforms" / "idgraf.json"
+TILE, INNER, STEPS = 320, 32, 5
+
+
+class Walk:
+    """The tasks of a program in their order, over a grid of nodes; each runs where the first datum
+    that it writes is owned."""
+
+    def __init__(self, rows, cols, tile_bytes):
+        self.grid, self.bytes_of = (rows, cols), tile_bytes
+        self.holders, self.messages, self.bytes = {}, 0, 0
+
+    def at(self, i, j):
+        return i % self.grid[0] * self.grid[1] + j % self.grid[1]
+
+    def owner(self, tile):
+        return self.at(*tile[-2:])
+
+    def bring(self, tile, node):
+        holders = self.holders.setdefault(tile, {self.owner(tile)})
+        if node not in holders:
+            holders.add(node)
+            self.messages += 1
+            self.bytes += self.bytes_of(*tile)
+
+    def task(self, reads, updates, writes=()):
+        node = self.owner((*updates, *writes)[0])
+        for tile in (*reads, *updates):
+            self.bring(tile, node)
+        for tile in (*updates, *writes):
+            self.holders[tile] = {node}
+
+    def home(self, tile):
+        """Where it was factorised, it is not needed any more."""
+        self.bring(tile, self.owner(tile))
+
+
+def cholesky(walk, t):
+    for k in range(t):
+        walk.task([], [("A", k, k)])
+        for m in range(k + 1, t):
+            walk.task([("A", k, k)], [("A", m, k)])
+        for n in range(k + 1, t):
+            for m in range(n, t):
+                walk.task([("A", m, k), ("A", n, k)], [("A", m, n)])
+
+
+def lu(walk, t):
+    for k in range(t):
+        walk.task([], [("A", k, k)])
+        for m in range(k + 1, t):
+            walk.task([("A", k, k)], [("A", m, k)])
+            walk.task([("A", k, k)], [("A", k, m)])
+        for m in range(k + 1, t):
+            for n in range(k + 1, t):
+                walk.task([("A", m, k), ("A", k, n)], [("A", m, n)])
+
+
+def lu_incremental(walk, t):
+    qr(walk, t, 1)
+
+
+def qr(walk, t, domains=None):
+    """A domain for each row of nodes."""
+    for k in range(t):
+        tops = range(k, min(t, k + (domains or walk.grid[0])))
+        for m in tops:
+            walk.task([], [("A", m, k)], [("T", m, k)])
+            for n in range(k + 1, t):
+                walk.task([("A", m, k), ("T", m, k)], [("A", m, n)])
+        pairs = [(m - (m - k) // len(tops) * len(tops), m, "T") for m in range(tops.stop, t)]
+        apart = 1
+        while apart < len(tops):
+            pairs += [(p, p + apart, "U") for p in tops[::2 * apart] if p + apart < tops.stop]
+            apart *= 2
+        for pivot, m, factors in pairs:
+            walk.task([], [("A", pivot, k), ("A", m, k)], [(factors, m, k)])
+            for n in range(k + 1, t):
+                walk.task([("A", m, k), (factors, m, k)], [("A", pivot, n), ("A", m, n)])
+        for m in range(k, t):
+            for tile in ("A", k, m), ("A", m, k), ("T", m, k), ("U", m, k):
+                walk.home(tile)
+
+
+def gemm(walk, t):
+    for i in range(t):
+        for j in range(t):
+            for l in range(t):
+                walk.task([("A", i, l), ("B", l, j)], [("C", i, j)])
+
+
+class Rectangles(Walk):
+    """A border is a tile of the block that writes it."""
+
+    def __init__(self, rows, cols, t, border_bytes):
+        super().__init__(rows, cols, lambda *_: border_bytes)
+        self.t = t
+
+    def owner(self, tile):
+        return self.at(*(min(max(at, 0), self.t - 1) * nodes // self.t
+                         for at, nodes in zip(tile[-2:], self.grid)))
+
+
+def jacobi2d(walk, t, steps):
+    for step in range(steps):
+        old, new = step % 2, 1 - step % 2
+        for i in range(t):
+            for j in range(t):
+                walk.task([("block", old, i, j), ("south", old, i - 1, j), ("north", old, i + 1, j),
+                           ("east", old, i, j - 1), ("west", old, i, j + 1)], [],
+                          [(side, new, i, j)
+                           for side in ("block", "north", "south", "west", "east")])
+
+
+def simulate(*words):
+    return subprocess.run([DUET, "simulate", *words, "--platform", "machine.json", "--tile",
+                           str(TILE), "--gpus", "2", "--json"], capture_output=True, text=True,
+                          check=False)
+
+
+def check(name, t, grid, walk, *words):
+    """Messages and bytes of a workload on t x t tiles."""
+    nodes = "x".join(map(str, grid))
+    result = simulate(name, "--n", str(t * TILE), "--nodes", nodes, "--network",
+                      "switch:100Gbps,1us", *words)
+    assert result.returncode == 0, result
+    sent = json.loads(result.stdout)["runs"][0]["nodes"]
+    assert (sent["messages"], sent["bytes"]) == (walk.messages, walk.bytes), (name, nodes, sent,
+                                                                              walk.messages)
+
+
+def bytes_of(matrix, *_):
+    return (INNER if matrix in "TU" else TILE) * TILE * 8
+
+
+def bytes_with_pivots(matrix, *_):
+    return (INNER + 1 if matrix == "T" else TILE) * TILE * 8
+
+
+os.chdir(tempfile.mkdtemp())
+machine = json.loads(IDGRAF.read_text(encoding="utf-8"))
+machine["curves"] += [{**curve, "kernel": "djacobi2d"} for curve in machine["curves"]
+                      if curve["kernel"] == "dgemm"]
+pathlib.Path("machine.json").write_text(json.dumps(machine), encoding="utf-8")
+if "without SimGrid" in simulate("cholesky", "--n", str(TILE)).stderr:
+    print("built without SimGrid")
+    sys.exit(77)
+for grid in (2, 2), (1, 3), (3, 1), (4, 3):
+    for program in cholesky, lu, qr, gemm, lu_incremental:
+        walked = Walk(*grid, bytes_with_pivots if program is lu_incremental else bytes_of)
+        program(walked, 7)
+        assert walked.messages > 20
+        check(program.__name__.replace("_", "-"), 7, grid, walked)
+    walked = Rectangles(*grid, 8, TILE * 8)
+    jacobi2d(walked, 8, STEPS)
+    check("jacobi2d", 8, grid, walked, "--param", f"iterations={STEPS}", "--extrapolate")
