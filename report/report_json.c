@@ -234,13 +234,15 @@ static void put_node_cells(struct duet__json_writer *csv, const struct duet__rep
                            const struct duet__run *run)
 {
     const struct duet_config *config = &report->request->config;
+    const struct duet__over_nodes *over = &run->over;
+    const bool several = over->nodes > 1;
 
     duet__json_print(csv,
                      "nodes: %u, network: %s, messages: %" PRIu64 ", message_bytes: %" PRIu64
                      ", node_idle_least: %g, node_idle_median: %g, node_idle_most: %g",
-                     duet__request_nodes(report->request), config->network, run->over.messages,
-                     run->over.bytes, run->over.idle_least, run->over.idle_median,
-                     run->over.idle_most);
+                     duet__request_nodes(report->request), config->network, over->messages,
+                     over->bytes, several ? over->idle_least : NAN,
+                     several ? over->idle_median : NAN, several ? over->idle_most : NAN);
 }
 
 static void put_line(struct duet__json_writer *csv, const struct duet__report *report,

@@ -119,6 +119,16 @@ static void join_hosts(struct duet_machine *out, const struct duet_machine *cons
     }
 }
 
+int duet__memories_check(unsigned nodes, unsigned memories, struct duet_message *message)
+{
+    if (memories <= DUET_MEMORIES_MOST)
+        return 0;
+    return duet_fail(message, DUET_EINVAL,
+                     "%u nodes have %u memories, and records (--trace, --gantt, --html) are of at "
+                     "most %d: ask for a table, or for fewer nodes",
+                     nodes, memories, DUET_MEMORIES_MOST);
+}
+
 int duet__machine_join(struct duet_machine *out, const struct duet_machine *const *machines,
                        unsigned count, const struct duet__wires *wires,
                        struct duet_message *message)
@@ -132,11 +142,12 @@ int duet__machine_join(struct duet_machine *out, const struct duet_machine *cons
         archs += machines[i]->arch_count;
     }
     *out = (struct duet_machine){.name = ""};
-    if (all.memory > DUET_MEMORIES_MOST || all.link > UINT16_MAX)
-        return duet_fail(message, DUET_EINVAL,
-                         "%u nodes have %u memories and %u links, and records (--trace, --gantt, "
-                         "--html) are of at most %d and %d: ask for a table, or for fewer nodes",
-                         count, all.memory, all.link, DUET_MEMORIES_MOST, UINT16_MAX);
+    error = duet__memories_check(count, all.memory, message);
+    if (!error && all.link > UINT16_MAX)
+        error = duet_fail(message, DUET_EINVAL, "%u nodes have %u links, records at most %d", count,
+                          all.link, UINT16_MAX);
+    if (error)
+        return error;
     error = duet_machine_init(out, archs, all.memory, all.worker, all.link);
     if (error)
         return duet_fail(message, error, "%s", duet_strerror(error));

@@ -44,6 +44,10 @@ void duet__node_run_fini(struct duet__node_run *part); /* safe on a zeroed one, 
 void duet__node_run_write(FILE *stream, const struct duet__node_run *part);
 DUET_MUST_CHECK int duet__node_run_read(FILE *stream, struct duet__node_run *out);
 
+/* Whether so many memories of several nodes can be recorded. DUET_EINVAL with a message. */
+DUET_MUST_CHECK int duet__memories_check(unsigned nodes, unsigned memories,
+                                         struct duet_message *message);
+
 /* The network that messages go through: of one card. 0: not known. */
 struct duet__wires {
     double bandwidth_Bps, latency_s;

@@ -39,6 +39,7 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
 {
     const struct duet__request *request = session->request;
     struct duet_config config = request->config;
+    unsigned nodes;
     int error;
 
     if (request->workload->program)
@@ -51,16 +52,21 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     error = duet__open_with(&session->runtime, &config, request->platform, message);
     if (error)
         return error;
+    nodes = duet_node_count(session->runtime);
     session->quiet = true;
     session->spent = false;
     /* what is measured is not slowed down for it, and several nodes have no graph of all */
-    if (request->bounds && config.simulate && duet_node_count(session->runtime) == 1)
+    if (request->bounds && config.simulate && nodes == 1)
         duet__keep_entered(session->runtime);
     if (session->monitor)
         duet__monitor_watch(session->monitor, session->runtime);
     session->error =
         explain(session, adopt_machine(session->request, duet_runtime_machine(session->runtime)),
                 message);
+    if (!session->error && config.record)
+        session->error =
+            duet__memories_check(nodes, nodes * duet_runtime_machine(session->runtime)->node_count,
+                                 message);
     error = session->error;
     if (error)
         duet__session_close(session);
