@@ -103,27 +103,33 @@ char *duet__request_settings(const struct duet__request *request)
     return g_string_free(text, FALSE);
 }
 
+/* One, or what the configuration says, which was checked. */
+static struct duet_grid grid_of(const struct duet__request *request)
+{
+    struct duet_grid grid = {1, 1};
+    struct duet_message ignored;
+
+    if (request->config.nodes &&
+        duet__parse_nodes("", request->config.nodes, &grid.rows, &grid.cols, &ignored))
+        grid = (struct duet_grid){1, 1};
+    return grid;
+}
+
 unsigned duet__request_nodes(const struct duet__request *request)
 {
-    const char *text = request->config.nodes;
-    struct duet_message ignored;
-    unsigned rows = 1, cols = 1;
+    const struct duet_grid grid = grid_of(request);
 
-    return text && duet__parse_nodes("", text, &rows, &cols, &ignored) ? 1 : rows * cols;
+    return grid.rows * grid.cols;
 }
 
 char *duet__request_facts(const struct duet__request *request)
 {
-    const struct duet_config *config = &request->config;
-    char *own = duet__request_settings(request), *all = own;
+    const struct duet_grid grid = grid_of(request);
+    g_autofree char *own = duet__request_settings(request);
 
-    if (duet__request_nodes(request) > 1) {
-        all =
-            g_strdup_printf("nodes=%s%s%s%s%s", config->nodes, config->network ? ", network=" : "",
-                            config->network ? config->network : "", *own ? ", " : "", own);
-        g_free(own);
-    }
-    return all;
+    if (grid.rows * grid.cols == 1)
+        return g_steal_pointer(&own);
+    return g_strdup_printf("nodes=%ux%u%s%s", grid.rows, grid.cols, *own ? ", " : "", own);
 }
 
 /* Adds the policies that one element of a list stands for, if they are there. */

@@ -105,7 +105,7 @@ const char *duet__request_platform(const struct duet__request *request);
 /* Whether runs are made here at the pace of a platform, and nothing is computed. */
 bool duet__request_paced(const struct duet__request *request);
 
-/* The same before what several nodes are: "nodes=2x2, network=torus:10Gbps, variant=left". */
+/* The same behind how several nodes share the work: "nodes=2x2, variant=left". */
 char *duet__request_facts(const struct duet__request *request);
 
 /* How many nodes its runs are made on. */
