@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The least messages of a distribution are those that docs/nodes.md has, which the runtime sends."""
+"""The least messages of a distribution are those of docs/nodes.md, which the runtime sends."""
 
 import pathlib
 import re
@@ -9,9 +9,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import distributed  # noqa: E402
 
 PAGE = pathlib.Path(__file__).resolve().parents[1] / "docs" / "nodes.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
 for name in "cholesky", "lu":
-    row = re.search(rf"^\| `{name}` \|([\d ,|]+)\|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    row = re.search(rf"^\| `{name}` \|([\d ,|]+)\|$", TEXT, re.MULTILINE)
     shown = [int(cell.replace(",", "")) for cell in row.group(1).split("|")]
     counted = [distributed.least_messages(name, 20, rows, cols)
                for rows, cols in [(2, 2), (1, 4), (4, 1)]]
