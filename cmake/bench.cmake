@@ -165,3 +165,12 @@ if(DUET_HAVE_MPI)
   set_target_properties(bench-count_mpi PROPERTIES C_VISIBILITY_PRESET default
     OUTPUT_NAME count_mpi LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
 endif()
+
+# What carries messages between nodes, beside MPI alone.
+if(DUET_HAVE_MPI)
+  duet_benchmark(messages ${bench}/messages/main.c)
+  target_include_directories(bench-messages PRIVATE ${PROJECT_SOURCE_DIR}/core/include)
+  target_link_libraries(bench-messages PRIVATE
+    duet_nodes_mpi "$<LINK_GROUP:RESCAN,duet_nodes,duet_core>" MPI::MPI_C Threads::Threads)
+  duet_lto_link(bench-messages OFF)
+endif()

@@ -254,13 +254,11 @@ endforeach()
 if(DUET_HAVE_MPI)
   add_executable(duet_test_ranks nodes/testing_mpi.c nodes/testing_mpi_random.c)
   duet_link_folders(duet_test_ranks MODULES)
-  target_link_libraries(duet_test_ranks PRIVATE PkgConfig::GLIB Threads::Threads m)
+  target_link_libraries(duet_test_ranks PRIVATE PkgConfig::GLIB MPI::MPI_C Threads::Threads m)
   target_compile_options(duet_test_ranks PRIVATE -UNDEBUG)
   set_target_properties(duet_test_ranks PROPERTIES
     OUTPUT_NAME ranks RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   file(CREATE_LINK ../modules ${PROJECT_BINARY_DIR}/tests/modules SYMBOLIC)
-else()
-  set_tests_properties(nodes.mpi PROPERTIES DISABLED ON)
 endif()
 
 # Builds of their own, tested from this one. They use all the cores, so nothing runs beside them.

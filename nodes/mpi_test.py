@@ -41,6 +41,13 @@ assert result.returncode == 1 and len(lines) == 3, result
 assert all("this kernel fails" in line for line in lines), result
 assert sum("node 2: " in line for line in lines) >= 2, result
 
+# A program that has opened MPI closes it, too; it needs threads.
+result = mpirun(3, "multiple")
+assert result.returncode == 0 and not result.stdout + result.stderr, result
+result = mpirun(3, "single")
+assert result.returncode == 1, result
+assert result.stderr.count("the program has opened MPI for one thread") == 3, result
+
 # A process that ends in the middle ends all, and it is said which and how.
 for words in (["exit"], ["program", "exit"]):
     result = mpirun(3, *words)

@@ -6,6 +6,7 @@
 #include "nodes/mpi.h"
 
 #include <assert.h>
+#include <mpi.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -340,6 +341,16 @@ static int run_program(const char *role)
     return EXIT_SUCCESS;
 }
 
+/* A program that uses MPI itself, and has opened it for that. */
+static int run_program_of_mpi(int threads)
+{
+    int provided, sum = 1, all, status;
+    assert(!MPI_Init_thread(NULL, NULL, threads, &provided) && provided == threads);
+    status = run_program("right");
+    assert(!MPI_Allreduce(&sum, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD) && all == NODES);
+    return MPI_Finalize() ? EXIT_FAILURE : status;
+}
+
 /* Of the address sanitizer, where it is there: now, as MPI forgets at its end what it has. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
@@ -357,6 +368,10 @@ int main(int argc, char **argv)
                                                   (unsigned)strtoul(argv[3], NULL, 10)));
     if (argc == 3 && !strcmp(argv[1], "program"))
         return without_leaks(run_program(argv[2]));
+    if (argc > 1 && !strcmp(argv[1], "multiple"))
+        return run_program_of_mpi(MPI_THREAD_MULTIPLE);
+    if (argc > 1 && !strcmp(argv[1], "single"))
+        return run_program_of_mpi(MPI_THREAD_SINGLE);
     unsigned node;
     if (argc > 1 && !strcmp(argv[1], "messages")) {
         test_messages();

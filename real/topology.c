@@ -363,12 +363,11 @@ unsigned duet__real_take_cores(unsigned part, unsigned parts, bool bind)
     if (duet__places_new(&places))
         return 1;
     unsigned cores = places->distinct, first = part * cores / parts;
-    unsigned end = (part + 1) * cores / parts;
-    if (bind && end > first)
-        bind_to(places, type_of_core(places->topology), first, end);
-    unsigned most = places->cores / parts; /* all have one quota */
+    unsigned mine = (part + 1) * cores / parts - first, most = places->cores / parts; /* a quota */
+    if (bind && most)
+        bind_to(places, type_of_core(places->topology), first, first + mine);
     duet__places_free(places);
-    return end - first < most ? end - first : most;
+    return mine < most ? mine : most;
 }
 
 unsigned duet__real_cores(void)

@@ -3,6 +3,8 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <limits.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backends/backend.h"
 #include "real/real.h"
@@ -291,6 +293,39 @@ static void test_deal_random(void)
     g_rand_free(random);
 }
 
+/* In a process of its own, which is bound then: the part's first processor. */
+static int processor_of_part(unsigned part, unsigned parts)
+{
+    pid_t child = fork();
+    int status;
+    if (child == 0) {
+        struct places *places;
+        unsigned cores = duet__real_take_cores(part, parts, true);
+        if (duet__places_new(&places) || !cores || cores > duet__places_cores(places))
+            _exit(255);
+        _exit((int)(duet__places_processor(places, 0) % 255));
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 255);
+    return WEXITSTATUS(status);
+}
+
+/* Each process has cores of its own, where there are enough. */
+static void test_parts(void)
+{
+    const unsigned cores = duet__real_cores(), parts = MIN(cores, 4);
+    unsigned all = 0;
+    for (unsigned part = 0; part < parts; part++) {
+        all += duet__real_take_cores(part, parts, false);
+        for (unsigned other = 0; other < part; other++)
+            g_assert_cmpint(processor_of_part(part, parts), !=, processor_of_part(other, parts));
+    }
+    g_assert_cmpuint(all, >=, parts);
+    g_assert_cmpuint(all, <=, cores);
+    g_assert_cmpuint(duet__real_take_cores(cores, cores + 1, true), ==, 0);
+    g_assert_cmpuint(duet__real_cores(), ==, cores);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -300,5 +335,6 @@ int main(int argc, char **argv)
     g_test_add_func("/topology/near", test_near);
     g_test_add_func("/topology/deal", test_deal);
     g_test_add_func("/topology/deal_random", test_deal_random);
+    g_test_add_func("/topology/parts", test_parts);
     return g_test_run();
 }

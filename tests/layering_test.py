@@ -117,6 +117,7 @@ RULES = [
     ("bench/nodes/*", "c-pure duet/* nodes/nodes.h bench/*"),
     ("bench/peers/scalapack", "c posix mpi"),
     ("bench/peers/count_mpi", "c posix mpi"),
+    ("bench/messages/*", "c posix threads mpi duet/* core/engine.h nodes/mpi.h"),
     ("bench/*", "c posix glib cuda cublas blas bench/*"),
     ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
     ("tests/*", "c posix threads glib duet/* ."),
