@@ -40,6 +40,7 @@ struct duet__part_sum {
 /* How data is reduced, and what is not combined yet, in order of the first task. */
 struct duet__sum {
     const struct duet_codelet *init, *combine;
+    bool open; /* tasks have reduced, and no other access has followed */
     unsigned count, room;
     struct duet__part_sum *parts;
 };

@@ -80,6 +80,7 @@ static int submit(struct duet__host *host, const struct duet_codelet *codelet,
 int duet__sum_add(struct duet__nodes *nodes, struct duet__datum *datum, unsigned node, int priority)
 {
     struct duet__sum *sum = datum->sum;
+    sum->open = true;
     if (node == datum->holders[0] || find(sum, node))
         return DUET_OK;
     if (sum->count == sum->room) {
@@ -136,7 +137,7 @@ int duet__sum_end(struct duet__nodes *nodes, struct duet__datum *datum, int prio
     const struct duet__part_sum root = {.node = datum->holders[0]};
     const unsigned count = sum->count + 1; /* the root is number 0 */
     int error = DUET_OK;
-    if (count == 1)
+    if (!sum->open)
         return DUET_OK;
     for (unsigned i = 0; overwrites && i < sum->count && !error; i++)
         if (sum->parts[i].handle)
@@ -147,6 +148,7 @@ int duet__sum_end(struct duet__nodes *nodes, struct duet__datum *datum, int prio
             error = combine(nodes, datum, &sum->parts[to + step - 1],
                             to ? &sum->parts[to - 1] : &root, priority);
     sum->count = 0;
+    sum->open = false;
     return error || overwrites ? error : duet__supersede(nodes, datum, root.node);
 }
 

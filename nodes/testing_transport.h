@@ -33,7 +33,7 @@ struct port {
 };
 
 struct fabric {
-    unsigned count;
+    unsigned count, threads; /* nodes, and processes they stand for: as many, or one */
     struct port ports[FABRIC_NODES];
     pthread_t carrier;
     pthread_mutex_t lock;
@@ -79,6 +79,7 @@ static inline void stream(const struct duet_handle *handle, char *memory, bool i
 static inline void carry_bytes(struct duet__message *from, struct duet__message *to)
 {
     g_assert_cmpuint(from->bytes, ==, to->bytes);
+    g_assert_cmpint(from->priority, ==, to->priority);
     char *memory = g_malloc(from->bytes);
     from->start_s = to->start_s = duet_now(to->core);
     stream(from->handle, memory, true);
@@ -92,7 +93,7 @@ static inline void carry_bytes(struct duet__message *from, struct duet__message 
 
 static inline bool same_way(const struct duet__message *a, const struct duet__message *b)
 {
-    return a->from == b->from && a->to == b->to && a->tag == b->tag;
+    return a->from == b->from && a->to == b->to && a->tag == b->tag && a->turn == b->turn;
 }
 
 /* The first end of that way in order; UINT_MAX: none. */
@@ -169,7 +170,7 @@ static inline void carry_none(struct fabric *fabric)
     fabric->calling = true;
     pthread_mutex_unlock(&fabric->lock);
     for (unsigned n = 0; n < fabric->count && !told; n++)
-        if (n != fabric->failed_node)
+        if (n != fabric->failed_node || fabric->threads == 1)
             duet__nodes_failed(fabric->ports[n].nodes, fabric->error, fabric->why.text);
     for (unsigned i = 0; i < ended->len; i++)
         duet__message_done(g_ptr_array_index(ended, i), DUET_ECANCELED);
@@ -202,9 +203,8 @@ static inline void *carry_all(void *arg)
 
 static inline void fabric_ready(void *transport, struct duet__message *message)
 {
-    struct port *port = transport;
-    struct fabric *fabric = port->fabric;
-    g_assert_cmpuint(message->arrives ? message->to : message->from, ==, port->node);
+    struct fabric *fabric = ((struct port *)transport)->fabric;
+    const struct port *port = &fabric->ports[message->arrives ? message->to : message->from];
     g_assert_true(message->core == port->duet);
     pthread_mutex_lock(&fabric->lock);
     if (message->arrives)
@@ -236,12 +236,12 @@ static inline int fabric_barrier(void *transport)
     struct fabric *fabric = ((struct port *)transport)->fabric;
     pthread_mutex_lock(&fabric->lock);
     const unsigned round = fabric->round;
-    if (++fabric->meeting == fabric->count) {
+    if (++fabric->meeting == fabric->threads) {
         fabric->meeting = 0;
         fabric->round++;
         pthread_cond_broadcast(&fabric->changed);
     }
-    while (fabric->round == round && !fabric->told)
+    while ((fabric->round == round || fabric->failed) && !fabric->told)
         pthread_cond_wait(&fabric->changed, &fabric->lock);
     int error = fabric->told ? fabric->error : DUET_OK;
     pthread_mutex_unlock(&fabric->lock);
@@ -258,7 +258,7 @@ static inline struct fabric *fabric_new(unsigned count, uint64_t seed)
 {
     struct fabric *fabric = g_new0(struct fabric, 1);
     g_assert_cmpuint(count, <=, FABRIC_NODES);
-    fabric->count = count;
+    fabric->count = fabric->threads = count;
     fabric->rng = seed;
     fabric->sending = g_ptr_array_new();
     fabric->arriving = g_ptr_array_new();
@@ -272,26 +272,28 @@ static inline struct fabric *fabric_new(unsigned count, uint64_t seed)
     return fabric;
 }
 
-/* Puts a runtime that is open into the place of that node. */
-static inline void fabric_join(struct fabric *fabric, unsigned node, struct duet_runtime *duet,
-                               struct duet_grid grid)
+/* Puts runtimes that are open into the place of that node, or (node 0) of all of them. */
+static inline void fabric_join(struct fabric *fabric, unsigned node, struct duet_runtime **duet,
+                               unsigned hosted, struct duet_grid grid)
 {
-    struct port *port = &fabric->ports[node];
     struct duet__nodes *nodes;
     struct duet_message message = {""};
     const struct duet__nodes_config config = {.count = fabric->count,
                                               .first = node,
-                                              .hosted = 1,
+                                              .hosted = hosted,
                                               .grid = grid,
-                                              .cores = &duet,
+                                              .cores = duet,
                                               .transport = &fabric_transport,
-                                              .transport_of = port};
+                                              .transport_of = &fabric->ports[node]};
     int error = duet__nodes_new(&nodes, &config, &message);
     if (error)
         g_error("%s", message.text);
     pthread_mutex_lock(&fabric->lock);
-    port->duet = duet;
-    port->nodes = nodes;
+    for (unsigned h = 0; h < hosted; h++) {
+        fabric->ports[node + h].duet = duet[h];
+        fabric->ports[node + h].nodes = nodes;
+    }
+    fabric->threads = fabric->count / hosted;
     pthread_mutex_unlock(&fabric->lock);
 }
 
@@ -312,7 +314,7 @@ static inline void node_open(struct node *node, struct duet_grid grid)
     struct duet_message message = {""};
     if (duet_open(&node->duet, &node->config, &message))
         g_error("%s", message.text);
-    fabric_join(node->fabric, node->number, node->duet, grid);
+    fabric_join(node->fabric, node->number, &node->duet, 1, grid);
 }
 
 /* Collective. */

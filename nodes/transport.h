@@ -3,9 +3,9 @@
  * What carries data between nodes: MPI, the simulated network, or the memory of one process in
  * tests. The model (nodes/nodes.h) tells it of either end of a message when that is ready; it
  * tells the model when the message is done. Nothing is negotiated: both ends make theirs from the
- * same sequence of tasks, and messages of the same (from, to, tag) belong to each other in the
- * order in which they were given here at both ends: where that differs from the sequence, they
- * carry the same version.
+ * same sequence of tasks, and those with the same (from, to, tag, turn) belong to each other.
+ * Between processes that host one node each, the order is enough in which ends with the same
+ * (from, to, tag) were given here: where that differs, they carry the same version.
  */
 #ifndef DUET_NODES_TRANSPORT_H
 #define DUET_NODES_TRANSPORT_H
