@@ -194,8 +194,7 @@ static inline int open_node(struct run *run, struct duet_message *message)
         return error;
     run->own = member;
     run->duet = member->node.duet;
-    fabric_join(member->cluster->fabric, member->node.number, &run->duet, 1,
-                member->cluster->grid);
+    fabric_join(member->cluster->fabric, member->node.number, &run->duet, 1, member->cluster->grid);
     (void)pthread_barrier_wait(&member->cluster->opened);
     return DUET_OK;
 }
