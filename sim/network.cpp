@@ -134,41 +134,56 @@ double limit_of(const duet_machine *machine, const duet_route *route)
     return limit < shared ? limit : 0;
 }
 
+// The links that a route crosses, by source and destination.
+using Routes = std::vector<std::vector<sg4::Link *>>;
+
 /*
- * A node: its memories are hosts, each direction of a shared link is a link. Each route gets a
- * limit of its own: a link that many routes have in common would tie the equations of all their
- * flows together, although it does not make them share anything.
+ * The links of a node: each direction of a shared one, and a limit for each route of its own, since
+ * one that many routes have in common would tie the equations of all their flows together, although
+ * it does not make them share anything. They are made before there are zones of nodes: SimGrid
+ * looks for the name of a new link in all zones.
  */
-void make_node(sg4::NetZone *parent, const duet_machine *machine, unsigned number)
+Routes make_links(sg4::NetZone *zone, const duet_machine *machine, unsigned number)
+{
+    const std::string name = "duet" + std::to_string(number);
+    const unsigned count = machine->node_count;
+    std::vector<sg4::Link *> links(machine->link_count);
+    Routes routes(size_t(count) * count);
+    for (unsigned l = 0; l < machine->link_count; l++)
+        if (!machine->links[l].per_copy)
+            links[l] =
+                zone->create_link(name + ".l" + std::to_string(l), machine->links[l].bandwidth_Bps);
+    for (unsigned i = 0; i < routes.size(); i++) {
+        const duet_route *route = &machine->routes[i];
+        const double limit = limit_of(machine, route);
+        if (i / count == i % count || !route->direct)
+            continue;
+        for (unsigned l = 0; l < route->count; l++)
+            if (links[route->links[l]])
+                routes[i].push_back(links[route->links[l]]);
+        if (limit > 0) {
+            routes[i].push_back(zone->create_link(name + ".c" + std::to_string(i), limit));
+            routes[i].back()->set_sharing_policy(sg4::Link::SharingPolicy::FATPIPE);
+        }
+    }
+    return routes;
+}
+
+// A node, whose memories are hosts.
+void make_node(sg4::NetZone *parent, const duet_machine *machine, unsigned number,
+               Routes const &routes)
 {
     const std::string name = "duet" + std::to_string(number);
     const unsigned count = machine->node_count;
     const size_t first = network->memories.size();
     sg4::NetZone *zone = sg4::create_full_zone(name);
-    std::vector<sg4::Link *> links(machine->link_count);
     zone->set_parent(parent);
     for (unsigned n = 0; n < count; n++)
         network->memories.push_back(zone->create_host(name + ".n" + std::to_string(n), 1e9));
-    for (unsigned l = 0; l < machine->link_count; l++)
-        if (!machine->links[l].per_copy)
-            links[l] =
-                zone->create_link(name + ".l" + std::to_string(l), machine->links[l].bandwidth_Bps);
-    for (unsigned i = 0; i < count * count; i++) {
-        const duet_route *route = &machine->routes[i];
-        const double limit = limit_of(machine, route);
-        std::vector<sg4::Link *> crossed;
-        if (i / count == i % count || !route->direct)
-            continue;
-        for (unsigned l = 0; l < route->count; l++)
-            if (links[route->links[l]])
-                crossed.push_back(links[route->links[l]]);
-        if (limit > 0) {
-            crossed.push_back(zone->create_link(name + ".c" + std::to_string(i), limit));
-            crossed.back()->set_sharing_policy(sg4::Link::SharingPolicy::FATPIPE);
-        }
-        add_route(zone, network->memories[first + i / count], network->memories[first + i % count],
-                  crossed);
-    }
+    for (unsigned i = 0; i < routes.size(); i++)
+        if (i / count != i % count && machine->routes[i].direct)
+            add_route(zone, network->memories[first + i / count],
+                      network->memories[first + i % count], routes[i]);
     zone->seal();
 }
 
@@ -275,8 +290,11 @@ void make_platform(const duet_machine *machine, const duet__network *how)
     sg4::NetZone *all = sg4::create_empty_zone("duet");
     if (network->engine->get_netzone_root() != all)
         all->set_parent(network->engine->get_netzone_root());
+    std::vector<Routes> routes;
     for (unsigned n = 0; n < network->node_count; n++)
-        make_node(all, machine, n);
+        routes.push_back(make_links(all, machine, n));
+    for (unsigned n = 0; n < network->node_count; n++)
+        make_node(all, machine, n, routes[n]);
     if (how && how->kind != DUET__NETWORK_FILE)
         made[how->kind](all, how);
     all->seal();
