@@ -65,7 +65,11 @@ static int wait_all(struct duet__nodes *nodes)
     int error = DUET_OK;
     duet__catch_up(nodes);
     for (unsigned h = 0; h < nodes->hosted; h++) {
-        int other = duet__wait_here(nodes->hosts[h].core);
+        struct duet__host *host = &nodes->hosts[h];
+        int other = duet__wait_here(host->core);
+        if (other == DUET_ESTUCK && !error && nodes->hosted > 1) /* which only its core knows */
+            (void)duet__refuse(duet__front(nodes), other, "node %u: %s", host->number,
+                               duet_last_message(host->core));
         error = error ? error : other;
     }
     int met = nodes->transport->barrier(nodes->transport_of);

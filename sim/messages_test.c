@@ -244,6 +244,30 @@ static void test_failure(void)
     close_lab(&c);
 }
 
+static void keep(void *arg, struct duet__acquisition *acquisition, int status)
+{
+    *(struct duet__acquisition **)arg = acquisition;
+}
+
+/* A node on which nothing goes on is named; when it does, all is well. */
+static void test_stuck(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 0);
+    struct duet__acquisition *kept = NULL;
+    struct duet_handle *own, *last = data_of(&c, 2, 8);
+    g_assert_cmpint(duet_vector(c.cores[1], NULL, 8, 1, &own), ==, DUET_OK);
+    g_assert_cmpint(duet__acquire_submit(c.cores[1], own, DUET_R, 0, keep, &kept), ==, DUET_OK);
+    task(&c, 1e-3, 1, last, DUET_RW);
+    g_assert_cmpint(duet_wait(c.lab.duet), ==, DUET_ESTUCK);
+    g_assert_true(g_str_has_prefix(duet_last_message(c.lab.duet), "node 1: 1 task cannot go on"));
+    duet__acquisition_end(kept, 1, DUET_OK);
+    finish(&c);
+    expect_task(&c, 2, 1, 0, 1e-3);
+    close_lab(&c);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -254,5 +278,6 @@ int main(int argc, char **argv)
     g_test_add_func("/messages/passed", test_passed);
     g_test_add_func("/messages/window", test_window);
     g_test_add_func("/messages/failure", test_failure);
+    g_test_add_func("/messages/stuck", test_stuck);
     return g_test_run();
 }

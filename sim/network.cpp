@@ -339,8 +339,9 @@ int duet__network_open(const duet_machine *machine, unsigned count, const duet__
         network->owner = owner;
     } catch (std::exception const &e) {
         bool file = how && how->kind == DUET__NETWORK_FILE;
-        return duet_fail(message, DUET_EIO, "SimGrid refuses the platform of %s: %s",
-                         file ? how->file : machine->name, e.what());
+        return duet_fail(message, file ? DUET_EINVAL : DUET_EIO,
+                         "SimGrid refuses the platform of %s: %s", file ? how->file : machine->name,
+                         e.what());
     }
     return DUET_OK;
 }

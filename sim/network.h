@@ -28,8 +28,8 @@ struct network_calls {
 
 /*
  * Starts SimGrid with `count` nodes, each with the machine's links and routes, and with what joins
- * them (`how`; NULL: one node). Once a process: DUET_EBUSY otherwise. DUET_EIO or DUET_ENOMEM with
- * a message.
+ * them (`how`; NULL: one node). Once a process: DUET_EBUSY otherwise. DUET_EINVAL (a
+ * file that SimGrid refuses), DUET_EIO or DUET_ENOMEM, with a message.
  */
 int duet__network_open(const struct duet_machine *machine, unsigned count,
                        const struct duet__network *how, const struct network_calls *calls,

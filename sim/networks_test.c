@@ -181,7 +181,7 @@ static void expect_refused(const char *text, unsigned nodes, const char *why)
                (int)getpid());
     if (text)
         g_assert_true(g_file_set_contents(network.file, text, -1, NULL));
-    g_assert_cmpint(open_network(&run, &network, nodes, &message), ==, DUET_EIO);
+    g_assert_cmpint(open_network(&run, &network, nodes, &message), ==, DUET_EINVAL);
     if (text)
         (void)unlink(network.file);
     g_assert_nonnull(strstr(message.text, network.file));

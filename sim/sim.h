@@ -37,8 +37,8 @@ static inline uint64_t duet__node_seed(uint64_t seed, unsigned node)
  * Makes the engine of `machine` (copied; its `costs` are what is charged) on SimGrid, or those of
  * as many as options.nodes: out[n], which is owned by the caller until a core takes it over. Time
  * ends for all of them when the first one is freed. Once a process, ever: a second time it is
- * DUET_EBUSY. Other errors: DUET_ENOMEM, DUET_EIO (also a file's network), DUET_EINVAL (too many
- * nodes), DUET_EABSENT (built without SimGrid), with a message; out[0] is NULL.
+ * DUET_EBUSY. Other errors: DUET_ENOMEM, DUET_EIO, DUET_EINVAL (too many nodes, a network's file),
+ * DUET_EABSENT (built without SimGrid), with a message; out[0] is NULL.
  */
 DUET_MUST_CHECK int duet__sim_new(void **out, const struct duet_machine *machine,
                                   const struct sim_options *options, struct duet_message *message);

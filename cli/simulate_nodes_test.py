@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`duet simulate --nodes`: a Cholesky factorisation on simulated clusters sends what its
+distribution needs and no more, whatever the policy, the network and the window; no cluster is
+faster than its bounds; the same input gives the same digits."""
+
+import json
+import os
+import subprocess
+import sys
+
+DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+TILE = 960
+
+
+def duet(*arguments):
+    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300,
+                          check=False)
+
+
+def simulate(tiles, nodes, *options, network="switch:100Gbps,1us"):
+    result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", str(TILE * tiles),
+                  "--nodes", nodes, "--network", network, "--json", *options)
+    assert result.returncode == 0, result
+    return json.loads(result.stdout)["runs"]
+
+
+def messages(tiles, rows, cols):
+    """Every other node that reads a version of a tile gets it once: by the algorithm alone."""
+    def owner(i, j):
+        return i % rows * cols + j % cols
+
+    count = 0
+    for k in range(tiles):
+        count += len({owner(i, k) for i in range(k + 1, tiles)} - {owner(k, k)})
+        for i in range(k + 1, tiles):
+            readers = {owner(i, j) for j in range(k + 1, i + 1)}
+            readers |= {owner(j, i) for j in range(i, tiles)}
+            count += len(readers - {owner(i, k)})
+    return count
+
+
+def check_counts():
+    """What is sent depends on the distribution alone."""
+    for tiles, rows, cols, options in [
+            (10, 2, 2, ["--policy", "eager,ws,heft,dmdas"]),
+            (12, 2, 3, ["--policy", "ws", "--window", "40"]),
+            (12, 1, 4, ["--policy", "locality-aware", "--noise", "--reps", "2"]),
+            (16, 8, 8, ["--policy", "ws", "--cpus", "2", "--gpus", "1"])]:
+        for run in simulate(tiles, f"{rows}x{cols}", *options):
+            over = run["nodes"]
+            assert run["tasks"] == tiles * (tiles + 1) * (tiles + 2) // 6, run
+            assert over["count"] == rows * cols, run
+            assert over["messages"] == messages(tiles, rows, cols), (run, messages(tiles, rows, cols))
+            assert over["bytes"] == over["messages"] * TILE * TILE * 8, run
+            assert all(value >= run["bounds_s"]["best"]
+                       for value in run["makespan_s"]["values"]), run
+
+
+def check_networks():
+    """A slower network takes no less time; each gives the same digits again."""
+    for network in ["torus:{},2us", "fat-tree:{},2us", "dragonfly:{},2us", "switch:{},2us,overhead=5us"]:
+        slow, again, fast = (simulate(12, "8", "--policy", "heft", "--noise", "--seed", "5",
+                                      network=network.format(speed))[0]["makespan_s"]["values"]
+                             for speed in ["1Gbps", "1Gbps", "400Gbps"])
+        assert slow == again and slow[0] > fast[0], (network, slow, again, fast)
+
+
+def check_refusals():
+    for options, why in [(["--nodes", "4"], "network"),
+                         (["--nodes", "4", "--network", "switch:1Gbps,1us", "--policy", "cp"],
+                          "policy cp"),
+                         (["--nodes", "4", "--network", "file:/nowhere.xml"], "/nowhere.xml"),
+                         (["--nodes", "200000", "--network", "switch:1Gbps,1us"], "200000")]:
+        result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", "4800", *options)
+        assert result.returncode == 2, result
+        assert result.stderr.count("\n") == 1 and why in result.stderr, result
+
+
+def main():
+    check_counts()
+    check_networks()
+    check_refusals()
+
+
+if __name__ == "__main__":
+    main()
