@@ -50,7 +50,8 @@ def check_counts():
             over = run["nodes"]
             assert run["tasks"] == tiles * (tiles + 1) * (tiles + 2) // 6, run
             assert over["count"] == rows * cols, run
-            assert over["messages"] == messages(tiles, rows, cols), (run, messages(tiles, rows, cols))
+            least = messages(tiles, rows, cols)
+            assert over["messages"] == least, (run, least)
             assert over["bytes"] == over["messages"] * TILE * TILE * 8, run
             assert all(value >= run["bounds_s"]["best"]
                        for value in run["makespan_s"]["values"]), run
@@ -58,7 +59,8 @@ def check_counts():
 
 def check_networks():
     """A slower network takes no less time; each gives the same digits again."""
-    for network in ["torus:{},2us", "fat-tree:{},2us", "dragonfly:{},2us", "switch:{},2us,overhead=5us"]:
+    for network in ["torus:{},2us", "fat-tree:{},2us", "dragonfly:{},2us",
+                    "switch:{},2us,overhead=5us"]:
         slow, again, fast = (simulate(12, "8", "--policy", "heft", "--noise", "--seed", "5",
                                       network=network.format(speed))[0]["makespan_s"]["values"]
                              for speed in ["1Gbps", "1Gbps", "400Gbps"])
