@@ -47,3 +47,15 @@ for message in messages:
                for event in kernels), message
 assert "n1.cpu0" in shown and "n1.host" in shown
 assert abs(sum(part["seconds"] for part in why["path"]["parts"]) - why["makespan_s"]) < 1e-6
+
+# A validation predicts and measures the same nodes, and knows of messages; what the processes would
+# have to agree on is refused.
+VALIDATE = ["mpirun", "--timeout", "300", "-n", "2", DUET, "validate", "cholesky", "--emulate",
+            "idgraf", "--scale", "0.1", "--n", "3840", "--cpus", "1", "--gpus", "2", "--nodes", "2",
+            "--network", "switch:10Gbps,5us"]
+[case] = json.loads(subprocess.run([*VALIDATE, "--reps", "2", "--json"], capture_output=True,
+                                   text=True, check=True).stdout)["cases"]
+assert case["settings"] == "nodes=1x2" and len(case["measured"]["makespans_s"]) == 2, case
+assert "message" in [part["reason"] for part in case["explanation"]["parts"]], case
+result = subprocess.run([*VALIDATE, "--until", "1%"], capture_output=True, text=True, check=False)
+assert result.returncode == 2 and "--until is for one node" in result.stderr, result

@@ -29,8 +29,10 @@ static void count_runs(struct validate *validate)
     struct duet__experiment *experiment = &validate->experiment;
     const struct duet__job *job = validate->job;
     const struct duet__values *values = &job->values;
-    bool until = values->until > 0 || duet__given(job, "case-time") ||
-                 (!values->reps && !duet__request_paced(&experiment->base));
+    /* processes that decided by what they measure would not make as many runs */
+    bool until =
+        !duet__given(job, "nodes") && (values->until > 0 || duet__given(job, "case-time") ||
+                                       (!values->reps && !duet__request_paced(&experiment->base)));
     /* what rounds differ by is learnt from many short ones, unless the number of runs is given */
     uint64_t rounds = values->rounds ? values->rounds : values->reps ? 5 : 10;
     /* at least as many as will say something; those at a pace are all alike */
@@ -48,9 +50,17 @@ static void count_runs(struct validate *validate)
 /* Options that go with others only, or that exclude each other. */
 static int check_combinations(const struct duet__job *job, struct duet_message *message)
 {
+    static const char *const alone[] = {"calibrate", "until", "case-time", "budget",
+                                        "follow-speed"};
     const struct duet__values *values = &job->values;
     bool paced = duet__request_paced(&job->request);
 
+    for (size_t i = 0; i < G_N_ELEMENTS(alone) && duet__given(job, "nodes"); i++)
+        if (duet__given(job, alone[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "--%s is for one node: of several all make the same number of runs, "
+                             "--reps, and are predicted from --platform",
+                             alone[i]);
     if (!values->calibrate && (values->out || duet__given(job, "calibrate-time")))
         return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
                          values->out ? "--out" : "--calibrate-time");
@@ -179,7 +189,9 @@ static int read_platform(struct validate *validate, struct duet_message *message
                           "--follow-speed: %s does not say how fast the cores were when it was "
                           "calibrated",
                           experiment->platform_name);
-    experiment->probe = !error && !paced && experiment->platform->probe_s > 0;
+    /* processes on one machine would measure each other */
+    experiment->probe = !error && !paced && experiment->platform->probe_s > 0 &&
+                        !duet__given(validate->job, "nodes");
     return error;
 }
 
@@ -334,11 +346,13 @@ static int validate_all(struct validate *validate)
     const struct duet__experiment *experiment = &validate->experiment;
     int status = duet__files_check(validate->job);
     struct duet__tally tally;
+    unsigned ranks;
 
     if (status == DUET__DONE)
         status = make_sides(validate);
-    if (status != DUET__DONE)
-        return status;
+    if (status != DUET__DONE ||
+        (duet__given(validate->job, "nodes") && duet__launched_as(&ranks) > 0))
+        return status; /* the first process has what was measured */
     tally = duet__experiment_tally(experiment);
     if (!tally.left && !experiment->number)
         return duet__complain(duet__status_of(tally.failed->error), "%s under %s %s",

@@ -146,7 +146,7 @@ static int post(struct duet__mpi *mpi, struct duet__message *message)
         return DUET_ENOMEM;
     if (message->tag > (uint64_t)mpi->most_tag)
         return DUET_EINVAL;
-    error = duet__mpi_layout(&mpi->layouts, mpi->calls, message->handle, &layout);
+    error = duet__mpi_layout(&mpi->layouts, mpi->calls, message->handle, message->bytes, &layout);
     if (error)
         return error;
     message->start_s = mpi->calls->now(mpi->core);

@@ -14,6 +14,14 @@ struct pieces {
     size_t run_count, run_capacity;
     MPI_Aint *at;
     int *bytes;
+    bool nowhere; /* where nothing is computed, data has no address */
+};
+
+/* What is sent of data that lies nowhere comes from here, and goes here: all of it at once. */
+struct room {
+    struct room *before; /* smaller; something may be under way there still */
+    size_t bytes;
+    char data[];
 };
 
 static int add_run(struct pieces *pieces, char *at, size_t bytes)
@@ -54,6 +62,9 @@ static int add_runs(struct pieces *pieces, const struct duet__piece *piece)
 static int add_piece(void *arg, const struct duet__piece *piece)
 {
     struct pieces *pieces = arg;
+    pieces->nowhere |= !piece->to;
+    if (pieces->nowhere)
+        return DUET_OK;
     bool plain = !piece->first && !piece->first_step && !piece->end && !piece->end_step;
     if (!pieces->count++ && plain) {
         pieces->matrix = *piece;
@@ -129,12 +140,29 @@ static int describe(struct layouts *layouts, struct pieces *pieces, struct layou
     return error ? error : runs_type(pieces, out);
 }
 
+static int nowhere(struct layouts *layouts, size_t bytes, struct layout *out)
+{
+    struct room *room = layouts->rooms;
+    if (!room || room->bytes < bytes) {
+        const size_t more = 2 * bytes;
+        room = calloc(1, sizeof *room + more);
+        if (!room)
+            return DUET_ENOMEM;
+        room->before = layouts->rooms;
+        room->bytes = more;
+        layouts->rooms = room;
+    }
+    return duet__mpi_layout_bytes(room->data, bytes, out);
+}
+
 int duet__mpi_layout(struct layouts *layouts, const struct duet__mpi_calls *calls,
-                     const struct duet_handle *handle, struct layout *out)
+                     const struct duet_handle *handle, size_t bytes, struct layout *out)
 {
     struct pieces pieces = {.count = 0};
     int error = calls->pieces(handle, add_piece, &pieces);
-    if (!error)
+    if (!error && pieces.nowhere)
+        error = nowhere(layouts, bytes, out);
+    else if (!error)
         error = describe(layouts, &pieces, out);
     free(pieces.at);
     free(pieces.bytes);
@@ -154,4 +182,9 @@ void duet__mpi_layouts_free(struct layouts *layouts)
 {
     for (unsigned i = 0; i < layouts->count; i++)
         MPI_Type_free(&layouts->shapes[i].type);
+    while (layouts->rooms) {
+        struct room *room = layouts->rooms;
+        layouts->rooms = room->before;
+        free(room);
+    }
 }

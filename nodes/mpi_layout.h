@@ -14,6 +14,7 @@ struct layouts {
         MPI_Datatype type;
     } shapes[16];
     unsigned count, oldest;
+    struct room *rooms; /* for what lies nowhere: the newest is the largest */
 };
 
 /* What a call of MPI takes. */
@@ -26,7 +27,8 @@ struct layout {
 
 /* Of a datum's contents in the host's memory. DUET_ENOMEM, DUET_EIO, errors of calls->pieces. */
 DUET_MUST_CHECK int duet__mpi_layout(struct layouts *layouts, const struct duet__mpi_calls *calls,
-                                     const struct duet_handle *handle, struct layout *out);
+                                     const struct duet_handle *handle, size_t bytes,
+                                     struct layout *out);
 
 /* Of `bytes` from an address on. */
 DUET_MUST_CHECK int duet__mpi_layout_bytes(void *address, size_t bytes, struct layout *out);

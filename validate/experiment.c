@@ -91,6 +91,7 @@ static int make_real(const struct duet__experiment *experiment, struct duet__req
     struct duet__problem *problem = &real->problem;
 
     duet__request_copy(real, asked);
+    real->config.network = NULL;           /* there is one */
     real->config.context = workload->name; /* of the kernel times of a platform */
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
     problem->seed = real->seed;
@@ -143,7 +144,8 @@ void duet__trials_rebuild(struct duet__experiment *experiment)
 }
 
 /* What the predicted side is to simulate: the same problem, somewhere else. */
-static void make_simulated(const struct duet__experiment *experiment, struct duet__trial *trial)
+static void make_simulated(const struct duet__experiment *experiment, struct duet__trial *trial,
+                           const struct duet__request *asked)
 {
     const struct duet_config *base = &experiment->base.config;
     struct duet__request *request = &trial->simulated;
@@ -155,6 +157,7 @@ static void make_simulated(const struct duet__experiment *experiment, struct due
     request->config.noise = experiment->noise;
     request->config.extrapolate = base->extrapolate;
     request->config.without = base->without;
+    request->config.network = asked->config.network;
 }
 
 static void make_trial(const struct duet__experiment *experiment, struct duet__trial *trial,
@@ -163,12 +166,12 @@ static void make_trial(const struct duet__experiment *experiment, struct duet__t
     struct duet_message message = {""};
     int error = make_real(experiment, &trial->real, asked, &message);
 
-    trial->settings = duet__request_settings(&trial->real);
+    trial->settings = duet__request_facts(&trial->real);
     trial->probes = g_array_new(FALSE, FALSE, sizeof(double));
     duet__sample_init(&trial->measured, experiment->keep);
     duet__sample_init(&trial->predicted, experiment->keep);
     if (!error) {
-        make_simulated(experiment, trial);
+        make_simulated(experiment, trial, asked);
         error = build_machine(experiment, trial, &message);
     }
     if (error) {

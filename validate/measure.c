@@ -23,8 +23,9 @@ struct round {
 struct turn {
     const struct round *round;
     struct duet__trial *trial;
-    size_t before, least, check; /* runs before; at least; at which to look again */
-    double start_s, spent_s;     /* when the first measured run began; before */
+    size_t before, made;     /* runs before, and since: also those that only the first node knows */
+    size_t least, check;     /* runs at least; at which to look again */
+    double start_s, spent_s; /* when the first measured run began; before */
 };
 
 /* Measured runs of a case in a round, at least. */
@@ -56,7 +57,7 @@ static bool enough(struct turn *turn)
     const struct duet__experiment *experiment = turn->round->experiment;
     const struct duet__trial *trial = turn->trial;
     double part = (double)(turn->round->number + 1) / (double)experiment->rounds;
-    size_t made = duet__sample_count(&trial->measured) - turn->before;
+    size_t made = turn->made;
 
     if (made < turn->least)
         return false;
@@ -83,9 +84,9 @@ static int run_turn(struct turn *turn, struct duet__session *session, struct due
 
         if (!error)
             error = duet__session_run(session, &run, DUET_RECORDS_ALL, message);
-        if (!error && duet__sample_count(&trial->measured) == turn->before)
+        if (!error && turn->made++ == 0)
             turn->start_s = duet__clock_s() - run.wall_s;
-        if (!error)
+        if (!error && run.recording.machine) /* which of several processes the first one has */
             error = duet__sample_put(&trial->measured, &run, message);
         duet__run_fini(&run);
         trial->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
@@ -152,7 +153,8 @@ static void note_load(const struct round *round, struct duet__trial *trial,
     GArray *rounds = round->experiment->disturbed;
     size_t number = round->number + 1;
 
-    if (!duet__load_between(before, &now).disturbed)
+    /* one's own other nodes are no others */
+    if (duet__request_nodes(&trial->real) > 1 || !duet__load_between(before, &now).disturbed)
         return;
     duet__sample_disturb(&trial->measured);
     if (!rounds->len || g_array_index(rounds, size_t, rounds->len - 1) != number)

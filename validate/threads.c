@@ -62,6 +62,7 @@ int duet__experiment_measure_threads(struct duet__experiment *experiment,
     if (!config)
         return 0;
     own = *config;
+    own.nodes = NULL;
     own.cpus = -1; /* one thread wakes another, however many CPUs the cases have */
     duet__monitor_start(&monitor, false, 0, 0);
     error = duet__costs_measure(&(struct duet__measurement){.config = &own,
