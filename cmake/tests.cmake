@@ -69,8 +69,9 @@ function(duet_test_properties name)
     SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT "${DUET_TEST_ENVIRONMENT}")
   if(name MATCHES "^repo\\.")
     set_tests_properties(${name} PROPERTIES LABELS repo)
-  elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND name MATCHES "^cli[.](study_mpi|cuda_run)$"))
-    # what these two run, study.ranks and workloads.cuda_run do as well
+  elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND
+      name MATCHES "^cli[.](study_mpi|calibrate_nodes|cuda_run)$"))
+    # what these run, study.ranks and workloads.cuda_run do as well, or is MPI's
     set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "^(cli|report[.]page|examples)[.]")
     # tests of whole commands: first those that take long, so that no core waits at the end
