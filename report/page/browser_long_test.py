@@ -524,7 +524,7 @@ def test_study(browser, folder):
 
 
 def test_small_studies(browser, folder):
-    """Pages of one cell, and of none."""
+    """Pages of one cell, of none, and of nodes in place of GPUs."""
     one = ["study", "cholesky", "--platform", "idgraf", "--n", "1920", "--policy", "ws", "--quiet"]
     duet(folder, *one, "--tile", "960", "--gpus", "1", "--out", "one.db", "--html", "one.html")
     browser.open(folder + "/one.html")
@@ -536,6 +536,14 @@ def test_small_studies(browser, folder):
     browser.open(folder + "/no.html")
     assert "No run has a result." in browser.text("main")
     assert "Without a result: " in browser.text("main")
+    duet(folder, *one, "--tile", "480", "--gpus", "1,2", "--nodes", "1..4*2", "--network",
+         "switch:100Gbps,1us", "--out", "nodes.db", "--html", "nodes.html")
+    browser.open(folder + "/nodes.html")
+    assert "Relative to 1 node, each with" in browser.text("main").replace("\n", " ")
+    tips = browser.run("return Array.from(document.querySelectorAll(\"[data-chart='3'] .mark\"), "
+                       "one => one.dataset.tip);")
+    assert len(tips) == 6 and tips[0].endswith("\nefficiency 1.00"), tips
+    browser.check_quiet()
 
 
 def main():
