@@ -26,16 +26,13 @@ int duet__flat_tree_check(const struct duet__problem *problem, struct duet_messa
     return duet__square_check(problem, duet__flat_tree_parameters, message);
 }
 
-uint64_t duet__flat_tree_tasks(const struct duet__problem *problem, uint32_t domains)
+uint64_t duet__flat_tree_tasks(const struct duet__problem *problem)
 {
-    uint64_t t = duet__tile_count(problem->n, problem->tile), sum = 0;
-    /* a step on r rows: each but one is eliminated, and tops are factorised, in as many columns */
-    for (uint64_t r = 1; r <= t; r++)
-        sum += r * (r - 1 + (r < domains ? r : domains));
-    return sum;
+    uint64_t t = duet__tile_count(problem->n, problem->tile);
+    return t * (t + 1) * (2 * t + 1) / 6; /* step k has (t-k)^2 tasks */
 }
 
-void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more, uint32_t domains,
+void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more,
                             struct duet__shape *out)
 {
     uint64_t inner = duet__setting_number(problem, duet__flat_tree_parameters, "inner", 1);
@@ -44,202 +41,113 @@ void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more, 
     out[DUET__FLAT_FACTORS] =
         (struct duet__shape){duet__tile_count(problem->n, problem->tile) * rows, problem->n,
                              .tile_rows = rows, .lower = true};
-    if (domains > 1)
-        out[DUET__FLAT_MERGED] =
-            (struct duet__shape){(uint64_t)(domains - 1) * rows, problem->n, .tile_rows = rows};
 }
 
-uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more, uint32_t domains)
+uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more)
 {
-    struct duet__shape shapes[DUET__MATRICES_MAX] = {0};
-    duet__flat_tree_shapes(problem, more, domains, shapes);
-    const struct duet__shape *made = &shapes[DUET__FLAT_FACTORS], *merged = made + 1;
+    struct duet__shape shapes[2];
+    duet__flat_tree_shapes(problem, more, shapes);
     const struct duet__storage factors = {
-        .rows = made->rows,
+        .rows = shapes[DUET__FLAT_FACTORS].rows,
         .cols = problem->n,
-        .tile_rows = made->tile_rows,
+        .tile_rows = shapes[DUET__FLAT_FACTORS].tile_rows,
         .tile_cols = (uint32_t)problem->tile,
         .element_bytes = duet__element_bytes(problem),
         .lower = true,
     };
-    return (problem->n + merged->rows) * problem->n * factors.element_bytes +
-           duet__storage_bytes(&factors);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* The trees                                                                                    */
-
-uint32_t duet__flat_tree_domains(const struct duet__problem *problem,
-                                 const struct duet__parameter *parameters)
-{
-    uint64_t rows = problem->nodes.rows ? problem->nodes.rows : 1;
-    uint64_t t = duet__tile_count(problem->n, problem->tile);
-    uint64_t domains = duet__setting_number(problem, parameters, "domains", rows);
-    return (uint32_t)(domains < t ? domains : t);
-}
-
-/* What happens to column k in one step: tile (row, k) is factorised by itself, where row = pivot,
- * or eliminated with the triangle of (pivot, k); tops: its own triangle is. */
-struct elimination {
-    uint32_t k, row, pivot;
-    bool tops;
-};
-
-typedef int elimination_fn(void *self, const struct elimination *one);
-
-/* Binary tree over the tops, in its order or backward. */
-static int merge(uint32_t k, uint32_t tops, bool backward, elimination_fn *act, void *self)
-{
-    int error = 0;
-    uint32_t last = 1;
-    while (last < tops)
-        last *= 2;
-    for (uint32_t level = 1; !error && level < last; level *= 2) {
-        uint32_t apart = backward ? last / 2 / level : level;
-        for (uint32_t i = 0; !error && i + apart < tops; i += 2 * apart)
-            error = act(self, &(struct elimination){k, k + i + apart, k + i, true});
-    }
-    return error;
-}
-
-/* Calls `act` for all of step k of t, in their order or backward, up to the first error. */
-static int step(uint32_t t, uint32_t domains, uint32_t k, bool backward, elimination_fn *act,
-                void *self)
-{
-    uint32_t tops = domains < t - k ? domains : t - k;
-    int error = backward ? merge(k, tops, true, act, self) : 0;
-    for (uint32_t i = 0; !error && i < t - k; i++) {
-        uint32_t at = backward ? t - k - 1 - i : i;
-        error = act(self, &(struct elimination){k, k + at, k + at % domains, false});
-    }
-    return error || backward ? error : merge(k, tops, false, act, self);
+    return problem->n * problem->n * factors.element_bytes + duet__storage_bytes(&factors);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/* Tasks of a step. */
-struct stepping {
-    const struct duet__build *build;
-    struct duet_handle *(*triangles)[TRIANGLES]; /* of the tops, from the diagonal on */
-};
-
-static struct duet_handle *factors(const struct duet__build *build, const struct elimination *one)
+static struct duet_handle *factors(const struct duet__build *build, uint32_t m, uint32_t k)
 {
-    const struct duet__tiles *matrices = build->matrices;
-    return one->tops ? duet__tile(&matrices[DUET__FLAT_MERGED], one->row - one->k - 1, one->k)
-                     : duet__tile(&matrices[DUET__FLAT_FACTORS], one->row, one->k);
+    return duet__tile(&build->matrices[DUET__FLAT_FACTORS], m, k);
 }
 
-/* Factorises a top, and cuts it for the tasks that follow, if there are any; data that a node owns
- * is whole. */
-static int top(const struct stepping *s, const struct elimination *one)
+/* Factorises the diagonal tile, and cuts it for the tasks that follow, if there are any; data that
+ * a node owns is whole. */
+static int diagonal(const struct duet__build *build, uint32_t k, struct duet_handle **triangles)
 {
-    const struct duet__tiles *a = s->build->matrices;
-    uint32_t k = one->k, m = one->row;
-    struct duet_handle **triangles = s->triangles[m - k];
+    const struct duet__tiles *a = build->matrices;
     const struct duet_access accesses[] = {
-        {duet__tile(a, m, k), DUET_RW},
-        {factors(s->build, one), DUET_W},
+        {duet__tile(a, k, k), DUET_RW},
+        {factors(build, k, k), DUET_W},
     };
-    const struct duet__tile_args args = {.n = duet__tile_rows(a, m)};
-    int error = duet__factor_task(s->build, DUET__DIAGONAL, args, k, m > k ? m : 0, accesses, 2);
+    const struct duet__tile_args args = {.n = duet__tile_cols(a, k)};
+    int error = duet__factor_task(build, DUET__DIAGONAL, args, k, 0, accesses, 2);
     triangles[LOWER] = triangles[UPPER] = accesses[0].handle;
-    if (error || args.n < 2 || args.n < duet__tile_cols(a, k) || k + 1 == a->row_tiles ||
-        duet_node_count(s->build->runtime) > 1)
+    if (error || args.n < 2 || k + 1 == a->row_tiles || duet_node_count(build->runtime) > 1)
         return error;
-    return duet_cut_triangles(s->build->runtime, accesses[0].handle, DUET_DIAGONAL_UPPER,
-                              triangles);
+    return duet_cut_triangles(build->runtime, accesses[0].handle, DUET_DIAGONAL_UPPER, triangles);
 }
 
-static int row(const struct stepping *s, const struct elimination *one, uint32_t n)
+static int row(const struct duet__build *build, uint32_t k, uint32_t n, struct duet_handle *lower)
 {
-    const struct duet__tiles *a = s->build->matrices;
-    uint32_t k = one->k, m = one->row;
+    const struct duet__tiles *a = build->matrices;
     const struct duet_access accesses[] = {
-        {s->triangles[m - k][LOWER], DUET_R},
-        {factors(s->build, one), DUET_R},
+        {lower, DUET_R},
+        {factors(build, k, k), DUET_R},
+        {duet__tile(a, k, n), DUET_RW},
+    };
+    const struct duet__tile_args args = {.m = duet__tile_rows(a, k),
+                                         .n = duet__tile_cols(a, n),
+                                         .k = duet__tile_cols(a, k),
+                                         .form = DUET__TRANSPOSED};
+    return duet__factor_task(build, DUET__ROW, args, k, n, accesses, 3);
+}
+
+static int couple(const struct duet__build *build, uint32_t m, uint32_t k,
+                  struct duet_handle *upper)
+{
+    const struct duet__tiles *a = build->matrices;
+    const struct duet_access accesses[] = {
+        {upper, DUET_RW},
+        {duet__tile(a, m, k), DUET_RW},
+        {factors(build, m, k), DUET_W},
+    };
+    const struct duet__tile_args args = {.m = duet__tile_rows(a, m), .n = duet__tile_cols(a, k)};
+    return duet__factor_task(build, DUET__COUPLE, args, k, m, accesses, 3);
+}
+
+static int update(const struct duet__build *build, uint32_t m, uint32_t n, uint32_t k)
+{
+    const struct duet__tiles *a = build->matrices;
+    const struct duet_access accesses[] = {
+        {duet__tile(a, m, k), DUET_R},
+        {factors(build, m, k), DUET_R},
+        {duet__tile(a, k, n), DUET_RW},
         {duet__tile(a, m, n), DUET_RW},
     };
     const struct duet__tile_args args = {.m = duet__tile_rows(a, m),
                                          .n = duet__tile_cols(a, n),
                                          .k = duet__tile_cols(a, k),
                                          .form = DUET__TRANSPOSED};
-    return duet__factor_task(s->build, DUET__ROW, args, k, m > k ? m + n : n, accesses, 3);
-}
-
-static struct duet_handle *eliminated(const struct stepping *s, const struct elimination *one)
-{
-    return one->tops ? s->triangles[one->row - one->k][UPPER]
-                     : duet__tile(s->build->matrices, one->row, one->k);
-}
-
-static int couple(const struct stepping *s, const struct elimination *one)
-{
-    const struct duet__tiles *a = s->build->matrices;
-    const struct duet_access accesses[] = {
-        {s->triangles[one->pivot - one->k][UPPER], DUET_RW},
-        {eliminated(s, one), DUET_RW},
-        {factors(s->build, one), DUET_W},
-    };
-    const struct duet__tile_args args = {.m = duet__tile_rows(a, one->row),
-                                         .n = duet__tile_cols(a, one->k),
-                                         .form = one->tops ? DUET__TRIANGLE : 0};
-    return duet__factor_task(s->build, DUET__COUPLE, args, one->k, one->row, accesses, 3);
-}
-
-static int update(const struct stepping *s, const struct elimination *one, uint32_t n)
-{
-    const struct duet__tiles *a = s->build->matrices;
-    const struct duet_access accesses[] = {
-        {eliminated(s, one), DUET_R},
-        {factors(s->build, one), DUET_R},
-        {duet__tile(a, one->pivot, n), DUET_RW},
-        {duet__tile(a, one->row, n), DUET_RW},
-    };
-    const struct duet__tile_args args = {.m = duet__tile_rows(a, one->row),
-                                         .n = duet__tile_cols(a, n),
-                                         .k = duet__tile_cols(a, one->k),
-                                         .form =
-                                             DUET__TRANSPOSED | (one->tops ? DUET__TRIANGLE : 0)};
-    return duet__factor_task(s->build, DUET__UPDATE, args, one->k, one->row + n, accesses, 4);
-}
-
-static int eliminate(void *self, const struct elimination *one)
-{
-    const struct stepping *s = self;
-    bool alone = one->row == one->pivot;
-    int error = alone ? top(s, one) : couple(s, one);
-    for (uint32_t n = one->k + 1; !error && n < s->build->matrices->row_tiles; n++)
-        error = alone ? row(s, one, n) : update(s, one, n);
-    return error;
-}
-
-/* Of step k, row k and column k stay as they are. */
-static int let_go(const struct duet__build *build, uint32_t k)
-{
-    const struct duet__tiles *a = build->matrices, *merged = &a[DUET__FLAT_MERGED];
-    int error = 0;
-    for (uint32_t n = k + 1; !error && n < a->row_tiles; n++)
-        error = duet__tiles_spent(build, a, k, k + 1, n);
-    if (!error)
-        error = duet__tiles_spent(build, a, k, a->row_tiles, k);
-    if (!error)
-        error = duet__tiles_spent(build, &a[DUET__FLAT_FACTORS], k, a->row_tiles, k);
-    return error ? error : duet__tiles_spent(build, merged, 0, merged->row_tiles, k);
+    return duet__factor_task(build, DUET__UPDATE, args, k, m + n, accesses, 4);
 }
 
 int duet__flat_tree_submit(const struct duet__build *build)
 {
-    const struct duet__tiles *a = build->matrices;
-    uint32_t t = a->row_tiles, domains = a[DUET__FLAT_MERGED].row_tiles + 1;
-    struct stepping s = {build, calloc(domains, sizeof *s.triangles)};
-    int error = s.triangles ? 0 : DUET_ENOMEM;
+    uint32_t t = build->matrices->row_tiles;
+    int error = 0;
     for (uint32_t k = 0; !error && k < t; k++) {
-        error = step(t, domains, k, false, eliminate, &s);
-        error = error ? error : let_go(build, k);
+        struct duet_handle *triangles[TRIANGLES];
+        error = diagonal(build, k, triangles);
+        for (uint32_t n = k + 1; !error && n < t; n++)
+            error = row(build, k, n, triangles[LOWER]);
+        for (uint32_t m = k + 1; !error && m < t; m++) {
+            error = couple(build, m, k, triangles[UPPER]);
+            for (uint32_t n = k + 1; !error && n < t; n++)
+                error = update(build, m, n, k);
+        }
+        for (uint32_t n = k + 1; !error && n < t; n++)
+            error = duet__tiles_spent(build, build->matrices, k, k + 1, n);
+        if (!error)
+            error = duet__tiles_spent(build, build->matrices, k, t, k);
+        if (!error)
+            error = duet__tiles_spent(build, &build->matrices[DUET__FLAT_FACTORS], k, t, k);
     }
-    free(s.triangles);
     return error;
 }
 
@@ -294,47 +202,36 @@ static struct duet_buffer view(const struct duet__storage *a, uint32_t i, uint32
     return tile;
 }
 
-/* What is done to a vector. */
-struct applying {
-    const struct duet__flat_judge *judge;
-    const char *const *kernels;
-    const struct duet__storage *vector;
-    bool backward;
-};
-
-/* What the kernel of an elimination did, to the vector's tiles of both rows. */
-static int apply(void *self, const struct elimination *one)
+/* What the kernel of tile (m,k) did, to the vector's tiles k and m. */
+static int apply(const struct duet__flat_judge *judge, const char *const *kernels, bool backward,
+                 uint32_t m, uint32_t k, const struct duet__storage *vector)
 {
-    const struct applying *applying = self;
-    const struct duet__storage *matrices = applying->judge->data->matrices;
-    bool alone = one->row == one->pivot;
+    const struct duet__tiled_data *data = judge->data;
     const struct duet_buffer buffers[] = {
-        view(&matrices[DUET__FLAT_A], one->row, one->k),
-        one->tops ? view(&matrices[DUET__FLAT_MERGED], one->row - one->k - 1, one->k)
-                  : view(&matrices[DUET__FLAT_FACTORS], one->row, one->k),
-        view(applying->vector, one->pivot, 0),
-        view(applying->vector, one->row, 0),
+        view(&data->matrices[DUET__FLAT_A], m, k),
+        view(&data->matrices[DUET__FLAT_FACTORS], m, k),
+        view(vector, k, 0),
+        view(vector, m, 0),
     };
-    const struct duet__tile_args args = {.form = (applying->backward ? 0 : DUET__TRANSPOSED) |
-                                                 (one->tops ? DUET__TRIANGLE : 0)};
+    const struct duet__tile_args args = {.form = backward ? 0 : DUET__TRANSPOSED};
     const struct duet_call call = {.args = &args,
                                    .buffers = buffers,
-                                   .buffer_count = alone ? 3 : 4,
-                                   .message = applying->judge->message};
-    return duet__kernel(applying->kernels[alone ? DUET__ROW : DUET__UPDATE])(&call);
+                                   .buffer_count = m == k ? 3 : 4,
+                                   .message = judge->message};
+    return duet__kernel(kernels[m == k ? DUET__ROW : DUET__UPDATE])(&call);
 }
 
 int duet__flat_tree_apply(const struct duet__flat_judge *judge, const char *const *kernels,
                           bool backward, const struct duet__storage *vector)
 {
     const struct duet__storage *a = &judge->data->matrices[DUET__FLAT_A];
-    const struct duet__storage *merged = &judge->data->matrices[DUET__FLAT_MERGED];
-    struct applying applying = {judge, kernels, vector, backward};
     uint32_t t = (uint32_t)duet__tile_count(a->rows, a->tile_rows);
-    uint32_t domains = merged->rows ? (uint32_t)(merged->rows / merged->tile_rows) + 1 : 1;
     int error = 0;
-    for (uint32_t i = 0; !error && i < t; i++)
-        error = step(t, domains, backward ? t - 1 - i : i, backward, apply, &applying);
+    for (uint32_t step = 0; !error && step < t; step++) {
+        uint32_t k = backward ? t - 1 - step : step;
+        for (uint32_t i = k; !error && i < t; i++)
+            error = apply(judge, kernels, backward, backward ? t - 1 - (i - k) : i, k, vector);
+    }
     return error;
 }
 

@@ -11,20 +11,10 @@
  *     couple(m,k)    upper A(k,k) RW, A(m,k) RW, F(m,k) W                     m = k+1 ... T-1
  *     update(m,n,k)  A(m,k) R, F(m,k) R, A(k,n) RW, A(m,n) RW                 both
  *
- * With several domains, D, each has every D-th row of tiles, and in each step a flat tree of its
- * own below its top, the first of its rows: row k + i has the top k + i % D. Tops are then
- * eliminated by each other along a binary tree, with the same kernels on triangles, which leave
- * factors of their own (Hadri, Ltaief, Agullo, Dongarra, "Tile QR factorization with parallel panel
- * processing for multicore architectures", IPDPS 2010; with domains that are nodes, Dongarra,
- * Faverge, Herault, Jacquelin, Langou, Robert, "Hierarchical QR factorization algorithms for
- * multi-core cluster systems", Parallel Computing 39, 2013). Times of these tasks are predicted as
- * if the tiles were whole, which is more than they take.
- *
- * The triangles of a top are parts of it, so that rows and couples of a step do not wait
- * for each other; not on several nodes, which data belongs to as a whole. Arguments: struct
- * duet__tile_args; diagonal n; row and update m x n, the tile that changes (the lower one), and k,
- * the columns that are eliminated; couple m x n, the lower tile. Priorities are as in other
- * factorisations: 2T - 2k, less n, m, or both.
+ * The triangles of a diagonal tile are parts of it, so that rows and couples of a step do not wait
+ * for each other. Arguments: struct duet__tile_args; diagonal n; row and update m x n, the tile
+ * that changes (the lower one), and k, the columns that are eliminated; couple m x n, the lower
+ * tile. Priorities are as in other factorisations: 2T - 2k, less n, m, or both.
  */
 #ifndef DUET_FLAT_TREE_H
 #define DUET_FLAT_TREE_H
@@ -36,7 +26,7 @@
 
 /* The order of the kernels of such a workload, and of its matrices. */
 enum { DUET__DIAGONAL, DUET__ROW, DUET__COUPLE, DUET__UPDATE };
-enum { DUET__FLAT_A, DUET__FLAT_FACTORS, DUET__FLAT_MERGED /* of more than one domain */ };
+enum { DUET__FLAT_A, DUET__FLAT_FACTORS };
 
 /* Those on panels, which `panel` places (in struct duet__tiled: `placed`). */
 enum { DUET__PANEL_KERNELS = 1 << DUET__DIAGONAL | 1 << DUET__COUPLE };
@@ -48,23 +38,18 @@ extern const struct duet__parameter duet__flat_tree_parameters[];
 DUET_MUST_CHECK int duet__flat_tree_check(const struct duet__problem *problem,
                                           struct duet_message *message);
 
-/* The setting "domains", without one as many as there are rows of nodes; at most one a row. */
-uint32_t duet__flat_tree_domains(const struct duet__problem *problem,
-                                 const struct duet__parameter *parameters);
-
 /* Number of tasks. */
-uint64_t duet__flat_tree_tasks(const struct duet__problem *problem, uint32_t domains);
+uint64_t duet__flat_tree_tasks(const struct duet__problem *problem);
 
 /*
  * Sets the shapes of A, random, and of its factors: a tile of `inner` rows, and `more`, for each
- * tile on and below the diagonal; and of those of merged tops.
+ * tile on and below the diagonal.
  */
-void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more, uint32_t domains,
+void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more,
                             struct duet__shape *out);
 
-/* Bytes of all. */
-uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more,
-                               uint32_t domains);
+/* Bytes of both. */
+uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more);
 
 /* Submits every task. Errors: those of duet__build_task and duet_cut_triangles. */
 DUET_MUST_CHECK int duet__flat_tree_submit(const struct duet__build *build);

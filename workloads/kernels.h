@@ -36,8 +36,7 @@
  *                               stands for Q' in the place of Q
  *   tsqrt        R, B, T        the same factors of R, upper, and B below it: R := R, B := V
  *   tsmqr        V, T, C, D     C and D below it := Q' (C, D), with tsqrt's factors; form as above
- *                               in both, with DUET__TRIANGLE: B or V is the upper triangle of a
- * tile getrf_incpiv A, T           A := L, U with P A = L U; T: P (kernels_blas_incremental.c)
+ *   getrf_incpiv A, T           A := L, U with P A = L U; T: P (kernels_blas_incremental.c)
  *   gessm        L, T, C        C := L^-1 P C, with these factors
  *   tstrf        U, B, T        the same of U, upper, and B below; T: P, and what of L is not in B
  *   ssssm        B, T, C, D     C and D below it := L^-1 P (C, D), with tstrf's factors

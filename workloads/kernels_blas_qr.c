@@ -19,22 +19,10 @@ static lapack_int size(size_t elements)
     return (lapack_int)elements;
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Columns of a block reflector: as many as factors `t` have rows, but no more than there are. */
 static lapack_int inner(const struct duet_buffer *t, size_t columns)
 {
-    return size(least(t->rows, columns));
-}
-
-/* Rows of the lower tile `b` that are a triangle, or its top where there are fewer rows. */
-static lapack_int triangle(const struct duet_call *call, const struct duet_buffer *b)
-{
-    const struct duet__tile_args *args = call->args;
-    return args->form & DUET__TRIANGLE ? size(b->rows) : 0;
+    return size(t->rows < columns ? t->rows : columns);
 }
 
 /* Room for `inner` columns of a tile. */
@@ -63,25 +51,24 @@ static char form(const struct duet_call *call)
 int duet__kernel_geqrt(const struct duet_call *call)
 {
     const struct duet_buffer *a = &call->buffers[0], *t = &call->buffers[1];
+    lapack_int n = size(a->cols);
     void *work;
     int error = work_of(call, t, a->cols, &work);
     if (error)
         return error;
-    return done(work, LAPACK(a, geqrt_work, size(a->rows), size(a->cols),
-                             inner(t, least(a->rows, a->cols)), a->data, size(a->ld), t->data,
+    return done(work, LAPACK(a, geqrt_work, n, n, inner(t, a->cols), a->data, size(a->ld), t->data,
                              size(t->ld), work));
 }
 
 int duet__kernel_ormqr(const struct duet_call *call)
 {
     const struct duet_buffer *v = &call->buffers[0], *t = &call->buffers[1], *c = &call->buffers[2];
-    size_t reflectors = least(v->rows, v->cols);
     void *work;
     int error = work_of(call, t, c->cols, &work);
     if (error)
         return error;
     return done(work, LAPACK(c, gemqrt_work, 'L', form(call), size(c->rows), size(c->cols),
-                             size(reflectors), inner(t, reflectors), v->data, size(v->ld), t->data,
+                             size(v->cols), inner(t, v->cols), v->data, size(v->ld), t->data,
                              size(t->ld), c->data, size(c->ld), work));
 }
 
@@ -92,9 +79,9 @@ int duet__kernel_tsqrt(const struct duet_call *call)
     int error = work_of(call, t, b->cols, &work);
     if (error)
         return error;
-    return done(work, LAPACK(b, tpqrt_work, size(b->rows), size(b->cols), triangle(call, b),
-                             inner(t, b->cols), r->data, size(r->ld), b->data, size(b->ld), t->data,
-                             size(t->ld), work));
+    return done(work,
+                LAPACK(b, tpqrt_work, size(b->rows), size(b->cols), 0, inner(t, b->cols), r->data,
+                       size(r->ld), b->data, size(b->ld), t->data, size(t->ld), work));
 }
 
 int duet__kernel_tsmqr(const struct duet_call *call)
@@ -106,7 +93,7 @@ int duet__kernel_tsmqr(const struct duet_call *call)
     if (error)
         return error;
     return done(work, LAPACK(lower, tpmqrt_work, 'L', form(call), size(lower->rows),
-                             size(lower->cols), size(v->cols), triangle(call, v), inner(t, v->cols),
-                             v->data, size(v->ld), t->data, size(t->ld), upper->data,
-                             size(upper->ld), lower->data, size(lower->ld), work));
+                             size(lower->cols), size(v->cols), 0, inner(t, v->cols), v->data,
+                             size(v->ld), t->data, size(t->ld), upper->data, size(upper->ld),
+                             lower->data, size(lower->ld), work));
 }

@@ -26,19 +26,14 @@ static double flops(const struct duet__problem *problem)
     return 2 * n * n * n / 3 - n * n / 2 - n / 6;
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
-{
-    return duet__flat_tree_tasks(problem, 1);
-}
-
 static uint64_t bytes(const struct duet__problem *problem)
 {
-    return duet__flat_tree_bytes(problem, PIVOTS, 1);
+    return duet__flat_tree_bytes(problem, PIVOTS);
 }
 
 static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
-    duet__flat_tree_shapes(problem, PIVOTS, 1, out);
+    duet__flat_tree_shapes(problem, PIVOTS, out);
 }
 
 static const struct duet__tiled tiled = {
@@ -105,7 +100,7 @@ const struct duet__workload duet__workload_lu_incremental = {
     .real_tile = 256,
     .check = duet__flat_tree_check,
     .flops = flops,
-    .tasks = tasks,
+    .tasks = duet__flat_tree_tasks,
     .bytes = bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = verify,

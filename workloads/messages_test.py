@@ -69,29 +69,17 @@ def lu(walk, t):
                 walk.task([("A", m, k), ("A", k, n)], [("A", m, n)])
 
 
-def lu_incremental(walk, t):
-    qr(walk, t, 1)
-
-
-def qr(walk, t, domains=None):
-    """A domain for each row of nodes."""
+def qr(walk, t):
     for k in range(t):
-        tops = range(k, min(t, k + (domains or walk.grid[0])))
-        for m in tops:
-            walk.task([], [("A", m, k)], [("T", m, k)])
+        walk.task([], [("A", k, k)], [("T", k, k)])
+        for n in range(k + 1, t):
+            walk.task([("A", k, k), ("T", k, k)], [("A", k, n)])
+        for m in range(k + 1, t):
+            walk.task([], [("A", k, k), ("A", m, k)], [("T", m, k)])
             for n in range(k + 1, t):
-                walk.task([("A", m, k), ("T", m, k)], [("A", m, n)])
-        pairs = [(m - (m - k) // len(tops) * len(tops), m, "T") for m in range(tops.stop, t)]
-        apart = 1
-        while apart < len(tops):
-            pairs += [(p, p + apart, "U") for p in tops[::2 * apart] if p + apart < tops.stop]
-            apart *= 2
-        for pivot, m, factors in pairs:
-            walk.task([], [("A", pivot, k), ("A", m, k)], [(factors, m, k)])
-            for n in range(k + 1, t):
-                walk.task([("A", m, k), (factors, m, k)], [("A", pivot, n), ("A", m, n)])
+                walk.task([("A", m, k), ("T", m, k)], [("A", k, n), ("A", m, n)])
         for m in range(k, t):
-            for tile in ("A", k, m), ("A", m, k), ("T", m, k), ("U", m, k):
+            for tile in ("A", k, m), ("A", m, k), ("T", m, k):
                 walk.home(tile)
 
 
@@ -143,7 +131,7 @@ def check(name, t, grid, walk, *words):
 
 
 def bytes_of(matrix, *_):
-    return (INNER if matrix in "TU" else TILE) * TILE * 8
+    return (INNER if matrix == "T" else TILE) * TILE * 8
 
 
 def bytes_with_pivots(matrix, *_):
@@ -159,11 +147,13 @@ if "without SimGrid" in simulate("cholesky", "--n", str(TILE)).stderr:
     print("built without SimGrid")
     sys.exit(77)
 for grid in (2, 2), (1, 3), (3, 1), (4, 3):
-    for program in cholesky, lu, qr, gemm, lu_incremental:
-        walked = Walk(*grid, bytes_with_pivots if program is lu_incremental else bytes_of)
+    for name, program, tile in (("cholesky", cholesky, bytes_of), ("lu", lu, bytes_of),
+                                ("qr", qr, bytes_of), ("lu-incremental", qr, bytes_with_pivots),
+                                ("gemm", gemm, bytes_of)):
+        walked = Walk(*grid, tile)
         program(walked, 7)
         assert walked.messages > 20
-        check(program.__name__.replace("_", "-"), 7, grid, walked)
+        check(name, 7, grid, walked)
     walked = Rectangles(*grid, 8, TILE * 8)
     jacobi2d(walked, 8, STEPS)
     check("jacobi2d", 8, grid, walked, "--param", f"iterations={STEPS}", "--extrapolate")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tiled QR factorisation, A = Q R, along a flat tree or one for each row of nodes (flat_tree.h). A
- * tile then has R above the diagonal of the matrix, and below it the Householder vectors of Q, of
- * which the factors are the triangles of the block reflectors, `inner` columns each.
+ * Tiled QR factorisation, A = Q R, along a flat tree (flat_tree.h). A tile then has R above the
+ * diagonal of the matrix, and below it the Householder vectors of Q, of which the factors are the
+ * triangles of the block reflectors, `inner` columns each.
  *
  * Algorithm: Buttari, Langou, Kurzak, Dongarra, Parallel Computing 35, 2009; kernels geqrt, ormqr,
  * tsqrt and tsmqr as PLASMA names them. Neither PLASMA nor Chameleon gives their tasks priorities.
@@ -13,31 +13,7 @@
 
 #include "workloads/flat_tree.h"
 
-static const struct duet__parameter parameters[] = {
-    {"inner", "1..4096", "32", "columns that the kernels take at a time"},
-    {"domains", "1..8192", "node rows",
-     "parts that the rows of tiles are dealt out to, each with a flat tree, whose tops are merged"},
-    {"panel", "cpu|any", "any", "where panels are factorised: CPUs only, or anywhere"},
-    DUET__LAYOUT_PARAMETER,
-    {0},
-};
-
 static const char *const kernels[] = {"geqrt", "ormqr", "tsqrt", "tsmqr", NULL};
-
-static uint32_t domains(const struct duet__problem *problem)
-{
-    return duet__flat_tree_domains(problem, parameters);
-}
-
-static int check(const struct duet__problem *problem, struct duet_message *message)
-{
-    return duet__square_check(problem, parameters, message);
-}
-
-static uint64_t tasks(const struct duet__problem *problem)
-{
-    return duet__flat_tree_tasks(problem, domains(problem));
-}
 
 static double flops_of_order(double n)
 {
@@ -51,12 +27,12 @@ static double flops(const struct duet__problem *problem)
 
 static uint64_t bytes(const struct duet__problem *problem)
 {
-    return duet__flat_tree_bytes(problem, 0, domains(problem));
+    return duet__flat_tree_bytes(problem, 0);
 }
 
 static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
-    duet__flat_tree_shapes(problem, 0, domains(problem), out);
+    duet__flat_tree_shapes(problem, 0, out);
 }
 
 static double flops_geqrt(const void *args)
@@ -83,16 +59,8 @@ static double flops_tsmqr(const void *args)
     return 4.0 * size->m * size->n * size->k;
 }
 
-/* Factors of a merged top are beside that. */
-static unsigned owner(const struct duet_runtime *runtime, const struct duet__problem *problem,
-                      unsigned matrix, uint32_t i, uint32_t j)
-{
-    return duet_node_at(runtime, matrix == DUET__FLAT_MERGED ? i + j + 1 : i, j);
-}
-
 static const struct duet__tiled tiled = {
     .shapes = shapes,
-    .owner = owner,
     .flops = {flops_geqrt, flops_ormqr, flops_tsqrt, flops_tsmqr},
     .placement = "panel",
     .placed = DUET__PANEL_KERNELS,
@@ -149,15 +117,15 @@ const struct duet__workload duet__workload_qr = {
     .name = "qr",
     .description = "tiled QR factorisation of an n x n matrix",
     .source = "Buttari, Langou, Kurzak, Dongarra, Parallel Computing 35, 2009 (flat tree)",
-    .parameters = parameters,
+    .parameters = duet__flat_tree_parameters,
     .kernels = kernels,
     .default_n = 19200,
     .default_tile = 960,
     .real_n = 2048,
     .real_tile = 256,
-    .check = check,
+    .check = duet__flat_tree_check,
     .flops = flops,
-    .tasks = tasks,
+    .tasks = duet__flat_tree_tasks,
     .bytes = bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = verify,

@@ -14,11 +14,6 @@
 #include "workloads/test_compute.h"
 
 static const struct duet__setting settings[] = {{"inner", "5"}, {"layout", "lapack"}};
-static const struct duet__setting several[] = {{"inner", "7"},
-                                               {"domains", "3"},
-                                               {"domains", "2"},
-                                               {"domains", "5"},
-                                               {"domains", "100"}};
 
 static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
 {
@@ -138,29 +133,6 @@ static void test_compute(void)
     }
 }
 
-/* Domains of which some have less rows than others, or none, and a short row of tiles at last. */
-static void test_domains(void)
-{
-    static const uint64_t sizes[][2] = {{1, 1}, {40, 40}, {64, 16}, {131, 24}};
-    if (!can_compute(&recorded_qr))
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
-        struct duet__problem problem = problem_of(sizes[i / 4][0], sizes[i / 4][1], 'd');
-        problem.settings = several;
-        problem.setting_count = i % 4 + 2;
-        recorded_qr.discard(compute_right(&recorded_qr, &problem));
-    }
-    /* a domain for each row of nodes */
-    struct duet__problem problem = problem_of(131, 24, 'd');
-    g_assert_cmpuint(recorded_qr.tasks(&problem), ==, 91);
-    problem.nodes = (struct duet_grid){2, 3};
-    g_assert_cmpuint(recorded_qr.tasks(&problem), ==, 91 + 2 + 3 + 4 + 5 + 6);
-    void *data = compute_right(&recorded_qr, &problem);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_MERGED, 0, 0, 1e-6);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_A, 24, 0, 1e-6);
-    recorded_qr.discard(data);
-}
-
 /* R is that of any other QR factorisation but for the signs of its rows: R'R = A'A. */
 static void test_same_as_by_hand(void)
 {
@@ -207,7 +179,6 @@ int main(int argc, char **argv)
     g_test_add_func("/workloads/qr/panels", test_panels);
     g_test_add_func("/workloads/qr/failures", test_failures);
     g_test_add_func("/workloads/qr/compute", test_compute);
-    g_test_add_func("/workloads/qr/domains", test_domains);
     g_test_add_func("/workloads/qr/same_as_by_hand", test_same_as_by_hand);
     g_test_add_func("/workloads/qr/damage", test_damage);
     return g_test_run();

@@ -551,7 +551,6 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__factor_lu recorded_factor_lu
 #define duet__flat_tree_parameters recorded_flat_tree_parameters
 #define duet__flat_tree_check recorded_flat_tree_check
-#define duet__flat_tree_domains recorded_flat_tree_domains
 #define duet__flat_tree_tasks recorded_flat_tree_tasks
 #define duet__flat_tree_shapes recorded_flat_tree_shapes
 #define duet__flat_tree_bytes recorded_flat_tree_bytes

@@ -23,9 +23,8 @@ enum {
     DUET__KERNELS_MAX = 5,   /* kernels of a tiled workload */
 };
 
-/* What a product does: C := C + A B, and with these bits C - A B, C + A B' or C - A B'. The others
- * are those of kernels on orthogonal factors (kernels.h). */
-enum duet__form { DUET__MINUS = 1, DUET__TRANSPOSED = 2, DUET__TRIANGLE = 4 };
+/* What a product does: C := C + A B, and with these bits C - A B, C + A B' or C - A B'. */
+enum duet__form { DUET__MINUS = 1, DUET__TRANSPOSED = 2 };
 
 /* Arguments of every tiled kernel: sizes in elements, in BLAS's notation; k = 0 where unused. */
 struct duet__tile_args {
