@@ -157,3 +157,15 @@ for grid in (2, 2), (1, 3), (3, 1), (4, 3):
     walked = Rectangles(*grid, 8, TILE * 8)
     jacobi2d(walked, 8, STEPS)
     check("jacobi2d", 8, grid, walked, "--param", f"iterations={STEPS}", "--extrapolate")
+
+# what is dealt out in turn: random graphs, and files, of which tasks without data are refused
+GRAPHS = pathlib.Path(__file__).parent.parent / "examples" / "graphs"
+for words, status, says in ((["layered", "--n", "200"], 0, ""),
+                            ([GRAPHS / "cholesky.rec"], 0, ""),
+                            ([GRAPHS / "diamond.json"], 2, "task 3 comes after another without"),
+                            ([GRAPHS / "rand0000.stg"], 2, "task '1' uses no data")):
+    several = subprocess.run([DUET, "simulate", *words, "--platform", "machine.json", "--nodes",
+                              "2", "--network", "switch:100Gbps,1us", "--json"],
+                             capture_output=True, text=True, check=False)
+    assert several.returncode == status and says in several.stderr, several
+    assert status or json.loads(several.stdout)["runs"][0]["nodes"]["messages"] > 0, several
