@@ -111,6 +111,12 @@ void duet__core_gate(struct duet_runtime *core, const struct duet__gate *gate, v
 /* Its `arg`; NULL: there is no gate. */
 void *duet__core_gate_arg(const struct duet_runtime *core);
 
+/*
+ * Blocks the application's thread while the window is full, as duet_submit does: before what
+ * duet__acquire_submit adds to it. DUET_ESTUCK.
+ */
+DUET_MUST_CHECK int duet__window_here(struct duet_runtime *core);
+
 /* The same functions beneath the gate. */
 int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc *desc);
 int duet__wait_here(struct duet_runtime *runtime);

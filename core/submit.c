@@ -468,6 +468,21 @@ int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *desc)
     return duet__submit_here(runtime, desc);
 }
 
+RARE static int wait_for_window(struct duet_runtime *runtime)
+{
+    atomic_fetch_add(&runtime->throttled, 1);
+    int error = duet__wait_until(runtime, window_open, runtime);
+    atomic_fetch_sub(&runtime->throttled, 1);
+    if (error)
+        duet__tell_stuck(runtime);
+    return error;
+}
+
+int duet__window_here(struct duet_runtime *runtime)
+{
+    return window_full(runtime) ? wait_for_window(runtime) : DUET_OK;
+}
+
 int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK, by = inside(runtime);
@@ -476,13 +491,9 @@ int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc 
         return DUET_OK;
     /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */
     if (by == DUET_OUTSIDE && window_full(runtime) && !duet__in_done()) {
-        atomic_fetch_add(&runtime->throttled, 1);
-        error = duet__wait_until(runtime, window_open, runtime);
-        atomic_fetch_sub(&runtime->throttled, 1);
-        if (error) {
-            duet__tell_stuck(runtime);
+        error = wait_for_window(runtime);
+        if (error)
             return duet__not_made(desc, error);
-        }
     }
     struct duet_task *task = NULL;
     struct duet_message message;

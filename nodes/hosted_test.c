@@ -73,6 +73,7 @@ static void run_hosted(struct fabric *fabric, struct outcome *outcome)
     duet_config_init(&config);
     config.emulate = "free";
     config.cpus = config.gpus = 1;
+    config.window = outcome->seed % 2 ? 0 : 3;
     config.no_bind = config.quiet = true;
     for (unsigned n = 0; n < NODES; n++)
         g_assert_cmpint(duet_open(&cores[n], &config, NULL), ==, DUET_OK);

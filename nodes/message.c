@@ -47,9 +47,11 @@ void duet__message_done(struct duet__message *message, int status)
 int duet__message_make(struct duet__host *host, struct duet_handle *handle, uint64_t tag,
                        unsigned other, bool arrives, int priority)
 {
-    struct duet__message *message = malloc(sizeof *message);
+    /* who has few tasks of its own does not run ahead of the others for ever */
+    int error = duet__window_here(host->core);
+    struct duet__message *message = error ? NULL : malloc(sizeof *message);
     if (!message)
-        return DUET_ENOMEM;
+        return error ? error : DUET_ENOMEM;
     *message = (struct duet__message){.tag = tag,
                                       .turn = host->nodes->turn,
                                       .bytes = duet__handle_bytes(handle),
@@ -61,8 +63,8 @@ int duet__message_make(struct duet__host *host, struct duet_handle *handle, uint
                                       .handle = handle,
                                       .nodes = host->nodes};
     duet__touch(host);
-    int error = duet__acquire_submit(host->core, handle, arrives ? DUET_W : DUET_R, priority,
-                                     granted, message);
+    error = duet__acquire_submit(host->core, handle, arrives ? DUET_W : DUET_R, priority, granted,
+                                 message);
     if (error)
         free(message);
     return error;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is sent: what the distribution needs, once to each node that needs it, and no more. */
+#include <semaphore.h>
+
 #include "nodes/testing_vectors.h"
 
 /* ------------------------------------------------------------------------------------------- */
@@ -150,6 +152,66 @@ static void test_acquire(void)
     fabric_free(fabric);
 }
 
+enum { WINDOW = 8 };
+
+/*
+ * The first node only sends: it is never further ahead of what was sent than its window. The other
+ * one begins when that is almost full.
+ */
+static void run_ahead(struct node *node)
+{
+    const struct codelets make = make_codelets(node->duet);
+    static uint64_t words[10 * WINDOW][WORDS];
+    struct duet_handle *handles[10 * WINDOW];
+    for (unsigned i = 0; i < 10 * WINDOW; i++)
+        handles[i] = vector(node, 0, words[i]);
+    if (node->number)
+        (void)sem_wait(node->data);
+    for (unsigned i = 0; i < 10 * WINDOW; i++) {
+        submit(node, make.look, DUET_R, handles[i], 0, 1);
+        pthread_mutex_lock(&node->fabric->lock);
+        g_assert_cmpuint(i + 1, <=, node->fabric->messages + WINDOW + 1);
+        pthread_mutex_unlock(&node->fabric->lock);
+        if (node->number == 0 && i == WINDOW - 2)
+            (void)sem_post(node->data);
+    }
+    ok(node, duet_wait(node->duet));
+}
+
+static void test_run_ahead(void)
+{
+    struct fabric *fabric = fabric_new(2, 5);
+    sem_t begun;
+    fabric->window = WINDOW;
+    (void)sem_init(&begun, 0, 0);
+    run_nodes(fabric, (struct duet_grid){1, 2}, 0, run_ahead, &begun);
+    (void)sem_destroy(&begun);
+    fabric_free(fabric);
+}
+
+/* Memory that was taken for a replica is given back with it. */
+static void give_back(struct node *node)
+{
+    const struct codelets make = make_codelets(node->duet);
+    uint64_t words[WORDS] = {0};
+    struct duet_handle *handle = vector(node, 0, words);
+    submit(node, make.look, DUET_R, handle, 0, 1);
+    submit(node, make.look, DUET_R, handle, 0, 2);
+    ok(node, duet_wait(node->duet));
+    g_assert_nonnull(duet_address(handle));
+    submit(node, make.add, DUET_RW, handle, 1, 0);
+    ok(node, duet_wait(node->duet));
+    g_assert_true((node->number == 0) == (duet_address(handle) != NULL));
+    ok(node, duet_unregister(node->duet, handle));
+}
+
+static void test_give_back(void)
+{
+    struct fabric *fabric = fabric_new(3, 6);
+    run_nodes(fabric, (struct duet_grid){3, 1}, 1, give_back, NULL);
+    fabric_free(fabric);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -157,5 +219,7 @@ int main(int argc, char **argv)
     g_test_add_func("/messages/places", test_places);
     g_test_add_func("/messages/reduce", test_reduce);
     g_test_add_func("/messages/acquire", test_acquire);
+    g_test_add_func("/messages/run_ahead", test_run_ahead);
+    g_test_add_func("/messages/give_back", test_give_back);
     return g_test_run();
 }

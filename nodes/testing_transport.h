@@ -47,6 +47,7 @@ struct fabric {
     struct duet_message why;
     unsigned meeting, round; /* nodes at the barrier; barriers that were left */
     uint64_t rng;
+    size_t window; /* of run_nodes */
     /* that have arrived */
     uint64_t messages, bytes;
     unsigned received[FABRIC_NODES][FABRIC_NODES]; /* from, to */
@@ -349,6 +350,7 @@ static inline void run_nodes(struct fabric *fabric, struct duet_grid grid, int g
         duet_config_init(&nodes[n].config);
         nodes[n].config.cpus = 1;
         nodes[n].config.gpus = gpus;
+        nodes[n].config.window = fabric->window;
         nodes[n].config.emulate = "free";
         nodes[n].config.no_bind = nodes[n].config.quiet = true;
         node_open(&nodes[n], grid);
