@@ -105,8 +105,8 @@ static double rounded(double value)
     return g_ascii_strtod(digits, NULL);
 }
 
-int duet__network_fit_to(const struct duet__mpi_measured *measured, struct duet__network_fit *out,
-                         struct duet_message *message)
+int duet__network_fit(const struct duet__mpi_measured *measured, struct duet__network_fit *out,
+                      struct duet_message *message)
 {
     double x[FIGURES], overhead_s = INFINITY;
     size_t ignored = 0;

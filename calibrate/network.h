@@ -32,9 +32,8 @@ struct duet__network_fit {
  * absolute relative errors of the medians of all sizes, none of them negative: so that each size is
  * predicted, not only the largest. DUET_EINVAL with a message where nothing was measured.
  */
-DUET_MUST_CHECK int duet__network_fit_to(const struct duet__mpi_measured *measured,
-                                         struct duet__network_fit *out,
-                                         struct duet_message *message);
+DUET_MUST_CHECK int duet__network_fit(const struct duet__mpi_measured *measured,
+                                      struct duet__network_fit *out, struct duet_message *message);
 
 /*
  * What the submission of a task that runs on node 1 alone takes on another one, with three

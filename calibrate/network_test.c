@@ -45,7 +45,7 @@ static void check(const struct duet__network *network)
     struct duet__network_fit fit;
     struct duet_message message = {""};
 
-    g_assert_cmpint(duet__network_fit_to(&m, &fit, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__network_fit(&m, &fit, &message), ==, DUET_OK);
     g_assert_cmpuint(fit.count, ==, 24);
     assert_near(fit.network.overhead_s, network->overhead_s);
     assert_near(fit.network.latency_s, network->latency_s);
@@ -85,11 +85,11 @@ static void test_odd(void)
 
     for (size_t i = 0; i < m.ping_count; i++) /* the more bytes, the faster */
         m.pings[i].seconds = 1e-3 / (double)m.pings[i].bytes;
-    g_assert_cmpint(duet__network_fit_to(&m, &fit, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__network_fit(&m, &fit, &message), ==, DUET_OK);
     g_assert_true(fit.network.overhead_s >= 0 && fit.network.latency_s >= 0);
     g_assert_true(fit.network.rendezvous_s >= 0 && fit.network.bandwidth_Bps > 0);
     g_assert_true(isfinite(fit.network.bandwidth_Bps));
-    g_assert_cmpint(duet__network_fit_to(&nothing, &fit, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__network_fit(&nothing, &fit, &message), ==, DUET_EINVAL);
     g_free(m.pings);
     g_free(m.streams);
 }

@@ -121,7 +121,7 @@ int duet__calibrate_nodes(const struct duet__calibrate_options *options)
                               options->out);
     error = measure(options, &messages, &foreign, &message);
     if (!error && messages.node == 0)
-        error = duet__network_fit_to(&messages, &fit, &message);
+        error = duet__network_fit(&messages, &fit, &message);
     if (!error && messages.node == 0)
         error = replace(options->out, &fit.network, foreign.times.median, &message);
     if (!error && messages.node == 0)

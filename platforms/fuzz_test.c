@@ -106,7 +106,7 @@ static void read_network(const char *text)
     if (duet__network_parse("--network", written, NULL, &again, &message) != DUET_OK)
         g_error("%s: %s", written, message.text);
     g_assert_cmpmem(&again, sizeof again, &network, sizeof network);
-    if (duet__network_fit(&again, 100, &message) != DUET_OK)
+    if (duet__network_shape(&again, 100, &message) != DUET_OK)
         g_assert_cmpuint(network.levels, >, 0);
     g_free(written);
 }

@@ -205,7 +205,7 @@ static void fit_torus(struct duet__network *n, unsigned nodes)
     n->levels = n->down[1] == 1 ? 1 : n->down[2] == 1 ? 2 : 3;
 }
 
-int duet__network_fit(struct duet__network *network, unsigned nodes, struct duet_message *message)
+int duet__network_shape(struct duet__network *network, unsigned nodes, struct duet_message *message)
 {
     g_autofree char *shape = NULL;
 

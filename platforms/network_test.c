@@ -110,7 +110,7 @@ static void assert_fit(const char *text, unsigned nodes, const char *shape)
     struct duet_message message = {""};
     g_autofree char *got = NULL;
 
-    if (duet__network_fit(&network, nodes, &message) != DUET_OK)
+    if (duet__network_shape(&network, nodes, &message) != DUET_OK)
         g_error("%s: %s", text, message.text);
     got = duet__network_shape_text(&network);
     g_assert_cmpstr(got, ==, shape);
@@ -132,14 +132,14 @@ static void test_fit(void)
     assert_fit("torus:1Gbps,1us", 12, "3x2x2");
     assert_fit("torus:1Gbps,1us", 10, "5x2");
     assert_fit("torus:1Gbps,1us", 7, "7");
-    g_assert_cmpint(duet__network_fit(&network, 65, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__network_shape(&network, 65, &message), ==, DUET_EINVAL);
     g_assert_cmpstr(message.text, ==,
                     "a fat tree of 2;16,4;1,16;1,1 has room for 64 nodes, not for 65");
     for (unsigned nodes = 1; nodes <= 4096; nodes++)
         for (unsigned kind = DUET__NETWORK_FAT_TREE; kind < DUET__NETWORK_FILE; kind++) {
             struct duet__network any = {.kind = kind};
 
-            g_assert_cmpint(duet__network_fit(&any, nodes, &message), ==, DUET_OK);
+            g_assert_cmpint(duet__network_shape(&any, nodes, &message), ==, DUET_OK);
             if (kind == DUET__NETWORK_DRAGONFLY)
                 g_assert_cmpuint(any.down[0], <=, any.down[1] * any.down[2]);
         }

@@ -231,8 +231,8 @@ char *duet__network_text(const struct duet__network *network);
  * for each other group); torus: the three most even factors of the number, as MPI_Dims_create has
  * them. DUET_EINVAL with a message where the shape that there is has no room.
  */
-DUET_MUST_CHECK int duet__network_fit(struct duet__network *network, unsigned nodes,
-                                      struct duet_message *message);
+DUET_MUST_CHECK int duet__network_shape(struct duet__network *network, unsigned nodes,
+                                        struct duet_message *message);
 
 enum duet__write {
     DUET_WRITE_NEW,     /* DUET_EINVAL if the file exists, with the options that help */

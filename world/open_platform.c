@@ -101,7 +101,7 @@ int duet__open_network(const struct duet__platform *platform, const struct duet_
                           "--network fat-tree:100Gbps,1us",
                           platform->name, nodes);
     if (!error)
-        error = duet__network_fit(out, nodes, message);
+        error = duet__network_shape(out, nodes, message);
     if (config->no_costs)
         out->overhead_s = 0;
     return error;
