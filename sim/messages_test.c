@@ -4,6 +4,8 @@
  * direction on one switch; a message of b bytes takes 2 us at either end, 10 us and b ns between
  * them, and 5 us more above 100,000 bytes.
  */
+#include <duet/random.h>
+
 #include "nodes/log.h"
 #include "nodes/nodes.h"
 #include "sim/testing.h"
@@ -16,26 +18,19 @@ struct cluster_lab {
     struct duet__nodes *nodes;
 };
 
-static struct cluster_lab open_lab(double submit_s, double foreign_s, size_t window)
+static struct cluster_lab open_on(const struct lab_options *options,
+                                  const struct duet__network *network)
 {
     static const struct duet__calibration empty;
-    static const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
-                                                 .bandwidth_Bps = 1e9,
-                                                 .latency_s = 10e-6,
-                                                 .overhead_s = 2e-6,
-                                                 .rendezvous_s = 5e-6,
-                                                 .eager_bytes = 100000};
-    const struct lab_options options = {.cpus = 1,
-                                        .costs = {.submit_s = submit_s, .foreign_s = foreign_s}};
-    struct cluster_lab cluster = {.lab.machine = lab_machine(&options)};
+    struct cluster_lab cluster = {.lab.machine = lab_machine(options)};
     const struct sim_options sim = {.calibration = &empty,
                                     .effects = DUET__EFFECTS,
                                     .nodes = NODES,
-                                    .network = &network};
+                                    .network = network};
     struct duet__core_config core = {.machine = &cluster.lab.machine,
                                      .policy = duet_policy_find("eager"),
                                      .model = duet_model_at(0),
-                                     .window = window,
+                                     .window = options->window,
                                      .record = true,
                                      .ops = duet__sim_ops()};
     struct duet_message message = {""};
@@ -58,6 +53,20 @@ static struct cluster_lab open_lab(double submit_s, double foreign_s, size_t win
     cluster.lab.duet = cluster.cores[0];
     cluster.lab.kernel = lab_codelet(&cluster.lab, "work", lab_work, lab_cost);
     return cluster;
+}
+
+static struct cluster_lab open_lab(double submit_s, double foreign_s, size_t window)
+{
+    static const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
+                                                 .bandwidth_Bps = 1e9,
+                                                 .latency_s = 10e-6,
+                                                 .overhead_s = 2e-6,
+                                                 .rendezvous_s = 5e-6,
+                                                 .eager_bytes = 100000};
+    const struct lab_options options = {.cpus = 1,
+                                        .window = window,
+                                        .costs = {.submit_s = submit_s, .foreign_s = foreign_s}};
+    return open_on(&options, &network);
 }
 
 static void close_lab(struct cluster_lab *cluster)
@@ -268,6 +277,124 @@ static void test_stuck(void)
     close_lab(&c);
 }
 
+/* ------------------------------------------------------------------------------------------- */
+/* Random programs                                                                              */
+
+enum { DATA = 8, STEPS = 200 };
+
+static double short_cost(const void *args, const char *arch)
+{
+    return 1e-5;
+}
+
+static int random_task(struct cluster_lab *c, struct duet_handle **data, uint64_t *rng)
+{
+    static const enum duet_mode modes[] = {DUET_R, DUET_R, DUET_W, DUET_RW, DUET_COMMUTE};
+    const unsigned node = duet_random_below(rng, NODES), first = duet_random_below(rng, DATA);
+    const struct lab_seconds seconds = {1e-5 * (1 + duet_random_below(rng, 20)), 1e-5};
+    const bool reduces = duet_random_below(rng, 4) == 0;
+    struct duet_access accesses[3];
+    const struct duet_task_extra extra = {.node = &node};
+    const struct duet_task_desc task = {.codelet = c->lab.kernel,
+                                        .accesses = accesses,
+                                        .access_count = 1 + duet_random_below(rng, 3),
+                                        .args = &seconds,
+                                        .args_bytes = sizeof seconds,
+                                        .priority = (int)duet_random_below(rng, 3),
+                                        .extra = duet_random_below(rng, 3) ? NULL : &extra};
+    for (unsigned i = 0; i < 3; i++)
+        accesses[i] = (struct duet_access){data[(first + i) % DATA],
+                                           reduces && i == 0 ? DUET_REDUCE
+                                                             : modes[duet_random_below(rng, 5)]};
+    return duet_submit(c->lab.duet, &task);
+}
+
+static int random_step(struct cluster_lab *c, struct duet_handle **data, uint64_t *rng)
+{
+    struct duet_handle *datum = data[duet_random_below(rng, DATA)];
+    const unsigned node = duet_random_below(rng, NODES);
+    int error;
+    switch (duet_random_below(rng, 40)) {
+    case 0:
+        return duet_wait(c->lab.duet);
+    case 1:
+        error = duet_acquire(c->lab.duet, datum, DUET_RW);
+        return error ? error : duet_release(c->lab.duet, datum);
+    case 2:
+    case 3:
+        return duet_migrate(c->lab.duet, datum, node);
+    case 4:
+    case 5:
+        return duet_fetch(c->lab.duet, datum, node);
+    case 6:
+        return duet_wont_use(c->lab.duet, datum);
+    default:
+        return random_task(c, data, rng);
+    }
+}
+
+/* Writes when what ran where. Every third program fails on some node in its midst. */
+static void run_random(const void *argument, FILE *out)
+{
+    const uint64_t seed = *(const uint64_t *)argument;
+    uint64_t rng = duet_random_stream(seed, 3);
+    const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
+                                          .bandwidth_Bps = 1e9,
+                                          .latency_s = 1e-6 * duet_random_below(&rng, 3),
+                                          .overhead_s = 1e-6 * duet_random_below(&rng, 2),
+                                          .rendezvous_s = 1e-6,
+                                          .eager_bytes = 10000};
+    const struct lab_options options = {.cpus = 1 + duet_random_below(&rng, 2),
+                                        .gpus = 1,
+                                        .gpu_memory_bytes = 200000,
+                                        .first_waits = duet_random_below(&rng, 2),
+                                        .window = duet_random_below(&rng, 2) ? 6 : 0,
+                                        .costs = {.submit_s = 1e-6, .push_s = 2e-7}};
+    const unsigned fails = seed % 3 ? UINT_MAX : STEPS / 2;
+    struct cluster_lab c = open_on(&options, &network);
+    struct duet_codelet *clear = lab_codelet(&c.lab, "clear", NULL, short_cost);
+    struct duet_codelet *add = lab_codelet(&c.lab, "add", NULL, short_cost);
+    struct duet_handle *data[DATA];
+    int error = DUET_OK;
+    for (unsigned i = 0; i < DATA; i++) {
+        data[i] = data_of(&c, i % NODES, 1000 + duet_random_below(&rng, 20000));
+        g_assert_cmpint(duet_reduction(c.lab.duet, data[i], clear, add), ==, DUET_OK);
+    }
+    for (unsigned i = 0; i < STEPS && !error; i++) {
+        if (i == fails)
+            duet__fail_run(c.cores[seed % NODES], DUET_EIO, "that node");
+        error = random_step(&c, data, &rng);
+    }
+    error = duet_wait(c.lab.duet);
+    g_assert_cmpint(error, ==, fails < STEPS ? DUET_EIO : DUET_OK);
+    for (unsigned n = 0; n < NODES; n++) {
+        struct duet_event *events;
+        size_t count;
+        g_assert_true(duet__finished(c.cores[n]));
+        g_assert_cmpint(duet_trace_events(c.cores[n], &events, &count), ==, DUET_OK);
+        for (size_t i = 0; i < count; i++)
+            fprintf(out, "%u %d %llu %a %a\n", n, (int)events[i].kind,
+                    (unsigned long long)events[i].id, events[i].start_s, events[i].end_s);
+        free(events);
+    }
+    for (unsigned i = 0; i < DATA; i++)
+        (void)duet_unregister(c.lab.duet, data[i]);
+    close_lab(&c);
+}
+
+/* They end, and the same way again. */
+static void test_random(void)
+{
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        GByteArray *once = lab_fork(run_random, &seed), *again = lab_fork(run_random, &seed);
+        if (seed % 3)
+            g_assert_cmpuint(once->len, >, STEPS);
+        g_assert_cmpmem(once->data, once->len, again->data, again->len);
+        g_byte_array_unref(once);
+        g_byte_array_unref(again);
+    }
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -279,5 +406,6 @@ int main(int argc, char **argv)
     g_test_add_func("/messages/window", test_window);
     g_test_add_func("/messages/failure", test_failure);
     g_test_add_func("/messages/stuck", test_stuck);
+    g_test_add_func("/messages/random", test_random);
     return g_test_run();
 }
