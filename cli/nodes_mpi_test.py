@@ -52,6 +52,13 @@ names = {event["args"].get("name") for event in trace["traceEvents"] if event["p
 assert {f"n{node}.cpu0" for node in range(4)} <= names, names
 assert os.listdir(".") == ["all.json"]
 
+# At the pace of a platform, where nothing is computed, as many bytes are sent.
+PACED = "cholesky --n 2880 --tile 960 --emulate idgraf --scale 0.1 --reps 1 --quiet --json".split()
+result = run(*PACED, "--nodes", "2", ranks=2)
+assert result.returncode == 0 and not said(result), result
+figures = json.loads(result.stdout)["runs"][0]["nodes"]
+assert figures["messages"] > 0 and figures["bytes"] == figures["messages"] * 960 * 960 * 8, figures
+
 # What is wrong is said by one process.
 for ranks, status, words, says in (
         (3, 2, [*SMALL, "--nodes", "2"], "2 nodes are wanted, and there are 3 processes"),
