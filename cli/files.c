@@ -55,7 +55,8 @@ static void write_gantt(FILE *stream, const void *data)
         g_strdup_printf("%s on %s: %s, %.4g s", report->request->workload->name, place,
                         source->series->policy, recording->makespan_s);
     g_autofree char *subtitle =
-        g_strdup_printf("%s; %s%s", problem, resources,
+        g_strdup_printf("%s; %s%s%s", problem, resources,
+                        duet__request_nodes(report->request) > 1 ? " a node" : "",
                         report->request->estimated ? "; estimated kernel times" : "");
 
     duet__gantt_write_svg(stream, recording, title, subtitle);
