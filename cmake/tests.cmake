@@ -285,7 +285,7 @@ if(NOT DUET_SANITIZE)
   set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
-  set(threads "${threads}|^bench[.]overhead$")
+  set(threads "${threads}|^bench[.]overhead$|^nodes[.](hosted|messages|random|refusals)$")
   duet_build_test(sanitize.thread "${threads}"
     -DDUET_SANITIZE=thread "-DDUET_TESTS=${threads}" ${one_gpu})
   # options in capitals or not
