@@ -6,8 +6,7 @@
  * more (rendezvous) when its receiver is ready, too, and they have found each other. Then its
  * latency passes, and its bytes flow from card to card.
  *
- * The two ends of a message meet in a packet, by nodes and tag, in the order in which they become
- * ready.
+ * The two ends of a message meet in a packet, by nodes, tag and turn.
  */
 #include <stdlib.h>
 
@@ -20,7 +19,7 @@ struct packet {
     struct packet *next; /* of its bucket; in the pool */
     struct packet *then; /* arrived after it */
     unsigned from, to;
-    uint64_t tag, bytes;
+    uint64_t tag, turn, bytes;
     struct duet__message *out, *in; /* its ends; NULL: not ready yet, or done */
     double start_s;
     bool sent;    /* the sender has spent its overhead */
@@ -97,7 +96,7 @@ static struct packet *packet_of(struct messages *messages, const struct duet__me
         struct packet *packet = *at;
         bool has = message->arrives ? packet->in || packet->met : packet->out || packet->met;
         if (!has && packet->from == message->from && packet->to == message->to &&
-            packet->tag == message->tag)
+            packet->tag == message->tag && packet->turn == message->turn)
             return packet;
     }
     struct packet *packet = messages->pool;
@@ -110,6 +109,7 @@ static struct packet *packet_of(struct messages *messages, const struct duet__me
     *packet = (struct packet){.from = message->from,
                               .to = message->to,
                               .tag = message->tag,
+                              .turn = message->turn,
                               .bytes = message->bytes};
     *at = packet;
     if (++messages->packet_count > 2 * messages->bucket_count)
