@@ -5,9 +5,9 @@
  * ended when the receiver has matched it, so that what arrives before it is expected is bounded by
  * what the outbox has under way.
  *
- * After a failure every node receives and throws away what still comes, so that all sends end. The
- * closing is over when all nodes have nothing under way any more: a non-blocking collective that
- * each enters then (Hoefler et al., PPoPP 2010, end an exchange so).
+ * After a failure every node receives and throws away what still comes, so that all sends end. Who
+ * closes and has nothing under way any more enters meetings, which are non-blocking, until all do
+ * so (Hoefler et al., PPoPP 2010, end an exchange by such a collective).
  */
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ static const double REST_MOST_S = 1e-3; /* that it then sleeps at a time, if som
 static const double REST_IDLE_S = 0.02; /* the same if only a failure may be told */
 static const double REST_SHARE = 0.125; /* of what it has waited: no wait gets longer by more */
 
-enum { DISCARD_BYTES = 1 << 20 }; /* in units of which something is thrown away */
+static const uint64_t CLOSED = UINT64_MAX; /* bytes, in a meeting, of who has closed */
 
 static double seconds(void)
 {
@@ -36,11 +36,12 @@ static double seconds(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Requests                                                                                     */
 
-/* Room for one more, where its request goes. NULL: no memory. */
-static MPI_Request *reserve(struct duet__mpi *mpi)
+/* Room for one more, beside what is to be said to other nodes whatever happens. */
+static bool reserve(struct duet__mpi *mpi)
 {
-    if (mpi->request_count == mpi->request_capacity) {
-        unsigned capacity = 2 * mpi->request_capacity + 64;
+    const unsigned spare = 2 * mpi->count + 2; /* notices, parts, a meeting and listening */
+    if (mpi->request_count + spare >= mpi->request_capacity) {
+        unsigned capacity = 2 * mpi->request_capacity + spare + 64;
         void *requests = realloc(mpi->requests, capacity * sizeof *mpi->requests);
         mpi->requests = requests ? requests : mpi->requests;
         void *statuses = realloc(mpi->statuses, capacity * sizeof *mpi->statuses);
@@ -50,13 +51,19 @@ static MPI_Request *reserve(struct duet__mpi *mpi)
         void *under_way = realloc(mpi->under_way, capacity * sizeof *mpi->under_way);
         mpi->under_way = under_way ? under_way : mpi->under_way;
         if (!requests || !statuses || !ended || !under_way)
-            return NULL;
+            return false;
         mpi->request_capacity = capacity;
     }
+    return true;
+}
+
+/* Where the next request goes. */
+static MPI_Request *request(struct duet__mpi *mpi)
+{
     return &mpi->requests[mpi->request_count];
 }
 
-/* The request that was put where `reserve` said is under way. */
+/* The request that was put where `request` said is under way. */
 static void began(struct duet__mpi *mpi,
                   void (*ended)(struct duet__mpi *mpi, void *what, const MPI_Status *status),
                   void *what)
@@ -95,16 +102,15 @@ static bool test(struct duet__mpi *mpi)
 
 static void fail(struct duet__mpi *mpi, unsigned node, const struct notice *notice);
 
-/* What has come from a node is not what was to come: the run fails. */
-static void fail_here(struct duet__mpi *mpi, int error, unsigned from)
+/* A message could not be sent or received: the run fails. */
+static int fail_here(struct duet__mpi *mpi, int error, const char *format, unsigned number)
 {
     struct notice notice = {.error = error};
-    (void)snprintf(notice.why, sizeof notice.why,
-                   "node %u: what has come from node %u is not what was expected: all processes "
-                   "have to submit the same tasks",
-                   mpi->node, from);
+    int used = snprintf(notice.why, sizeof notice.why, "node %u: ", mpi->node);
+    (void)snprintf(notice.why + used, sizeof notice.why - (size_t)used, format, number);
     fail(mpi, mpi->node, &notice);
     mpi->calls->failed(mpi->nodes, error, notice.why);
+    return error;
 }
 
 static void done(struct duet__mpi *mpi, struct duet__message *message, int status)
@@ -130,8 +136,10 @@ static void received(struct duet__mpi *mpi, void *what, const MPI_Status *status
     if (cancelled) {
         error = DUET_ECANCELED;
     } else if (status->MPI_ERROR || bytes != (MPI_Count)message->bytes) {
-        error = DUET_EIO;
-        fail_here(mpi, error, message->from);
+        error = fail_here(mpi, DUET_EIO,
+                          "what has come from node %u is not what was expected: all processes have "
+                          "to submit the same tasks",
+                          message->from);
     }
     done(mpi, message, error);
 }
@@ -140,22 +148,24 @@ static void received(struct duet__mpi *mpi, void *what, const MPI_Status *status
 static int post(struct duet__mpi *mpi, struct duet__message *message)
 {
     struct layout layout;
-    MPI_Request *request = reserve(mpi);
     int tag = (int)message->tag, error;
-    if (!request)
+    if (!reserve(mpi))
         return DUET_ENOMEM;
     if (message->tag > (uint64_t)mpi->most_tag)
-        return DUET_EINVAL;
+        return fail_here(mpi, DUET_EINVAL,
+                         "this MPI has tags up to %u, and each duet_own and each sum over nodes "
+                         "takes one for ever: own less data, and that again instead of other",
+                         (unsigned)mpi->most_tag);
     error = duet__mpi_layout(&mpi->layouts, mpi->calls, message->handle, message->bytes, &layout);
     if (error)
         return error;
     message->start_s = mpi->calls->now(mpi->core);
     if (message->arrives)
         error = MPI_Irecv(layout.address, layout.count, layout.type, (int)message->from, tag,
-                          mpi->data, request);
+                          mpi->data, request(mpi));
     else
         error = MPI_Issend(layout.address, layout.count, layout.type, (int)message->to, tag,
-                           mpi->data, request);
+                           mpi->data, request(mpi));
     if (layout.own)
         MPI_Type_free(&layout.type);
     if (error)
@@ -236,12 +246,10 @@ static void heard(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 /* For the failure of another node, which may come at any time. */
 static void listen(struct duet__mpi *mpi)
 {
-    MPI_Request *request = reserve(mpi);
-    if (request && !MPI_Irecv(&mpi->news, sizeof mpi->news, MPI_BYTE, MPI_ANY_SOURCE, NOTICE_TAG,
-                              mpi->control, request)) {
-        began(mpi, heard, NULL);
-        mpi->listens = true;
-    }
+    MPI_Irecv(&mpi->news, sizeof mpi->news, MPI_BYTE, MPI_ANY_SOURCE, NOTICE_TAG, mpi->control,
+              request(mpi));
+    began(mpi, heard, NULL);
+    mpi->listens = true;
 }
 
 /* The run has failed: tells all, or what another node has told, and begins to end all messages. */
@@ -254,12 +262,13 @@ static void give_up(struct duet__mpi *mpi)
     mpi->known = true;
     pthread_cond_broadcast(&mpi->changed);
     pthread_mutex_unlock(&mpi->lock);
-    bool tells = mpi->failed_node == mpi->node && mpi->stage == OPEN; /* else it concerns nobody */
+    bool tells = mpi->failed_node == mpi->node && !mpi->closed; /* else it concerns nobody */
     for (unsigned node = 0; node < mpi->count && tells; node++) {
-        MPI_Request *request = node == mpi->node ? NULL : reserve(mpi);
-        if (request && !MPI_Issend(&mpi->notice, sizeof mpi->notice, MPI_BYTE, (int)node,
-                                   NOTICE_TAG, mpi->control, request))
-            began(mpi, told, NULL);
+        if (node == mpi->node)
+            continue;
+        MPI_Issend(&mpi->notice, sizeof mpi->notice, MPI_BYTE, (int)node, NOTICE_TAG, mpi->control,
+                   request(mpi));
+        began(mpi, told, NULL);
     }
     for (unsigned i = 0; i < mpi->request_count; i++)
         if (mpi->under_way[i].ended == received)
@@ -271,19 +280,18 @@ static bool discard(struct duet__mpi *mpi)
 {
     MPI_Status status;
     MPI_Count bytes;
-    MPI_Datatype unit;
+    struct layout layout;
     int there = 0;
     if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi->data, &there, &status) || !there)
         return false;
     MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
-    int count = (int)((bytes + DISCARD_BYTES - 1) / DISCARD_BYTES);
-    void *nowhere = malloc((size_t)(count ? count : 1) * DISCARD_BYTES);
-    if (!nowhere)
-        return false;
-    MPI_Type_contiguous(DISCARD_BYTES, MPI_BYTE, &unit);
-    MPI_Type_commit(&unit);
-    MPI_Recv(nowhere, count, unit, status.MPI_SOURCE, status.MPI_TAG, mpi->data, MPI_STATUS_IGNORE);
-    MPI_Type_free(&unit);
+    void *nowhere = malloc(bytes ? (size_t)bytes : 1);
+    if (!nowhere || duet__mpi_layout_bytes(nowhere, (size_t)bytes, &layout))
+        MPI_Abort(mpi->control, EXIT_FAILURE); /* all wait for those that send it */
+    MPI_Recv(layout.address, layout.count, layout.type, status.MPI_SOURCE, status.MPI_TAG,
+             mpi->data, MPI_STATUS_IGNORE);
+    if (layout.own)
+        MPI_Type_free(&layout.type);
     free(nowhere);
     return true;
 }
@@ -308,44 +316,48 @@ static void part_moved(struct duet__mpi *mpi, void *what, const MPI_Status *stat
 static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node, bool arrives)
 {
     struct layout layout = {.type = MPI_BYTE};
-    MPI_Request *request = reserve(mpi);
-    if (!request || duet__mpi_layout_bytes(bytes, count, &layout))
+    if (duet__mpi_layout_bytes(bytes, count, &layout))
         MPI_Abort(mpi->control, EXIT_FAILURE);
     if (arrives)
         MPI_Irecv(layout.address, layout.count, layout.type, (int)node, GATHER_TAG, mpi->control,
-                  request);
+                  request(mpi));
     else
         MPI_Issend(layout.address, layout.count, layout.type, (int)node, GATHER_TAG, mpi->control,
-                   request);
+                   request(mpi));
     if (layout.own)
         MPI_Type_free(&layout.type);
     began(mpi, part_moved, NULL);
     mpi->meeting.parts++;
 }
 
-/* All are there: what they have goes to node 0, which knows how much that is. */
+/* All are there: what they have goes to node 0, which knows how much that is. If one of them has
+   closed, nothing does. */
 static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     struct meeting *meeting = &mpi->meeting;
     size_t total = 0, at = 0;
+    unsigned closed = 0;
     (void)what;
     mpi->meets = false;
+    for (unsigned node = 0; node < mpi->count; node++)
+        closed += meeting->sizes[node] == CLOSED;
+    mpi->over = closed == mpi->count;
     pthread_mutex_lock(&mpi->lock);
-    meeting->error = status->MPI_ERROR ? DUET_EIO : DUET_OK;
-    for (unsigned node = 0; node < mpi->count && !mpi->node; node++)
+    meeting->error = status->MPI_ERROR ? DUET_EIO : closed ? DUET_ECANCELED : DUET_OK;
+    for (unsigned node = 0; node < mpi->count && !mpi->node && !meeting->error; node++)
         total += meeting->sizes[node];
     free(meeting->all); /* of a gathering that a failure has ended */
     meeting->all = NULL;
     if (total && !(meeting->all = malloc(total)))
         MPI_Abort(mpi->control, EXIT_FAILURE);
-    if (meeting->all && meeting->bytes)
+    if (total && meeting->bytes)
         memcpy(meeting->all, meeting->mine, meeting->bytes);
     for (unsigned node = 1; node < mpi->count && total; node++) {
         at += meeting->sizes[node - 1];
         if (meeting->sizes[node])
             part(mpi, meeting->all + at, meeting->sizes[node], node, true);
     }
-    if (mpi->node && meeting->bytes)
+    if (mpi->node && meeting->bytes && !meeting->error)
         part(mpi, meeting->mine, meeting->bytes, 0, false);
     if (!meeting->parts)
         meeting->stage = MET;
@@ -356,16 +368,15 @@ static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 static void begin_meeting(struct duet__mpi *mpi)
 {
     struct meeting *meeting = &mpi->meeting;
-    MPI_Request *request = reserve(mpi);
-    if (!request || MPI_Iallgather(&meeting->bytes, 1, MPI_UINT64_T, meeting->sizes, 1,
-                                   MPI_UINT64_T, mpi->control, request))
+    if (MPI_Iallgather(&meeting->bytes, 1, MPI_UINT64_T, meeting->sizes, 1, MPI_UINT64_T,
+                       mpi->control, request(mpi)))
         MPI_Abort(mpi->control, EXIT_FAILURE);
     began(mpi, met, NULL);
     mpi->meets = true;
-    mpi->meetings++;
 }
 
-/* Waits for all others, who have so many bytes each. The application's thread. */
+/* Waits for all others, who have so many bytes each. DUET_ECANCELED: one of them has closed. The
+   application's thread. */
 static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
 {
     struct meeting *meeting = &mpi->meeting;
@@ -375,7 +386,8 @@ static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
     if (bytes)
         memcpy(copy, mine, bytes);
     pthread_mutex_lock(&mpi->lock);
-    if (mpi->error) {
+    const bool enters = !mpi->error;
+    if (!enters) {
         free(copy);
     } else {
         free(meeting->mine);
@@ -385,9 +397,10 @@ static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
                                     .sizes = meeting->sizes};
         poke(mpi);
     }
-    while (!mpi->known && (mpi->error || meeting->stage != MET))
+    while (!mpi->known && !(enters && meeting->stage == MET))
         pthread_cond_wait(&mpi->changed, &mpi->lock);
-    int error = mpi->error ? mpi->error : meeting->error;
+    /* a failure of later is not that of a meeting, of which all say the same */
+    int error = enters && meeting->stage == MET ? meeting->error : mpi->error;
     pthread_mutex_unlock(&mpi->lock);
     return error;
 }
@@ -395,33 +408,18 @@ static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
 /* ------------------------------------------------------------------------------------------- */
 /* The thread                                                                                   */
 
-static void all_ended(struct duet__mpi *mpi, void *what, const MPI_Status *status)
-{
-    (void)what, (void)status;
-    mpi->stage = CATCHING_UP;
-}
-
-/*
- * The application has closed. Nothing is under way from here: says so, and when that is true of
- * all, also comes to the meetings that others began and a failure kept this one from.
- */
+/* The application has closed: says so as soon as nothing is under way from here, until all do, also
+   in the meetings that others began and a failure kept this one from. */
 static void end(struct duet__mpi *mpi)
 {
-    unsigned idle = (mpi->listens ? 1U : 0U) + (mpi->meets ? 1U : 0U);
-    MPI_Request *request;
-    if (mpi->stage == OPEN && mpi->request_count == idle && (request = reserve(mpi))) {
-        mpi->stage = ENDING;
-        MPI_Iallreduce(&mpi->meetings, &mpi->most_meetings, 1, MPI_UINT64_T, MPI_MAX, mpi->ending,
-                       request);
-        began(mpi, all_ended, NULL);
-    } else if (mpi->stage == CATCHING_UP && !mpi->meets) {
-        mpi->meeting.bytes = 0;
-        if (mpi->meetings < mpi->most_meetings)
-            begin_meeting(mpi);
-        else if (mpi->request_count == 1 && mpi->listens)
-            MPI_Cancel(&mpi->requests[0]);
-        else if (!mpi->request_count)
-            mpi->stage = OVER;
+    if (mpi->request_count > (mpi->listens ? 1U : 0U))
+        return;
+    if (!mpi->over) {
+        mpi->closed = true;
+        mpi->meeting.bytes = CLOSED;
+        begin_meeting(mpi);
+    } else if (mpi->listens) {
+        MPI_Cancel(&mpi->requests[0]);
     }
 }
 
@@ -480,7 +478,7 @@ static void *progress(void *arg)
     (void)prctl(PR_SET_TIMERSLACK, 1000UL); /* nanoseconds: short sleeps are meant */
     listen(mpi);
     mpi->moved_s = seconds();
-    while (mpi->stage != OVER)
+    while (!mpi->over || mpi->request_count)
         if (step(mpi))
             mpi->moved_s = seconds();
         else
@@ -498,7 +496,7 @@ void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct du
     duet__mpi_compare_clocks(mpi);
     sigfillset(&all); /* signals are the application's */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    mpi->started = !pthread_create(&mpi->thread, NULL, progress, mpi);
+    mpi->started = reserve(mpi) && !pthread_create(&mpi->thread, NULL, progress, mpi);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!mpi->started)
         MPI_Abort(mpi->control, EXIT_FAILURE);

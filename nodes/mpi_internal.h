@@ -36,7 +36,7 @@ struct meeting {
 struct duet__mpi {
     unsigned node, count;
     int most_tag;
-    MPI_Comm data, control, ending;
+    MPI_Comm data, control;
     struct duet_runtime *core;
     struct duet__nodes *nodes;
     const struct duet__mpi_calls *calls;
@@ -63,11 +63,10 @@ struct duet__mpi {
     int *ended;
     struct under_way *under_way;
     unsigned request_count, request_capacity;
-    struct notice news;               /* where the next one is received */
-    bool listens, meets, failing;     /* for it; in a meeting; the failure is known to the thread */
-    uint64_t meetings, most_meetings; /* begun here; where most were, once all close */
-    enum { OPEN, ENDING, CATCHING_UP, OVER } stage;
-    double moved_s; /* when something happened last */
+    struct notice news;           /* where the next one is received */
+    bool listens, meets, failing; /* for it; in a meeting; the failure is known to the thread */
+    bool closed, over;            /* the others were told so; all have closed */
+    double moved_s;               /* when something happened last */
 };
 
 /* Finds ahead_s, before the thread is started. Collective. */

@@ -54,11 +54,11 @@ static int open_mpi(struct duet_message *message)
                          "runtime before");
     if (initialized) {
         MPI_Query_thread(&threads);
-        if (threads < MPI_THREAD_SERIALIZED)
+        if (threads < (atomic_load(&open_runtimes) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED))
             return duet_fail(message, DUET_EINVAL,
-                             "the program has opened MPI for one thread: nodes need "
-                             "MPI_Init_thread with MPI_THREAD_SERIALIZED at least, and "
-                             "MPI_THREAD_MULTIPLE if the program calls MPI as well");
+                             "MPI was opened for too few threads: nodes need MPI_Init_thread with "
+                             "MPI_THREAD_SERIALIZED at least, and MPI_THREAD_MULTIPLE if the "
+                             "program calls MPI as well, or opens two runtimes at once");
         return DUET_OK;
     }
     share_symbols();
@@ -109,17 +109,15 @@ static int check_count(unsigned nodes, int count, struct duet_message *message)
                      nodes, count == 1 ? "is" : "are", count, count == 1 ? "" : "es", nodes);
 }
 
-static int communicators(struct duet__mpi *mpi)
+static void communicators(struct duet__mpi *mpi)
 {
-    MPI_Comm *all[] = {&mpi->data, &mpi->control, &mpi->ending};
-    for (unsigned i = 0; i < 3; i++)
-        if (MPI_Comm_dup(MPI_COMM_WORLD, all[i]) ||
-            MPI_Comm_set_errhandler(*all[i], MPI_ERRORS_RETURN))
-            return DUET_EIO;
     int *most, there;
+    MPI_Comm_dup(MPI_COMM_WORLD, &mpi->data);
+    MPI_Comm_dup(MPI_COMM_WORLD, &mpi->control);
+    MPI_Comm_set_errhandler(mpi->data, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(mpi->control, MPI_ERRORS_RETURN);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &there);
     mpi->most_tag = there ? *most : 32767; /* which the standard guarantees */
-    return DUET_OK;
 }
 
 static int synchronisation(struct duet__mpi *mpi)
@@ -134,8 +132,13 @@ static int synchronisation(struct duet__mpi *mpi)
     return error ? DUET_ENOMEM : DUET_OK;
 }
 
-static void free_all(struct duet__mpi *mpi)
+void duet__mpi_leave(struct duet__mpi *mpi)
 {
+    MPI_Comm_free(&mpi->data);
+    MPI_Comm_free(&mpi->control);
+    pthread_cond_destroy(&mpi->wake);
+    pthread_cond_destroy(&mpi->changed);
+    pthread_mutex_destroy(&mpi->lock);
     duet__mpi_layouts_free(&mpi->layouts);
     duet__outbox_free(mpi->outbox);
     free(mpi->meeting.mine);
@@ -146,53 +149,42 @@ static void free_all(struct duet__mpi *mpi)
     free(mpi->ended);
     free(mpi->under_way);
     free(mpi);
-}
-
-void duet__mpi_leave(struct duet__mpi *mpi)
-{
-    MPI_Comm_free(&mpi->data);
-    MPI_Comm_free(&mpi->control);
-    MPI_Comm_free(&mpi->ending);
-    pthread_cond_destroy(&mpi->wake);
-    pthread_cond_destroy(&mpi->changed);
-    pthread_mutex_destroy(&mpi->lock);
-    free_all(mpi);
     atomic_fetch_sub(&open_runtimes, 1);
 }
 
 int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
                    struct duet_message *message)
 {
-    int count, node, error = open_mpi(message);
+    int count, node, worst, error = open_mpi(message);
     *out = NULL;
     if (error)
         return error;
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     MPI_Comm_rank(MPI_COMM_WORLD, &node);
     place->node = (unsigned)node;
-    error = check_count(nodes, count, message);
-    if (error)
-        return error;
-    nodes = (unsigned)count;
     struct duet__mpi *mpi = calloc(1, sizeof *mpi);
-    uint64_t *sizes = calloc(nodes, sizeof *sizes);
-    if (!mpi || !sizes || duet__outbox_new(&mpi->outbox, nodes)) {
-        free(mpi);
+    uint64_t *sizes = calloc((size_t)count, sizeof *sizes);
+    error = check_count(nodes, count, message);
+    if (!error &&
+        (!mpi || !sizes || duet__outbox_new(&mpi->outbox, (unsigned)count) || synchronisation(mpi)))
+        error = duet_fail(message, DUET_ENOMEM, "no memory left for %d nodes", count);
+    /* what is wrong in one process alone, others would wait for */
+    MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (worst) {
+        if (mpi)
+            duet__outbox_free(mpi->outbox);
         free(sizes);
-        return DUET_ENOMEM;
+        free(mpi);
+        return error
+                   ? error
+                   : duet_fail(message, worst, "another process cannot be one of %d nodes", count);
     }
     mpi->meeting.sizes = sizes;
     mpi->node = (unsigned)node;
-    mpi->count = nodes;
+    mpi->count = (unsigned)count;
     mpi->ready_end = &mpi->ready;
     look_around(place);
-    error = communicators(mpi);
-    if (!error)
-        error = synchronisation(mpi);
-    if (error) {
-        free_all(mpi);
-        return duet_fail(message, error, "MPI does not bring the %u nodes together", nodes);
-    }
+    communicators(mpi);
     atomic_fetch_add(&open_runtimes, 1);
     *out = mpi;
     return DUET_OK;

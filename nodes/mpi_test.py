@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes of mpirun: messages arrive, and whatever one of them does, all end."""
 
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
 RANKS = pathlib.Path(os.environ["DUET_BUILD_DIR"]) / "tests" / "ranks"
 if not RANKS.exists() or not shutil.which("mpirun"):
@@ -17,9 +19,9 @@ if "ASAN_OPTIONS" in os.environ:  # it looks for leaks before MPI ends; stacks a
     os.environ["ASAN_OPTIONS"] += ":leak_check_at_exit=0:fast_unwind_on_malloc=0"
 
 
-def mpirun(count, *words):
-    return subprocess.run(["mpirun", "--timeout", "300", "-n", str(count), RANKS, *words],
-                          capture_output=True, text=True, check=False)
+def mpirun(count, *words, options=(), more=()):
+    return subprocess.run(["mpirun", "--timeout", "300", "-n", str(count), *options, RANKS, *words,
+                           *more], capture_output=True, text=True, check=False)
 
 
 # The transport alone.
@@ -46,7 +48,7 @@ result = mpirun(3, "multiple")
 assert result.returncode == 0 and not result.stdout + result.stderr, result
 result = mpirun(3, "single")
 assert result.returncode == 1, result
-assert result.stderr.count("the program has opened MPI for one thread") == 3, result
+assert result.stderr.count("MPI was opened for too few threads") == 3, result
 
 # A process that ends in the middle ends all, and it is said which and how.
 for words in (["exit"], ["program", "exit"]):
@@ -55,3 +57,24 @@ for words in (["exit"], ["program", "exit"]):
     assert result.stderr.count("duet: node 2: the process ends without duet_close") == 1, result
 result = mpirun(3, "abort")
 assert result.returncode == 134 and "rank 2" in result.stderr, result
+
+# The first process writes what was asked for of all.
+os.environ["DUET_NODES"] = "2"
+with tempfile.TemporaryDirectory() as folder:
+    trace = pathlib.Path(folder, "trace.json")
+    os.environ.update(DUET_TRACE=str(trace), DUET_REPORT="1")
+    result = mpirun(2, "program", "right")
+    del os.environ["DUET_TRACE"], os.environ["DUET_REPORT"]
+    assert result.returncode == 0 and not result.stdout, result
+    assert result.stderr.startswith("duet: 50 tasks on ") and result.stderr.count("\n") == 1, result
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert sum(event.get("name") == "step" for event in events) == 50, events
+    assert [path.name for path in trace.parent.iterdir()] == ["trace.json"]
+
+# What processes were told differently is an error, and keeps nobody waiting.
+for first, second, status, said in (("DUET_REPORT=1", "DUET_GPUS=0", 0, "does not come together"),
+                                    ("DUET_GPUS=0", "DUET_REPORT=1", 0, "does not come together"),
+                                    ("DUET_NODES=3", "DUET_GPUS=0", 1, "3 nodes are wanted")):
+    result = mpirun(1, "program", "right", options=("-x", first),
+                    more=(":", "-n", "1", "-x", second, RANKS, "program", "right"))
+    assert result.returncode == status and result.stderr.count(said) == 1, (first, result)

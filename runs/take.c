@@ -67,28 +67,20 @@ int duet__node_run_read(FILE *stream, struct duet__node_run *out)
 /* ------------------------------------------------------------------------------------------- */
 /* Runs                                                                                         */
 
-/* Of all nodes, each a process: what they have left comes to the first one, the others get their
- * own. */
-static int gather_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
-                        const struct duet__wires *wires, struct duet__run *run,
-                        struct duet_message *message)
+/* Of nodes that are a process each: what they have left comes to the first one, if there was no
+ * error here. */
+static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsigned count,
+                  unsigned node, int error)
 {
-    struct duet__nodes *nodes = duet__nodes_of(runtime);
-    const unsigned count = duet_node_count(runtime), node = duet_node(runtime);
-    struct duet__node_run *parts = g_new0(struct duet__node_run, count);
     g_autofree size_t *sizes = g_new0(size_t, count);
     char *mine = NULL, *at;
     void *all = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&mine, &bytes);
-    int error = duet__node_run_take(&parts[node], runtime, duet__nodes_log(nodes, node), records,
-                                    accesses, duet__nodes_ahead(nodes)),
-        gathered;
+    int gathered;
 
-    if (!error && node) {
-        run->stats = parts[node].stats;
+    if (!error && node)
         duet__node_run_write(stream, &parts[node]);
-    }
     fclose(stream);
     gathered = duet__nodes_gather(nodes, mine, bytes, &all, sizes); /* whatever has failed here */
     error = error ? error : gathered;
@@ -98,37 +90,39 @@ static int gather_nodes(const struct duet_runtime *runtime, bool records, bool a
         error = stream ? duet__node_run_read(stream, &parts[i]) : DUET_EIO;
         if (stream)
             fclose(stream);
+        if (!error && !parts[i].recording.machine != !parts[0].recording.machine)
+            error = DUET_EINVAL;
     }
-    if (error)
-        duet_fail(message, error, "what the nodes have recorded does not come together: %s",
-                  duet_strerror(error));
-    else if (!node)
-        error = duet__node_runs_merge(parts, count, wires, run, message);
-    for (unsigned i = 0; i < count; i++)
-        duet__node_run_fini(&parts[i]);
-    g_free(parts);
     free(mine);
     free(all);
     return error;
 }
 
-/* Of several nodes, all of which this process has. */
+/* Of several nodes. Processes other than the first one get their own figures. */
 static int take_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
                       const struct duet__wires *wires, struct duet__run *run,
                       struct duet_message *message)
 {
-    const struct duet__nodes *nodes = duet__nodes_of(runtime);
-    const unsigned count = duet_node_count(runtime);
+    struct duet__nodes *nodes = duet__nodes_of(runtime);
+    const unsigned count = duet_node_count(runtime), node = duet_node(runtime);
     struct duet__node_run *parts = g_new0(struct duet__node_run, count);
     int error = 0;
 
-    for (unsigned i = 0; i < count && !error; i++) {
-        error = duet__node_run_take(&parts[i], duet__nodes_core(nodes, i),
-                                    duet__nodes_log(nodes, i), records, accesses, 0);
-        if (error)
-            duet_fail(message, error, "%s", duet_strerror(error));
-    }
-    if (!error)
+    for (unsigned i = 0; i < count && !error; i++)
+        if (duet_node_here(runtime, i))
+            error = duet__node_run_take(&parts[i], duet__nodes_core(nodes, i),
+                                        duet__nodes_log(nodes, i), records, accesses,
+                                        duet__nodes_ahead(nodes));
+    if (!duet_node_here(runtime, node ? 0 : 1))
+        error = gather(nodes, parts, count, node, error);
+    if (error)
+        duet_fail(message, error,
+                  "what the nodes have recorded does not come together (%s): all need the same "
+                  "settings",
+                  duet_strerror(error));
+    else if (node)
+        run->stats = parts[node].stats;
+    else
         error = duet__node_runs_merge(parts, count, wires, run, message);
     for (unsigned i = 0; i < count; i++)
         duet__node_run_fini(&parts[i]);
@@ -143,9 +137,7 @@ int duet__run_take(const struct duet_runtime *runtime, bool records, bool access
     int error = 0;
 
     if (duet__nodes_of(runtime))
-        return (duet_node_here(runtime, duet_node(runtime) ? 0 : 1)
-                    ? take_nodes
-                    : gather_nodes)(runtime, records, accesses, wires, run, message);
+        return take_nodes(runtime, records, accesses, wires, run, message);
     duet_stats(runtime, &run->stats);
     if (records)
         error = duet__recording_take(&run->recording, runtime, accesses);

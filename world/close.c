@@ -126,29 +126,22 @@ static void write_run(FILE *stream, const void *trace)
     duet__trace_write(stream, trace);
 }
 
-static int write_trace(const struct duet_runtime *runtime, const struct kept *kept,
-                       struct duet_message *message)
+static int write_trace(const struct duet_runtime *runtime, const struct duet__run *run,
+                       const struct kept *kept, struct duet_message *message)
 {
     struct duet__trace trace = {.world = kept->world,
                                 .workload = kept->workload,
                                 .policy = kept->policy,
                                 .options = kept->options,
                                 .paje = g_str_has_suffix(kept->trace, ".paje"),
-                                .run = {.seed = kept->seed,
-                                        .bounds = duet__bounds(runtime,
-                                                               !strcmp(kept->world, "simulated"))}};
-    struct duet_message why = {""};
-    double first_s;
-    int error = duet__run_take(runtime, true, true, &unknown, &trace.run, &why);
-    if (error)
-        return duet_fail(message, error, "cannot write %s: %s", kept->trace, why.text);
-    first_s = trace.run.stats.first_submit_s;
-    duet__recording_shift(&trace.run.recording, first_s); /* dates of the program's */
+                                .run = *run};
+    trace.run.seed = kept->seed;
+    trace.run.bounds = duet__bounds(runtime, !strcmp(kept->world, "simulated"));
+    /* dates of the program's */
+    duet__recording_shift(&trace.run.recording, trace.run.stats.first_submit_s);
     (void)duet_choice(runtime, &trace.run.choice);
     trace.run.recording.makespan_s = trace.run.stats.last_end_s;
-    error = duet__file_write(kept->trace, write_run, &trace, message);
-    duet__recording_fini(&trace.run.recording);
-    return error;
+    return duet__file_write(kept->trace, write_run, &trace, message);
 }
 
 /* The program's own result does not depend on it. */
@@ -249,18 +242,25 @@ static void write_iterations(const struct duet__recording *recording)
     g_free(all);
 }
 
-/* What is said on standard error. */
-static void tell(const struct duet_runtime *runtime, const struct kept *kept)
+/* The trace and the summary that were asked for, which the first of several processes has. */
+static int write_all(const struct duet_runtime *runtime, const struct kept *kept)
 {
-    struct duet_message why = {""};
+    struct duet_message message = {""};
     struct duet__run run = {0};
-    if (duet__run_take(runtime, duet__records(runtime), false, &unknown, &run, &why)) {
-        fprintf(stderr, "duet: nothing is reported: %s\n", why.text);
-        return;
+    int error =
+        duet__run_take(runtime, duet__records(runtime), kept->trace, &unknown, &run, &message);
+    if (!error && !duet_node(runtime)) {
+        if (kept->report) {
+            write_report(runtime, &run, kept);
+            write_iterations(&run.recording);
+        }
+        if (kept->trace)
+            error = write_trace(runtime, &run, kept, &message);
     }
-    write_report(runtime, &run, kept);
-    write_iterations(&run.recording);
     duet__recording_fini(&run.recording);
+    if (error)
+        fprintf(stderr, "duet: %s\n", message.text);
+    return kept->trace ? error : DUET_OK;
 }
 
 /* Waits; an error that no earlier wait has told the application is printed. */
@@ -283,17 +283,12 @@ int duet_close(struct duet_runtime *runtime)
         return error;
     error = last_wait(runtime);
     const struct kept *kept = duet__core_kept(runtime);
-    if (kept && kept->trace) {
-        struct duet_message message = {""};
-        int written = write_trace(runtime, kept, &message);
-        if (written)
-            fprintf(stderr, "duet: %s\n", message.text);
+    if (kept && (kept->trace || kept->report)) {
+        int written = write_all(runtime, kept);
         error = error ? error : written;
     }
     if (kept && kept->history)
         add_to_history(runtime, kept);
-    if (kept && kept->report)
-        tell(runtime, kept);
     if (kept && kept->nodes) {
         kept->transport->close(kept->transport_of);
         duet__nodes_free(kept->nodes);

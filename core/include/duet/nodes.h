@@ -20,11 +20,11 @@
  * duet_unregister and duet_unregister_submit, hints, reductions, and what is below. duet_acquire
  * brings the data to every process, and what it changes has to become the same in all of them; it
  * is for duet_acquire_on that one alone does. duet_wait returns when all nodes have nothing left,
- * and the same error in all. duet_unregister leaves the last contents with the owner; in other
- * processes what was at the data's address is then undefined. duet_wont_use drops replicas, and
- * duet_prefetch concerns whoever has the data.
- * Tasks that kernels, expansions and `done` submit run where these do. They may only read data that
- * has an owner, and what they read has to be read by the task that submits them.
+ * and an error in all if there is one anywhere. duet_unregister leaves the last contents with the
+ * owner; in other processes what was at the data's address is then undefined. duet_wont_use drops
+ * replicas, and duet_prefetch concerns whoever has the data. Tasks that kernels, expansions and
+ * `done` submit run where these do. They may only read data that has an owner, and what they read
+ * has to be read by the task that submits them.
  *
  * The first failure on any node ends the run on all of them, with a message that says which. Not
  * with several nodes, and refused with DUET_EINVAL: parts of data that has an owner, references to
