@@ -158,7 +158,8 @@ int duet__handle_drop(struct duet_runtime *core, struct duet_handle *handle)
     task->accesses[0].handle = handle;
     task->accesses[0].mode = DUET_W | ACCESS_DROPS;
     task->over = drop_end;
-    handle->elsewhere = handle->elsewhere || !handle->temporary;
+    if (!handle->temporary) /* of which a worker may ask */
+        handle->elsewhere = true;
     core->enter(core->enter_for, task);
     return DUET_OK;
 }

@@ -156,7 +156,7 @@ static int post(struct duet__mpi *mpi, struct duet__message *message)
                          "this MPI has tags up to %u, and each duet_own and each sum over nodes "
                          "takes one for ever: own less data, and that again instead of other",
                          (unsigned)mpi->most_tag);
-    error = duet__mpi_layout(&mpi->layouts, mpi->calls, message->handle, message->bytes, &layout);
+    error = duet__mpi_layout(&mpi->rooms, mpi->calls, message->handle, message->bytes, &layout);
     if (error)
         return error;
     message->start_s = mpi->calls->now(mpi->core);
@@ -166,8 +166,7 @@ static int post(struct duet__mpi *mpi, struct duet__message *message)
     else
         error = MPI_Issend(layout.address, layout.count, layout.type, (int)message->to, tag,
                            mpi->data, request(mpi));
-    if (layout.own)
-        MPI_Type_free(&layout.type);
+    duet__mpi_layout_end(&layout);
     if (error)
         return DUET_EIO;
     began(mpi, message->arrives ? received : sent, message);
@@ -280,7 +279,7 @@ static bool discard(struct duet__mpi *mpi)
 {
     MPI_Status status;
     MPI_Count bytes;
-    struct layout layout;
+    struct layout layout = {0};
     int there = 0;
     if (MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi->data, &there, &status) || !there)
         return false;
@@ -290,8 +289,7 @@ static bool discard(struct duet__mpi *mpi)
         MPI_Abort(mpi->control, EXIT_FAILURE); /* all wait for those that send it */
     MPI_Recv(layout.address, layout.count, layout.type, status.MPI_SOURCE, status.MPI_TAG,
              mpi->data, MPI_STATUS_IGNORE);
-    if (layout.own)
-        MPI_Type_free(&layout.type);
+    duet__mpi_layout_end(&layout);
     free(nowhere);
     return true;
 }
@@ -315,7 +313,7 @@ static void part_moved(struct duet__mpi *mpi, void *what, const MPI_Status *stat
 /* Without memory nothing can be said any more to those that wait for it. */
 static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node, bool arrives)
 {
-    struct layout layout = {.type = MPI_BYTE};
+    struct layout layout = {0};
     if (duet__mpi_layout_bytes(bytes, count, &layout))
         MPI_Abort(mpi->control, EXIT_FAILURE);
     if (arrives)
@@ -324,8 +322,7 @@ static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node
     else
         MPI_Issend(layout.address, layout.count, layout.type, (int)node, GATHER_TAG, mpi->control,
                    request(mpi));
-    if (layout.own)
-        MPI_Type_free(&layout.type);
+    duet__mpi_layout_end(&layout);
     began(mpi, part_moved, NULL);
     mpi->meeting.parts++;
 }
@@ -350,7 +347,7 @@ static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
     meeting->all = NULL;
     if (total && !(meeting->all = malloc(total)))
         MPI_Abort(mpi->control, EXIT_FAILURE);
-    if (total && meeting->bytes)
+    if (meeting->all && meeting->bytes)
         memcpy(meeting->all, meeting->mine, meeting->bytes);
     for (unsigned node = 1; node < mpi->count && total; node++) {
         at += meeting->sizes[node - 1];

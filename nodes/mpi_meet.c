@@ -139,7 +139,7 @@ void duet__mpi_leave(struct duet__mpi *mpi)
     pthread_cond_destroy(&mpi->wake);
     pthread_cond_destroy(&mpi->changed);
     pthread_mutex_destroy(&mpi->lock);
-    duet__mpi_layouts_free(&mpi->layouts);
+    duet__mpi_rooms_free(mpi->rooms);
     duet__outbox_free(mpi->outbox);
     free(mpi->meeting.mine);
     free(mpi->meeting.all);
@@ -170,7 +170,7 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
         error = duet_fail(message, DUET_ENOMEM, "no memory left for %d nodes", count);
     /* what is wrong in one process alone, others would wait for */
     MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (worst) {
+    if (worst || !mpi) {
         if (mpi)
             duet__outbox_free(mpi->outbox);
         free(sizes);

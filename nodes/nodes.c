@@ -2,6 +2,7 @@
 /* Opening, the gate, waiting, and failures. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "nodes/model.h"
 
@@ -67,9 +68,9 @@ static int wait_all(struct duet__nodes *nodes)
     for (unsigned h = 0; h < nodes->hosted; h++) {
         struct duet__host *host = &nodes->hosts[h];
         int other = duet__wait_here(host->core);
-        if (other == DUET_ESTUCK && !error && nodes->hosted > 1) /* which only its core knows */
-            (void)duet__refuse(duet__front(nodes), other, "node %u: %s", host->number,
-                               duet_last_message(host->core));
+        const char *why = duet_last_message(host->core);
+        if (other && !error && strncmp(why, "node ", 5) != 0) /* it is this one's own */
+            (void)duet__refuse(duet__front(nodes), other, "node %u: %s", host->number, why);
         error = error ? error : other;
     }
     int met = nodes->transport->barrier(nodes->transport_of);

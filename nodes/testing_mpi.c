@@ -286,8 +286,8 @@ static void test_agreement(void)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Of a program: a chain of tasks from node to node, of which that of the last one fails, or exits.
- */
+/* Of a program: a chain of tasks from node to node, of which that of the last one fails, or
+   exits, or that one gives up. */
 static int kernel(const struct duet_call *call)
 {
     const char *role = *(char *const *)call->args;
@@ -320,6 +320,11 @@ static int run_program(const char *role)
     assert(!duet_vector(duet, &count, 1, sizeof count, &handle) && !duet_own(duet, handle, 0));
     for (unsigned i = 0; i < STEPS; i++) {
         const unsigned node = i % (last + 1);
+        if (*role == 'c' && i > STEPS / 2 && duet_node(duet) == last) {
+            duet_cancel(duet);
+            assert(duet_close(duet) == DUET_ECANCELED);
+            return EXIT_FAILURE;
+        }
         const char *what = node == last && i > STEPS / 2 ? role : "";
         const struct duet_access access = {handle, DUET_RW};
         const struct duet_task_extra extra = {.node = &node};
@@ -334,7 +339,7 @@ static int run_program(const char *role)
     }
     if (duet_wait(duet)) {
         (void)printf("%s\n", duet_last_message(duet));
-        assert(duet_close(duet) == DUET_ETASK);
+        assert(duet_close(duet) == (*role == 'c' ? DUET_ECANCELED : DUET_ETASK));
         return EXIT_FAILURE;
     }
     assert(!duet_unregister(duet, handle) && !duet_close(duet));

@@ -148,8 +148,8 @@ static void test_threads(void)
     run(0, 1, 0);
 }
 
-/* Waiting for what another process does is no sign of being stuck. */
-static void test_patience(void)
+/* Waiting for what another process does is no sign of being stuck; it is spoken of. */
+static void be_patient(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
     struct progress progress;
@@ -165,6 +165,13 @@ static void test_patience(void)
     testing_must(progress.core, duet_wait(progress.core));
     g_assert_cmpuint(cell, ==, 8);
     end(&progress);
+}
+
+static void test_patience(void)
+{
+    g_test_trap_subprocess("/acquire/patience/subprocess", 0, 0);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr("*what is left is waiting for other nodes\n*");
 }
 
 /* All are granted in a run that fails, and it ends. */
@@ -191,6 +198,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/acquire/threads", test_threads);
     g_test_add_func("/acquire/patience", test_patience);
+    g_test_add_func("/acquire/patience/subprocess", be_patient);
     g_test_add_func("/acquire/failure", test_failure);
     return g_test_run();
 }

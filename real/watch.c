@@ -57,11 +57,13 @@ static const struct worker *busiest(const struct real *real)
     return found;
 }
 
-/* The task's name and number are of one task, since nothing has happened for seconds. */
+/* The task's name and number are of one task, since nothing has happened for seconds. No worker:
+   what is awaited is not this process's to do. */
 static void say(const struct real *real, const struct worker *worker, double now)
 {
-    const char *kernel = atomic_load_explicit(&worker->kernel, memory_order_relaxed);
-    const char *name = real->machine.workers[worker->index].name;
+    const char *kernel =
+        worker ? atomic_load_explicit(&worker->kernel, memory_order_relaxed) : NULL;
+    const char *name = worker ? real->machine.workers[worker->index].name : "what is left";
     if (kernel)
         (void)fprintf(stderr,
                       "duet: task %llu (%s) has been running on %s for %.1f s and all else waits\n",
@@ -71,7 +73,9 @@ static void say(const struct real *real, const struct worker *worker, double now
     else
         (void)fprintf(stderr, "duet: nothing has ended for %.1f s: %s is %s\n",
                       now - real->watch.since_s, name,
-                      worker->device ? "copying" : "busy without a kernel");
+                      !worker          ? "waiting for other nodes"
+                      : worker->device ? "copying"
+                                       : "busy without a kernel");
 }
 
 static bool look(struct real *real, double now)
@@ -88,8 +92,8 @@ static bool look(struct real *real, double now)
     if (still_s < (duet__failed(real->core) ? watch->look_s : real->options.watchdog_s))
         return false;
     const struct worker *worker = busiest(real);
-    if (!worker) /* what another process is to do may take long, and its end is told by who waits */
-        return !duet__awaits(real->core);
+    if (!worker && !duet__awaits(real->core))
+        return true;
     if (still_s < real->options.watchdog_s)
         return false;
     say(real, worker, now);

@@ -106,11 +106,10 @@ char *duet__request_settings(const struct duet__request *request)
 /* One, or what the configuration says, which was checked. */
 static struct duet_grid grid_of(const struct duet__request *request)
 {
-    struct duet_grid grid = {1, 1};
+    struct duet_grid grid;
     struct duet_message ignored;
 
-    if (request->config.nodes &&
-        duet__parse_nodes("", request->config.nodes, &grid.rows, &grid.cols, &ignored))
+    if (duet__parse_nodes("", request->config.nodes, &grid.rows, &grid.cols, &ignored))
         grid = (struct duet_grid){1, 1};
     return grid;
 }

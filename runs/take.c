@@ -79,7 +79,7 @@ static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsig
     FILE *stream = open_memstream(&mine, &bytes);
     int gathered;
 
-    if (!error && node)
+    if (node && parts[node].log)
         duet__node_run_write(stream, &parts[node]);
     fclose(stream);
     gathered = duet__nodes_gather(nodes, mine, bytes, &all, sizes); /* whatever has failed here */

@@ -37,10 +37,18 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .model_error = config->model_error,
         .perturbation = config->perturbation,
     };
+    unsigned rows, cols;
     int error = duet__priorities_read(config->priorities, &core->priorities, message);
     if (!error)
         error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy,
                                   core->parameters, message);
+    if (!error)
+        error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
+    if (!error && rows * cols > 1 && core->policy->candidates)
+        error = duet_fail(message, DUET_EINVAL,
+                          "policy %s tries others with all tasks at once, of which each of several "
+                          "nodes has some: choose another one",
+                          core->policy->name);
     if (error)
         return error;
     core->chosen = true;
@@ -116,14 +124,12 @@ static int check_memory(const struct duet_config *config, struct duet_message *m
 
 static int check_nodes(const struct duet_config *config, struct duet_message *message)
 {
-    unsigned rows = 1, cols = 1;
-    int error = DUET_OK;
+    unsigned rows, cols;
     if (config->network && !config->simulate)
         return duet_fail(message, DUET_EINVAL,
                          "a network (%.300s) is of simulations: name a platform to simulate",
                          config->network);
-    if (config->nodes)
-        error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
+    int error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
     if (!error && rows * cols > 1 && config->keep_going)
         error =
             duet_fail(message, DUET_EINVAL,
@@ -175,12 +181,10 @@ static int check(const struct duet_config *config, struct duet_message *message)
 static int open_world(struct duet_runtime **out, const struct duet_config *config,
                       const struct duet__platform *platform, struct duet_message *message)
 {
-    struct duet_grid grid = {1, 1};
-    int error = DUET_OK;
+    struct duet_grid grid;
     if (config->simulate)
         return duet__open_simulated(out, config, platform, message);
-    if (config->nodes)
-        error = duet__parse_nodes("nodes", config->nodes, &grid.rows, &grid.cols, message);
+    int error = duet__parse_nodes("nodes", config->nodes, &grid.rows, &grid.cols, message);
     if (error)
         return error;
     return grid.rows * grid.cols > 1 ? duet__open_node(out, config, platform, grid, message)

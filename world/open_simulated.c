@@ -31,7 +31,7 @@ void duet__open_ahead(void)
 static int check_nodes(const struct opening *opening, struct duet_message *message)
 {
     const struct duet__core_config *core = &opening->core;
-    if (opening->nodes > 1 && (core->policy->plan || core->policy->candidates))
+    if (opening->nodes > 1 && core->policy->plan)
         return duet_fail(message, DUET_EINVAL,
                          "policy %s plans all tasks at once, which simulations of several nodes do "
                          "not know: choose another one",
@@ -138,12 +138,10 @@ static int open_on(struct duet_runtime **out, struct opening *opening,
 int duet__open_simulated(struct duet_runtime **out, const struct duet_config *config,
                          const struct duet__platform *platform, struct duet_message *message)
 {
-    struct opening opening = {.config = config, .grid = {1, 1}};
+    struct opening opening = {.config = config};
     struct duet__platform *loaded = NULL;
-    int error = DUET_OK;
-    if (config->nodes)
-        error = duet__parse_nodes("nodes", config->nodes, &opening.grid.rows, &opening.grid.cols,
-                                  message);
+    int error =
+        duet__parse_nodes("nodes", config->nodes, &opening.grid.rows, &opening.grid.cols, message);
     if (!error && !platform)
         error = duet__platform_load(config->simulate, &loaded, message);
     if (error)

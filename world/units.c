@@ -169,7 +169,7 @@ int duet__parse_change(const char *option, const char *text, double *bandwidth, 
 int duet__parse_nodes(const char *option, const char *text, unsigned *rows, unsigned *cols,
                       struct duet_message *message)
 {
-    g_auto(GStrv) words = g_strsplit(text, "x", 2);
+    g_auto(GStrv) words = g_strsplit(text ? text : "1", "x", 2);
     uint64_t first = 0, second = 1;
     bool good = words[0] && scan_count(words[0], 1, UNITS_NODES_MAX, &first) &&
                 (!words[1] || scan_count(words[1], 1, UNITS_NODES_MAX / first, &second));

@@ -50,7 +50,8 @@ DUET_MUST_CHECK int duet__parse_pin(const char *option, const char *text, uint64
 DUET_MUST_CHECK int duet__parse_change(const char *option, const char *text, double *bandwidth,
                                        double *factor, struct duet_message *message);
 
-/* Nodes in rows and columns, 1 to 4096 in all: "2x3", or "6", which is as square as possible. */
+/* Nodes in rows and columns, 1 to 4096 in all: "2x3", or "6", which is as square as possible; NULL
+   is one. */
 enum { UNITS_NODES_MAX = 4096 };
 DUET_MUST_CHECK int duet__parse_nodes(const char *option, const char *text, unsigned *rows,
                                       unsigned *cols, struct duet_message *message);
