@@ -24,8 +24,7 @@ struct packet {
     double start_s;
     bool sent;    /* the sender has spent its overhead */
     bool goes;    /* nothing keeps it back any more */
-    bool arrived; /* all of it, */
-    bool met;     /* and the receiver was ready */
+    bool arrived; /* all of it */
     bool over;    /* for one of its ends */
 };
 
@@ -43,6 +42,7 @@ struct messages {
     struct packet **buckets;
     size_t bucket_count, packet_count; /* a power of two */
     struct packet *pool;
+    struct duet__message *lost; /* for whose packets there was no memory */
     /* the run's failure, of which all nodes are told by an event */
     bool failed, told, dated;
     int error;
@@ -53,20 +53,11 @@ struct messages {
 /* Packets                                                                                      */
 
 static struct packet **bucket_of(const struct messages *messages, unsigned from, unsigned to,
-                                 uint64_t tag)
+                                 uint64_t turn)
 {
-    uint64_t key = (tag * 0x9e3779b97f4a7c15 ^ from) * 0xff51afd7ed558ccd ^ to;
+    uint64_t key = (turn * 0x9e3779b97f4a7c15 ^ from) * 0xff51afd7ed558ccd ^ to;
     key *= 0xc4ceb9fe1a85ec53;
     return &messages->buckets[key >> 32 & (messages->bucket_count - 1)];
-}
-
-/* Behind all others: those of one way and tag stay in order. */
-static void put(struct packet **bucket, struct packet *packet)
-{
-    while (*bucket)
-        bucket = &(*bucket)->next;
-    packet->next = NULL;
-    *bucket = packet;
 }
 
 static void grow(struct messages *messages)
@@ -81,25 +72,26 @@ static void grow(struct messages *messages)
     for (size_t i = 0; i < count; i++) {
         while (before[i]) {
             struct packet *packet = before[i];
+            struct packet **bucket = bucket_of(messages, packet->from, packet->to, packet->turn);
             before[i] = packet->next;
-            put(bucket_of(messages, packet->from, packet->to, packet->tag), packet);
+            packet->next = *bucket;
+            *bucket = packet;
         }
     }
     free(before);
 }
 
-/* Where the end of a message belongs: the first packet that lacks it. NULL: no memory. */
+/* Where the end of a message belongs. NULL: no memory. */
 static struct packet *packet_of(struct messages *messages, const struct duet__message *message)
 {
-    struct packet **at = bucket_of(messages, message->from, message->to, message->tag);
-    for (; *at; at = &(*at)->next) {
-        struct packet *packet = *at;
-        bool has = message->arrives ? packet->in || packet->met : packet->out || packet->met;
-        if (!has && packet->from == message->from && packet->to == message->to &&
-            packet->tag == message->tag && packet->turn == message->turn)
-            return packet;
-    }
-    struct packet *packet = messages->pool;
+    struct packet **bucket = bucket_of(messages, message->from, message->to, message->turn);
+    struct packet *packet = *bucket;
+    while (packet && (packet->from != message->from || packet->to != message->to ||
+                      packet->tag != message->tag || packet->turn != message->turn))
+        packet = packet->next;
+    if (packet)
+        return packet;
+    packet = messages->pool;
     if (packet)
         messages->pool = packet->next;
     else
@@ -110,8 +102,9 @@ static struct packet *packet_of(struct messages *messages, const struct duet__me
                               .to = message->to,
                               .tag = message->tag,
                               .turn = message->turn,
-                              .bytes = message->bytes};
-    *at = packet;
+                              .bytes = message->bytes,
+                              .next = *bucket};
+    *bucket = packet;
     if (++messages->packet_count > 2 * messages->bucket_count)
         grow(messages);
     return packet;
@@ -124,7 +117,7 @@ static void leave(struct messages *messages, struct packet *packet)
         packet->over = true;
         return;
     }
-    struct packet **at = bucket_of(messages, packet->from, packet->to, packet->tag);
+    struct packet **at = bucket_of(messages, packet->from, packet->to, packet->turn);
     while (*at != packet)
         at = &(*at)->next;
     *at = packet->next;
@@ -177,7 +170,6 @@ static void try_meet(struct cluster *cluster, struct packet *packet)
     struct progress *receiver = &cluster->messages->progress[packet->to];
     if (!packet->arrived || !packet->in)
         return;
-    packet->met = true;
     packet->then = NULL;
     if (receiver->first)
         receiver->last->then = packet;
@@ -230,6 +222,13 @@ static void fail_now(struct cluster *cluster)
         duet__nodes_failed(duet__nodes_of(cluster->nodes[0]->core), messages->error,
                            messages->why.text);
     messages->told = true;
+    while (messages->lost) {
+        struct duet__message *message = messages->lost;
+        const struct packet none = {.start_s = cluster->now};
+        messages->lost = message->next;
+        done(cluster->nodes[message->arrives ? message->to : message->from], &none, message,
+             DUET_ECANCELED);
+    }
     for (size_t i = 0; i < messages->bucket_count; i++) {
         for (struct packet *packet = messages->buckets[i]; packet; packet = packet->next) {
             struct duet__message *out = packet->out, *in = packet->in;
@@ -316,7 +315,10 @@ static void ready(void *engine, struct duet__message *message)
     struct messages *messages = cluster->messages;
     struct packet *packet = packet_of(messages, message);
     if (!packet) {
+        message->next = messages->lost;
+        messages->lost = message;
         duet__fail_run(message->core, DUET_ENOMEM, "no memory left for another message");
+        end_all(cluster);
         return;
     }
     message->transport = packet;

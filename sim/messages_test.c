@@ -203,6 +203,30 @@ static void test_late_receiver(void)
     close_lab(&c);
 }
 
+/*
+ * Node 1 writes the same data twice, the second time first, as the first needs what takes 1 s, and
+ * sends both versions to node 2: each comes to the task that reads it.
+ */
+static void test_versions(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 0);
+    struct duet_handle *late = data_of(&c, 0, 8), *home = data_of(&c, 0, 8);
+    struct duet_handle *data = data_of(&c, 1, 50000);
+    struct duet_handle *one = data_of(&c, 2, 8), *two = data_of(&c, 2, 8);
+    task(&c, 1, 1, late, DUET_RW);
+    task(&c, 1e-3, 2, late, DUET_R, data, DUET_W);
+    task(&c, 2e-3, 2, data, DUET_R, one, DUET_RW);
+    task(&c, 1e-3, 2, home, DUET_RW, data, DUET_W); /* here node 1 gives its own up */
+    task(&c, 1e-3, 1, data, DUET_W);
+    task(&c, 1e-3, 2, data, DUET_R, two, DUET_RW);
+    finish(&c);
+    expect_task(&c, 2, 1, 1.064e-3, 2.064e-3); /* 2 + 10 + 50 + 2 us later */
+    expect_task(&c, 2, 2, 1.001078008, 1.003078008);
+    close_lab(&c);
+}
+
 /* Submitting no task takes time, but passing one over does: 1 ms for each of the three. */
 static void test_passed(void)
 {
@@ -402,6 +426,7 @@ int main(int argc, char **argv)
     g_test_add_func("/messages/two out", test_two_out);
     g_test_add_func("/messages/two in", test_two_in);
     g_test_add_func("/messages/late receiver", test_late_receiver);
+    g_test_add_func("/messages/versions", test_versions);
     g_test_add_func("/messages/passed", test_passed);
     g_test_add_func("/messages/window", test_window);
     g_test_add_func("/messages/failure", test_failure);
