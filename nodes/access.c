@@ -14,24 +14,7 @@ static int first_of(int error, int other)
     return error ? error : other;
 }
 
-/*
- * The handle on a simulated node, or the front's. NULL: there is none, since nothing has used the
- * data there.
- */
-static struct duet_handle *there(const struct duet__host *host, const struct duet__datum *datum)
-{
-    if (host == host->nodes->hosts)
-        return datum->front;
-    if (datum->owner == DUET_NOBODY)
-        return datum->locals[host->number];
-    for (unsigned k = 0; k < datum->holder_count; k++)
-        if (datum->holders[k] == host->number)
-            return datum->locals[k];
-    return NULL;
-}
-
-/* Before an access to all of the data by the application. */
-static int check(struct duet__nodes *nodes, struct duet_handle *handle, const char *function)
+int duet__data_check(struct duet__nodes *nodes, struct duet_handle *handle, const char *function)
 {
     const struct duet__datum *datum = duet__datum_owned(handle);
     if (datum && datum->front != handle)
@@ -63,17 +46,18 @@ static int prepare(struct duet__nodes *nodes, struct duet__datum *datum, enum du
     return duet__must(nodes->hosts, error);
 }
 
-/* The same of a thread of each node that is concerned. */
-static int acquire_all(struct duet__nodes *nodes, const struct duet__datum *datum,
-                       enum duet_mode mode, unsigned node)
+/* A thread of each node that is concerned acquires what it has or (mode 0) releases it. */
+static int take_all(struct duet__nodes *nodes, struct duet__datum *datum, unsigned mode,
+                    unsigned node)
 {
     int error = DUET_OK;
-    duet__catch_up(nodes);
-    for (unsigned h = 0; h < nodes->hosted; h++) {
-        struct duet__host *host = &nodes->hosts[h];
-        struct duet_handle *local = concerns(host, node) ? there(host, datum) : NULL;
+    for (unsigned k = 0; k < datum->holder_count; k++) {
+        struct duet__host *host = duet__host_of(nodes, datum->holders[k]);
+        struct duet_handle *local = host && concerns(host, node) ? *duet__at(host, datum, k) : NULL;
         if (local)
-            error = first_of(error, duet__acquire_here(host->core, local, mode));
+            error =
+                first_of(error, mode ? duet__must(host, duet__acquire_here(host->core, local, mode))
+                                     : duet__release_here(host->core, local));
     }
     return error;
 }
@@ -82,7 +66,7 @@ static int acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum d
                    unsigned node, bool *here)
 {
     struct duet__datum *datum = duet__datum_owned(handle);
-    int error = check(nodes, handle, "duet_acquire");
+    int error = duet__data_check(nodes, handle, "duet_acquire");
     if (error)
         return error;
     if (here)
@@ -95,15 +79,16 @@ static int acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum d
     }
     if (nodes->hosted > 1 && !datum)
         datum = duet__datum_of(handle);
-    return datum ? acquire_all(nodes, datum, mode, node)
+    duet__catch_up(nodes);
+    return datum ? take_all(nodes, datum, mode, node)
                  : duet__acquire_here(duet__front(nodes), handle, mode);
 }
 
 int duet__data_acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum duet_mode mode,
                        unsigned node, bool *here)
 {
-    int error = duet__begin(nodes);
-    return error ? error : duet__finish(nodes, acquire(nodes, handle, mode, node, here));
+    return duet__begin(nodes) ? duet__finish(nodes, acquire(nodes, handle, mode, node, here))
+                              : DUET_EINVAL;
 }
 
 int duet__nodes_acquire(void *gate, struct duet_handle *handle, enum duet_mode mode)
@@ -115,24 +100,16 @@ static int release(struct duet__nodes *nodes, struct duet_handle *handle)
 {
     struct duet__datum *datum = duet__datum_of(handle);
     const unsigned node = datum && datum->owner != DUET_NOBODY ? datum->acquired : EVERYWHERE;
-    int error = DUET_OK;
     if (!datum || datum->front != handle || node == DUET_NOBODY)
         return duet__release_here(duet__front(nodes), handle); /* or it says that it is not */
     datum->acquired = DUET_NOBODY;
-    for (unsigned h = 0; h < nodes->hosted; h++) {
-        struct duet__host *host = &nodes->hosts[h];
-        struct duet_handle *local = concerns(host, node) ? there(host, datum) : NULL;
-        if (local)
-            error = first_of(error, duet__release_here(host->core, local));
-    }
-    return error;
+    return take_all(nodes, datum, 0, node);
 }
 
 int duet__nodes_release(void *gate, struct duet_handle *handle)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    int error = duet__begin(nodes);
-    return error ? error : duet__finish(nodes, release(nodes, handle));
+    return duet__begin(nodes) ? duet__finish(nodes, release(nodes, handle)) : DUET_EINVAL;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -142,10 +119,9 @@ int duet__data_fetch(struct duet__nodes *nodes, struct duet_handle *handle, unsi
                      bool owns)
 {
     struct duet__datum *datum = duet__datum_owned(handle);
-    int error = duet__begin(nodes);
-    if (error)
-        return error;
-    error = check(nodes, handle, owns ? "duet_migrate" : "duet_fetch");
+    if (!duet__begin(nodes))
+        return DUET_EINVAL;
+    int error = duet__data_check(nodes, handle, owns ? "duet_migrate" : "duet_fetch");
     if (!error) {
         error = prepare(nodes, datum, DUET_R, node);
         if (owns)
@@ -171,13 +147,15 @@ static int hint(struct duet__nodes *nodes, struct duet__datum *datum, enum duet_
         error = duet__supersede(nodes, datum, datum->owner);
     if (kind == DUET__WONT_USE && !error)
         error = keep_one(nodes, datum, datum->owner);
-    for (unsigned h = 0; h < nodes->hosted && !error; h++) {
-        struct duet__host *host = &nodes->hosts[h];
-        struct duet_handle *local = duet__holds(datum, host->number) ? there(host, datum) : NULL;
+    for (unsigned k = 0; k < datum->holder_count && !error; k++) {
+        struct duet__host *host = duet__host_of(nodes, datum->holders[k]);
+        struct duet_handle *local = host ? *duet__at(host, datum, k) : NULL;
         if (!local)
             continue;
         duet__touch(host);
-        error = duet__must(host, duet__hint_here(host->core, local, kind, node));
+        error = duet__hint_here(host->core, local, kind, node);
+        if (kind != DUET__PREFETCH) /* which one machine may refuse: it changes nothing */
+            error = duet__must(host, error);
     }
     return error;
 }
@@ -186,9 +164,9 @@ int duet__nodes_hint(void *gate, struct duet_handle *handle, enum duet__hint kin
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
     struct duet__datum *datum = duet__datum_owned(handle);
-    int error = duet__begin(nodes);
-    if (error)
-        return error;
+    int error = DUET_OK;
+    if (!duet__begin(nodes))
+        return DUET_EINVAL;
     if (!datum)
         error = duet__hint_here(duet__front(nodes), handle, kind, node);
     else if (datum->front == handle && datum->acquired == DUET_NOBODY) /* else it is in vain */
@@ -210,11 +188,8 @@ static int bring_home(struct duet__nodes *nodes, struct duet__datum *datum)
     int error = datum->sum ? duet__sum_end(nodes, datum, 0, datum->temporary) : DUET_OK;
     if (!error && !datum->temporary)
         error = duet__bring(nodes, datum, datum->owner, 0);
-    for (unsigned k = 0; k < datum->holder_count && !error; k++) {
-        struct duet__host *host = duet__host_of(nodes, datum->holders[k]);
-        if (host && (datum->temporary || host->number != datum->owner))
-            error = duet__part_with(host, datum, k);
-    }
+    if (!error)
+        error = keep_one(nodes, datum, datum->owner);
     return duet__must(nodes->hosts, error);
 }
 
@@ -229,16 +204,15 @@ static int unregister(struct duet__nodes *nodes, struct duet_handle *handle, boo
         if (datum->acquired != DUET_NOBODY)
             error = release(nodes, handle);
         error = first_of(error, bring_home(nodes, datum));
-        struct duet__host *owner = duet__host_of(nodes, datum->owner);
-        struct duet_handle *local = owner && !datum->temporary ? there(owner, datum) : NULL;
         duet__catch_up(nodes);
-        if (local && local != handle)
-            error = first_of(error, end_here(owner->core, local, waits));
     }
-    for (unsigned n = 0; datum->owner == DUET_NOBODY && n < nodes->count; n++)
-        if (datum->locals[n])
-            error = first_of(error,
-                             duet__unregister_submit_here(nodes->hosts[n].core, datum->locals[n]));
+    for (unsigned k = 0; k < datum->holder_count; k++) {
+        struct duet__host *host = duet__host_of(nodes, datum->holders[k]);
+        struct duet_handle *local = host ? *duet__at(host, datum, k) : NULL;
+        if (local && local != handle)
+            error =
+                first_of(error, end_here(host->core, local, waits && datum->owner != DUET_NOBODY));
+    }
     *duet__handle_note(handle) = NULL;
     duet__datum_free(nodes, datum);
     return first_of(error, end_here(front, handle, waits));
@@ -247,6 +221,5 @@ static int unregister(struct duet__nodes *nodes, struct duet_handle *handle, boo
 int duet__nodes_unregister(void *gate, struct duet_handle *handle, bool waits)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    int error = duet__begin(nodes);
-    return error ? error : duet__finish(nodes, unregister(nodes, handle, waits));
+    return duet__begin(nodes) ? duet__finish(nodes, unregister(nodes, handle, waits)) : DUET_EINVAL;
 }

@@ -12,12 +12,19 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Records                                                                                      */
 
-struct duet__datum duet__datum_used = {.owner = DUET_NOBODY};
+static struct duet__datum used = {.owner = DUET_NOBODY};
+
+void duet__datum_use(struct duet_handle *handle)
+{
+    void **note = duet__handle_note(handle);
+    if (!*note)
+        *note = &used;
+}
 
 struct duet__datum *duet__datum_of(struct duet_handle *handle)
 {
     struct duet__datum *datum = *duet__handle_note(handle);
-    return datum == &duet__datum_used ? NULL : datum;
+    return datum == &used ? NULL : datum;
 }
 
 struct duet__datum *duet__datum_owned(struct duet_handle *handle)
@@ -26,17 +33,23 @@ struct duet__datum *duet__datum_owned(struct duet_handle *handle)
     return datum && datum->owner != DUET_NOBODY ? datum : NULL;
 }
 
+/* NULL: no memory. */
 static struct duet__datum *datum_new(struct duet__nodes *nodes, struct duet_handle *handle)
 {
     struct duet__datum *datum = calloc(1, sizeof *datum);
-    if (!datum)
+    struct duet_handle **locals = nodes->hosted > 1 ? calloc(FEW, sizeof *locals) : NULL;
+    if (!datum || (nodes->hosted > 1 && !locals)) {
+        free(datum);
+        free(locals);
         return NULL;
+    }
     datum->front = handle;
     datum->tag = ++nodes->tags;
     datum->owner = datum->acquired = DUET_NOBODY;
     datum->temporary = duet__handle_temporary(handle);
     datum->holders = datum->few;
     datum->holder_room = FEW;
+    datum->locals = locals;
     datum->next = nodes->data;
     if (datum->next)
         datum->next->prev = datum;
@@ -64,15 +77,8 @@ void duet__datum_free(struct duet__nodes *nodes, struct duet__datum *datum)
 int duet__datum_own(struct duet__nodes *nodes, struct duet_handle *handle, unsigned node)
 {
     struct duet__datum *datum = datum_new(nodes, handle);
-    if (datum && nodes->hosted > 1)
-        datum->locals = calloc(FEW, sizeof *datum->locals);
-    if (!datum || (nodes->hosted > 1 && !datum->locals)) {
-        if (datum) {
-            *duet__handle_note(handle) = NULL;
-            duet__datum_free(nodes, datum);
-        }
-        return duet__refuse(duet__front(nodes), DUET_ENOMEM, "no memory left for duet_own");
-    }
+    if (!datum)
+        return duet__must(nodes->hosts, DUET_ENOMEM);
     datum->owner = node;
     datum->holders[datum->holder_count++] = node;
     if (node != nodes->first)
@@ -87,14 +93,7 @@ struct duet__datum *duet__datum_each(struct duet__nodes *nodes, struct duet_hand
     if (datum)
         return datum;
     datum = datum_new(nodes, handle);
-    if (datum)
-        datum->locals = calloc(nodes->count, sizeof *datum->locals);
-    if (datum && !datum->locals) {
-        *duet__handle_note(handle) = NULL;
-        duet__datum_free(nodes, datum);
-        datum = NULL;
-    }
-    return datum;
+    return datum && !duet__hold_all(nodes, datum) ? datum : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -118,21 +117,18 @@ struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum 
     return make_local(host, datum, false);
 }
 
-/* Which holder it is; holder_count: none. */
-static unsigned number_of(const struct duet__datum *datum, unsigned node)
+struct duet_handle **duet__at(const struct duet__host *host, struct duet__datum *datum, unsigned k)
 {
-    unsigned k = 0;
-    while (k < datum->holder_count && datum->holders[k] != node)
-        k++;
-    return k;
+    return host == host->nodes->hosts ? &datum->front : &datum->locals[k];
 }
 
 struct duet_handle *duet__local(struct duet__host *host, struct duet__datum *datum)
 {
-    if (host == host->nodes->hosts)
-        return datum->front;
-    struct duet_handle **at =
-        &datum->locals[datum->owner == DUET_NOBODY ? host->number : number_of(datum, host->number)];
+    const unsigned node = host->number;
+    unsigned k = node < datum->holder_count && datum->holders[node] == node ? node : 0;
+    while (datum->holders[k] != node)
+        k++;
+    struct duet_handle **at = duet__at(host, datum, k);
     if (!*at)
         *at = make_local(host, datum, true);
     return *at;
@@ -140,7 +136,7 @@ struct duet_handle *duet__local(struct duet__host *host, struct duet__datum *dat
 
 int duet__part_with(struct duet__host *host, struct duet__datum *datum, unsigned k)
 {
-    struct duet_handle *local = host == host->nodes->hosts ? datum->front : datum->locals[k];
+    struct duet_handle *local = *duet__at(host, datum, k);
     if (!local)
         return DUET_OK;
     duet__touch(host);

@@ -79,7 +79,10 @@ static void test_places(void)
     fabric_free(fabric);
 }
 
-/* Sums of all nodes: one message from each but the first, and one task each that adds. */
+/*
+ * Sums of all nodes: one message from each but the first, and one task each that adds. Then a node
+ * reads twice, and there is more in between.
+ */
 static void reduce(struct node *node)
 {
     const struct codelets make = make_codelets(node->duet);
@@ -90,7 +93,11 @@ static void reduce(struct node *node)
     submit(node, make.set, DUET_W, handle, 1000, DUET_NOBODY);
     for (unsigned i = 0; i < 20 * count; i++)
         submit(node, make.add, DUET_REDUCE, handle, i, i % count);
-    submit(node, make.look, DUET_R, handle, 1000 + 10 * count * (20 * count - 1), DUET_NOBODY);
+    const uint64_t total = 1000 + 10 * count * (20 * count - 1);
+    submit(node, make.look, DUET_R, handle, total, DUET_NOBODY);
+    submit(node, make.look, DUET_R, handle, total, 3);
+    submit(node, make.add, DUET_REDUCE, handle, 5, 1); /* where it is: others' replicas are old */
+    submit(node, make.look, DUET_R, handle, total + 5, 3);
     submit(node, make.add, DUET_REDUCE, handle, 1, 0);
     submit(node, make.set, DUET_W, handle, 7, DUET_NOBODY); /* what was added is of no use */
     ok(node, duet_unregister(node->duet, handle));
@@ -101,7 +108,8 @@ static void test_reduce(void)
 {
     struct fabric *fabric = fabric_new(5, 3);
     run_nodes(fabric, (struct duet_grid){1, 5}, 0, reduce, NULL);
-    g_assert_cmpuint(fabric->messages, ==, 4);
+    g_assert_cmpuint(fabric->messages, ==, 4 + 2);
+    g_assert_cmpuint(fabric->received[1][3], ==, 2);
     /* in order of the first task: 1 is the root, then 0, 2, 3, 4 */
     g_assert_cmpuint(fabric->received[0][1], ==, 1);
     g_assert_cmpuint(fabric->received[2][1], ==, 1);

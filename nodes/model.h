@@ -47,7 +47,7 @@ struct duet__sum {
 
 /*
  * Data of which the model knows: with an owner or, in simulations of several nodes, one for each
- * node (owner DUET_NOBODY). The holders have the current version, or it is on its way to them, in
+ * node (owner DUET_NOBODY), all of which hold it. The holders have the current version, or it is on its way to them, in
  * the order in which they asked; the first one wrote it.
  */
 struct duet__datum {
@@ -62,7 +62,7 @@ struct duet__datum {
     unsigned *holders;
     uint64_t *bits; /* by node; of many holders only */
     /* simulations of several nodes: the holders' handles, NULL: it was valid there at first and is
-       not needed yet; of data that nobody owns, by node. The front is not among them */
+       not needed yet. The front is not among them */
     struct duet_handle **locals;
     unsigned few[FEW];
 };
@@ -104,10 +104,10 @@ static inline bool duet__holds_alone(const struct duet__datum *datum, unsigned n
 
 /* nodes.c */
 /*
- * A call of the application begins, which is one step of the sequence. DUET_EINVAL: another thread
- * is in one.
+ * A call of the application begins, which is one step of the sequence. false: it was refused, with
+ * DUET_EINVAL, as another thread is in one.
  */
-int duet__begin(struct duet__nodes *nodes);
+bool duet__begin(struct duet__nodes *nodes);
 /* It ends, with this error. */
 int duet__finish(struct duet__nodes *nodes, int error);
 /* Something is about to be submitted on that node. */
@@ -121,8 +121,8 @@ void duet__catch_up(struct duet__nodes *nodes);
 int duet__must(struct duet__host *host, int error);
 
 /* data.c */
-/* Stands for data that nobody owns and tasks have used, of which nothing else needs to be known. */
-extern struct duet__datum duet__datum_used;
+/* It is used: nobody can own it from now on, unless somebody does. */
+void duet__datum_use(struct duet_handle *handle);
 /* What the model knows of the data, or NULL. */
 struct duet__datum *duet__datum_of(struct duet_handle *handle);
 /* The same of data with an owner. NULL: it has none. */
@@ -132,8 +132,9 @@ struct duet__datum *duet__datum_each(struct duet__nodes *nodes, struct duet_hand
 int duet__datum_own(struct duet__nodes *nodes, struct duet_handle *handle, unsigned node);
 void duet__datum_free(struct duet__nodes *nodes, struct duet__datum *datum);
 bool duet__holds(const struct duet__datum *datum, unsigned node);
-/* The data's handle on a node that is hosted here, and holds it (or has its own). NULL: no memory.
- */
+/* Where the handle of the k-th holder is, which is hosted here. */
+struct duet_handle **duet__at(const struct duet__host *host, struct duet__datum *datum, unsigned k);
+/* The data's handle on a node that is hosted here, and holds it. NULL: no memory. */
 struct duet_handle *duet__local(struct duet__host *host, struct duet__datum *datum);
 /* New data of its shape there, without contents. NULL: no memory. */
 struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum *datum);
@@ -147,6 +148,8 @@ int duet__part_with(struct duet__host *host, struct duet__datum *datum, unsigned
 int duet__hold_all(struct duet__nodes *nodes, struct duet__datum *datum);
 
 /* access.c */
+/* Refuses a call in whose name it is made: it needs the whole, and that it is not acquired. */
+int duet__data_check(struct duet__nodes *nodes, struct duet_handle *handle, const char *function);
 int duet__data_acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum duet_mode mode,
                        unsigned node, bool *here);
 int duet__data_fetch(struct duet__nodes *nodes, struct duet_handle *handle, unsigned node,

@@ -9,15 +9,15 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Calls                                                                                        */
 
-int duet__begin(struct duet__nodes *nodes)
+bool duet__begin(struct duet__nodes *nodes)
 {
     if (atomic_load_explicit(&nodes->busy, memory_order_relaxed))
-        return duet__refuse(duet__front(nodes), DUET_EINVAL,
-                            "two threads use a runtime of several nodes at once, in which the "
-                            "order of all calls counts: let one of them make all calls");
+        return !duet__refuse(duet__front(nodes), DUET_EINVAL,
+                             "two threads use a runtime of several nodes at once, in which the "
+                             "order of all calls counts: let one of them make all calls");
     atomic_store_explicit(&nodes->busy, true, memory_order_relaxed);
     nodes->turn++;
-    return DUET_OK;
+    return true;
 }
 
 int duet__finish(struct duet__nodes *nodes, int error)
@@ -84,8 +84,7 @@ static int wait_all(struct duet__nodes *nodes)
 static int gate_wait(void *gate)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    int error = duet__begin(nodes);
-    return error ? error : duet__finish(nodes, wait_all(nodes));
+    return duet__begin(nodes) ? duet__finish(nodes, wait_all(nodes)) : DUET_EINVAL;
 }
 
 static int gate_recover(void *gate)

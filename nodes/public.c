@@ -68,9 +68,9 @@ int duet_own(struct duet_runtime *runtime, struct duet_handle *handle, unsigned 
         return error;
     struct duet__nodes *nodes = duet__nodes_of(runtime);
     void **note = duet__handle_note(handle);
-    if (*note == &duet__datum_used)
+    if (*note && duet_owner(handle) == DUET_NOBODY)
         return duet__refuse(runtime, DUET_EINVAL,
-                            "duet_own was called with data that tasks have "
+                            "duet_own was called with data that tasks, or duet_reduction, have "
                             "used already");
     if (*note)
         return duet__refuse(runtime, DUET_EINVAL,

@@ -22,23 +22,28 @@ int duet__sum_tell(struct duet__host *host, const struct duet__datum *datum,
 static int reduction(struct duet__nodes *nodes, struct duet_handle *handle,
                      const struct duet_codelet *init, const struct duet_codelet *combine)
 {
-    int error = duet__reduction_here(duet__front(nodes), handle, init, combine);
     struct duet__datum *datum = duet__datum_of(handle);
-    if (!error && !datum && nodes->hosted > 1 && !duet__handle_is_part(handle))
+    int error = duet__data_check(nodes, handle, "duet_reduction");
+    if (!error)
+        error = duet__reduction_here(duet__front(nodes), handle, init, combine);
+    if (error) /* EINVAL is for all, other errors for this machine alone */
+        return error == DUET_EINVAL || !duet__datum_owned(handle) ? error
+                                                                  : duet__must(nodes->hosts, error);
+    duet__datum_use(handle);
+    if (!datum && nodes->hosted > 1 && !duet__handle_is_part(handle))
         datum = duet__datum_each(nodes, handle);
-    if (error || !datum)
-        return error;
+    if (!datum)
+        return DUET_OK;
     datum->sum = calloc(1, sizeof *datum->sum);
     if (!datum->sum)
         return duet__must(nodes->hosts, DUET_ENOMEM);
     datum->sum->init = init;
     datum->sum->combine = combine;
-    const bool each = datum->owner == DUET_NOBODY;
-    const unsigned count = each ? nodes->count : datum->holder_count;
-    for (unsigned k = 0; datum->locals && k < count && !error; k++) {
-        struct duet__host *host = duet__host_of(nodes, each ? k : datum->holders[k]);
-        if (datum->locals[k])
-            error = duet__must(host, duet__sum_tell(host, datum, datum->locals[k]));
+    for (unsigned k = 0; k < datum->holder_count && !error; k++) {
+        struct duet__host *host = duet__host_of(nodes, datum->holders[k]);
+        struct duet_handle *local = host ? *duet__at(host, datum, k) : NULL;
+        if (local && local != handle)
+            error = duet__must(host, duet__sum_tell(host, datum, local));
     }
     return error;
 }
@@ -47,8 +52,8 @@ int duet__nodes_reduction(void *gate, struct duet_handle *handle, const struct d
                           const struct duet_codelet *combine)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    int error = duet__begin(nodes);
-    return error ? error : duet__finish(nodes, reduction(nodes, handle, init, combine));
+    return duet__begin(nodes) ? duet__finish(nodes, reduction(nodes, handle, init, combine))
+                              : DUET_EINVAL;
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -99,6 +99,10 @@ static void refuse(struct node *node)
     refused(node, duet_submit(duet, &desc), "part");
     refused(node, duet_acquire(duet, parts[0], DUET_R), "part");
     refused(node, duet_own(duet, own, 0), "used already");
+    refused(node, duet_reduction(duet, parts[0], make.init, make.combine), "part");
+    refused(node, duet_reduction(duet, a, NULL, make.combine), "duet_reduction needs");
+    /* a hint that one machine cannot follow */
+    g_assert_cmpint(duet_prefetch(duet, a, 99), ==, node->number == 0 ? DUET_EINVAL : DUET_OK);
     refused(node, duet_own(duet, a, 1), "owner");
     refused(node, duet_fetch(duet, own, 0), "duet_own");
     refused(node, duet_acquire_on(duet, b, DUET_COMMUTE, 0, NULL), "mode");
@@ -114,6 +118,33 @@ static void test_refuse(void)
     struct fabric *fabric = fabric_new(2, 1);
     run_nodes(fabric, (struct duet_grid){1, 2}, 0, refuse, NULL);
     g_assert_cmpuint(fabric->messages, ==, 1);
+    fabric_free(fabric);
+}
+
+/* A reduction that one machine alone cannot do: others would wait for its sums. */
+static void reduce_there(struct node *node)
+{
+    const struct codelets make = make_codelets(node->duet);
+    const struct duet_implementation gpu = {.arch = "cuda", .run = clear};
+    const struct duet_codelet_desc desc = {.name = "gpu",
+                                           .implementations = &gpu,
+                                           .implementation_count = 1};
+    struct duet_codelet *init = make.init;
+    uint64_t words[WORDS] = {0};
+    struct duet_handle *a = vector(node, 1, words);
+    if (node->number == 2)
+        g_assert_cmpint(duet_codelet(node->duet, &desc, &init), ==, DUET_OK);
+    int error = duet_reduction(node->duet, a, init, make.combine);
+    g_assert_cmpint(error, ==, node->number == 2 ? DUET_ENOWORKER : DUET_OK);
+    g_assert_cmpint(duet_wait(node->duet), ==, DUET_ENOWORKER);
+    g_assert_nonnull(strstr(duet_last_message(node->duet), "kernel gpu"));
+}
+
+static void test_reduce_there(void)
+{
+    struct fabric *fabric = fabric_new(3, 1);
+    run_nodes(fabric, (struct duet_grid){1, 3}, 0, reduce_there, NULL);
+    g_assert_cmpuint(fabric->failed_node, ==, 2);
     fabric_free(fabric);
 }
 
@@ -187,6 +218,7 @@ int main(int argc, char **argv)
     g_test_add_func("/refusals/fail", test_fail);
     g_test_add_func("/refusals/refuse", test_refuse);
     g_test_add_func("/refusals/there", test_refuse_there);
+    g_test_add_func("/refusals/reduce_there", test_reduce_there);
     g_test_add_func("/refusals/two_threads", test_two_threads);
     return g_test_run();
 }

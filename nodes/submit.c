@@ -25,9 +25,7 @@ static inline void first(unsigned *at, unsigned owner)
 /* Data that nobody owns. */
 static int look_at_own(struct duet__nodes *nodes, struct duet_handle *handle, size_t i)
 {
-    void **note = duet__handle_note(handle);
-    if (!*note)
-        *note = &duet__datum_used;
+    duet__datum_use(handle);
     if (nodes->hosted > 1 && duet__handle_is_part(handle))
         return refuse(nodes, i, "is a part: there are none in simulations of several nodes");
     return DUET_OK;
@@ -214,8 +212,9 @@ static struct duet_handle *handle_at(struct duet__host *host, const struct duet_
                                                                       : duet__local(host, datum);
 }
 
-/* Submits the task on a node that is hosted here. */
-static int submit_at(struct duet__host *host, const struct duet_task_desc *task, bool as_is)
+/* Submits the task on a node that is hosted here; `tells`: the application of its end, too. */
+static int submit_at(struct duet__host *host, const struct duet_task_desc *task, bool as_is,
+                     bool tells)
 {
     struct duet__nodes *nodes = host->nodes;
     struct duet_task_desc there = *task;
@@ -235,6 +234,7 @@ static int submit_at(struct duet__host *host, const struct duet_task_desc *task,
     if (task->extra) {
         extra = *task->extra;
         extra.node = NULL;
+        extra.done = tells ? extra.done : NULL;
         there.extra = &extra;
     }
     duet__touch(host);
@@ -244,16 +244,9 @@ static int submit_at(struct duet__host *host, const struct duet_task_desc *task,
 
 static int submit_everywhere(struct duet__nodes *nodes, const struct duet_task_desc *task)
 {
-    struct duet_task_desc once = *task;
-    struct duet_task_extra extra;
-    int error = submit_at(&nodes->hosts[0], task, nodes->hosted == 1);
-    if (task->extra) { /* the application is told once */
-        extra = *task->extra;
-        extra.done = NULL;
-        once.extra = &extra;
-    }
+    int error = submit_at(&nodes->hosts[0], task, nodes->hosted == 1, true);
     for (unsigned h = 1; h < nodes->hosted && !error; h++)
-        error = duet__must(&nodes->hosts[h], submit_at(&nodes->hosts[h], &once, false));
+        error = duet__must(&nodes->hosts[h], submit_at(&nodes->hosts[h], task, false, false));
     return error;
 }
 
@@ -277,13 +270,12 @@ static int submit(struct duet__nodes *nodes, const struct duet_task_desc *task)
     if (place.owned)
         error = follow(nodes, task, node);
     if (host && !error)
-        error = submit_at(host, task, nodes->hosted == 1 && place.plain);
+        error = submit_at(host, task, nodes->hosted == 1 && place.plain, true);
     return duet__must(host ? host : nodes->hosts, error);
 }
 
 int duet__nodes_submit(void *gate, const struct duet_task_desc *task)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    int error = duet__begin(nodes);
-    return error ? error : duet__finish(nodes, submit(nodes, task));
+    return duet__begin(nodes) ? duet__finish(nodes, submit(nodes, task)) : DUET_EINVAL;
 }

@@ -63,9 +63,9 @@ unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t
 #define DUET_NOBODY UINT32_MAX
 
 /*
- * Says who owns the data, in every process, before anything uses it: its contents are valid there
- * only. Errors: DUET_EINVAL (no such node; owned or, with several nodes, used already; a part or a
- * block), DUET_ENOMEM.
+ * Says who owns the data, in every process, before anything uses it (duet_reduction does): its
+ * contents are valid there only. Errors: DUET_EINVAL (no such node; owned or, with several nodes,
+ * used already; a part or a block), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_own(struct duet_runtime *runtime, struct duet_handle *handle,
                              unsigned node);
