@@ -47,8 +47,8 @@ struct duet__sum {
 
 /*
  * Data of which the model knows: with an owner or, in simulations of several nodes, one for each
- * node (owner DUET_NOBODY), all of which hold it. The holders have the current version, or it is on its way to them, in
- * the order in which they asked; the first one wrote it.
+ * node (owner DUET_NOBODY), all of which hold it. The holders have the current version, or it is on
+ * its way to them, in the order in which they asked; the first one wrote it.
  */
 struct duet__datum {
     struct duet__datum *next, *prev; /* of all */
