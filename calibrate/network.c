@@ -18,8 +18,9 @@ enum { SMALL_BYTES = 64, FIGURES = 3 /* at no bytes; a byte; beyond eager */ };
 static struct duet__summary summarise(const struct duet__mpi_sample *samples, size_t count,
                                       uint64_t bytes, size_t *rejected)
 {
-    g_autofree double *values = g_new(double, count + 1), *expected = g_new(double, count + 1);
-    g_autofree bool *out = g_new0(bool, count + 1);
+    double *values = g_new(double, count + 1), *expected = g_new(double, count + 1);
+    bool *out = g_new0(bool, count + 1);
+    struct duet__summary summary;
     size_t all = 0, kept = 0;
 
     for (size_t i = 0; i < count; i++)
@@ -31,7 +32,11 @@ static struct duet__summary summarise(const struct duet__mpi_sample *samples, si
     for (size_t i = 0; i < all; i++)
         if (!out[i])
             values[kept++] = values[i];
-    return duet__summarise(values, kept);
+    summary = duet__summarise(values, kept);
+    g_free(values);
+    g_free(expected);
+    g_free(out);
+    return summary;
 }
 
 /* Solves three equations or fewer by Gauss's elimination; unknowns not in `used` are 0. */

@@ -98,7 +98,8 @@ static int measure(const struct duet__calibrate_options *options,
     g_autofree char *nodes = NULL;
     int error = duet__mpi_measure(options->request.budget_s, messages, message);
 
-    config.nodes = nodes = g_strdup_printf("%u", messages->nodes);
+    nodes = g_strdup_printf("%u", messages->nodes);
+    config.nodes = nodes;
     if (!error)
         error = duet__foreign_measure(&(struct duet__measurement){.config = &config,
                                                                   .message = message},

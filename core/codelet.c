@@ -215,9 +215,8 @@ struct duet_codelet *duet__codelet_like(struct duet_runtime *core, const struct 
         if (like->archs >> a & 1)
             implementations[desc.implementation_count++] =
                 (struct duet_implementation){like->core->machine.archs[a].name, like->run[a]};
-    if (made || duet_codelet(core, &desc, &made))
-        return made;
-    made->emulation = like->emulation;
+    if (!made && !duet_codelet(core, &desc, &made) && made)
+        made->emulation = like->emulation;
     return made;
 }
 

@@ -159,7 +159,7 @@ bool duet__holds(const struct duet__datum *datum, unsigned node)
 
 static int more_room(struct duet__datum *datum)
 {
-    const unsigned room = 2 * datum->holder_room;
+    const unsigned room = datum->holder_room < FEW ? FEW : 2 * datum->holder_room;
     const bool few = datum->holders == datum->few;
     unsigned *holders = realloc(few ? NULL : datum->holders, room * sizeof *holders);
     if (!holders)

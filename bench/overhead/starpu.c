@@ -95,7 +95,7 @@ static void submit(unsigned kernel, const size_t *blocks, void *argument)
 {
     struct starpu_task *task = starpu_task_create();
     task->cl = &codelets[kernel];
-    for (int i = 0; i < task->cl->nbuffers; i++)
+    for (int i = 0; blocks && i < task->cl->nbuffers; i++)
         task->handles[i] = handles[blocks[i]];
     task->cl_arg = argument;
     check(starpu_task_submit(task), "submitting a task");
