@@ -25,7 +25,6 @@ struct way {
 
 struct duet__outbox {
     struct way *first, *last; /* to look at: something has changed */
-    unsigned nodes;
     struct way ways[];
 };
 
@@ -34,7 +33,6 @@ int duet__outbox_new(struct duet__outbox **out, unsigned nodes)
     *out = calloc(1, sizeof **out + nodes * sizeof(struct way));
     if (!*out)
         return DUET_ENOMEM;
-    (*out)->nodes = nodes;
     return DUET_OK;
 }
 
@@ -147,13 +145,6 @@ void duet__outbox_put(struct duet__outbox *outbox, struct duet__message *message
     look_at(outbox, way);
 }
 
-static struct duet__message *take_waiting(struct way *way, struct duet__message *message)
-{
-    take_out(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
-    take_out(&way->waiting[BY_TURN], message, BY_TURN);
-    return message;
-}
-
 /* The one that may go now; NULL: none. */
 static struct duet__message *choose(const struct way *way)
 {
@@ -172,7 +163,9 @@ struct duet__message *duet__outbox_take(struct duet__outbox *outbox)
         way->listed = false;
         if (!message)
             continue;
-        add(&way->sent, take_waiting(way, message), BY_TURN);
+        take_out(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
+        take_out(&way->waiting[BY_TURN], message, BY_TURN);
+        add(&way->sent, message, BY_TURN);
         way->count++;
         way->bytes += message->bytes;
         look_at(outbox, way); /* there may be more, after those to others */
@@ -188,19 +181,4 @@ void duet__outbox_gone(struct duet__outbox *outbox, struct duet__message *messag
     way->count--;
     way->bytes -= message->bytes;
     look_at(outbox, way);
-}
-
-struct duet__message *duet__outbox_empty(struct duet__outbox *outbox)
-{
-    for (unsigned to = 0; to < outbox->nodes; to++) {
-        struct way *way = &outbox->ways[to];
-        struct duet__message *message = way->sent;
-        if (way->waiting[BY_TURN])
-            return take_waiting(way, way->waiting[BY_TURN]);
-        if (message) {
-            duet__outbox_gone(outbox, message);
-            return message;
-        }
-    }
-    return NULL;
 }

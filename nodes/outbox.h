@@ -30,7 +30,4 @@ struct duet__message *duet__outbox_take(struct duet__outbox *outbox);
 /* The receiver has matched it, or it will never go. */
 void duet__outbox_gone(struct duet__outbox *outbox, struct duet__message *message);
 
-/* Takes any out, whether it waits or is under way; NULL: there is none left. */
-struct duet__message *duet__outbox_empty(struct duet__outbox *outbox);
-
 #endif

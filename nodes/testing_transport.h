@@ -106,15 +106,21 @@ static inline unsigned first_of_way(const GPtrArray *ends, const struct duet__me
     return UINT_MAX;
 }
 
-/* Lets go what may go, and picks two ends that belong together. false: there are none. */
-static inline bool pick(struct fabric *fabric, struct duet__message **from,
-                        struct duet__message **to)
+/* Lets go what may go. */
+static inline void send_ready(struct fabric *fabric)
 {
     for (unsigned n = 0; n < fabric->count; n++) {
         struct duet__message *message;
         while ((message = duet__outbox_take(fabric->ports[n].outbox)))
             g_ptr_array_add(fabric->sending, message);
     }
+}
+
+/* Picks two ends that belong together. false: there are none. */
+static inline bool pick(struct fabric *fabric, struct duet__message **from,
+                        struct duet__message **to)
+{
+    send_ready(fabric);
     unsigned start = duet_random_below(&fabric->rng, fabric->arriving->len + 1);
     for (unsigned i = 0; i < fabric->arriving->len; i++) {
         struct duet__message *end =
@@ -160,12 +166,15 @@ static inline void carry_none(struct fabric *fabric)
 {
     struct duet__message *message;
     GPtrArray *ended = g_ptr_array_new();
-    for (unsigned n = 0; n < fabric->count; n++)
-        while ((message = duet__outbox_empty(fabric->ports[n].outbox)))
-            g_ptr_array_add(ended, message);
     while (fabric->arriving->len)
         g_ptr_array_add(ended, g_ptr_array_steal_index_fast(fabric->arriving, 0));
-    g_ptr_array_set_size(fabric->sending, 0); /* they are the outbox's, too */
+    do { /* those under way make room for others */
+        for (; fabric->sending->len; g_ptr_array_add(ended, message)) {
+            message = g_ptr_array_steal_index_fast(fabric->sending, 0);
+            duet__outbox_gone(fabric->ports[message->from].outbox, message);
+        }
+        send_ready(fabric);
+    } while (fabric->sending->len);
     bool told = fabric->told;
     fabric->changes = false;
     fabric->calling = true;
@@ -373,7 +382,7 @@ static inline void fabric_free(struct fabric *fabric)
     (void)pthread_join(fabric->carrier, NULL);
     g_assert_cmpuint(fabric->sending->len + fabric->arriving->len, ==, 0);
     for (unsigned n = 0; n < fabric->count; n++) {
-        g_assert_null(duet__outbox_empty(fabric->ports[n].outbox));
+        g_assert_null(duet__outbox_take(fabric->ports[n].outbox));
         duet__outbox_free(fabric->ports[n].outbox);
     }
     g_ptr_array_free(fabric->sending, true);
