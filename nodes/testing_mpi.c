@@ -356,6 +356,19 @@ static int run_program_of_mpi(int threads)
     return MPI_Finalize() ? EXIT_FAILURE : status;
 }
 
+/* Two runtimes have a thread each that calls MPI, which was opened for one at a time. */
+static void open_two(void)
+{
+    struct duet_message message = {""};
+    struct duet_runtime *first, *second;
+    int provided;
+    assert(!MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided));
+    assert(provided == MPI_THREAD_SERIALIZED && !duet_open(&first, NULL, &message));
+    assert(duet_open(&second, NULL, &message) == DUET_EINVAL && !second);
+    assert(strstr(message.text, "two runtimes at once") && !duet_close(first));
+    assert(!MPI_Finalize());
+}
+
 /* Of the address sanitizer, where it is there: now, as MPI forgets at its end what it has. */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
@@ -378,7 +391,9 @@ int main(int argc, char **argv)
     if (argc > 1 && !strcmp(argv[1], "single"))
         return run_program_of_mpi(MPI_THREAD_SINGLE);
     unsigned node;
-    if (argc > 1 && !strcmp(argv[1], "messages")) {
+    if (argc > 1 && !strcmp(argv[1], "two")) {
+        open_two();
+    } else if (argc > 1 && !strcmp(argv[1], "messages")) {
         test_messages();
         test_agreement();
         test_failure(1, false);
