@@ -99,8 +99,7 @@ struct duet__datum *duet__datum_each(struct duet__nodes *nodes, struct duet_hand
 /* ------------------------------------------------------------------------------------------- */
 /* Handles of simulated nodes                                                                   */
 
-static struct duet_handle *make_local(struct duet__host *host, struct duet__datum *datum,
-                                      bool valid)
+struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum *datum, bool valid)
 {
     struct duet_handle *made = NULL;
     duet__touch(host);
@@ -110,11 +109,6 @@ static struct duet_handle *make_local(struct duet__host *host, struct duet__datu
     if (datum->sum && duet__sum_tell(host, datum, made))
         return NULL; /* it stays until the core is closed */
     return made;
-}
-
-struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum *datum)
-{
-    return make_local(host, datum, false);
 }
 
 struct duet_handle **duet__at(const struct duet__host *host, struct duet__datum *datum, unsigned k)
@@ -130,7 +124,7 @@ struct duet_handle *duet__local(struct duet__host *host, struct duet__datum *dat
         k++;
     struct duet_handle **at = duet__at(host, datum, k);
     if (!*at)
-        *at = make_local(host, datum, true);
+        *at = duet__local_new(host, datum, true);
     return *at;
 }
 
@@ -223,7 +217,7 @@ int duet__bring(struct duet__nodes *nodes, struct duet__datum *datum, unsigned n
                       : DUET_ENOMEM;
     }
     if (to && !error) {
-        local = to == nodes->hosts ? datum->front : make_local(to, datum, false);
+        local = to == nodes->hosts ? datum->front : duet__local_new(to, datum, false);
         error = local ? duet__message_make(to, local, datum->tag, datum->holders[parent], true,
                                            priority)
                       : DUET_ENOMEM;
@@ -248,7 +242,7 @@ int duet__supersede(struct duet__nodes *nodes, struct duet__datum *datum, unsign
         }
     }
     if (datum->locals && !held && node != nodes->first && !error) {
-        kept = make_local(duet__host_of(nodes, node), datum, false);
+        kept = duet__local_new(duet__host_of(nodes, node), datum, false);
         error = kept ? DUET_OK : DUET_ENOMEM;
     }
     set_holder(datum, node, kept);

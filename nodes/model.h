@@ -136,8 +136,8 @@ bool duet__holds(const struct duet__datum *datum, unsigned node);
 struct duet_handle **duet__at(const struct duet__host *host, struct duet__datum *datum, unsigned k);
 /* The data's handle on a node that is hosted here, and holds it. NULL: no memory. */
 struct duet_handle *duet__local(struct duet__host *host, struct duet__datum *datum);
-/* New data of its shape there, without contents. NULL: no memory. */
-struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum *datum);
+/* New data of its shape there, whose contents are there (simulated) or not. NULL: no memory. */
+struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum *datum, bool valid);
 /* The node holds the current version from now on, for tasks of this priority. */
 int duet__bring(struct duet__nodes *nodes, struct duet__datum *datum, unsigned node, int priority);
 /* The node alone holds the next version: it is about to be written there. */

@@ -101,7 +101,7 @@ int duet__sum_add(struct duet__nodes *nodes, struct duet__datum *datum, unsigned
     struct duet__host *host = duet__host_of(nodes, node);
     if (!host)
         return DUET_OK;
-    part->handle = duet__local_new(host, datum);
+    part->handle = duet__local_new(host, datum, false);
     if (!part->handle)
         return DUET_ENOMEM;
     const struct duet_access written = {part->handle, DUET_W};
@@ -124,7 +124,7 @@ static int combine(struct duet__nodes *nodes, struct duet__datum *datum,
     }
     if (!receiver || error)
         return error;
-    struct duet_handle *arrived = duet__local_new(receiver, datum);
+    struct duet_handle *arrived = duet__local_new(receiver, datum, false);
     struct duet_handle *into = to->handle ? to->handle : duet__local(receiver, datum);
     if (!arrived || !into)
         return DUET_ENOMEM;

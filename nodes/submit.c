@@ -31,18 +31,18 @@ static int look_at_own(struct duet__nodes *nodes, struct duet_handle *handle, si
     return DUET_OK;
 }
 
-/* Any access. */
-static int look_closely(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
-                        struct place *place)
+/* This is to cost little where the task does not concern this node. */
+static int look_at(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
+                   struct place *place)
 {
     const enum duet_mode mode = access->mode;
-    const bool special = mode == DUET_COMMUTE || mode == DUET_REDUCE || mode == DUET_SCRATCH;
-    if (!access->handle || !(special || (mode >= DUET_R && mode <= DUET_RW)))
+    const bool usual = mode >= DUET_R && mode <= DUET_RW, reduces = mode == DUET_REDUCE;
+    if (!access->handle || !(usual || mode == DUET_COMMUTE || reduces || mode == DUET_SCRATCH))
         return refuse(nodes, i, "has no handle, or no valid mode");
     place->plain &= mode <= DUET_COMMUTE;
     if (mode == DUET_SCRATCH)
         return DUET_OK;
-    const struct duet__datum *datum = *duet__handle_note(access->handle);
+    struct duet__datum *datum = *duet__handle_note(access->handle);
     if (!datum || datum->owner == DUET_NOBODY) {
         place->own = true;
         return look_at_own(nodes, access->handle, i);
@@ -55,35 +55,13 @@ static int look_closely(struct duet__nodes *nodes, const struct duet_access *acc
         return refuse(nodes, i,
                       "is data that the application has acquired: with several nodes "
                       "duet_release comes before");
-    if (mode == DUET_REDUCE && !datum->sum)
+    if (reduces && !datum->sum)
         return refuse(nodes, i,
                       "reduces data of which nobody has said how: call duet_reduction "
                       "before");
-    nodes->touched[i] = *duet__handle_note(access->handle);
-    place->owned = true;
-    if (mode == DUET_REDUCE)
-        first(&place->reduced, datum->owner);
-    else if (mode & DUET_W)
-        first(&place->written, datum->owner);
-    else
-        first(&place->read, datum->owner);
-    return DUET_OK;
-}
-
-/* The same of the usual one, which is to cost little where the task does not concern this node. */
-static inline int look_at(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
-                          struct place *place)
-{
-    const enum duet_mode mode = access->mode;
-    if (!access->handle || mode < DUET_R || mode > DUET_RW)
-        return look_closely(nodes, access, i, place);
-    struct duet__datum *datum = *duet__handle_note(access->handle);
-    if (!datum || datum->front != access->handle || datum->acquired != DUET_NOBODY ||
-        datum->owner == DUET_NOBODY)
-        return look_closely(nodes, access, i, place);
     nodes->touched[i] = datum;
     place->owned = true;
-    first(mode & DUET_W ? &place->written : &place->read, datum->owner);
+    first(reduces ? &place->reduced : mode & DUET_W ? &place->written : &place->read, datum->owner);
     return DUET_OK;
 }
 
