@@ -8,6 +8,7 @@
 #include <cmath>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -264,9 +265,30 @@ bool in_natural_order(sg4::Host const *a, sg4::Host const *b)
     return strverscmp(a->get_cname(), b->get_cname()) < 0;
 }
 
+// SimGrid aborts at a message without a route. Of many nodes only the routes of the first are
+// looked at, since each takes it a microsecond.
+void check_routes()
+{
+    const std::vector<sg4::Host *> &cards = network->cards;
+    std::vector<sg4::Link *> links;
+    for (size_t from = 0; from < cards.size(); from++)
+        for (size_t to = 0; to < cards.size(); to++) {
+            double latency_s = 0;
+            if (from == to || (from && to && cards.size() > 64))
+                continue;
+            links.clear();
+            cards[from]->route_to(cards[to], links, &latency_s);
+            if (links.empty() && !(latency_s > 0))
+                throw std::runtime_error("there is no route from " + cards[from]->get_name() +
+                                         " to " + cards[to]->get_name());
+        }
+}
+
 // What it takes from one card to another is kept, and taken out of SimGrid's links.
 void load_file(const duet__network *how)
 {
+    if (std::filesystem::is_directory(how->file))
+        throw std::runtime_error("it is a directory");
     network->engine->load_platform(how->file);
     network->cards = network->engine->get_all_hosts();
     std::sort(network->cards.begin(), network->cards.end(), in_natural_order);
@@ -275,6 +297,9 @@ void load_file(const duet__network *how)
                                  std::to_string(network->node_count) + " nodes");
     network->cards.resize(network->node_count);
     for (sg4::Link *link : network->engine->get_all_links()) {
+        if (!(link->get_bandwidth() > 0 && link->get_latency() >= 0))
+            throw std::runtime_error("link " + link->get_name() +
+                                     " needs a bandwidth above 0 and a latency of at least 0");
         network->latencies[link] = link->get_latency();
         link->set_latency(0);
     }
@@ -298,6 +323,10 @@ void make_platform(const duet_machine *machine, const duet__network *how)
     if (how && how->kind != DUET__NETWORK_FILE)
         made[how->kind](all, how);
     all->seal();
+    if (how && how->kind == DUET__NETWORK_FILE) {
+        network->engine->get_netzone_root()->seal(); // routes are not known before
+        check_routes();
+    }
 }
 
 void start(const duet_machine *machine, const duet__network *how)

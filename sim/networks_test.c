@@ -194,14 +194,30 @@ static void test_no_file(void)
         expect_refused(NULL, 2, "");
 }
 
-static void test_few_hosts(void)
+#define ZONE(inside)                                                                               \
+    "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"      \
+    "<platform version='4.1'><zone id='z' routing='Full'>\n<host id='a' speed='1Gf'/>\n" inside    \
+    "</zone></platform>\n"
+#define JOINED(link, route)                                                                        \
+    ZONE("<host id='b' speed='1Gf'/><link id='l' " link "/>\n"                                     \
+         "<route src='a' dst='b' " route "><link_ctn id='l'/></route>\n")
+
+static const struct wrong {
+    const char *name, *text, *why;
+} wrongs[] = {
+    {"hosts", ZONE(""), "1 hosts for 2 nodes"},
+    {"route", ZONE("<host id='b' speed='1Gf'/>"), "no route from a to b"},
+    {"way", JOINED("bandwidth='1GBps' latency='1ms'", "symmetrical='NO'"), "no route from b to a"},
+    {"bandwidth", JOINED("bandwidth='0GBps' latency='1ms'", ""), "link l needs"},
+    {"latency", JOINED("bandwidth='1GBps' latency='-1ms'", ""), "link l needs"},
+};
+
+static void test_wrong(const void *data)
 {
+    const struct wrong *wrong = data;
+
     if (lab_child())
-        expect_refused("<?xml version='1.0'?>\n"
-                       "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-                       "<platform version=\"4.1\"><zone id=\"z\" routing=\"Full\">\n"
-                       "<host id=\"a\" speed=\"1Gf\"/></zone></platform>\n",
-                       2, "1 hosts for 2 nodes");
+        expect_refused(wrong->text, 2, wrong->why);
 }
 
 static void test_no_platform(void)
@@ -218,8 +234,11 @@ int main(int argc, char **argv)
         g_test_add_data_func(name, &scenes[i], test_scene);
     }
     g_test_add_func("/networks/file", test_file);
-    g_test_add_func("/networks/refused/none", test_no_file);
-    g_test_add_func("/networks/refused/hosts", test_few_hosts);
+    g_test_add_func("/networks/refused/file", test_no_file);
+    for (unsigned i = 0; i < G_N_ELEMENTS(wrongs); i++) {
+        g_autofree char *name = g_strdup_printf("/networks/refused/%s", wrongs[i].name);
+        g_test_add_data_func(name, &wrongs[i], test_wrong);
+    }
     g_test_add_func("/networks/refused/syntax", test_no_platform);
     return g_test_run();
 }
