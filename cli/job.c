@@ -243,6 +243,9 @@ int duet__job_take_problem(const struct duet__values *values, struct duet__reque
                     : real       ? workload->real_tile
                                  : workload->default_tile;
     problem->seed = request->seed;
+    if (values->config.network && !values->config.nodes)
+        return duet_fail(message, DUET_EINVAL,
+                         "--network joins simulated nodes: say how many with --nodes");
     if (values->config.nodes)
         error = duet__parse_nodes("--nodes", values->config.nodes, &problem->nodes.rows,
                                   &problem->nodes.cols, message);

@@ -72,10 +72,14 @@ def check_refusals():
                          (["--nodes", "4", "--network", "switch:1Gbps,1us", "--policy", "cp"],
                           "policy cp"),
                          (["--nodes", "4", "--network", "file:/nowhere.xml"], "/nowhere.xml"),
+                         (["--network", "switch:1Gbps,1us"], "--nodes"),
+                         (["--nodes", "4", "--network", "fat-tree:1Gbps,1us,a"], "no shape"),
                          (["--nodes", "200000", "--network", "switch:1Gbps,1us"], "200000")]:
         result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", "4800", *options)
         assert result.returncode == 2, result
         assert result.stderr.count("\n") == 1 and why in result.stderr, result
+    policies = {run["policy"] for run in simulate(5, "4", "--policy", "all")}
+    assert "dmdas" in policies and not policies & {"auto", "cp", "static"}, policies
 
 
 def main():

@@ -131,8 +131,16 @@ char *duet__request_facts(const struct duet__request *request)
     return g_strdup_printf("nodes=%ux%u%s%s", grid.rows, grid.cols, *own ? ", " : "", own);
 }
 
+/* Of several nodes nobody tries policies beforehand, nor has a simulation the whole graph. */
+static bool runs_on_nodes(const struct duet_policy *policy, const struct duet__request *request)
+{
+    return !request || duet__request_nodes(request) == 1 ||
+           !(policy->candidates || (policy->plan && request->config.simulate));
+}
+
 /* Adds the policies that one element of a list stands for, if they are there. */
-static int add_policies(GPtrArray *names, const char *element, struct duet_message *message)
+static int add_policies(GPtrArray *names, const char *element, const struct duet__request *request,
+                        struct duet_message *message)
 {
     const struct duet_policy *policy;
 
@@ -141,11 +149,13 @@ static int add_policies(GPtrArray *names, const char *element, struct duet_messa
         return duet__policy_load(element, &policy, NULL, message);
     }
     for (size_t i = 0; (policy = duet_policy_at(i)); i++)
-        g_ptr_array_add(names, g_strdup(policy->name));
+        if (runs_on_nodes(policy, request))
+            g_ptr_array_add(names, g_strdup(policy->name));
     return 0;
 }
 
-int duet__policies_read(const char *list, char ***policies, struct duet_message *message)
+int duet__policies_read(const char *list, const struct duet__request *request, char ***policies,
+                        struct duet_message *message)
 {
     GPtrArray *names = g_ptr_array_new();
     g_auto(GStrv) parts = g_strsplit(list ? list : "ws", ",", -1);
@@ -153,7 +163,7 @@ int duet__policies_read(const char *list, char ***policies, struct duet_message 
         *parts ? 0 : duet_fail(message, DUET_EINVAL, "--policy names no policy (--policy help)");
 
     for (size_t i = 0; parts[i] && !error; i++)
-        error = add_policies(names, parts[i], message);
+        error = add_policies(names, parts[i], request, message);
     g_ptr_array_add(names, NULL);
     *policies = (char **)g_ptr_array_free(names, FALSE);
     for (char **name = *policies; *name && !error; name++)
@@ -168,7 +178,7 @@ int duet__request_set_policies(struct duet__request *request, const char *list,
                                struct duet_message *message)
 {
     g_strfreev(request->policies);
-    int error = duet__policies_read(list, &request->policies, message);
+    int error = duet__policies_read(list, request, &request->policies, message);
 
     request->policy_count = error ? 0 : g_strv_length(request->policies);
     return error;

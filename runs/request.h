@@ -85,11 +85,12 @@ char *duet__request_settings(const struct duet__request *request);
 
 /*
  * Reads "A,B,...", of names and shared objects, into an array that the caller frees with
- * g_strfreev; NULL is "ws", and "all" among them stands for every policy that there is.
- * DUET_EINVAL, DUET_ENOTFOUND; *policies is then NULL.
+ * g_strfreev; NULL is "ws", and "all" among them stands for every policy that there is, or
+ * that can run on the nodes of `request`, which may be NULL. DUET_EINVAL, DUET_ENOTFOUND; *policies
+ * is then NULL.
  */
-DUET_MUST_CHECK int duet__policies_read(const char *list, char ***policies,
-                                        struct duet_message *message);
+DUET_MUST_CHECK int duet__policies_read(const char *list, const struct duet__request *request,
+                                        char ***policies, struct duet_message *message);
 
 /* Takes these policies in place of those before. Errors of duet__policies_read. */
 DUET_MUST_CHECK int duet__request_set_policies(struct duet__request *request, const char *list,

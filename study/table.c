@@ -111,7 +111,7 @@ static int read_values(const struct duet__option *option, const char *label, con
 
     if (strcmp(option->name, "policy") != 0)
         return duet__option_values(option, label, text, values, message);
-    error = duet__policies_read(text, &policies, message);
+    error = duet__policies_read(text, NULL, &policies, message);
     for (char **policy = policies; policy && *policy; policy++)
         g_ptr_array_add(values, *policy);
     g_free(policies);

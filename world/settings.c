@@ -463,8 +463,10 @@ int duet__option_values(const struct duet__option *setting, const char *label, c
     const guint first = values->len;
     int error;
 
-    if (setting->kind == NETWORK) { /* the next one begins with its kind */
-        char **networks = g_regex_split_simple(",(?=[a-z-]+(?::|,|$))", text, 0, 0);
+    if (setting->kind == NETWORK) { /* the next one begins with its kind, a file with a colon */
+        char **networks =
+            g_regex_split_simple(",(?=[a-z-]+:|(?:switch|fat-tree|dragonfly|torus)(?:,|$))", text,
+                                 0, 0);
 
         for (char **network = networks; *network; network++)
             g_ptr_array_add(values, *network);
