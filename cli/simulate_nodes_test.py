@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 TILE = 960
@@ -67,6 +68,20 @@ def check_networks():
         assert slow == again and slow[0] > fast[0], (network, slow, again, fast)
 
 
+def check_comparison():
+    """Reports of two clusters say how these differ."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = []
+        for network in ["torus:1Gbps,2us", "switch:9Gbps,2us"]:
+            files.append(os.path.join(folder, network[:5]))
+            with open(files[-1], "w", encoding="utf-8") as file:
+                json.dump({"schema": 1, "runs": simulate(5, "2", network=network)}, file)
+        result = duet("compare", *files)
+        assert result.returncode == 0, result
+        assert "idgraf, torus:1Gbps,2us (A) and idgraf, switch:9Gbps,2us (B)" in result.stdout, (
+            result)
+
+
 def check_refusals():
     for options, why in [(["--nodes", "4"], "network"),
                          (["--nodes", "4", "--network", "switch:1Gbps,1us", "--policy", "cp"],
@@ -85,6 +100,7 @@ def check_refusals():
 def main():
     check_counts()
     check_networks()
+    check_comparison()
     check_refusals()
 
 

@@ -103,14 +103,22 @@ static int read_run(struct duet__file_runs *file, const struct duet__json *at, c
                     const char *values, const char *world)
 {
     struct duet__json makespans = duet__json_member(at, side),
-                      precision = duet__json_member(at, "precision");
+                      precision = duet__json_member(at, "precision"),
+                      nodes = duet__json_member(at, "nodes"),
+                      network = duet__json_member(&nodes, "network");
     struct duet__read_run run = {.world = world,
                                  .problem = {.settings = "",
                                              .platform = "",
                                              .priorities = "workload"}};
-    const char *letter = "";
+    const char *letter = "", *joined = NULL;
     int error = duet__fields_read(at, run_fields, &run);
 
+    if (!error && duet__json_is_string(&network))
+        error = duet__json_string(&network, &joined);
+    if (joined) { /* it is a part of where the run was made */
+        g_ptr_array_add(file->arrays, g_strconcat(run.problem.platform, ", ", joined, NULL));
+        run.problem.platform = file->arrays->pdata[file->arrays->len - 1];
+    }
     if (!error)
         error = duet__json_string(&precision, &letter);
     if (!error)

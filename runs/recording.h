@@ -70,9 +70,11 @@ static inline size_t duet__recording_accesses(const struct duet__recording *reco
 /* Whether a memory is the host's: of several nodes each has one (merge.h). */
 static inline bool duet__is_host(const struct duet_machine *machine, unsigned memory)
 {
-    const char *dot = memory ? strchr(machine->nodes[memory].name, '.') : NULL;
+    const char *name = machine->nodes[memory].name;
 
-    return !memory || (dot && *machine->nodes[memory].name == 'n' && !strcmp(dot, ".host"));
+    return !memory ||
+           (*name == 'n' && !strcmp(name + 1 + strspn(name + 1, "0123456789"), ".host") &&
+            !strcmp(machine->nodes[0].name, "n0.host"));
 }
 
 /* The host's memory of the node that has this memory. */

@@ -174,9 +174,21 @@ static void test_four(void)
     duet__series_fini(&one);
 }
 
+/* A memory's own name makes no other node of it. */
+static void test_hosts(void)
+{
+    struct duet_node memories[] = {{.name = "host"}, {.name = "n1.host"}, {.name = "n1.gpu.host"}};
+    const struct duet_machine machine = {.nodes = memories, .node_count = G_N_ELEMENTS(memories)};
+
+    g_assert_cmpuint(duet__host_count(&machine), ==, 1);
+    g_strlcpy(memories[0].name, "n0.host", sizeof memories[0].name);
+    g_assert_cmpuint(duet__host_count(&machine), ==, 2);
+}
+
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/simulated_nodes/four", test_four);
+    g_test_add_func("/simulated_nodes/hosts", test_hosts);
     return g_test_run();
 }

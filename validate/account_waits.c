@@ -220,9 +220,33 @@ static int by_change_date(const void *left, const void *right)
     return (a->by > b->by) - (a->by < b->by);
 }
 
-/* When tasks that an architecture can run are ready on the node with that host, and have not
-   started. */
-static GArray *find_waiting(const struct duet__recording *recording, const unsigned *hosts,
+static int by_host(const void *left, const void *right, void *hosts)
+{
+    const struct duet_event *a = *(const struct duet_event *const *)left;
+    const struct duet_event *b = *(const struct duet_event *const *)right;
+    const unsigned *host = hosts;
+
+    return (host[a->source] > host[b->source]) - (host[a->source] < host[b->source]);
+}
+
+/* The tasks that were ready before they started, host by host. */
+static GPtrArray *collect_tasks(const struct duet__recording *recording, unsigned *hosts)
+{
+    GPtrArray *tasks = g_ptr_array_new();
+
+    for (size_t i = 0; i < recording->event_count; i++) {
+        struct duet_event *event = &recording->events[i];
+
+        if (event->kind == DUET_EVENT_TASK && event->ready_s < event->start_s)
+            g_ptr_array_add(tasks, event);
+    }
+    g_ptr_array_sort_with_data(tasks, by_host, hosts);
+    return tasks;
+}
+
+/* When tasks from the one at `first` on, of one host, that an architecture can run are ready and
+   have not started. */
+static GArray *find_waiting(const GPtrArray *tasks, guint first, const unsigned *hosts,
                             unsigned host, unsigned arch)
 {
     g_autoptr(GArray) changes = g_array_new(FALSE, FALSE, sizeof(struct change));
@@ -230,12 +254,13 @@ static GArray *find_waiting(const struct duet__recording *recording, const unsig
     struct duet__stretch stretch = {.state = DUET_STATE_ELSEWHERE};
     int count = 0;
 
-    for (size_t i = 0; i < recording->event_count; i++) {
-        const struct duet_event *event = &recording->events[i];
+    for (guint i = first; i < tasks->len; i++) {
+        const struct duet_event *event = tasks->pdata[i];
         const struct change ends[] = {{event->ready_s, 1}, {event->start_s, -1}};
 
-        if (event->kind == DUET_EVENT_TASK && event->ready_s < event->start_s &&
-            hosts[event->source] == host && (!event->where || event->where >> arch & 1))
+        if (hosts[event->source] != host)
+            break;
+        if (!event->where || event->where >> arch & 1)
             g_array_append_vals(changes, ends, 2);
     }
     g_array_sort(changes, by_change_date);
@@ -307,10 +332,12 @@ void duet__account_divide(const struct duet__recording *recording, GArray *gaps,
     const size_t kinds = (size_t)machine->node_count * machine->arch_count;
     GArray **waiting = g_new0(GArray *, kinds); /* by host and architecture */
     unsigned *hosts = g_new(unsigned, machine->node_count);
-    guint next = 0;
+    g_autoptr(GPtrArray) tasks = NULL;
+    guint next = 0, first = 0;
 
     for (unsigned i = 0; i < machine->node_count; i++)
         hosts[i] = duet__host_of(machine, i);
+    tasks = collect_tasks(recording, hosts);
     g_array_sort_with_data(gaps, by_gap_end, (void *)(uintptr_t)machine);
     for (guint i = 0; i < gaps->len; i++) {
         struct duet__gap gap = g_array_index(gaps, struct duet__gap, i);
@@ -332,8 +359,11 @@ void duet__account_divide(const struct duet__recording *recording, GArray *gaps,
             if (wait->node == worker->node)
                 paint(line, wait);
         }
+        while (first < tasks->len &&
+               hosts[((const struct duet_event *)tasks->pdata[first])->source] < host)
+            first++;
         if (!*ready)
-            *ready = find_waiting(recording, hosts, host, worker->arch);
+            *ready = find_waiting(tasks, first, hosts, host, worker->arch);
         if (message)
             divide_message(message, &gap, sums);
         duet__gap_divide(&gap,
