@@ -71,20 +71,24 @@ static void began(struct duet__mpi *mpi,
     mpi->under_way[mpi->request_count++] = (struct under_way){.ended = ended, .what = what};
 }
 
-/* Ends what MPI has done. Whether there was any. */
+static void heard(struct duet__mpi *mpi, void *what, const MPI_Status *status);
+
+/* Ends what MPI has done: failures first, of which a meeting that ends is to know. Whether there
+   was any. */
 static bool test(struct duet__mpi *mpi)
 {
     int count = 0, result = MPI_Testsome((int)mpi->request_count, mpi->requests, &count, mpi->ended,
                                          mpi->statuses);
     if (count == MPI_UNDEFINED || count <= 0)
         return false;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < 2 * count; i++) {
         /* copies: what is called here may begin others */
-        struct under_way what = mpi->under_way[mpi->ended[i]];
-        MPI_Status status = mpi->statuses[i];
+        struct under_way what = mpi->under_way[mpi->ended[i % count]];
+        MPI_Status status = mpi->statuses[i % count];
         if (result != MPI_ERR_IN_STATUS)
             status.MPI_ERROR = result;
-        what.ended(mpi, what.what, &status);
+        if ((what.ended == heard) == (i < count))
+            what.ended(mpi, what.what, &status);
     }
     unsigned kept = 0;
     for (unsigned i = 0; i < mpi->request_count; i++) {

@@ -393,6 +393,7 @@ int main(int argc, char **argv)
     unsigned node;
     if (argc > 1 && !strcmp(argv[1], "two")) {
         open_two();
+        return EXIT_SUCCESS;
     } else if (argc > 1 && !strcmp(argv[1], "messages")) {
         test_messages();
         test_agreement();

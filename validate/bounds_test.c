@@ -13,6 +13,7 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
+#include "nodes/nodes.h"
 #include "validate/bounds.h"
 
 struct duet_runtime {
@@ -24,16 +25,6 @@ struct duet_runtime {
     const struct duet__entered *entered;
     double scratch[8]; /* expected_s of the last answer only, as the header says */
 };
-
-static const struct duet_machine *fake_machine(const struct duet_runtime *runtime)
-{
-    return runtime->machine;
-}
-
-static size_t fake_class_count(const struct duet_runtime *runtime)
-{
-    return runtime->class_count;
-}
 
 static int fake_class_stats(const struct duet_runtime *runtime, size_t index,
                             struct duet_class_stats *stats)
@@ -50,19 +41,15 @@ static void fake_stats(const struct duet_runtime *runtime, struct duet_stats *st
     *stats = (struct duet_stats){.critical_path_s = runtime->critical_path_s};
 }
 
-static const struct duet__entered *fake_entered(const struct duet_runtime *runtime)
-{
-    return runtime->entered;
-}
-
 static struct duet__bounds tested_bounds(const struct duet_runtime *runtime, bool links);
 static const char *tested_best(const struct duet__bounds *bounds, double *best_s);
 
-#define duet_runtime_machine fake_machine
-#define duet_class_count fake_class_count
+#define duet_runtime_machine(runtime) ((runtime)->machine)
+#define duet_class_count(runtime) ((runtime)->class_count)
 #define duet_class_stats(...) fake_class_stats(__VA_ARGS__)
 #define duet_stats(...) fake_stats(__VA_ARGS__)
-#define duet__entered(...) fake_entered(__VA_ARGS__)
+#define duet__entered(runtime) ((runtime)->entered)
+#define duet__nodes_of(runtime) ((struct duet__nodes *)((void)(runtime), NULL)) /* one node */
 #define duet__bounds(...) tested_bounds(__VA_ARGS__)
 #define duet__bounds_best(...) tested_best(__VA_ARGS__)
 
@@ -71,6 +58,7 @@ static const char *tested_best(const struct duet__bounds *bounds, double *best_s
 #undef duet_class_stats
 #undef duet_stats
 #undef duet__entered
+#undef duet__nodes_of
 #undef duet__bounds
 #undef duet__bounds_best
 
