@@ -65,8 +65,8 @@ class Peer:
         o = self.options
         output = self.start(o.build / "duet", "run", self.operation, "--n", o.n, "--tile", o.tile,
                             "--precision", precision, "--nodes", f"{o.rows}x{o.cols}", "--cpus", 1,
-                            "--gpus", 0, "--warmup", warmup, "--reps", 1, "--quiet", "--json",
-                            **variables)
+                            "--gpus", 0, "--policy", "lws", "--warmup", warmup, "--reps", 1,
+                            "--quiet", "--json", **variables)
         return self.rate(json.loads(output)["runs"][0]["makespan_s"]["median"])
 
     def duet_single(self, **variables):

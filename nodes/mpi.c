@@ -18,11 +18,9 @@
 #include <time.h>
 
 #include "nodes/mpi_internal.h"
+#include "nodes/rest.h"
 
-static const double SPIN_S = 20e-6;     /* that the thread spins when nothing moves */
-static const double REST_MOST_S = 1e-3; /* that it then sleeps at a time, if something may */
-static const double REST_IDLE_S = 0.02; /* the same if only a failure may be told */
-static const double REST_SHARE = 0.125; /* of what it has waited: no wait gets longer by more */
+static const double IDLE_S = 0.02; /* that the thread sleeps if only a failure may be told */
 
 static const uint64_t CLOSED = UINT64_MAX; /* bytes, in a meeting, of who has closed */
 
@@ -450,18 +448,16 @@ static bool step(struct duet__mpi *mpi)
     return moved || failed || wanted;
 }
 
-/* Between rounds in which nothing moves: spins first, then sleeps until it is woken, or for long
-   enough that looking again costs little beside what it has waited. */
+/* Between rounds in which nothing moves. */
 static void rest(struct duet__mpi *mpi)
 {
     bool active = mpi->request_count > mpi->listens || mpi->failing;
-    double now = seconds(), waited = now - mpi->moved_s;
-    double most = active ? REST_MOST_S : REST_IDLE_S, sleep = waited * REST_SHARE;
-    if (active && waited < SPIN_S) {
+    double now = seconds(), sleep = active ? duet__rest_s(now - mpi->moved_s) : IDLE_S;
+    if (sleep <= 0) {
         sched_yield();
         return;
     }
-    double until = now + (sleep < most ? sleep : most);
+    double until = now + sleep;
     const struct timespec date = {.tv_sec = (time_t)until,
                                   .tv_nsec = (long)((until - (double)(time_t)until) * 1e9)};
     pthread_mutex_lock(&mpi->lock);

@@ -2,16 +2,20 @@
 /*
  * Messages between nodes, in simulated time. Each node has a progress thread, which does one thing
  * after another: what has arrived first, then what its outbox lets go. Sending costs it the
- * overhead of a message, receiving the same. A message of few bytes (eager) goes at once; one of
- * more (rendezvous) when its receiver is ready, too, and they have found each other. Then its
- * latency passes, and its bytes flow from card to card.
+ * overhead of a message, receiving the same. When there is nothing to do it sleeps, as in reality:
+ * until it is woken, by an end of a message that becomes ready, or looks whether MPI has anything.
+ * A message of few bytes (eager) goes at once; one of more (rendezvous) when its receiver is ready,
+ * too, and they have found each other. Then its latency passes, and its bytes flow from card to
+ * card.
  *
  * The two ends of a message meet in a packet, by nodes, tag and turn.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "nodes/nodes.h"
 #include "nodes/outbox.h"
+#include "nodes/rest.h"
 #include "sim/internal.h"
 
 struct packet {
@@ -34,6 +38,8 @@ struct progress {
     struct packet *first, *last; /* to be received */
     struct packet *at_work;
     bool sends;
+    double moved_s; /* the last date at which it had something to do */
+    double looks_s; /* of its pending events to look, the first one; INFINITY: there is none */
 };
 
 struct messages {
@@ -129,10 +135,41 @@ static void leave(struct messages *messages, struct packet *packet)
 /* ------------------------------------------------------------------------------------------- */
 /* On their way                                                                                 */
 
+static struct progress *progress_of(const struct sim *sim)
+{
+    return &sim->cluster->messages->progress[sim->number];
+}
+
+/* When it is awake, if it is woken now. */
+static double wakes_s(const struct sim *sim)
+{
+    const struct progress *self = progress_of(sim);
+    double now = sim->cluster->now;
+    bool sleeps = !self->at_work && now - self->moved_s > DUET__REST_AFTER_S;
+    return sleeps ? now + sim->wake_s : now;
+}
+
+/* When it sees what MPI has at this date. It sleeps longer than it means to by what waking takes.
+ */
+static double sees_s(const struct sim *sim, double date)
+{
+    const struct progress *self = progress_of(sim);
+    const double round_s = DUET__REST_MOST_S + sim->wake_s;
+    double waited_s = date - self->moved_s, looks_s = DUET__REST_AFTER_S;
+    if (self->at_work || !(sim->wake_s > 0) || waited_s <= looks_s)
+        return date;
+    while (looks_s < waited_s && duet__rest_s(looks_s) < DUET__REST_MOST_S)
+        looks_s += duet__rest_s(looks_s) + sim->wake_s;
+    if (looks_s < waited_s)
+        looks_s += ceil((waited_s - looks_s) / round_s) * round_s;
+    return self->moved_s + looks_s;
+}
+
+/* It is awake, and does what there is. */
 static void work(struct sim *sim)
 {
     struct messages *messages = sim->cluster->messages;
-    struct progress *self = &messages->progress[sim->number];
+    struct progress *self = progress_of(sim);
     if (self->at_work || messages->failed)
         return;
     struct packet *packet = self->first;
@@ -147,26 +184,47 @@ static void work(struct sim *sim)
         packet->start_s = sim->cluster->now;
     }
     self->at_work = packet;
-    duet__sim_event(sim, sim->cluster->now + messages->network.overhead_s, EVENT_PROGRESS, 0, NULL);
+    duet__sim_event(sim, sim->cluster->now + messages->network.overhead_s, EVENT_PROGRESS, 0,
+                    packet);
 }
 
-/* Lets the packet go, if nothing keeps it back. */
-static void try_go(struct cluster *cluster, struct packet *packet)
+/* It looks at this date, if it does not before. */
+static void look(struct sim *sim, double date)
+{
+    struct progress *self = progress_of(sim);
+    if (date <= sim->cluster->now) {
+        work(sim);
+    } else if (date < self->looks_s) {
+        self->looks_s = date;
+        duet__sim_event(sim, date, EVENT_PROGRESS, 0, NULL);
+    }
+}
+
+/* Lets the packet go, if nothing keeps it back. A receiver that was ready before has to see that
+   there is a message; one that is ready only now does when it is awake. */
+static void try_go(struct cluster *cluster, struct packet *packet, bool ready_now)
 {
     const struct duet__network *network = &cluster->messages->network;
+    struct sim *receiver = cluster->nodes[packet->to];
     bool eager = packet->bytes <= network->eager_bytes;
     if (packet->goes || !packet->sent || !(eager || packet->in))
         return;
     packet->goes = true;
-    double takes_s = network->latency_s + duet__network_latency(packet->from, packet->to) +
-                     (eager ? 0 : network->rendezvous_s);
-    duet__sim_event(cluster->nodes[packet->from], cluster->now + takes_s, EVENT_MESSAGE_FLOW, 0,
-                    packet);
+    double date =
+        cluster->now + network->latency_s + duet__network_latency(packet->from, packet->to);
+    if (!eager) {
+        struct progress *progress = progress_of(receiver);
+        double seen_s = ready_now ? wakes_s(receiver) : sees_s(receiver, date);
+        progress->moved_s = fmax(progress->moved_s, seen_s);
+        date = fmax(date, seen_s) + network->rendezvous_s;
+    }
+    duet__sim_event(cluster->nodes[packet->from], date, EVENT_MESSAGE_FLOW, 0, packet);
 }
 
 /* When all of it is there and the receiver ready, the sender is done, and the receiver takes it. */
-static void try_meet(struct cluster *cluster, struct packet *packet)
+static void try_meet(struct cluster *cluster, struct packet *packet, double seen_s)
 {
+    struct sim *sender = cluster->nodes[packet->from];
     struct progress *receiver = &cluster->messages->progress[packet->to];
     if (!packet->arrived || !packet->in)
         return;
@@ -176,8 +234,8 @@ static void try_meet(struct cluster *cluster, struct packet *packet)
     else
         receiver->first = packet;
     receiver->last = packet;
-    work(cluster->nodes[packet->to]);
-    duet__sim_event(cluster->nodes[packet->from], cluster->now, EVENT_MESSAGE_SENT, 0, packet);
+    look(cluster->nodes[packet->to], seen_s);
+    duet__sim_event(sender, sees_s(sender, cluster->now), EVENT_MESSAGE_SENT, 0, packet);
 }
 
 static void done(struct sim *sim, const struct packet *packet, struct duet__message *message,
@@ -244,16 +302,22 @@ static void fail_now(struct cluster *cluster)
 /* ------------------------------------------------------------------------------------------- */
 /* Events                                                                                       */
 
-/* The progress thread has spent the overhead of a message. */
-static void progress(struct sim *sim)
+/* The progress thread has spent the overhead of a message; without one: it looks. */
+static void progress(struct sim *sim, struct packet *packet)
 {
     struct messages *messages = sim->cluster->messages;
-    struct progress *self = &messages->progress[sim->number];
-    struct packet *packet = self->at_work;
+    struct progress *self = progress_of(sim);
+    if (!packet) {
+        if (self->looks_s <= sim->cluster->now)
+            self->looks_s = INFINITY;
+        work(sim);
+        return;
+    }
     self->at_work = NULL;
+    self->moved_s = sim->cluster->now;
     if (self->sends) {
         packet->sent = true;
-        try_go(sim->cluster, packet);
+        try_go(sim->cluster, packet, false);
     } else {
         struct duet__message *message = packet->in;
         packet->in = NULL;
@@ -278,12 +342,13 @@ static void start_flow(struct sim *sim, struct packet *packet)
 
 static void sent(struct sim *sim, struct packet *packet)
 {
-    struct messages *messages = sim->cluster->messages;
+    struct progress *self = progress_of(sim);
     struct duet__message *message = packet->out;
     packet->out = NULL;
-    duet__outbox_gone(messages->progress[sim->number].outbox, message);
+    self->moved_s = sim->cluster->now;
+    duet__outbox_gone(self->outbox, message);
     done(sim, packet, message, DUET_OK);
-    leave(messages, packet);
+    leave(sim->cluster->messages, packet);
     work(sim);
 }
 
@@ -295,14 +360,14 @@ void duet__messages_event(struct sim *sim, enum event_kind kind, void *what)
     else if (sim->cluster->messages->failed)
         return;
     else if (kind == EVENT_PROGRESS)
-        progress(sim);
+        progress(sim, packet);
     else if (kind == EVENT_MESSAGE_FLOW)
         start_flow(sim, packet);
     else if (kind == EVENT_MESSAGE_SENT)
         sent(sim, packet);
     else {
         packet->arrived = true;
-        try_meet(sim->cluster, packet);
+        try_meet(sim->cluster, packet, sees_s(sim, sim->cluster->now));
     }
 }
 
@@ -329,11 +394,11 @@ static void ready(void *engine, struct duet__message *message)
     if (messages->failed) {
         end_all(cluster);
     } else if (message->arrives) {
-        try_go(cluster, packet);
-        try_meet(cluster, packet);
+        try_go(cluster, packet, true);
+        try_meet(cluster, packet, wakes_s(cluster->nodes[message->to]));
     } else {
         duet__outbox_put(messages->progress[message->from].outbox, message);
-        work(cluster->nodes[message->from]);
+        look(cluster->nodes[message->from], wakes_s(cluster->nodes[message->from]));
     }
 }
 
@@ -381,8 +446,10 @@ int duet__messages_new(struct cluster *cluster, const struct duet__network *netw
     messages->buckets = calloc(messages->bucket_count, sizeof(struct packet *));
     messages->progress = calloc(cluster->count, sizeof *messages->progress);
     int error = messages->buckets && messages->progress ? DUET_OK : DUET_ENOMEM;
-    for (unsigned n = 0; n < cluster->count && !error; n++)
+    for (unsigned n = 0; n < cluster->count && !error; n++) {
+        messages->progress[n].looks_s = INFINITY;
         error = duet__outbox_new(&messages->progress[n].outbox, cluster->count);
+    }
     return error;
 }
 

@@ -4,6 +4,8 @@
  * direction on one switch; a message of b bytes takes 2 us at either end, 10 us and b ns between
  * them, and 5 us more above 100,000 bytes.
  */
+#include <math.h>
+
 #include <duet/random.h>
 
 #include "nodes/log.h"
@@ -243,6 +245,32 @@ static void test_passed(void)
     close_lab(&c);
 }
 
+/*
+ * Threads take 5 us to wake. That of node 0 does when the task has ended; that of node 1 has slept
+ * and looked since the beginning, an eighth of what it has waited at a time, 100 us at most.
+ */
+static void test_sleep(void)
+{
+    if (!lab_child())
+        return;
+    const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
+                                          .bandwidth_Bps = 1e9,
+                                          .overhead_s = 2e-6,
+                                          .eager_bytes = 1e6};
+    const struct lab_options options = {.cpus = 1, .costs = {.wake_s = 5e-6}};
+    struct cluster_lab c = open_on(&options, &network);
+    struct duet_handle *few = data_of(&c, 0, 50000), *own = data_of(&c, 1, 8);
+    double looks_s = 20e-6;
+    task(&c, 1e-3, 1, few, DUET_RW);
+    task(&c, 1e-3, 2, few, DUET_R, own, DUET_RW);
+    finish(&c);
+    while (looks_s < 1.057e-3) /* 1 ms, and 5 + 2 + 50 us */
+        looks_s += fmin(looks_s / 8, 100e-6) + 5e-6;
+    expect_message(&c, 1, 1.005e-3, looks_s + 2e-6);
+    expect_task(&c, 1, 1, looks_s + 7e-6, looks_s + 1.007e-3);
+    close_lab(&c);
+}
+
 /* A window of 8 tasks a node: the run goes on while its application's thread waits for one. */
 static void test_window(void)
 {
@@ -373,7 +401,9 @@ static void run_random(const void *argument, FILE *out)
                                         .gpu_memory_bytes = 200000,
                                         .first_waits = duet_random_below(&rng, 2),
                                         .window = duet_random_below(&rng, 2) ? 6 : 0,
-                                        .costs = {.submit_s = 1e-6, .push_s = 2e-7}};
+                                        .costs = {.submit_s = 1e-6,
+                                                  .push_s = 2e-7,
+                                                  .wake_s = 1e-6 * duet_random_below(&rng, 3)}};
     const unsigned fails = seed % 3 ? UINT_MAX : STEPS / 2;
     struct cluster_lab c = open_on(&options, &network);
     struct duet_codelet *clear = lab_codelet(&c.lab, "clear", NULL, short_cost);
@@ -428,6 +458,7 @@ int main(int argc, char **argv)
     g_test_add_func("/messages/late receiver", test_late_receiver);
     g_test_add_func("/messages/versions", test_versions);
     g_test_add_func("/messages/passed", test_passed);
+    g_test_add_func("/messages/sleep", test_sleep);
     g_test_add_func("/messages/window", test_window);
     g_test_add_func("/messages/failure", test_failure);
     g_test_add_func("/messages/stuck", test_stuck);
