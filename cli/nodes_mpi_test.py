@@ -47,6 +47,7 @@ result = run(*SMALL, "--nodes", "2x2", "--verify", "--json", "--trace", "all.jso
 assert result.returncode == 0 and not said(result), result
 runs = json.loads(result.stdout)["runs"]
 assert [run["tasks"] for run in runs] == [20], runs
+assert 0 < runs[0]["bounds_s"]["area"] < runs[0]["makespan_s"]["median"], runs
 trace = json.loads(pathlib.Path("all.json").read_text(encoding="utf-8"))
 names = {event["args"].get("name") for event in trace["traceEvents"] if event["ph"] == "M"}
 assert {f"n{node}.cpu0" for node in range(4)} <= names, names

@@ -162,8 +162,6 @@ static void put_bounds(FILE *stream, const struct duet__report *report)
     double best_s;
     const char *best = duet__bounds_best(&bounds, &best_s);
 
-    if (!(best_s > 0) && duet__request_nodes(report->request) > 1)
-        return; /* a process has recorded its own part only */
     fputs("\nlower bounds", stream);
     if (!simulated && report->series_count > 1) /* measured times are each policy's own */
         fprintf(stream, " of %s", report->series[0].policy);

@@ -432,9 +432,14 @@ int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
 {
     struct merge merge = {.parts = parts, .count = count, .out = &run->recording};
     const double first_s = merge_stats(parts, count, run);
+    struct duet__node_classes *classes = g_new(struct duet__node_classes, count);
     const struct duet_machine **machines;
     int error = DUET_ENOMEM;
 
+    for (unsigned i = 0; i < count; i++)
+        classes[i] = parts[i].classes;
+    run->bounds = duet__bounds_of_nodes(classes, count);
+    g_free(classes);
     if (!parts[0].recording.machine)
         return 0;
     machines = g_new(const struct duet_machine *, count);

@@ -23,6 +23,7 @@ enum { DUET_MEMORIES_MOST = 1024 };
 struct duet__node_run {
     unsigned workers;
     struct duet_stats stats;
+    struct duet__node_classes classes;
     struct duet__recording recording; /* machine NULL: nothing was recorded */
     const struct duet__node_log *log; /* borrowed, or that which was read: */
     struct duet__node_log own;
@@ -74,8 +75,8 @@ void duet__place_move(struct duet__place *place, const struct duet_machine *mach
 unsigned duet__arch_find(const struct duet_machine *machine, const struct duet_arch *arch);
 
 /*
- * Makes stats, figures of nodes and records of one run of the parts, which are in order of nodes;
- * all of them are recorded, or none. Dates count from the first submission. Errors of
+ * Makes stats, figures of nodes, bounds and records of one run of the parts, which are in order of
+ * nodes; all of them are recorded, or none. Dates count from the first submission. Errors of
  * duet__machine_join.
  */
 DUET_MUST_CHECK int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
@@ -83,9 +84,9 @@ DUET_MUST_CHECK int duet__node_runs_merge(const struct duet__node_run *parts, un
                                           struct duet_message *message);
 
 /*
- * Takes figures, and if wanted the records, of the run at hand on one node or several, which a
- * runtime stands for. Wires as above. No task is in flight. DUET_EINVAL, DUET_ENOMEM with a
- * message.
+ * Takes figures, of several nodes with bounds, and if wanted the records, of the run at hand on one
+ * node or several, which a runtime stands for. Wires as above. No task is in flight. DUET_EINVAL,
+ * DUET_ENOMEM with a message.
  */
 DUET_MUST_CHECK int duet__run_take(const struct duet_runtime *runtime, bool records, bool accesses,
                                    const struct duet__wires *wires, struct duet__run *run,

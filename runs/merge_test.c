@@ -23,6 +23,7 @@ struct two {
     struct duet__node_log logs[2];
     struct duet__node_run parts[2];
     struct duet_trace_access accesses[3];
+    double classes[2][9]; /* 2 CPUs and a GPU; tasks on CPUs alone */
 };
 
 static struct duet__logged_message message(bool arrives, double ready_s, double start_s,
@@ -47,7 +48,8 @@ static void begin(struct two *two)
 
     *two = (struct two){.accesses = {{.task = 4, .handle = 5, .writes = true, .mode = DUET_W},
                                      {.task = 2, .handle = 1, .reads = true, .mode = DUET_R},
-                                     {.task = 2, .index = 1, .after = 1}}};
+                                     {.task = 2, .index = 1, .after = 1}},
+                        .classes = {{0, 2, 1, 0, 0, 1, 1, 3, 0}, {0, 2, 1, 0, 0, 1, 2, 2, 0}}};
     for (unsigned node = 0; node < 2; node++) {
         struct testing_recording *testing = &two->testing[node];
 
@@ -57,6 +59,7 @@ static void begin(struct two *two)
         testing->recording.access_count = 1 + node;
         two->parts[node] = (struct duet__node_run){.workers = 3,
                                                    .log = &two->logs[node],
+                                                   .classes = {2, 1, two->classes[node]},
                                                    .recording = testing->recording};
     }
     event = testing_task(&two->testing[0], 0, 1, 0, 0, 3);
@@ -191,6 +194,7 @@ static void test_two(void)
         g_assert_cmpuint(run.over.nodes, ==, 2);
         g_assert_cmpuint(run.over.messages, ==, 1);
         g_assert_cmpuint(run.over.bytes, ==, 1000);
+        testing_near(run.bounds.area_s, 7.0 / 4);
         testing_near(run.over.idle_least, 1 - 4 / 24.75);
         testing_near(run.over.idle_median, 1 - 3.5 / 24.75);
         testing_near(run.over.idle_most, 1 - 3 / 24.75);

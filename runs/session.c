@@ -152,7 +152,7 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
                          "the run takes %g s; of more than %g s nothing is reported",
                          run->stats.makespan_s, DUET__MAKESPAN_MOST_S);
     /* without a time of every kernel there is no bound */
-    if (request->bounds)
+    if (request->bounds && nodes == 1)
         run->bounds = duet__bounds(session->runtime, request->config.simulate != NULL);
     return 0;
 }

@@ -16,6 +16,7 @@ int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *c
                                    .ahead_s = ahead_s,
                                    .log = log};
     duet_stats(core, &out->stats);
+    out->classes = duet__node_classes(core);
     if (!error && records)
         error = duet__recording_take(&out->recording, core, accesses);
     if (error)
@@ -26,10 +27,17 @@ int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *c
 void duet__node_run_fini(struct duet__node_run *part)
 {
     duet__recording_fini(&part->recording);
+    g_free(part->classes.rows);
     free(part->own.messages);
     free(part->own.tasks);
     free(part->own.data);
     *part = (struct duet__node_run){0};
+}
+
+/* As many figures as its classes have. */
+static size_t rows_of(const struct duet__node_classes *classes)
+{
+    return classes->rows ? (2 + classes->count) * (1 + classes->arch_count) : 0;
 }
 
 void duet__node_run_write(FILE *stream, const struct duet__node_run *part)
@@ -38,6 +46,7 @@ void duet__node_run_write(FILE *stream, const struct duet__node_run *part)
 
     duet__wire_write(stream, part, 1, sizeof *part);
     duet__wire_write(stream, log, 1, sizeof *log);
+    duet__wire_write(stream, part->classes.rows, rows_of(&part->classes), sizeof(double));
     duet__wire_write(stream, log->messages, log->message_count, sizeof *log->messages);
     duet__wire_write(stream, log->tasks, log->task_count, sizeof *log->tasks);
     duet__wire_write(stream, log->data, log->datum_count, sizeof *log->data);
@@ -54,11 +63,12 @@ int duet__node_run_read(FILE *stream, struct duet__node_run *out)
         return DUET_EIO;
     }
     out->log = log;
+    out->classes.rows = duet__wire_read(stream, rows_of(&out->classes), sizeof(double));
     log->messages = duet__wire_read(stream, log->message_count, sizeof *log->messages);
     log->tasks = duet__wire_read(stream, log->task_count, sizeof *log->tasks);
     log->data = duet__wire_read(stream, log->datum_count, sizeof *log->data);
-    whole =
-        duet__recording_read(stream, &out->recording) && log->messages && log->tasks && log->data;
+    whole = duet__recording_read(stream, &out->recording) && out->classes.rows && log->messages &&
+            log->tasks && log->data;
     if (!whole)
         duet__node_run_fini(out);
     return whole ? 0 : DUET_EIO;

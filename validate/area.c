@@ -18,6 +18,85 @@
 #include <duet/trace.h>
 
 /* ------------------------------------------------------------------------------------------- */
+/* Classes                                                                                      */
+
+/* Takes the times of one class where there are workers. false: it can run nowhere. */
+static bool take_class(struct duet__classes *classes, size_t index, const double *class,
+                       const double *workers, size_t arch_count)
+{
+    double *next = classes->times_s + index * classes->arch_count, best_s = INFINITY;
+
+    classes->tasks[index] = class[0];
+    for (size_t a = 1; a <= arch_count; a++) {
+        if (!(workers[a] > 0))
+            continue;
+        *next = class[a] > 0 ? class[a] : INFINITY;
+        best_s = fmin(best_s, *next++);
+    }
+    classes->best_s[index] = class[0] > 0 ? best_s : 0;
+    return !(class[0] > 0) || isfinite(best_s);
+}
+
+/* Makes all times small, so that no sum of products overflows. No digit changes, and what becomes 0
+   is nothing beside the longest. */
+static void scale(struct duet__classes *classes)
+{
+    size_t count = classes->count * classes->arch_count;
+    double longest_s = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (classes->tasks[i / classes->arch_count] > 0 && isfinite(classes->times_s[i]))
+            longest_s = fmax(longest_s, classes->times_s[i]);
+    (void)frexp(longest_s, &classes->exponent);
+    for (size_t i = 0; i < count; i++)
+        classes->times_s[i] = ldexp(classes->times_s[i], -classes->exponent);
+    for (size_t c = 0; c < classes->count; c++)
+        classes->best_s[c] = ldexp(classes->best_s[c], -classes->exponent);
+}
+
+bool duet__classes_make(struct duet__classes *classes, const struct duet__node_classes *nodes,
+                        unsigned node_count)
+{
+    const size_t archs = nodes[0].arch_count, row = 1 + archs;
+    size_t count = 0, taken = 0;
+    double *sums = g_new0(double, 2 * row); /* workers, and those of devices */
+    bool known = true;
+
+    for (unsigned i = 0; i < node_count; i++) {
+        known &= nodes[i].arch_count == archs;
+        count += nodes[i].count;
+        for (size_t k = 0; known && nodes[i].rows && k < 2 * row; k++)
+            sums[k] += nodes[i].rows[k];
+    }
+    *classes = (struct duet__classes){.count = count,
+                                      .workers = g_new(unsigned, archs),
+                                      .device = g_new0(bool, archs),
+                                      .tasks = g_new0(double, count),
+                                      .times_s = g_new0(double, count *archs),
+                                      .best_s = g_new0(double, count)};
+    for (size_t a = 1; a <= archs; a++)
+        if (sums[a] > 0) {
+            classes->device[classes->arch_count] = !(sums[row + a] < sums[a]);
+            classes->workers[classes->arch_count++] = (unsigned)sums[a];
+        }
+    for (unsigned i = 0; i < node_count && known; i++)
+        for (size_t c = 0; c < nodes[i].count && known; c++)
+            known = take_class(classes, taken++, nodes[i].rows + (2 + c) * row, sums, archs);
+    scale(classes);
+    g_free(sums);
+    return known;
+}
+
+void duet__classes_free(struct duet__classes *classes)
+{
+    g_free(classes->workers);
+    g_free(classes->device);
+    g_free(classes->tasks);
+    g_free(classes->times_s);
+    g_free(classes->best_s);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
 struct duet__area duet__area_new(const struct duet__classes *classes, bool link)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "validate/bounds.h"
+
 /* What is known of a runtime's classes of tasks, and of its machine. */
 struct duet__classes {
     size_t count, arch_count; /* architectures that have workers */
@@ -17,6 +19,15 @@ struct duet__classes {
     double *best_s;  /* by class: the least of these; 0: none has ended */
     int exponent;
 };
+
+/*
+ * Of nodes whose architectures are the same; the workers of all of them are shared, the tasks of
+ * each take what they take there. false: one that has tasks can run nowhere. To be freed by
+ * duet__classes_free in either case.
+ */
+bool duet__classes_make(struct duet__classes *classes, const struct duet__node_classes *nodes,
+                        unsigned node_count);
+void duet__classes_free(struct duet__classes *classes);
 
 /* Tasks that take the same times, and the same of the links where their data has to be copied. */
 struct duet__group {

@@ -16,7 +16,6 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
-#include "nodes/nodes.h"
 #include "validate/area.h"
 #include "validate/reuse.h"
 
@@ -27,88 +26,29 @@ static const double MOST = 3e8, LESS = 1e7;
 /* ------------------------------------------------------------------------------------------- */
 /* Classes                                                                                      */
 
-/* Takes the times of one class where there are workers. false: it can run nowhere. */
-static bool take_class(struct duet__classes *classes, size_t index,
-                       const struct duet_class_stats *class, const unsigned *workers,
-                       size_t arch_count)
+struct duet__node_classes duet__node_classes(const struct duet_runtime *core)
 {
-    double *next = classes->times_s + index * classes->arch_count, best_s = INFINITY;
+    const struct duet_machine *machine = duet_runtime_machine(core);
+    const size_t row = 1 + machine->arch_count, count = duet_class_count(core);
+    struct duet__node_classes out = {machine->arch_count, count, g_new0(double, (2 + count) * row)};
+    double *workers = out.rows, *devices = workers + row, *next = devices + row;
 
-    classes->tasks[index] = (double)class->tasks;
-    for (size_t a = 0; a < arch_count; a++) {
-        if (!workers[a])
-            continue;
-        *next = class->expected_s[a] > 0 ? class->expected_s[a] : INFINITY;
-        best_s = fmin(best_s, *next++);
+    for (unsigned w = 0; w < machine->worker_count; w++) {
+        workers[1 + machine->workers[w].arch]++;
+        devices[1 + machine->workers[w].arch] += machine->workers[w].node != DUET_HOST;
     }
-    classes->best_s[index] = class->tasks ? best_s : 0;
-    return !class->tasks || isfinite(best_s);
-}
+    for (size_t c = 0; c < count; c++, next += row) {
+        struct duet_class_stats class; /* its array lasts until the next call only */
 
-/* Makes all times small, so that no sum of products overflows. No digit changes, and what becomes 0
-   is nothing beside the longest. */
-static void scale(struct duet__classes *classes)
-{
-    size_t count = classes->count * classes->arch_count;
-    double longest_s = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (classes->tasks[i / classes->arch_count] > 0 && isfinite(classes->times_s[i]))
-            longest_s = fmax(longest_s, classes->times_s[i]);
-    (void)frexp(longest_s, &classes->exponent);
-    for (size_t i = 0; i < count; i++)
-        classes->times_s[i] = ldexp(classes->times_s[i], -classes->exponent);
-    for (size_t c = 0; c < classes->count; c++)
-        classes->best_s[c] = ldexp(classes->best_s[c], -classes->exponent);
-}
-
-/* Of all cores, whose machines are alike. false: one that has tasks can run nowhere. */
-static bool classes_init(struct duet__classes *classes, const struct duet_runtime *const *cores,
-                         unsigned core_count)
-{
-    const struct duet_machine *machine = duet_runtime_machine(cores[0]);
-    size_t count = 0, taken = 0;
-    unsigned *workers = g_new0(unsigned, machine->arch_count); /* also where there are none */
-    bool known = true;
-
-    for (unsigned i = 0; i < core_count; i++)
-        count += duet_class_count(cores[i]);
-    *classes = (struct duet__classes){.count = count,
-                                      .workers = g_new(unsigned, machine->arch_count),
-                                      .device = g_new0(bool, machine->arch_count),
-                                      .tasks = g_new0(double, count),
-                                      .times_s = g_new0(double, count * machine->arch_count),
-                                      .best_s = g_new0(double, count)};
-    for (unsigned w = 0; w < machine->worker_count; w++)
-        workers[machine->workers[w].arch]++;
-    for (unsigned a = 0; a < machine->arch_count; a++) {
-        if (!workers[a])
+        if (duet_class_stats(core, c, &class)) {
+            next[0] = 1; /* nothing is known of it */
             continue;
-        classes->device[classes->arch_count] = true;
-        for (unsigned w = 0; w < machine->worker_count; w++)
-            classes->device[classes->arch_count] &=
-                machine->workers[w].arch != a || machine->workers[w].node != DUET_HOST;
-        classes->workers[classes->arch_count++] = workers[a] * core_count;
-    }
-    for (unsigned i = 0; i < core_count; i++)
-        for (size_t c = 0; c < duet_class_count(cores[i]) && known; c++) {
-            struct duet_class_stats class; /* its array lasts until the next call only */
-
-            known = !duet_class_stats(cores[i], c, &class) &&
-                    take_class(classes, taken++, &class, workers, machine->arch_count);
         }
-    scale(classes);
-    g_free(workers);
-    return known;
-}
-
-static void classes_fini(struct duet__classes *classes)
-{
-    g_free(classes->workers);
-    g_free(classes->device);
-    g_free(classes->tasks);
-    g_free(classes->times_s);
-    g_free(classes->best_s);
+        next[0] = (double)class.tasks;
+        for (unsigned a = 0; a < machine->arch_count; a++)
+            next[1 + a] = class.expected_s[a];
+    }
+    return out;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -538,30 +478,21 @@ const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s)
     return all[best].name;
 }
 
-/* Of all nodes, which only a simulation has here: nothing is known of what goes on between them. */
-static struct duet__bounds of_nodes(const struct duet_runtime *runtime)
+struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes, unsigned count)
 {
-    const struct duet__nodes *nodes = duet__nodes_of(runtime);
-    const unsigned count = duet_node_count(runtime);
-    const struct duet_runtime **cores = g_new(const struct duet_runtime *, count);
     struct duet__bounds bounds = {0};
     struct duet__classes classes;
-    bool here = true;
-    double area_s;
 
-    for (unsigned i = 0; i < count && here; i++)
-        here = (cores[i] = duet__nodes_core(nodes, i)) != NULL;
-    if (here && classes_init(&classes, cores, count)) {
+    if (duet__classes_make(&classes, nodes, count)) {
         struct duet__area area = duet__area_new(&classes, false);
+        double area_s;
 
         duet__area_fill(&area, classes.tasks);
         area_s = ldexp(duet__area_bound(&area, MOST), classes.exponent);
         bounds.area_s = bounds.mixed_s = isfinite(area_s) ? area_s : 0;
         duet__area_fini(&area);
     }
-    if (here)
-        classes_fini(&classes);
-    g_free(cores);
+    duet__classes_free(&classes);
     return bounds;
 }
 
@@ -569,11 +500,10 @@ struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links)
 {
     struct duet__bounds bounds = {0};
     struct duet_stats stats;
+    struct duet__node_classes own = duet__node_classes(runtime);
     struct duet__classes classes;
 
-    if (duet__nodes_of(runtime))
-        return of_nodes(runtime);
-    if (classes_init(&classes, &runtime, 1)) {
+    if (duet__classes_make(&classes, &own, 1)) {
         const struct graph graph = {&classes, duet__entered(runtime)};
         const bool known = graph.entered && is_whole(&graph);
         struct duet__area area = duet__area_new(&classes, false);
@@ -594,6 +524,7 @@ struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links)
     }
     if (!isfinite(bounds.mixed_s) || !isfinite(bounds.links_s))
         bounds = (struct duet__bounds){0};
-    classes_fini(&classes);
+    duet__classes_free(&classes);
+    g_free(own.rows);
     return bounds;
 }

@@ -7,6 +7,7 @@
 #define DUET_BOUNDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct duet_runtime;
 
@@ -19,12 +20,12 @@ struct duet__bounds {
 };
 
 /*
- * The bounds for the tasks submitted to `runtime`, with the mean time of each class on each
- * architecture: what the engine knows for sure, else the mean of the run, else what its models
- * expect (so that times drawn at random around them may beat the bounds by a little). Restrictions
- * of single tasks to some architectures (SetArch) are not looked at: they can only lengthen a
- * schedule. Call when no task is in flight. `links`: the machine's figures hold, as they do in a
- * simulation, so that links_s may be computed.
+ * The bounds for the tasks submitted to `runtime`, which is one node, with the mean time of each
+ * class on each architecture: what the engine knows for sure, else the mean of the run, else what
+ * its models expect (so that times drawn at random around them may beat the bounds by a little).
+ * Restrictions of single tasks to some architectures (SetArch) are not looked at: they can only
+ * lengthen a schedule. Call when no task is in flight. `links`: the machine's figures hold, as they
+ * do in a simulation, so that links_s may be computed.
  *
  * The area bound is the smallest T such that n_ca >= 0 exist with
  *     sum over a of n_ca = tasks_c                   for each class c of tasks, and
@@ -56,13 +57,31 @@ struct duet__bounds {
  * what has to come again and again where the devices' memories are small (reuse.h), of the class of
  * most tasks. The largest of the four, and the area, counts; results count nothing.
  *
- * Of several nodes in a simulation there is the area bound alone, of all their tasks and workers,
- * wherever these are; in reality no bound.
- *
  * All are 0, not known, where some tasks have no time on any architecture that has workers, and
  * where one of them is no finite number. Nothing else can go wrong, whatever the times are.
  */
 struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links);
+
+/*
+ * What a node's core knows for bounds: rows of 1 + arch_count figures. The first has, behind 0, the
+ * workers of each architecture, the second those with memories of their own, and each class a row
+ * of tasks that have ended and the seconds expected on each architecture (0: cannot run).
+ */
+struct duet__node_classes {
+    unsigned arch_count;
+    size_t count; /* of classes */
+    double *rows; /* owned: g_free */
+};
+
+/* When no task is in flight. */
+struct duet__node_classes duet__node_classes(const struct duet_runtime *core);
+
+/*
+ * Bounds of several nodes, whose architectures are the same (else nothing is known): the area of
+ * all their tasks on all their workers, as if any task could run on any node, which holds however
+ * the data is dealt out. Each task takes what those of its class take on the node where it has run.
+ */
+struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes, unsigned count);
 
 /* The name of the largest, of equal ones the simplest; *best_s: that one. */
 const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s);

@@ -13,7 +13,6 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
-#include "nodes/nodes.h"
 #include "validate/bounds.h"
 
 struct duet_runtime {
@@ -49,7 +48,6 @@ static const char *tested_best(const struct duet__bounds *bounds, double *best_s
 #define duet_class_stats(...) fake_class_stats(__VA_ARGS__)
 #define duet_stats(...) fake_stats(__VA_ARGS__)
 #define duet__entered(runtime) ((runtime)->entered)
-#define duet__nodes_of(runtime) ((struct duet__nodes *)((void)(runtime), NULL)) /* one node */
 #define duet__bounds(...) tested_bounds(__VA_ARGS__)
 #define duet__bounds_best(...) tested_best(__VA_ARGS__)
 
@@ -58,7 +56,6 @@ static const char *tested_best(const struct duet__bounds *bounds, double *best_s
 #undef duet_class_stats
 #undef duet_stats
 #undef duet__entered
-#undef duet__nodes_of
 #undef duet__bounds
 #undef duet__bounds_best
 
@@ -363,6 +360,7 @@ static void test_limited(void)
     const struct duet_runtime runtime = {.machine = &machine,
                                          .classes = classes,
                                          .class_count = CLASSES};
+    struct duet__node_classes own;
     struct duet__classes all;
     struct duet__area area;
     GRand *random = g_rand_new_with_seed(8);
@@ -371,7 +369,8 @@ static void test_limited(void)
         for (size_t a = 0; a < ARCHS; a++)
             seconds[c][a] = g_rand_double_range(random, 1, 2);
     }
-    g_assert_true(classes_init(&all, (const struct duet_runtime *[]){&runtime}, 1));
+    own = duet__node_classes(&runtime);
+    g_assert_true(duet__classes_make(&all, &own, 1));
     area = duet__area_new(&all, false);
     duet__area_fill(&area, all.tasks);
     for (int power = 0; power < 7; power++) {
@@ -382,7 +381,8 @@ static void test_limited(void)
     }
     g_assert_cmpfloat(ldexp(before, all.exponent), ==, tested_bounds(&runtime, false).area_s);
     duet__area_fini(&area);
-    classes_fini(&all);
+    duet__classes_free(&all);
+    g_free(own.rows);
     g_rand_free(random);
 }
 

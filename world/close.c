@@ -136,7 +136,8 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
                                 .paje = g_str_has_suffix(kept->trace, ".paje"),
                                 .run = *run};
     trace.run.seed = kept->seed;
-    trace.run.bounds = duet__bounds(runtime, !strcmp(kept->world, "simulated"));
+    if (!kept->nodes)
+        trace.run.bounds = duet__bounds(runtime, !strcmp(kept->world, "simulated"));
     /* dates of the program's */
     duet__recording_shift(&trace.run.recording, trace.run.stats.first_submit_s);
     (void)duet_choice(runtime, &trace.run.choice);
