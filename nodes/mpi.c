@@ -158,7 +158,7 @@ static int post(struct duet__mpi *mpi, struct duet__message *message)
                          "this MPI has tags up to %u, and each duet_own and each sum over nodes "
                          "takes one for ever: own less data, and that again instead of other",
                          (unsigned)mpi->most_tag);
-    error = duet__mpi_layout(&mpi->rooms, mpi->calls, message->handle, message->bytes, &layout);
+    error = duet__mpi_layout(mpi->calls, message->handle, message->bytes, &layout);
     if (error)
         return error;
     message->start_s = mpi->calls->now(mpi->core);

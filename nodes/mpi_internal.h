@@ -56,7 +56,6 @@ struct duet__mpi {
     struct meeting meeting;
 
     /* the thread's own: */
-    struct room *rooms;
     struct duet__outbox *outbox;
     MPI_Request *requests;
     MPI_Status *statuses;

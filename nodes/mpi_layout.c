@@ -3,6 +3,7 @@
 #include "nodes/mpi_layout.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 enum { RUN_BYTES = 1 << 30 }; /* at most, of what MPI counts by an int */
@@ -17,12 +18,18 @@ struct pieces {
     bool nowhere; /* where nothing is computed, data has no address */
 };
 
-/* What is sent of data that lies nowhere comes from here, and goes here: all of it at once. */
+/*
+ * What is sent of data that lies nowhere comes from here, and goes here: all of it at once. Rooms
+ * are kept until the process ends: new ones take several times as long to write to.
+ */
 struct room {
     struct room *before; /* smaller; something may be under way there still */
     size_t bytes;
     char data[];
 };
+
+static struct room *rooms; /* the newest is the largest */
+static pthread_mutex_t rooms_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int add_run(struct pieces *pieces, char *at, size_t bytes)
 {
@@ -114,28 +121,30 @@ static int describe(struct pieces *pieces, struct layout *out)
     return error ? error : runs_type(pieces, out);
 }
 
-static int nowhere(struct room **rooms, size_t bytes, struct layout *out)
+static int nowhere(size_t bytes, struct layout *out)
 {
-    struct room *room = *rooms;
+    pthread_mutex_lock(&rooms_lock);
+    struct room *room = rooms;
     if (!room || room->bytes < bytes) {
         const size_t more = 2 * bytes;
         room = calloc(1, sizeof *room + more);
-        if (!room)
-            return DUET_ENOMEM;
-        room->before = *rooms;
-        room->bytes = more;
-        *rooms = room;
+        if (room) {
+            room->before = rooms;
+            room->bytes = more;
+            rooms = room;
+        }
     }
-    return duet__mpi_layout_bytes(room->data, bytes, out);
+    pthread_mutex_unlock(&rooms_lock);
+    return room ? duet__mpi_layout_bytes(room->data, bytes, out) : DUET_ENOMEM;
 }
 
-int duet__mpi_layout(struct room **rooms, const struct duet__mpi_calls *calls,
-                     const struct duet_handle *handle, size_t bytes, struct layout *out)
+int duet__mpi_layout(const struct duet__mpi_calls *calls, const struct duet_handle *handle,
+                     size_t bytes, struct layout *out)
 {
     struct pieces pieces = {.count = 0};
     int error = calls->pieces(handle, add_piece, &pieces);
     if (!error && pieces.nowhere)
-        error = nowhere(rooms, bytes, out);
+        error = nowhere(bytes, out);
     else if (!error)
         error = describe(&pieces, out);
     free(pieces.at);
@@ -156,13 +165,4 @@ void duet__mpi_layout_end(struct layout *layout)
 {
     if (layout->type != MPI_BYTE)
         MPI_Type_free(&layout->type);
-}
-
-void duet__mpi_rooms_free(struct room *room)
-{
-    while (room) {
-        struct room *before = room->before;
-        free(room);
-        room = before;
-    }
 }

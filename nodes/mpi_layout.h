@@ -7,8 +7,6 @@
 
 #include "nodes/mpi.h"
 
-struct room; /* for what lies nowhere: the newest is the largest; NULL: none yet */
-
 /* What a call of MPI takes. duet__mpi_layout_end, after it, gives its type up. */
 struct layout {
     void *address;
@@ -17,7 +15,7 @@ struct layout {
 };
 
 /* Of a datum's contents in the host's memory. DUET_ENOMEM, DUET_EIO, errors of calls->pieces. */
-DUET_MUST_CHECK int duet__mpi_layout(struct room **rooms, const struct duet__mpi_calls *calls,
+DUET_MUST_CHECK int duet__mpi_layout(const struct duet__mpi_calls *calls,
                                      const struct duet_handle *handle, size_t bytes,
                                      struct layout *out);
 
@@ -25,6 +23,5 @@ DUET_MUST_CHECK int duet__mpi_layout(struct room **rooms, const struct duet__mpi
 DUET_MUST_CHECK int duet__mpi_layout_bytes(void *address, size_t bytes, struct layout *out);
 
 void duet__mpi_layout_end(struct layout *layout);
-void duet__mpi_rooms_free(struct room *rooms);
 
 #endif

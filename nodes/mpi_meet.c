@@ -139,7 +139,6 @@ void duet__mpi_leave(struct duet__mpi *mpi)
     pthread_cond_destroy(&mpi->wake);
     pthread_cond_destroy(&mpi->changed);
     pthread_mutex_destroy(&mpi->lock);
-    duet__mpi_rooms_free(mpi->rooms);
     duet__outbox_free(mpi->outbox);
     free(mpi->meeting.mine);
     free(mpi->meeting.all);
