@@ -330,7 +330,7 @@ static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node
 }
 
 /* All are there: what they have goes to node 0, which knows how much that is. If one of them has
-   closed, nothing does. */
+   closed, nothing does: because of a failure, which it has told before, or having given up. */
 static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     struct meeting *meeting = &mpi->meeting;
@@ -343,6 +343,8 @@ static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
     mpi->over = closed == mpi->count;
     pthread_mutex_lock(&mpi->lock);
     meeting->error = status->MPI_ERROR ? DUET_EIO : closed ? DUET_ECANCELED : DUET_OK;
+    if (closed && mpi->error)
+        meeting->error = mpi->error;
     for (unsigned node = 0; node < mpi->count && !mpi->node && !meeting->error; node++)
         total += meeting->sizes[node];
     free(meeting->all); /* of a gathering that a failure has ended */
