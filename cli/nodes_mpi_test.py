@@ -2,6 +2,7 @@
 """`mpirun duet run --nodes`: one process speaks for all, and whatever is wrong is said once."""
 
 import json
+import math
 import os
 import pathlib
 import re
@@ -57,8 +58,13 @@ assert os.listdir(".") == ["all.json"]
 PACED = "cholesky --n 2880 --tile 960 --emulate idgraf --scale 0.1 --reps 1 --quiet --json".split()
 result = run(*PACED, "--nodes", "2", ranks=2)
 assert result.returncode == 0 and not said(result), result
-figures = json.loads(result.stdout)["runs"][0]["nodes"]
+figures, bounds = (json.loads(result.stdout)["runs"][0][key] for key in ("nodes", "bounds_s"))
 assert figures["messages"] > 0 and figures["bytes"] == figures["messages"] * 960 * 960 * 8, figures
+
+# The longest path is the same whatever the nodes, the area shared by twice the workers.
+alone = json.loads(run(*PACED).stdout)["runs"][0]["bounds_s"]
+assert math.isclose(bounds["critical_path"], alone["critical_path"], rel_tol=1e-9), bounds
+assert math.isclose(bounds["area"], alone["area"] / 2, rel_tol=1e-9), bounds
 
 # What is wrong is said by one process.
 for ranks, status, words, says in (

@@ -415,6 +415,30 @@ HOT int duet__class_find(struct duet_codelet *codelet, const void *args,
     return DUET_OK;
 }
 
+RARE double duet__shortest_s(const struct duet_task_desc *task)
+{
+    struct duet_codelet *codelet = (struct duet_codelet *)(uintptr_t)task->codelet;
+    const unsigned count = (unsigned)task->access_count;
+    struct access few[8], *accesses = count <= 8 ? few : malloc(count * sizeof *accesses);
+    struct task_class *klass;
+    struct duet_message message;
+    double seconds = 0, work;
+    /* what is perturbed differs from task to task, in the order in which classes are asked for */
+    if (accesses && !(codelet->core->perturbation > 0)) {
+        for (unsigned i = 0; i < count; i++)
+            accesses[i] = (struct access){.handle = task->accesses[i].handle,
+                                          .index = (uint16_t)i,
+                                          .order = (uint16_t)i,
+                                          .mode = (uint8_t)task->accesses[i].mode};
+        duet__sort_accesses(accesses, count);
+        if (!duet__class_find(codelet, task->args, accesses, count, &klass, &work, &message))
+            seconds = atomic_load_explicit(&klass->best_s, memory_order_relaxed);
+    }
+    if (accesses != few)
+        free(accesses);
+    return isfinite(seconds) ? seconds : 0;
+}
+
 void duet__classes_fini(struct duet_runtime *core)
 {
     for (size_t i = 0; i < core->class_count; i++)

@@ -74,6 +74,11 @@ struct duet_codelet *duet__codelet_like(struct duet_runtime *core, const struct 
  * registered. The first error of `give`, or 0.
  */
 int duet__handle_pieces(const struct duet_handle *handle, duet__piece_fn give, void *arg);
+/*
+ * The seconds that such a task takes where it is fastest, as those of its class that are submitted
+ * here; 0: not known, as where expectations are perturbed.
+ */
+double duet__shortest_s(const struct duet_task_desc *task);
 uint64_t duet__handle_bytes(const struct duet_handle *handle);
 /* true: it was made by duet_temporary. */
 bool duet__handle_temporary(const struct duet_handle *handle);

@@ -58,6 +58,7 @@ struct duet__datum {
     unsigned owner;
     unsigned acquired; /* node, EVERYWHERE or DUET_NOBODY */
     bool temporary;
+    double write_path_s, read_path_s; /* the longest to its last write, to its last use */
     unsigned holder_count, holder_room;
     unsigned *holders;
     uint64_t *bits; /* by node; of many holders only */
@@ -76,6 +77,8 @@ struct duet__nodes {
     _Atomic(bool) failed; /* the run has, here or elsewhere */
     uint64_t turn;        /* of the current call, or the last one */
     uint64_t tags;
+    bool keeps_path;
+    double path_s; /* the longest over all nodes, each task where it is fastest */
     struct duet__datum *data;
     /* of a task: data with an owner by access, and the accesses as one core gets them */
     struct duet__datum **touched;

@@ -100,6 +100,9 @@ static void gate_stats_reset(void *gate)
         duet__stats_reset_here(nodes->hosts[h].core);
         duet__log_reset(&nodes->hosts[h].log);
     }
+    nodes->path_s = 0;
+    for (struct duet__datum *datum = nodes->data; datum; datum = datum->next)
+        datum->write_path_s = datum->read_path_s = 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -126,6 +129,16 @@ void duet__nodes_failed(struct duet__nodes *nodes, int error, const char *why)
 
 /* ------------------------------------------------------------------------------------------- */
 /* What all have at node 0                                                                      */
+
+void duet__nodes_keep_path(struct duet__nodes *nodes)
+{
+    nodes->keeps_path = true;
+}
+
+double duet__nodes_path_s(const struct duet__nodes *nodes)
+{
+    return nodes->path_s;
+}
 
 int duet__nodes_gather(struct duet__nodes *nodes, const void *mine, size_t bytes, void **all,
                        size_t *sizes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where a task runs, and what its accesses come to. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "nodes/model.h"
@@ -146,6 +147,30 @@ static int follow(struct duet__nodes *nodes, const struct duet_task_desc *task, 
     return error;
 }
 
+/* The longest path to the end of a task on data with owners, as core/graph.c has that of one node.
+ */
+static void lengthen_path(struct duet__nodes *nodes, const struct duet_task_desc *task)
+{
+    double path_s = 0;
+    for (size_t i = 0; i < task->access_count; i++) {
+        const enum duet_mode mode = task->accesses[i].mode;
+        const struct duet__datum *datum = mode == DUET_SCRATCH ? NULL : nodes->touched[i];
+        const bool in_turn = mode == DUET_W || mode == DUET_RW;
+        if (datum)
+            path_s = fmax(path_s, in_turn ? datum->read_path_s : datum->write_path_s);
+    }
+    path_s += duet__shortest_s(task);
+    for (size_t i = 0; i < task->access_count; i++) {
+        const enum duet_mode mode = task->accesses[i].mode;
+        struct duet__datum *datum = mode == DUET_SCRATCH ? NULL : nodes->touched[i];
+        if (datum)
+            datum->read_path_s = fmax(datum->read_path_s, path_s);
+        if (datum && (mode == DUET_W || mode == DUET_RW))
+            datum->write_path_s = path_s;
+    }
+    nodes->path_s = fmax(nodes->path_s, path_s);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* As a core gets it                                                                            */
 
@@ -245,6 +270,8 @@ static int submit(struct duet__nodes *nodes, const struct duet_task_desc *task)
     if (node == EVERYWHERE)
         return submit_everywhere(nodes, task);
     struct duet__host *host = duet__host_of(nodes, node);
+    if (place.owned && nodes->keeps_path)
+        lengthen_path(nodes, task);
     if (place.owned)
         error = follow(nodes, task, node);
     if (host && !error)

@@ -23,6 +23,7 @@ static void add_stats(struct duet_stats *to, const struct duet_stats *from)
                                                       ((const char *)sums[i] - (const char *)to));
     to->flops += from->flops;
     to->busy_s += from->busy_s;
+    to->critical_path_s = fmax(to->critical_path_s, from->critical_path_s);
 }
 
 static int by_value(const void *left, const void *right)
@@ -438,7 +439,7 @@ int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
 
     for (unsigned i = 0; i < count; i++)
         classes[i] = parts[i].classes;
-    run->bounds = duet__bounds_of_nodes(classes, count);
+    run->bounds = duet__bounds_of_nodes(classes, count, run->stats.critical_path_s);
     g_free(classes);
     if (!parts[0].recording.machine)
         return 0;

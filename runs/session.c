@@ -5,6 +5,7 @@
 #include <duet/nodes.h>
 
 #include "core/engine.h"
+#include "nodes/nodes.h"
 #include "runs/merge.h"
 #include "runs/program.h"
 #include "validate/bounds.h"
@@ -55,9 +56,11 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     nodes = duet_node_count(session->runtime);
     session->quiet = true;
     session->spent = false;
-    /* what is measured is not slowed down for it, and several nodes have no graph of all */
+    /* what is measured is not slowed down for it, but for a path over nodes */
     if (request->bounds && config.simulate && nodes == 1)
         duet__keep_entered(session->runtime);
+    else if (request->bounds && nodes > 1)
+        duet__nodes_keep_path(duet__nodes_of(session->runtime));
     if (session->monitor)
         duet__monitor_watch(session->monitor, session->runtime);
     session->error =

@@ -165,7 +165,8 @@ static void test_four(void)
     /* four times the workers */
     g_assert_cmpfloat_with_epsilon(run->bounds.area_s, one.runs[0].bounds.area_s / 4, 1e-9);
     g_assert_cmpfloat(run->bounds.area_s, <, run->stats.makespan_s);
-    g_assert_true(!(run->bounds.critical_path_s > 0));
+    g_assert_cmpfloat_with_epsilon(run->bounds.critical_path_s, one.runs[0].bounds.critical_path_s,
+                                   1e-12);
     check_program(&run->recording, &one.runs[0].recording);
     check_messages(run);
     check_path(run);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Taking what a run has left, on one node or several, also of other processes. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "nodes/nodes.h"
@@ -123,6 +124,8 @@ static int take_nodes(const struct duet_runtime *runtime, bool records, bool acc
             error = duet__node_run_take(&parts[i], duet__nodes_core(nodes, i),
                                         duet__nodes_log(nodes, i), records, accesses,
                                         duet__nodes_ahead(nodes));
+    parts[node].stats.critical_path_s =
+        fmax(parts[node].stats.critical_path_s, duet__nodes_path_s(nodes));
     if (!duet_node_here(runtime, node ? 0 : 1))
         error = gather(nodes, parts, count, node, error);
     if (error)

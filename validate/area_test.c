@@ -13,10 +13,10 @@ static void test_nodes(void)
     double first[] = {0, 1, 1, 0, 0, 1, 10, 3, 0}, second[] = {0, 3, 0, 0, 0, 0, 16, 4, 1};
     const struct duet__node_classes nodes[] = {{2, 1, first}, {2, 1, second}},
                                     other[] = {{2, 1, first}, {1, 0, second}};
-    g_assert_cmpfloat_with_epsilon(duet__bounds_of_nodes(nodes, 2).area_s, 47.0 / 4, 1e-12);
-    g_assert_cmpfloat(duet__bounds_of_nodes(other, 2).area_s, ==, 0);
+    g_assert_cmpfloat_with_epsilon(duet__bounds_of_nodes(nodes, 2, 1).area_s, 47.0 / 4, 1e-12);
+    g_assert_cmpfloat(duet__bounds_of_nodes(other, 2, 1).critical_path_s, ==, 0);
     second[7] = second[8] = 0;
-    g_assert_cmpfloat(duet__bounds_of_nodes(nodes, 2).area_s, ==, 0);
+    g_assert_cmpfloat(duet__bounds_of_nodes(nodes, 2, 1).area_s, ==, 0);
 }
 
 int main(int argc, char **argv)

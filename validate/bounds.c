@@ -478,7 +478,8 @@ const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s)
     return all[best].name;
 }
 
-struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes, unsigned count)
+struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes, unsigned count,
+                                          double path_s)
 {
     struct duet__bounds bounds = {0};
     struct duet__classes classes;
@@ -489,7 +490,9 @@ struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes
 
         duet__area_fill(&area, classes.tasks);
         area_s = ldexp(duet__area_bound(&area, MOST), classes.exponent);
-        bounds.area_s = bounds.mixed_s = isfinite(area_s) ? area_s : 0;
+        bounds.critical_path_s = path_s;
+        bounds.area_s = isfinite(area_s) ? area_s : 0;
+        bounds.mixed_s = fmax(bounds.area_s, path_s);
         duet__area_fini(&area);
     }
     duet__classes_free(&classes);

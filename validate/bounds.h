@@ -79,9 +79,11 @@ struct duet__node_classes duet__node_classes(const struct duet_runtime *core);
 /*
  * Bounds of several nodes, whose architectures are the same (else nothing is known): the area of
  * all their tasks on all their workers, as if any task could run on any node, which holds however
- * the data is dealt out. Each task takes what those of its class take on the node where it has run.
+ * the data is dealt out, and the longest path over nodes, which is known. Each task of the area
+ * takes what those of its class take on the node where it has run.
  */
-struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes, unsigned count);
+struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes, unsigned count,
+                                          double path_s);
 
 /* The name of the largest, of equal ones the simplest; *best_s: that one. */
 const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s);

@@ -2,8 +2,9 @@
 /*
  * What a task costs the thread that submits it where there are several nodes: the sequence of a
  * Cholesky factorisation of empty tasks, with 1 to 3 accesses, in the process of one of four nodes
- * that owns nothing ("foreign": no task concerns it), or all ("own", with the time until all have
- * run), and on a runtime of one node ("alone").
+ * that owns nothing ("foreign": no task concerns it; "foreign-path": the same where the longest
+ * path over nodes is kept, as duet run does), or all ("own", with the time until all have run), and
+ * on a runtime of one node ("alone").
  *
  * Usage: nodes [TILES [REPEATS]]
  * Prints a JSON object a line for each of these and repeat.
@@ -119,7 +120,7 @@ static void cholesky(struct tiles *tiles)
     }
 }
 
-static void measure(const char *name, unsigned count, bool several, bool foreign)
+static void measure(const char *name, unsigned count, bool several, bool foreign, bool path)
 {
     struct tiles tiles = {.count = count};
     struct duet_config config;
@@ -141,6 +142,8 @@ static void measure(const char *name, unsigned count, bool several, bool foreign
                                                      .transport = &transport};
     if (several)
         expect(duet__nodes_new(&nodes, &several_nodes, &message), message.text);
+    if (path)
+        duet__nodes_keep_path(nodes);
     expect(duet_codelet(tiles.duet, &desc, &tiles.kernel), "duet_codelet");
     tiles.handles = zeroed((size_t)count * count * sizeof(struct duet_handle *));
     tiles.memory = zeroed((size_t)count * count);
@@ -167,9 +170,10 @@ int main(int argc, char **argv)
         return 2;
     }
     for (long i = 0; i < repeats; i++) {
-        measure("foreign", (unsigned)count, true, true);
-        measure("own", (unsigned)count, true, false);
-        measure("alone", (unsigned)count, false, false);
+        measure("foreign", (unsigned)count, true, true, false);
+        measure("foreign-path", (unsigned)count, true, true, true);
+        measure("own", (unsigned)count, true, false, false);
+        measure("alone", (unsigned)count, false, false, false);
     }
     return 0;
 }
