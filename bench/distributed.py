@@ -28,28 +28,6 @@ MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
        "OMPI_MCA_rmaps_base_oversubscribe": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-def least_messages(operation, tiles, rows, cols):
-    """How often a tile has to go to a node that does not own it."""
-    def owner(i, j):
-        return i % rows * cols + j % cols
-
-    def elsewhere(i, j, readers):
-        return len({owner(*reader) for reader in readers} - {owner(i, j)})
-
-    sent = 0
-    for k in range(tiles):
-        below = range(k + 1, tiles)
-        if operation == "cholesky":
-            sent += elsewhere(k, k, [(i, k) for i in below])
-            sent += sum(elsewhere(i, k, [(i, j) for j in range(k + 1, i + 1)] +
-                                  [(j, i) for j in range(i, tiles)]) for i in below)
-        else:
-            sent += elsewhere(k, k, [(i, k) for i in below] + [(k, i) for i in below])
-            sent += sum(elsewhere(i, k, [(i, j) for j in below]) +
-                        elsewhere(k, i, [(j, i) for j in below]) for i in below)
-    return sent
-
-
 class Peer:
     """A program that measures one operation."""
 
@@ -100,6 +78,16 @@ class Peer:
         file.unlink()
         return sum(int(line[0]) for line in lines), sum(int(line[1]) for line in lines) / 1e6
 
+    def least(self):
+        """How often a tile has to go to a node that does not own it: what simulated nodes send,
+        which workloads/messages_test.py compares with the algorithms."""
+        o = self.options
+        output = common.execute([o.build / "duet", "simulate", self.operation, "--platform",
+                                 "idgraf", "--n", o.n, "--tile", o.tile, "--nodes",
+                                 f"{o.rows}x{o.cols}", "--network", "switch:100Gbps,1us",
+                                 "--extrapolate", "--json"])
+        return json.loads(output)["runs"][0]["nodes"]["messages"]
+
     def rows(self):
         o = self.options
         peers = {("d", "duet"): self.duet_double, ("d", "scalapack"): self.scalapack}
@@ -109,7 +97,7 @@ class Peer:
         for _ in range(o.runs):
             for key, measure in peers.items():
                 rates[key].append(measure())
-        least = least_messages(self.operation, o.n // o.tile, o.rows, o.cols)
+        least = self.least()
         for (precision, peer), measure in peers.items():
             messages, megabytes = self.sent(measure)
             values = rates[precision, peer]

@@ -39,23 +39,6 @@ static struct duet__summary summarise(const struct duet__mpi_sample *samples, si
     return summary;
 }
 
-/* Solves three equations or fewer by Gauss's elimination; unknowns not in `used` are 0. */
-static void solve(double a[FIGURES][FIGURES + 1], const bool used[FIGURES], double x[FIGURES])
-{
-    for (int i = FIGURES - 1; i >= 0; i--)
-        for (int row = 0; row < i && used[i]; row++) {
-            double factor = a[i][i] > 0 ? a[row][i] / a[i][i] : 0;
-
-            for (int k = 0; k <= FIGURES; k++)
-                a[row][k] -= used[row] ? factor * a[i][k] : 0;
-        }
-    for (int i = 0; i < FIGURES; i++) {
-        x[i] = used[i] && a[i][i] > 0 ? a[i][FIGURES] / a[i][i] : 0;
-        for (int row = i + 1; row < FIGURES; row++)
-            a[row][FIGURES] -= a[row][i] * x[i];
-    }
-}
-
 static void row_of(const struct duet__network_fit *fit, size_t i, double row[FIGURES])
 {
     const uint64_t bytes = fit->sizes[i].bytes;
@@ -65,16 +48,17 @@ static void row_of(const struct duet__network_fit *fit, size_t i, double row[FIG
     row[2] = bytes > fit->network.eager_bytes ? 1 : 0;
 }
 
-/* Least squares of relative errors, reweighted so that it is their absolute values. */
+/*
+ * Least squares of relative errors, reweighted so that it is their absolute values; one figure after
+ * the other, none below 0, again and again until they stay.
+ */
 static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
 {
-    enum { ROUNDS = 100 };
+    enum { ROUNDS = 100, SWEEPS = 200 };
     static const double CLOSE = 1e-3; /* errors that are told apart no more */
-    bool used[FIGURES] = {true, true, true};
 
-    memset(x, 0, FIGURES * sizeof *x);
     for (int round = 0; round < ROUNDS; round++) {
-        double a[FIGURES][FIGURES + 1] = {{0}}, row[FIGURES];
+        double a[FIGURES][FIGURES] = {{0}}, right[FIGURES] = {0}, row[FIGURES];
 
         for (size_t i = 0; i < fit->count; i++) {
             const double seconds = fit->sizes[i].ping.median;
@@ -88,16 +72,17 @@ static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
             for (int k = 0; k < FIGURES; k++) {
                 for (int l = 0; l < FIGURES; l++)
                     a[k][l] += weight * row[k] * row[l];
-                a[k][FIGURES] += weight * row[k] * seconds;
+                right[k] += weight * row[k] * seconds;
             }
         }
-        solve(a, used, x);
-        for (int k = 0; k < FIGURES; k++)
-            if (x[k] < 0) { /* it is 0, then, and the others are found again */
-                used[k] = false;
-                round = -1;
-                x[k] = 0;
-            }
+        for (int i = 0; i < SWEEPS * FIGURES; i++) {
+            const int k = i % FIGURES;
+            double left = right[k];
+
+            for (int l = 0; l < FIGURES; l++)
+                left -= l == k ? 0 : a[k][l] * x[l];
+            x[k] = a[k][k] > 0 ? fmax(left / a[k][k], 0) : 0;
+        }
     }
 }
 
@@ -113,7 +98,7 @@ static double rounded(double value)
 int duet__network_fit(const struct duet__mpi_measured *measured, struct duet__network_fit *out,
                       struct duet_message *message)
 {
-    double x[FIGURES], overhead_s = INFINITY;
+    double x[FIGURES] = {0}, overhead_s = INFINITY;
     size_t ignored = 0;
 
     *out = (struct duet__network_fit){

@@ -70,11 +70,6 @@ if(NOT DUET_SANITIZE)
   target_link_options(bench-contention_count PRIVATE -pie -Wl,--wrap=memset,--wrap=memcpy)
 endif()
 
-# What a task costs the thread that submits it where there are several nodes.
-duet_benchmark(nodes ${bench}/nodes/main.c)
-duet_link_folders(bench-nodes LTO MODULES)
-target_link_libraries(bench-nodes PRIVATE PkgConfig::GLIB Threads::Threads)
-
 # LLVM's runtime needs LLVM's compiler, beside the one that compiles the rest. DWARF 4: valgrind
 # stumbles over clang's fifth version.
 find_program(DUET_CLANG clang)

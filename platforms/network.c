@@ -27,9 +27,9 @@ static const struct {
 /* Shapes                                                                                        */
 
 /* Whole numbers from 1, of which there are at most `most`; 0: they are none. */
-static unsigned read_numbers(const char *text, const char *separator, unsigned *out, unsigned most)
+static unsigned read_numbers(const char *text, const char *separators, unsigned *out, unsigned most)
 {
-    g_auto(GStrv) words = g_strsplit(text, separator, -1);
+    g_auto(GStrv) words = g_strsplit_set(text, separators, -1);
     const unsigned count = g_strv_length(words);
 
     for (unsigned i = 0; i < count && count <= most; i++) {
@@ -52,68 +52,61 @@ static unsigned places_of(const struct duet__network *n)
     return (unsigned)places;
 }
 
-/* "2;16,4;1,8;1,1": how many levels, children, parents, cables. */
-static bool read_fat_tree(struct duet__network *n, char **parts)
+/* One cable each, and in a fat tree full bisection bandwidth. */
+static void complete(struct duet__network *n)
 {
-    unsigned levels = 0;
-
-    return g_strv_length(parts) == 4 && read_numbers(parts[0], ",", &levels, 1) == 1 &&
-           levels <= DUET__NETWORK_LEVELS &&
-           (n->levels = read_numbers(parts[1], ",", n->down, levels)) == levels &&
-           read_numbers(parts[2], ",", n->up, levels) == levels &&
-           read_numbers(parts[3], ",", n->cables, levels) == levels;
-}
-
-/* "8,4;1,1;8,1;4": groups, chassis, routers, nodes; each but the last with its cables. */
-static bool read_dragonfly(struct duet__network *n, char **parts)
-{
-    n->levels = 4;
-    if (g_strv_length(parts) != n->levels)
-        return false;
     for (unsigned i = 0; i < n->levels; i++) {
-        unsigned pair[2] = {0, 1}, words = i < 3 ? 2 : 1;
-
-        if (read_numbers(parts[i], ",", pair, words) != words)
-            return false;
-        n->down[i] = pair[0];
-        n->cables[i] = pair[1];
+        n->cables[i] = 1;
+        n->up[i] = i > 0 ? n->down[i - 1] : 1;
     }
-    return true;
 }
 
-/* "16x4": one cable each; a fat tree with full bisection bandwidth. */
+/*
+ * SimGrid's notation: "2;16,4;1,8;1,1", levels, children, parents, cables of a fat tree;
+ * "8,4;1,1;8,1;4", groups, chassis, routers, nodes of a dragonfly, each but the last with its
+ * cables. What is written of it tells whether all separators were right.
+ */
+static bool read_long(struct duet__network *n, const char *text)
+{
+    enum { DRAGONFLY = 7, MOST = 1 + 3 * DUET__NETWORK_LEVELS };
+    unsigned all[MOST] = {0}, count = read_numbers(text, ",;", all, MOST);
+    g_autofree char *again = NULL;
+
+    if (n->kind == DUET__NETWORK_DRAGONFLY && count == DRAGONFLY) {
+        n->levels = 4;
+        for (unsigned i = 0; i < n->levels; i++) {
+            n->down[i] = all[2 * i];
+            n->cables[i] = 2 * i + 1 < DRAGONFLY ? all[2 * i + 1] : 1;
+        }
+    } else if (n->kind == DUET__NETWORK_FAT_TREE && count == 1 + 3 * all[0]) {
+        n->levels = all[0];
+        memcpy(n->down, all + 1, n->levels * sizeof *all);
+        memcpy(n->up, all + 1 + n->levels, n->levels * sizeof *all);
+        memcpy(n->cables, all + 1 + 2 * n->levels, n->levels * sizeof *all);
+    }
+    again = duet__network_shape_text(n);
+    return again && strcmp(again, text) == 0;
+}
+
+/* "16x4", of a torus also "16,4". */
 static bool read_short(struct duet__network *n, const char *text)
 {
-    n->levels = read_numbers(text, "x", n->down, kinds[n->kind].most);
-    if (n->levels < kinds[n->kind].least)
-        return false;
-    for (unsigned i = 0; i < n->levels && n->kind != DUET__NETWORK_TORUS; i++) {
-        n->cables[i] = 1;
-        if (n->kind == DUET__NETWORK_FAT_TREE)
-            n->up[i] = i > 0 ? n->down[i - 1] : 1;
-    }
-    return true;
+    const char *separator = n->kind == DUET__NETWORK_TORUS && strchr(text, ',') ? "," : "x";
+
+    n->levels = read_numbers(text, separator, n->down, kinds[n->kind].most);
+    complete(n);
+    return n->levels > 0 && n->levels >= kinds[n->kind].least;
 }
 
 int duet__network_read_shape(struct duet__network *network, const char *text,
                              struct duet_message *message)
 {
     struct duet__network n = {.kind = network->kind};
-    g_auto(GStrv) parts = g_strsplit(text, ";", -1);
-    bool good;
 
     if (kinds[n.kind].most == 0)
         return duet_fail(message, DUET_EINVAL, "a %s has no shape, such as '%.60s'",
                          kinds[n.kind].what, text);
-    if (n.kind == DUET__NETWORK_TORUS && strchr(text, ','))
-        good = (n.levels = read_numbers(text, ",", n.down, DUET__NETWORK_LEVELS)) > 0;
-    else if (parts[0] && parts[1])
-        good = n.kind == DUET__NETWORK_FAT_TREE    ? read_fat_tree(&n, parts)
-               : n.kind == DUET__NETWORK_DRAGONFLY ? read_dragonfly(&n, parts)
-                                                   : false;
-    else
-        good = read_short(&n, text);
-    if (!good)
+    if (!(strchr(text, ';') ? read_long : read_short)(&n, text))
         return duet_fail(message, DUET_EINVAL, "'%.60s' is no shape of a %s, such as %s", text,
                          kinds[n.kind].what, kinds[n.kind].example);
     if (places_of(&n) > MOST_PLACES)
@@ -162,11 +155,9 @@ static void fit_fat_tree(struct duet__network *n, unsigned nodes)
     while (2 * half * half * half < nodes)
         half++;
     n->levels = 3;
-    for (unsigned i = 0; i < 3; i++) {
-        n->down[i] = i < 2 ? half : 2 * half;
-        n->up[i] = i > 0 ? half : 1;
-        n->cables[i] = 1;
-    }
+    n->down[0] = n->down[1] = half;
+    n->down[2] = 2 * half;
+    complete(n);
 }
 
 static void fit_dragonfly(struct duet__network *n, unsigned nodes)
@@ -178,10 +169,11 @@ static void fit_dragonfly(struct duet__network *n, unsigned nodes)
     group = 2 * p * p;
     n->levels = 4;
     n->down[0] = (nodes + group - 1) / group;
-    n->cables[0] = p;
-    n->down[1] = n->cables[1] = n->cables[2] = n->cables[3] = 1;
+    n->down[1] = 1;
     n->down[2] = 2 * p;
     n->down[3] = p;
+    complete(n);
+    n->cables[0] = p;
 }
 
 /* The greatest divisor of a number that is not above `most`. */

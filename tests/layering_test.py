@@ -114,7 +114,6 @@ RULES = [
                        "world/clock.h"),
     ("bench/decisions/*", "c-pure duet/policy.h"),
     ("bench/contention/*", "c posix threads context duet/* core/engine.h bench/*"),
-    ("bench/nodes/*", "c-pure duet/* nodes/nodes.h bench/*"),
     ("bench/peers/scalapack", "c posix mpi"),
     ("bench/peers/count_mpi", "c posix mpi"),
     ("bench/messages/*", "c posix threads mpi duet/* core/engine.h nodes/mpi.h"),

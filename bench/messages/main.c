@@ -28,18 +28,6 @@ static double cpu_s(void)
 /* ------------------------------------------------------------------------------------------- */
 /* MPI alone                                                                                    */
 
-/* To and fro. */
-static void blocking(size_t bytes, unsigned times)
-{
-    for (unsigned i = 0; i < times; i++) {
-        if (rank == 0)
-            MPI_Send(memory, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
-        MPI_Recv(memory, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (rank == 1)
-            MPI_Send(memory, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
-    }
-}
-
 static void finish(MPI_Request *request)
 {
     int ended = 0;
@@ -47,8 +35,8 @@ static void finish(MPI_Request *request)
         MPI_Test(request, &ended, MPI_STATUS_IGNORE);
 }
 
-/* The same by the calls that the transport makes. */
-static void synchronous(size_t bytes, unsigned times)
+/* To and fro, by the calls that the transport makes. */
+static void to_and_fro(size_t bytes, unsigned times)
 {
     for (unsigned i = 0; i < 2 * times; i++) {
         MPI_Request request;
@@ -58,20 +46,6 @@ static void synchronous(size_t bytes, unsigned times)
             MPI_Irecv(memory, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &request);
         finish(&request);
     }
-}
-
-/* And by persistent requests. */
-static void persistent(size_t bytes, unsigned times)
-{
-    MPI_Request requests[2];
-    MPI_Ssend_init(memory, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[rank]);
-    MPI_Recv_init(memory, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD, &requests[1 - rank]);
-    for (unsigned i = 0; i < 2 * times; i++) {
-        MPI_Start(&requests[i % 2]);
-        finish(&requests[i % 2]);
-    }
-    MPI_Request_free(&requests[0]);
-    MPI_Request_free(&requests[1]);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -153,7 +127,7 @@ static void exchange(size_t bytes, unsigned times, unsigned depth)
             ;
 }
 
-static void to_and_fro(size_t bytes, unsigned times)
+static void to_and_fro_through(size_t bytes, unsigned times)
 {
     returns = true;
     exchange(bytes, 2 * times, 1);
@@ -187,7 +161,7 @@ static void measure(const char *name, void (*run)(size_t bytes, unsigned times),
                     unsigned times, unsigned messages)
 {
     enum { ROUNDS = 5 };
-    double best_s = 1e9, cpu = 1e9, all;
+    double best_s = 1e9, cpu = 1e9;
     for (unsigned i = 0; i < ROUNDS; i++) {
         if (mpi)
             (void)duet__mpi_transport()->barrier(mpi);
@@ -199,31 +173,25 @@ static void measure(const char *name, void (*run)(size_t bytes, unsigned times),
         best_s = took_s < best_s ? took_s : best_s;
         cpu = used_s < cpu ? used_s : cpu;
     }
-    all = cpu;
     if (rank == 0)
         printf("%-14s %9zu %10.2f %10.3f %10.2f\n", name, bytes, best_s / messages * 1e6,
-               (double)bytes * messages / best_s * 1e-9, all / messages * 1e6);
+               (double)bytes * messages / best_s * 1e-9, cpu / messages * 1e6);
     (void)fflush(stdout);
 }
 
-static void measure_all(const char *const names[], void (*const runs[])(size_t, unsigned),
-                        unsigned count, const char *name_many, void (*run_many)(size_t, unsigned))
+static void measure_all(const char *name, void (*run)(size_t, unsigned), const char *name_many,
+                        void (*run_many)(size_t, unsigned))
 {
-    for (unsigned r = 0; r < count; r++)
-        for (size_t bytes = 8; bytes <= MOST_BYTES; bytes *= bytes < 4096 ? 512 : 32) {
-            unsigned times = bytes < 100000 ? 500 : (unsigned)(100000000 / bytes);
-            measure(names[r], runs[r], bytes, times, 2 * times);
-        }
+    for (size_t bytes = 8; bytes <= MOST_BYTES; bytes *= bytes < 4096 ? 512 : 32) {
+        unsigned times = bytes < 100000 ? 500 : (unsigned)(100000000 / bytes);
+        measure(name, run, bytes, times, 2 * times);
+    }
     measure(name_many, run_many, 8, MANY, MANY);
     measure(name_many, run_many, 4096, MANY / 4, MANY / 4);
 }
 
 int main(void)
 {
-    static const char *const names[] = {"send", "issend", "persistent"};
-    static void (*const runs[])(size_t, unsigned) = {blocking, synchronous, persistent};
-    static const char *const through[] = {"transport"};
-    static void (*const runs_through[])(size_t, unsigned) = {to_and_fro};
     static const struct duet__mpi_calls calls = {done, failed, piece_of, now};
     struct duet__mpi_place place;
     struct duet_message message = {""};
@@ -237,10 +205,10 @@ int main(void)
     rank = (int)place.node;
     if (rank == 0)
         printf("%-14s %9s %10s %10s %10s\n", "", "bytes", "us", "GB/s", "CPU us");
-    measure_all(names, runs, 3, "many", many);
+    measure_all("MPI", to_and_fro, "many", many);
     duet__mpi_start(opened, NULL, NULL, &calls);
     mpi = opened;
-    measure_all(through, runs_through, 1, "many through", many_through);
+    measure_all("transport", to_and_fro_through, "many through", many_through);
     duet__mpi_transport()->close(mpi);
     free(memory);
     return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The overhead benchmarks in duet, with its public header only. Policy, window and the like come
- * from the environment (DUET_POLICY, DUET_WINDOW, ...). In the program overhead_cuda tasks that
- * compute nothing run on a GPU.
+ * from the environment (DUET_POLICY, DUET_WINDOW, DUET_NODES, ...). Of several nodes, which mpirun
+ * starts, the first one has all data, and so all tasks that have any. In the program overhead_cuda
+ * tasks that compute nothing run on a GPU.
  */
 #include <duet/duet.h>
 
@@ -204,9 +205,11 @@ void peer_blocks(char *base, size_t count)
 {
     handles = zeroed(count * sizeof(struct duet_handle *));
     handle_count = count;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         check(duet_vector(runtime, base + i * CELL_BYTES, CELL_BYTES, 1, &handles[i]),
               duet_last_message(runtime));
+        check(duet_own(runtime, handles[i], 0), duet_last_message(runtime));
+    }
 }
 
 void peer_numbers(double *all, size_t count, size_t pieces)
@@ -225,8 +228,13 @@ void peer_numbers(double *all, size_t count, size_t pieces)
 
 void peer_drop(void)
 {
-    for (size_t i = 0; i < handle_count; i++)
+    for (size_t i = 0; i < handle_count; i++) {
+        if (duet_node_count(runtime) > 1) { /* all processes look at what has come out */
+            check(duet_acquire(runtime, handles[i], DUET_R), duet_last_message(runtime));
+            check(duet_release(runtime, handles[i]), duet_last_message(runtime));
+        }
         check(duet_unregister(runtime, handles[i]), duet_last_message(runtime));
+    }
     free(handles);
     handle_count = 0;
 }
