@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random programs by processes, over MPI: each is a node, and the first one
- * compares what all have read and left. Started by mpirun, see mpi_test.py.
+ * Random programs by processes, over MPI: each is a node, and compares what all have read and left.
+ * Started by mpirun, see mpi_test.py.
  */
+#include <mpi.h>
+
 #include "nodes/testing_random.h"
 
 int duet__testing_random(unsigned first, unsigned count);
@@ -21,98 +23,47 @@ static int open_rank(struct run *run, struct duet_message *message)
     return DUET_OK;
 }
 
-static void pass(FILE *stream, bool writes, void *at, size_t bytes)
+static void reduce(void *at, size_t count, MPI_Datatype type, MPI_Op op)
 {
-    g_assert_cmpuint(writes ? fwrite(at, 1, bytes, stream) : fread(at, 1, bytes, stream), ==,
-                     bytes);
+    g_assert_false(MPI_Allreduce(MPI_IN_PLACE, at, (int)count, type, op, MPI_COMM_WORLD));
 }
 
-/* What one process has and `check` looks at: to the stream, or from it. */
-static void pass_all(FILE *stream, bool writes, struct member *member)
+/* Merges what the processes have, which have zeros where another one's counts. */
+static void merge_all(struct member *member)
 {
     struct run *run = member->run;
     for (unsigned i = 0; i < run->setting.steps; i++) {
         struct step *step = &run->steps[i];
-        const size_t results = step->kind == EXPANDS || step->chain ? RESULTS : 1;
-        pass(stream, writes, step->results, results * sizeof *step->results);
-        pass(stream, writes, &step->ended, sizeof step->ended);
+        reduce(step->results, step->kind == EXPANDS || step->chain ? RESULTS : 1, MPI_UINT64_T,
+               MPI_BOR);
+        reduce(&step->ended, 1, MPI_UNSIGNED, MPI_SUM);
     }
-    pass(stream, writes, run->real_sums, sizeof run->real_sums);
-    pass(stream, writes, run->real_words, sizeof run->real_words);
-    pass(stream, writes, &run->real_bare, sizeof run->real_bare);
-    pass(stream, writes, member->words, sizeof member->words);
-}
-
-/* A process as it is known to the first one, from what it has sent. */
-static void receive(struct member *other, const struct member *mine, unsigned number, char *bytes,
-                    size_t count)
-{
-    *other = *mine;
-    other->node.number = number;
-    other->run = g_memdup2(mine->run, sizeof *mine->run);
-    other->run->steps =
-        g_memdup2(mine->run->steps, mine->run->setting.steps * sizeof *mine->run->steps);
-    for (unsigned i = 0; i < mine->run->setting.steps; i++)
-        other->run->steps[i].results = g_new0(uint64_t, RESULTS);
-    FILE *stream = fmemopen(bytes, count, "r");
-    pass_all(stream, false, other);
-    fclose(stream);
-}
-
-static void forget(struct member *other)
-{
-    for (unsigned i = 0; i < other->run->setting.steps; i++)
-        g_free(other->run->steps[i].results);
-    g_free(other->run->steps);
-    g_free(other->run);
-}
-
-static void compare(struct member *mine)
-{
-    const unsigned count = count_of(mine->run);
-    struct duet__nodes *nodes = duet__nodes_of(mine->run->duet);
-    struct member *members = g_new0(struct member, count);
-    size_t *sizes = g_new0(size_t, count), bytes, at = 0;
-    char *buffer;
-    void *all;
-    FILE *stream = open_memstream(&buffer, &bytes);
-    pass_all(stream, true, mine);
-    fclose(stream);
-    g_assert_cmpint(duet__nodes_gather(nodes, buffer, bytes, &all, sizes), ==, DUET_OK);
-    for (unsigned n = 0; n < count && all; at += sizes[n++])
-        if (n)
-            receive(&members[n], mine, n, (char *)all + at, sizes[n]);
-    members[0] = *mine;
-    if (all)
-        check(mine->run, members, count);
-    for (unsigned n = 1; n < count && all; n++)
-        forget(&members[n]);
-    free(all);
-    free(buffer);
-    g_free(sizes);
-    g_free(members);
+    for (unsigned h = 0; h < handle_count(&run->setting); h++) {
+        if (member->owners[h] != member->node.number)
+            memset(run->real_words[h], 0, sizeof run->real_words[h]);
+        reduce(run->real_words[h], sizeof run->real_words[h] / sizeof(uint64_t), MPI_UINT64_T,
+               MPI_BOR);
+    }
+    for (unsigned i = 0; i < COMMON; i++)
+        if (owner_of_common(run, i) != member->node.number)
+            memset(member->words[i], 0, sizeof member->words[i]);
+    reduce(member->words, sizeof member->words / sizeof(uint64_t), MPI_UINT64_T, MPI_BOR);
+    reduce(run->real_sums, sizeof run->real_sums / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM);
+    reduce(&run->real_bare, sizeof run->real_bare / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM);
 }
 
 /* Whether it ended well: the same everywhere. */
 static bool run_rank(struct cluster *cluster)
 {
     struct member member = {.cluster = cluster};
-    opening = &member;
-    struct run *run = member.run = run_new(&cluster->setting);
-    submit_all(run);
-    check_error(run, duet_wait(run->duet));
-    check_error(run, atomic_load(&run->refused));
-    if (!run->setting.abrupt) {
-        for (unsigned h = 0; h < handle_count(&run->setting) + SUMS; h++)
-            check_error(run, duet_unregister(run->duet, any_handle(run, h)));
-        for (unsigned i = 0; i < COMMON; i++)
-            check_error(run, duet_unregister(run->duet, member.common[i]));
+    run_node_program(&member);
+    int error = duet_wait(member.run->duet);
+    g_assert_cmpint(duet_close(member.run->duet), ==, error);
+    if (!error) {
+        merge_all(&member);
+        check(&member);
     }
-    int error = duet_wait(run->duet);
-    if (!error)
-        compare(&member);
-    g_assert_cmpint(duet_close(run->duet), ==, error);
-    run_free(run);
+    run_free(member.run);
     return !error;
 }
 

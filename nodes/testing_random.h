@@ -58,11 +58,16 @@ static inline unsigned count_of(const struct run *run)
 /* ------------------------------------------------------------------------------------------- */
 /* Data                                                                                         */
 
+static inline unsigned owner_of_common(const struct run *run, unsigned i)
+{
+    return (unsigned)(drawn(run, 77 + i) % count_of(run));
+}
+
 static inline void make_common(struct run *run)
 {
     struct member *member = member_of(run);
     for (unsigned i = 0; i < COMMON; i++) {
-        unsigned owner = (unsigned)(drawn(run, 77 + i) % count_of(run));
+        unsigned owner = owner_of_common(run, i);
         uint64_t *memory = owner == member->node.number ? member->words[i] : NULL;
         g_assert_cmpint(duet_vector(run->duet, memory, SUM_WORDS, sizeof(uint64_t),
                                     &member->common[i]),
@@ -199,20 +204,26 @@ static inline int open_node(struct run *run, struct duet_message *message)
     return DUET_OK;
 }
 
-static inline void *run_member(void *argument)
+/* The program of the one that is opening, but for its end. */
+static inline void run_node_program(struct member *member)
 {
-    struct member *member = argument;
     opening = member;
     struct run *run = member->run = run_new(&member->cluster->setting);
     submit_all(run);
     check_error(run, duet_wait(run->duet));
     check_error(run, atomic_load(&run->refused));
-    if (!run->setting.abrupt) {
-        for (unsigned h = 0; h < handle_count(&run->setting) + SUMS; h++)
-            check_error(run, duet_unregister(run->duet, any_handle(run, h)));
-        for (unsigned i = 0; i < COMMON; i++)
-            check_error(run, duet_unregister(run->duet, member->common[i]));
-    }
+    if (run->setting.abrupt)
+        return;
+    for (unsigned h = 0; h < handle_count(&run->setting) + SUMS; h++)
+        check_error(run, duet_unregister(run->duet, any_handle(run, h)));
+    for (unsigned i = 0; i < COMMON; i++)
+        check_error(run, duet_unregister(run->duet, member->common[i]));
+}
+
+static inline void *run_member(void *argument)
+{
+    struct member *member = argument;
+    run_node_program(member);
     node_close(&member->node);
     return NULL;
 }
@@ -229,8 +240,9 @@ static inline void merge_step(struct step *into, const struct step *from)
     atomic_fetch_add(&into->ended, atomic_load(&from->ended));
 }
 
-static inline void merge(struct run *run, const struct member *member)
+static inline void merge(struct member *into, const struct member *member)
 {
+    struct run *run = into->run;
     const struct run *from = member->run;
     for (unsigned i = 0; i < run->setting.steps; i++)
         merge_step(&run->steps[i], &from->steps[i]);
@@ -240,14 +252,17 @@ static inline void merge(struct run *run, const struct member *member)
     for (unsigned h = 0; h < handle_count(&run->setting); h++)
         if (member->owners[h] == member->node.number)
             memcpy(run->real_words[h], from->real_words[h], sizeof run->real_words[h]);
+    for (unsigned i = 0; i < COMMON; i++)
+        if (owner_of_common(run, i) == member->node.number)
+            memcpy(into->words[i], member->words[i], sizeof into->words[i]);
     atomic_fetch_add(&run->real_bare, atomic_load(&from->real_bare));
 }
 
-/* What lies between the columns stays as it was with the owner, who may have changed. */
-static inline void check(struct run *run, const struct member *members, unsigned count)
+/* Of what all have computed, merged. What lies between the columns stays as it was with the owner,
+   who may have changed. */
+static inline void check(const struct member *member)
 {
-    for (unsigned n = 1; n < count; n++)
-        merge(run, &members[n]);
+    struct run *run = member->run;
     for (unsigned i = 0; i < run->setting.steps; i++) {
         g_assert_cmpuint(atomic_load(&run->steps[i].ended), ==, run->steps[i].kind < KINDS);
         replay(run, &run->steps[i]);
@@ -256,11 +271,7 @@ static inline void check(struct run *run, const struct member *members, unsigned
     if (run->setting.abrupt)
         return;
     check_contents(run);
-    for (unsigned i = 0; i < COMMON; i++) {
-        unsigned owner = (unsigned)(drawn(run, 77 + i) % count);
-        g_assert_cmpmem(members[owner].words[i], sizeof members[owner].words[i],
-                        members[0].expected[i], sizeof members[0].expected[i]);
-    }
+    g_assert_cmpmem(member->words, sizeof member->words, member->expected, sizeof member->expected);
 }
 
 static inline void run_cluster(struct cluster *cluster, struct tally *tally)
@@ -278,8 +289,10 @@ static inline void run_cluster(struct cluster *cluster, struct tally *tally)
         (void)pthread_join(members[n].node.thread, NULL);
     for (unsigned n = 0; n < count; n++)
         g_assert_true(!members[n].node.closed == !cluster->fabric->error);
+    for (unsigned n = 1; n < count; n++)
+        merge(&members[0], &members[n]);
     if (!cluster->fabric->error)
-        check(members[0].run, members, count);
+        check(&members[0]);
     tally->runs++;
     tally->good += !cluster->fabric->error;
     tally->tasks += members[0].run->tasks;
