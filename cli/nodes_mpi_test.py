@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mpirun duet run --nodes`: one process speaks for all, and whatever is wrong is said once."""
+"""`mpirun duet run --nodes`: results are right, one process speaks for all, what it writes is of all
+nodes, and whatever is wrong is said once. All workloads on several nodes in one process are in
+workloads/nodes_test.c, what happens when something fails in nodes/mpi_test.py."""
 
 import json
 import math
@@ -20,6 +22,11 @@ os.chdir(tempfile.mkdtemp())
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                   OMPI_MCA_rmaps_base_oversubscribe="1")
 SMALL = "cholesky --n 512 --tile 128 --reps 2 --quiet".split()
+RUNS = [("2x2", "cholesky --n 200 --tile 32"),
+        ("1x2", "lu --n 200 --tile 48 --precision s --param layout=lapack"),
+        ("2x1", "qr --n 200 --tile 32 --emulate free --gpus 1"),
+        ("1x3", "gemm --n 150 --tile 48 --param m=60"),
+        ("2", "jacobi2d --n 100 --tile 24 --param iterations=7")]
 
 
 def said(result):
@@ -27,9 +34,9 @@ def said(result):
     return [line for line in result.stderr.splitlines() if line.startswith("duet: ")]
 
 
-def run(*words, ranks=None):
+def run(*words, ranks=None, command="run"):
     before = ["mpirun", "--timeout", "300", "-n", str(ranks)] if ranks else []
-    return subprocess.run([*before, DUET, "run", *words], capture_output=True, text=True,
+    return subprocess.run([*before, DUET, command, *words], capture_output=True, text=True,
                           check=False)
 
 
@@ -43,16 +50,40 @@ if "built without MPI" in alone.stderr:
     sys.exit(77)
 assert "2 nodes are wanted, and there is 1 process" in alone.stderr, alone
 
-# Results are right, and files are written once, of all nodes.
-result = run(*SMALL, "--nodes", "2x2", "--verify", "--json", "--trace", "all.json", ranks=4)
+for nodes, words in RUNS:
+    rows, cols = (*map(int, nodes.split("x")), 1)[:2]
+    result = run(*words.split(), "--nodes", nodes, "--cpus", "1", "--reps", "2", "--warmup", "0",
+                 "--verify", "--quiet", ranks=rows * cols)
+    if "without BLAS" in result.stderr:
+        continue
+    assert result.returncode == 0, (nodes, words, result)
+    assert len(re.findall(r"passed in all 2 runs$", result.stdout, re.M)) == 1, (words, result)
+
+# Files are written once, of all nodes.
+result = run(*SMALL, "--cpus", "1", "--nodes", "2x2", "--verify", "--json", "--trace", "all.json",
+             "--html", "all.html", ranks=4)
 assert result.returncode == 0 and not said(result), result
-runs = json.loads(result.stdout)["runs"]
-assert [run["tasks"] for run in runs] == [20], runs
-assert 0 < runs[0]["bounds_s"]["area"] < runs[0]["makespan_s"]["median"], runs
-trace = json.loads(pathlib.Path("all.json").read_text(encoding="utf-8"))
-names = {event["args"].get("name") for event in trace["traceEvents"] if event["ph"] == "M"}
-assert {f"n{node}.cpu0" for node in range(4)} <= names, names
-assert os.listdir(".") == ["all.json"]
+[figures] = json.loads(result.stdout)["runs"]
+assert 0 < figures["bounds_s"]["area"] < figures["makespan_s"]["median"], figures
+assert figures["verification"]["passed"] and figures["tasks"] == 20, figures
+assert figures["settings"] == "nodes=2x2" and figures["nodes"]["count"] == 4, figures
+assert sorted(os.listdir(".")) == ["all.html", "all.json"]
+events = json.loads(pathlib.Path("all.json").read_text(encoding="utf-8"))["traceEvents"]
+kernels = [event for event in events if event.get("cat") == "kernel"]
+assert sorted(event["args"]["task"] for event in kernels) == list(range(1, 21))
+assert len({event["pid"] for event in kernels}) == 4
+messages = [event for event in events if event.get("cat") == "copy"]
+assert len(messages) == figures["nodes"]["messages"] > 0
+assert sum(event["args"]["bytes"] for event in messages) == figures["nodes"]["bytes"]
+for message in messages:  # what comes is read there
+    data, (source, node) = message["args"]["handle"], re.findall(r"n(\d)\.host", message["name"])
+    assert source != node and any(
+        event["pid"] == 1 + int(node) and data in [used[0] for used in event["args"]["accesses"]]
+        for event in kernels), message
+shown = pathlib.Path("all.html").read_text(encoding="utf-8")
+assert "n3.cpu0" in shown and "n3.host" in shown
+why = json.loads(run("all.json", "--json", "--no-what-if", command="explain").stdout)
+assert abs(sum(part["seconds"] for part in why["path"]["parts"]) - why["makespan_s"]) < 1e-6
 
 # At the pace of a platform, where nothing is computed, as many bytes are sent.
 PACED = "cholesky --n 2880 --tile 960 --emulate idgraf --scale 0.1 --reps 1 --quiet --json".split()
@@ -66,9 +97,21 @@ alone = json.loads(run(*PACED).stdout)["runs"][0]["bounds_s"]
 assert math.isclose(bounds["critical_path"], alone["critical_path"], rel_tol=1e-9), bounds
 assert math.isclose(bounds["area"], alone["area"] / 2, rel_tol=1e-9), bounds
 
+# A validation predicts and measures the same nodes, and knows of messages; what the processes would
+# have to agree on is refused.
+VALIDATE = ("cholesky --emulate idgraf --scale 0.1 --n 3840 --cpus 1 --gpus 2 --nodes 2 --network "
+            "switch:10Gbps,5us").split()
+result = run(*VALIDATE, "--reps", "2", "--json", ranks=2, command="validate")
+[case] = json.loads(result.stdout)["cases"]
+assert case["settings"] == "nodes=1x2" and len(case["measured"]["makespans_s"]) == 2, case
+assert "message" in [part["reason"] for part in case["explanation"]["parts"]], case
+result = run(*VALIDATE, "--until", "1%", ranks=2, command="validate")
+assert result.returncode == 2 and "--until is for one node" in result.stderr, result
+
 # What is wrong is said by one process.
 for ranks, status, words, says in (
         (3, 2, [*SMALL, "--nodes", "2"], "2 nodes are wanted, and there are 3 processes"),
+        (2, 2, ["fibonacci", "--n", "20", "--nodes", "2"], "has no data that could be dealt out"),
         (2, 2, [*SMALL, "--nodes", "2y"], "--nodes takes a number of nodes"),
         (2, 2, [*SMALL, "--nodes", "2", "--policy", "nobody"], "unknown policy 'nobody'"),
         (2, 2, [*SMALL, "--nodes", "2", "--gpus", "99", "--devices", "opencl"], "99 GPUs are"),
