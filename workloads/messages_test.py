@@ -6,6 +6,7 @@ algorithms as they stand in books, and not through the tasks that duet submits."
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -157,6 +158,15 @@ for grid in (2, 2), (1, 3), (3, 1), (4, 3):
     walked = Rectangles(*grid, 8, TILE * 8)
     jacobi2d(walked, 8, STEPS)
     check("jacobi2d", 8, grid, walked, "--param", f"iterations={STEPS}", "--extrapolate")
+
+# the table of docs/nodes.md
+PAGE = (pathlib.Path(__file__).parent.parent / "docs" / "nodes.md").read_text(encoding="utf-8")
+for name, program in ("cholesky", cholesky), ("lu", lu), ("gemm", gemm):
+    [row] = re.findall(rf"^\| `{name}` \|([\d ,|]+)\|$", PAGE, re.MULTILINE)
+    walks = [Walk(*grid, bytes_of) for grid in ((2, 2), (1, 4), (4, 1))]
+    for walked in walks:
+        program(walked, 20)
+    assert [f"{walked.messages:,}" for walked in walks] == row.replace(" ", "").split("|"), name
 
 # what is dealt out in turn: random graphs, and files, of which tasks without data are refused
 GRAPHS = pathlib.Path(__file__).parent.parent / "examples" / "graphs"
