@@ -72,10 +72,15 @@ static double merge_stats(const struct duet__node_run *parts, unsigned count, st
 /* ------------------------------------------------------------------------------------------- */
 /* Records                                                                                      */
 
-/* A task of all nodes: by where it is in the program, its node, its number there. */
+/* A task of all nodes: where it is in the program, its node, its number there. */
 struct key {
-    uint64_t turn, task;
-    unsigned node;
+    uint64_t words[3];
+};
+
+/* Texts, each once, and their numbers from 1. */
+struct texts {
+    GPtrArray *all;
+    GHashTable *numbers;
 };
 
 struct merge {
@@ -83,28 +88,29 @@ struct merge {
     unsigned count;
     struct duet__recording *out;
     const struct duet_machine *machine; /* of all */
-    GArray *keys;    /* struct key, sorted: a task's number is its position, and 1 */
-    uint64_t *first; /* by node: its own data's numbers are above this */
-    struct duet__logged_datum **data; /* by node: ascending */
+    GArray *keys;     /* struct key, sorted: a task's number is its position, and 1 */
+    GHashTable *data; /* numbers from 1 of data, by node and number there */
+    uint64_t data_count;
     GArray *events, *accesses, *marks;
-    GPtrArray *kernels, *names;
-    GHashTable *kernel_numbers, *name_numbers; /* by text: number and 1 */
+    struct texts kernels, names;
 };
+
+static int compare(const uint64_t *a, const uint64_t *b, size_t words)
+{
+    for (size_t i = 0; i < words; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
 
 static int by_key(const void *left, const void *right)
 {
-    const struct key *a = left, *b = right;
-
-    if (a->turn != b->turn)
-        return a->turn < b->turn ? -1 : 1;
-    if (a->node != b->node)
-        return a->node < b->node ? -1 : 1;
-    return (a->task > b->task) - (a->task < b->task);
+    return compare(((const struct key *)left)->words, ((const struct key *)right)->words, 3);
 }
 
 static struct key key_of(const struct merge *merge, unsigned node, uint64_t task)
 {
-    return (struct key){duet__log_turn(merge->parts[node].log, task), task, node};
+    return (struct key){{duet__log_turn(merge->parts[node].log, task), node, task}};
 }
 
 /* The number of a task that is in the records; 0: it is not. */
@@ -141,66 +147,48 @@ static void number_tasks(struct merge *merge)
     g_array_set_size(merge->keys, left);
 }
 
-static int by_datum(const void *left, const void *right)
+static gpointer datum_key(const struct merge *merge, unsigned node, uint64_t handle)
 {
-    const struct duet__logged_datum *a = left, *b = right;
-
-    return (a->handle > b->handle) - (a->handle < b->handle);
+    return GSIZE_TO_POINTER(handle * merge->count + node);
 }
 
-/* The program's data comes first, by tag, then what is each node's own. */
+/* The program's data comes first, by tag, then what is each node's own, as it is met. */
 static void number_data(struct merge *merge)
 {
-    uint64_t next = 1;
-
-    merge->first = g_new0(uint64_t, merge->count);
-    merge->data = g_new0(struct duet__logged_datum *, merge->count);
     for (unsigned node = 0; node < merge->count; node++) {
         const struct duet__node_log *log = merge->parts[node].log;
 
-        merge->data[node] = g_new(struct duet__logged_datum, log->datum_count + 1);
-        for (size_t i = 0; i < log->datum_count; i++)
-            merge->data[node][i] = log->data[i];
-        qsort(merge->data[node], log->datum_count, sizeof *log->data, by_datum);
-        for (size_t i = 0; i < log->datum_count; i++)
-            next = MAX(next, log->data[i].tag + 1);
+        for (size_t i = 0; i < log->datum_count; i++) {
+            g_hash_table_insert(merge->data, datum_key(merge, node, log->data[i].handle),
+                                GSIZE_TO_POINTER(log->data[i].tag + 1));
+            merge->data_count = MAX(merge->data_count, log->data[i].tag + 1);
+        }
         for (size_t i = 0; i < log->message_count; i++)
-            next = MAX(next, log->messages[i].tag + 1);
-    }
-    for (unsigned node = 0; node < merge->count; node++) {
-        const struct duet__recording *recording = &merge->parts[node].recording;
-        uint64_t most = 0;
-
-        for (size_t i = 0; i < recording->event_count; i++)
-            if (recording->events[i].kind == DUET_EVENT_COPY)
-                most = MAX(most, recording->events[i].id);
-        for (size_t i = 0; i < recording->access_count; i++)
-            most = MAX(most, recording->accesses[i].handle);
-        merge->first[node] = next;
-        next += most;
+            merge->data_count = MAX(merge->data_count, log->messages[i].tag + 1);
     }
 }
 
-static uint64_t datum_of(const struct merge *merge, unsigned node, uint64_t handle)
+static uint64_t datum_of(struct merge *merge, unsigned node, uint64_t handle)
 {
-    const struct duet__logged_datum key = {handle, 0}, *known;
+    gpointer key = datum_key(merge, node, handle), number = g_hash_table_lookup(merge->data, key);
 
     if (!handle)
         return 0;
-    known =
-        bsearch(&key, merge->data[node], merge->parts[node].log->datum_count, sizeof key, by_datum);
-    return known ? known->tag + 1 : merge->first[node] + handle;
+    if (!number) {
+        number = GSIZE_TO_POINTER(++merge->data_count);
+        g_hash_table_insert(merge->data, key, number);
+    }
+    return GPOINTER_TO_SIZE(number);
 }
 
-/* The number of a text, from 1, which is added where it is new. */
-static unsigned text_of(GPtrArray *texts, GHashTable *numbers, const char *text)
+static unsigned text_of(struct texts *texts, const char *text)
 {
-    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(numbers, text));
+    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(texts->numbers, text));
 
     if (!found) {
-        g_ptr_array_add(texts, g_strdup(text));
-        found = texts->len;
-        g_hash_table_insert(numbers, texts->pdata[found - 1], GUINT_TO_POINTER(found));
+        g_ptr_array_add(texts->all, g_strdup(text));
+        found = texts->all->len;
+        g_hash_table_insert(texts->numbers, texts->all->pdata[found - 1], GUINT_TO_POINTER(found));
     }
     return found;
 }
@@ -209,7 +197,7 @@ static uint32_t name_number(struct merge *merge, unsigned node, uint32_t number)
 {
     const char *name = duet__recording_name(&merge->parts[node].recording, number);
 
-    return name ? text_of(merge->names, merge->name_numbers, name) : 0;
+    return name ? text_of(&merge->names, name) : 0;
 }
 
 static void add_event(struct merge *merge, unsigned node, const struct duet__place *place,
@@ -227,9 +215,7 @@ static void add_event(struct merge *merge, unsigned node, const struct duet__pla
         own.id = datum_of(merge, node, own.id);
     } else {
         own.id = task_of(merge, node, own.id);
-        own.kernel = text_of(merge->kernels, merge->kernel_numbers,
-                             duet__recording_kernel(recording, event)) -
-                     1;
+        own.kernel = text_of(&merge->kernels, duet__recording_kernel(recording, event)) - 1;
         own.name = name_number(merge, node, own.name);
         own.where = 0;
         for (unsigned arch = 0; arch < machine->arch_count; arch++)
@@ -247,7 +233,7 @@ static void add_mark(struct merge *merge, unsigned node, const struct duet__plac
 
     if (node && !mark->lost)
         return;
-    own.name = mark->lost ? text_of(merge->names, merge->name_numbers,
+    own.name = mark->lost ? text_of(&merge->names,
                                     merge->machine->workers[place->worker + mark->lost - 1].name)
                           : name_number(merge, node, mark->name);
     if (mark->lost)
@@ -274,10 +260,7 @@ static int by_message(const void *left, const void *right)
     const uint64_t of_a[] = {a->turn, a->tag, a->from, a->to, a->arrives},
                    of_b[] = {b->turn, b->tag, b->from, b->to, b->arrives};
 
-    for (size_t i = 0; i < G_N_ELEMENTS(of_a); i++)
-        if (of_a[i] != of_b[i])
-            return of_a[i] < of_b[i] ? -1 : 1;
-    return 0;
+    return compare(of_a, of_b, G_N_ELEMENTS(of_a));
 }
 
 /* A message, by its two ends or twice the one that is known, waits from when its data is there. */
@@ -345,17 +328,12 @@ static int by_task(const void *left, const void *right)
 {
     const struct duet_trace_access *a = left, *b = right;
 
-    if (a->task != b->task)
-        return a->task < b->task ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
+    return compare((uint64_t[]){a->task, a->index}, (uint64_t[]){b->task, b->index}, 2);
 }
 
-/* All records of one node, on the first one's clock. */
 static void add_part(struct merge *merge, unsigned node, const struct duet__place *place)
 {
-    const struct duet__node_run *part = &merge->parts[node];
-    const struct duet__recording *recording = &part->recording;
-    const guint events = merge->events->len, marks = merge->marks->len;
+    const struct duet__recording *recording = &merge->parts[node].recording;
 
     for (size_t i = 0; i < recording->event_count; i++)
         add_event(merge, node, place, &recording->events[i]);
@@ -363,15 +341,6 @@ static void add_part(struct merge *merge, unsigned node, const struct duet__plac
         add_access(merge, node, &recording->accesses[i]);
     for (size_t i = 0; i < recording->mark_count; i++)
         add_mark(merge, node, place, &recording->marks[i]);
-    duet__recording_shift(&(struct duet__recording){.events =
-                                                        &g_array_index(merge->events,
-                                                                       struct duet_event, events),
-                                                    .event_count = merge->events->len - events,
-                                                    .marks = &g_array_index(merge->marks,
-                                                                            struct duet_trace_mark,
-                                                                            marks),
-                                                    .mark_count = merge->marks->len - marks},
-                          -part->ahead_s);
 }
 
 /* What an array has, of malloc; the array is freed. */
@@ -381,11 +350,17 @@ static void *give(GArray *array, size_t *count)
     return g_array_free(array, FALSE);
 }
 
-static const char **give_texts(GPtrArray *texts, size_t *count)
+static struct texts texts_new(void)
 {
-    *count = texts->len;
-    g_ptr_array_add(texts, NULL);
-    return (const char **)(void *)g_ptr_array_free(texts, FALSE);
+    return (struct texts){g_ptr_array_new(), g_hash_table_new(g_str_hash, g_str_equal)};
+}
+
+static const char **give_texts(struct texts *texts, size_t *count)
+{
+    *count = texts->all->len;
+    g_ptr_array_add(texts->all, NULL);
+    g_hash_table_unref(texts->numbers);
+    return (const char **)(void *)g_ptr_array_free(texts->all, FALSE);
 }
 
 static void merge_records(struct merge *merge)
@@ -398,10 +373,9 @@ static void merge_records(struct merge *merge)
     merge->events = g_array_new(FALSE, FALSE, sizeof(struct duet_event));
     merge->accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_access));
     merge->marks = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_mark));
-    merge->kernels = g_ptr_array_new();
-    merge->names = g_ptr_array_new();
-    merge->kernel_numbers = g_hash_table_new(g_str_hash, g_str_equal);
-    merge->name_numbers = g_hash_table_new(g_str_hash, g_str_equal);
+    merge->kernels = texts_new();
+    merge->names = texts_new();
+    merge->data = g_hash_table_new(NULL, NULL);
     number_tasks(merge);
     number_data(merge);
     for (unsigned node = 0; node < merge->count; node++) {
@@ -412,18 +386,13 @@ static void merge_records(struct merge *merge)
     add_messages(merge, hosts);
     g_array_sort(merge->events, by_start);
     g_array_sort(merge->accesses, by_task);
-    out->kernels = give_texts(merge->kernels, &out->kernel_count);
-    out->names = give_texts(merge->names, &out->name_count);
+    out->kernels = give_texts(&merge->kernels, &out->kernel_count);
+    out->names = give_texts(&merge->names, &out->name_count);
     out->events = give(merge->events, &out->event_count);
     out->accesses = give(merge->accesses, &out->access_count);
     out->marks = give(merge->marks, &out->mark_count);
     g_array_unref(merge->keys);
-    g_hash_table_unref(merge->kernel_numbers);
-    g_hash_table_unref(merge->name_numbers);
-    for (unsigned node = 0; node < merge->count; node++)
-        g_free(merge->data[node]);
-    g_free(merge->data);
-    g_free(merge->first);
+    g_hash_table_unref(merge->data);
     g_free(hosts);
 }
 

@@ -24,10 +24,10 @@ struct duet__node_run {
     unsigned workers;
     struct duet_stats stats;
     struct duet__node_classes classes;
-    struct duet__recording recording; /* machine NULL: nothing was recorded */
+    struct duet__recording recording; /* by the first node's clock; machine NULL: there is none */
     const struct duet__node_log *log; /* borrowed, or that which was read: */
     struct duet__node_log own;
-    double ahead_s; /* by which its clock is ahead of the first node's */
+    double ahead_s; /* by which its clock, and so all other dates, is ahead of the first node's */
 };
 
 /*

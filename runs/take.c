@@ -20,6 +20,7 @@ int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *c
     out->classes = duet__node_classes(core);
     if (!error && records)
         error = duet__recording_take(&out->recording, core, accesses);
+    duet__recording_shift(&out->recording, -ahead_s);
     if (error)
         duet__node_run_fini(out);
     return error;
