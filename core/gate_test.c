@@ -15,69 +15,59 @@ struct keeper {
     struct duet_message why;
 };
 
-static int submit(void *gate, const struct duet_task_desc *task)
+/* What is behind the gate, through which that call has gone. */
+static struct duet_runtime *counted(void *gate, enum call call)
 {
     struct keeper *keeper = gate;
-    keeper->calls[SUBMIT]++;
-    return duet__submit_here(keeper->core, task);
+    keeper->calls[call]++;
+    return keeper->core;
+}
+
+static int submit(void *gate, const struct duet_task_desc *task)
+{
+    return duet__submit_here(counted(gate, SUBMIT), task);
 }
 
 static int wait(void *gate)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[WAIT]++;
-    return duet__wait_here(keeper->core);
+    return duet__wait_here(counted(gate, WAIT));
 }
 
 static int acquire(void *gate, struct duet_handle *handle, enum duet_mode mode)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[ACQUIRE]++;
-    return duet__acquire_here(keeper->core, handle, mode);
+    return duet__acquire_here(counted(gate, ACQUIRE), handle, mode);
 }
 
 static int release(void *gate, struct duet_handle *handle)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[RELEASE]++;
-    return duet__release_here(keeper->core, handle);
+    return duet__release_here(counted(gate, RELEASE), handle);
 }
 
 static int unregister(void *gate, struct duet_handle *handle, bool waits)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[waits ? UNREGISTER : LATER]++;
-    return waits ? duet__unregister_here(keeper->core, handle)
-                 : duet__unregister_submit_here(keeper->core, handle);
+    return waits ? duet__unregister_here(counted(gate, UNREGISTER), handle)
+                 : duet__unregister_submit_here(counted(gate, LATER), handle);
 }
 
 static int hint(void *gate, struct duet_handle *handle, enum duet__hint kind, unsigned node)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[HINT]++;
-    return duet__hint_here(keeper->core, handle, kind, node);
+    return duet__hint_here(counted(gate, HINT), handle, kind, node);
 }
 
 static int reduction(void *gate, struct duet_handle *handle, const struct duet_codelet *init,
                      const struct duet_codelet *combine)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[REDUCTION]++;
-    return duet__reduction_here(keeper->core, handle, init, combine);
+    return duet__reduction_here(counted(gate, REDUCTION), handle, init, combine);
 }
 
 static int recover(void *gate)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[RECOVER]++;
-    return duet__recover_here(keeper->core);
+    return duet__recover_here(counted(gate, RECOVER));
 }
 
 static void stats_reset(void *gate)
 {
-    struct keeper *keeper = gate;
-    keeper->calls[RESET]++;
-    duet__stats_reset_here(keeper->core);
+    duet__stats_reset_here(counted(gate, RESET));
 }
 
 static void failed(void *gate, int error, const char *why)

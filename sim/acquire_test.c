@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Acquisitions that a call ends take no simulated time but that of copies. */
+/* Acquisitions that a call ends take no simulated time but that of copies. One that never ends is
+   in messages_test.c. */
 #include "sim/testing.h"
 
 enum { BYTES = 1000000 };
@@ -80,28 +81,10 @@ static void test_own_date(void)
     lab_close(&lab);
 }
 
-/* Nothing is left that could happen. */
-static void test_stuck(void)
-{
-    if (!lab_child())
-        return;
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1});
-    struct message lent = {NULL};
-    struct duet_handle *a = lab_data(&lab, BYTES);
-    submit(&lab, &lent, a, DUET_W);
-    lab_task(&lab, "cpu0", 0.1, 1, a, DUET_R);
-    g_assert_cmpint(duet_wait(lab.duet), ==, DUET_ESTUCK);
-    g_assert_nonnull(strstr(duet_last_message(lab.duet), "1 piece of data is lent"));
-    duet__acquisition_end(lent.acquisition, duet_now(lab.duet), DUET_OK);
-    lab_finish(&lab);
-    lab_close(&lab);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/acquire/dates", test_dates);
     g_test_add_func("/acquire/own_date", test_own_date);
-    g_test_add_func("/acquire/stuck", test_stuck);
     return g_test_run();
 }

@@ -323,6 +323,7 @@ static void test_stuck(void)
     task(&c, 1e-3, 1, last, DUET_RW);
     g_assert_cmpint(duet_wait(c.lab.duet), ==, DUET_ESTUCK);
     g_assert_true(g_str_has_prefix(duet_last_message(c.lab.duet), "node 1: 1 task cannot go on"));
+    g_assert_nonnull(strstr(duet_last_message(c.lab.duet), "1 piece of data is lent"));
     duet__acquisition_end(kept, 1, DUET_OK);
     finish(&c);
     expect_task(&c, 2, 1, 0, 1e-3);
