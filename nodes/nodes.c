@@ -210,6 +210,8 @@ void duet__nodes_free(struct duet__nodes *nodes)
 {
     if (!nodes)
         return;
+    if (nodes->transport->close)
+        nodes->transport->close(nodes->transport_of);
     for (unsigned h = 0; h < nodes->hosted; h++) {
         duet__core_gate(nodes->hosts[h].core, NULL, NULL);
         duet__log_fini(&nodes->hosts[h].log);

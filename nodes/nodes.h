@@ -22,7 +22,7 @@ struct duet__nodes_config {
        Copied; the cores stay the caller's */
     struct duet_runtime *const *cores;
     const struct duet__transport *transport;
-    void *transport_of; /* its argument; stays the caller's */
+    void *transport_of; /* its argument: duet__nodes_free closes it */
 };
 
 /*
@@ -33,7 +33,7 @@ DUET_MUST_CHECK int duet__nodes_new(struct duet__nodes **out,
                                     const struct duet__nodes_config *config,
                                     struct duet_message *message);
 
-/* After the transport was closed, before the cores are freed. NULL is fine. */
+/* Closes the transport first. Before the cores are freed. NULL is fine. */
 void duet__nodes_free(struct duet__nodes *nodes);
 
 /* What stands before this runtime; NULL: it is one node alone. */

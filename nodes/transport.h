@@ -92,7 +92,7 @@ struct duet__transport {
     /*
      * Ends what is left, and frees it: nothing is given to it any more. When it returns no call of
      * duet__message_done is under way on a thread of the transport: that the run has nothing left
-     * does not say so, and the cores are freed next.
+     * does not say so, and the cores are freed next. May be NULL.
      */
     void (*close)(void *transport);
 };

@@ -26,9 +26,6 @@ static const struct duet__wires unknown = {0};
 struct kept {
     struct duet__times *times;
     struct duet__history *history;
-    struct duet__nodes *nodes; /* NULL: the runtime is one node */
-    const struct duet__transport *transport;
-    void *transport_of;
     struct duet_runtime **cores; /* of a simulation's nodes */
     unsigned core_count;
     char *trace, *policy, *place, *world, *workload, *options;
@@ -105,15 +102,6 @@ void duet__remember_history(struct duet_runtime *runtime, struct duet__history *
     kept->history = history;
 }
 
-void duet__remember_nodes(struct duet_runtime *runtime, struct duet__nodes *nodes,
-                          const struct duet__transport *transport, void *transport_of)
-{
-    struct kept *kept = duet__core_kept(runtime);
-    kept->nodes = nodes;
-    kept->transport = transport;
-    kept->transport_of = transport_of;
-}
-
 void duet__remember_cores(struct duet_runtime *runtime, struct duet_runtime **cores, unsigned count)
 {
     struct kept *kept = duet__core_kept(runtime);
@@ -136,7 +124,7 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
                                 .paje = g_str_has_suffix(kept->trace, ".paje"),
                                 .run = *run};
     trace.run.seed = kept->seed;
-    if (!kept->nodes)
+    if (!duet__nodes_of(runtime))
         trace.run.bounds = duet__bounds(runtime, !strcmp(kept->world, "simulated"));
     /* dates of the program's */
     duet__recording_shift(&trace.run.recording, trace.run.stats.first_submit_s);
@@ -290,10 +278,7 @@ int duet_close(struct duet_runtime *runtime)
     }
     if (kept && kept->history)
         add_to_history(runtime, kept);
-    if (kept && kept->nodes) {
-        kept->transport->close(kept->transport_of);
-        duet__nodes_free(kept->nodes);
-    }
+    duet__nodes_free(duet__nodes_of(runtime));
     duet__core_free(runtime);
     return error;
 }

@@ -13,8 +13,6 @@
 
 struct duet__core_config;
 struct duet__history;
-struct duet__nodes;
-struct duet__transport;
 
 /*
  * As duet_open, on a platform that is in memory: the platform that the configuration names to be
@@ -146,13 +144,6 @@ DUET_MUST_CHECK int duet__open_another(struct duet_runtime **out,
 /* Keeps the kernel times, which it takes over, and what the configuration wants at the closing. */
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,
                     struct duet__times *times);
-
-/*
- * Keeps what makes the runtime one of several nodes: at the closing the transport is closed and
- * `nodes` freed, before the core is.
- */
-void duet__remember_nodes(struct duet_runtime *runtime, struct duet__nodes *nodes,
-                          const struct duet__transport *transport, void *transport_of);
 
 /* Keeps the cores of all nodes of a simulation, which it takes over; the first one's is freed. */
 void duet__remember_cores(struct duet_runtime *runtime, struct duet_runtime **cores,

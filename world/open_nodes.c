@@ -56,11 +56,12 @@ int duet__open_node(struct duet_runtime **out, const struct duet_config *config,
     error = duet__mpi_agree(mpi, error, message);
     if (!error) {
         duet__mpi_start(mpi, *out, nodes, &calls);
-        duet__remember_nodes(*out, nodes, duet__mpi_transport(), mpi);
         return DUET_OK;
     }
-    duet__mpi_transport()->close(mpi);
-    duet__nodes_free(nodes);
+    if (nodes)
+        duet__nodes_free(nodes);
+    else
+        duet__mpi_transport()->close(mpi);
     duet__core_free(*out);
     *out = NULL;
     return error;

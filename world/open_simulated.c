@@ -74,18 +74,14 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
 
 static int make_nodes(struct opening *opening, struct duet_message *message)
 {
-    struct duet_runtime *front = opening->cores[0];
     const struct duet__nodes_config config = {.count = opening->nodes,
                                               .hosted = opening->nodes,
                                               .grid = opening->grid,
                                               .cores = opening->cores,
                                               .transport = duet__sim_transport(),
                                               .transport_of = opening->engines[0]};
-    struct duet__nodes *nodes;
-    int error = duet__nodes_new(&nodes, &config, message);
-    if (!error)
-        duet__remember_nodes(front, nodes, config.transport, config.transport_of);
-    return error;
+    struct duet__nodes *nodes; /* the first core's from now on */
+    return duet__nodes_new(&nodes, &config, message);
 }
 
 /* A core for each engine, of which the first one has the kernel times. */
