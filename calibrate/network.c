@@ -49,8 +49,8 @@ static void row_of(const struct duet__network_fit *fit, size_t i, double row[FIG
 }
 
 /*
- * Least squares of relative errors, reweighted so that it is their absolute values; one figure after
- * the other, none below 0, again and again until they stay.
+ * Least squares of relative errors, reweighted so that it is their absolute values; one figure
+ * after the other, none below 0, again and again until they stay.
  */
 static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
 {
