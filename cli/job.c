@@ -247,8 +247,7 @@ int duet__job_take_problem(const struct duet__values *values, struct duet__reque
         return duet_fail(message, DUET_EINVAL,
                          "--network joins simulated nodes: say how many with --nodes");
     if (values->config.nodes)
-        error = duet__parse_nodes("--nodes", values->config.nodes, &problem->nodes.rows,
-                                  &problem->nodes.cols, message);
+        error = duet__parse_nodes("--nodes", values->config.nodes, &problem->nodes, message);
     if (values->precision && !error)
         error = duet__precision_read(values->precision, &problem->precision, message);
     return error ? error : duet__request_set_params(request, values->params, message);

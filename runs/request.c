@@ -109,7 +109,7 @@ static struct duet_grid grid_of(const struct duet__request *request)
     struct duet_grid grid;
     struct duet_message ignored;
 
-    if (duet__parse_nodes("", request->config.nodes, &grid.rows, &grid.cols, &ignored))
+    if (duet__parse_nodes("", request->config.nodes, &grid, &ignored))
         grid = (struct duet_grid){1, 1};
     return grid;
 }

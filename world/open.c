@@ -37,14 +37,14 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .model_error = config->model_error,
         .perturbation = config->perturbation,
     };
-    unsigned rows, cols;
+    struct duet_grid grid;
     int error = duet__priorities_read(config->priorities, &core->priorities, message);
     if (!error)
         error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy,
                                   core->parameters, message);
     if (!error)
-        error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
-    if (!error && rows * cols > 1 && core->policy->candidates)
+        error = duet__parse_nodes("nodes", config->nodes, &grid, message);
+    if (!error && grid.rows * grid.cols > 1 && core->policy->candidates)
         error = duet_fail(message, DUET_EINVAL,
                           "policy %s tries others with all tasks at once, of which each of several "
                           "nodes has some: choose another one",
@@ -124,18 +124,18 @@ static int check_memory(const struct duet_config *config, struct duet_message *m
 
 static int check_nodes(const struct duet_config *config, struct duet_message *message)
 {
-    unsigned rows, cols;
+    struct duet_grid grid;
     if (config->network && !config->simulate)
         return duet_fail(message, DUET_EINVAL,
                          "a network (%.300s) is of simulations: name a platform to simulate",
                          config->network);
-    int error = duet__parse_nodes("nodes", config->nodes, &rows, &cols, message);
-    if (!error && rows * cols > 1 && config->keep_going)
+    int error = duet__parse_nodes("nodes", config->nodes, &grid, message);
+    if (!error && grid.rows * grid.cols > 1 && config->keep_going)
         error =
             duet_fail(message, DUET_EINVAL,
                       "a run on %u nodes cannot keep going when a task has failed: no node knows "
                       "what another one could not compute",
-                      rows * cols);
+                      grid.rows * grid.cols);
     return error;
 }
 
@@ -184,7 +184,7 @@ static int open_world(struct duet_runtime **out, const struct duet_config *confi
     struct duet_grid grid;
     if (config->simulate)
         return duet__open_simulated(out, config, platform, message);
-    int error = duet__parse_nodes("nodes", config->nodes, &grid.rows, &grid.cols, message);
+    int error = duet__parse_nodes("nodes", config->nodes, &grid, message);
     if (error)
         return error;
     return grid.rows * grid.cols > 1 ? duet__open_node(out, config, platform, grid, message)

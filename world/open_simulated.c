@@ -136,8 +136,7 @@ int duet__open_simulated(struct duet_runtime **out, const struct duet_config *co
 {
     struct opening opening = {.config = config};
     struct duet__platform *loaded = NULL;
-    int error =
-        duet__parse_nodes("nodes", config->nodes, &opening.grid.rows, &opening.grid.cols, message);
+    int error = duet__parse_nodes("nodes", config->nodes, &opening.grid, message);
     if (!error && !platform)
         error = duet__platform_load(config->simulate, &loaded, message);
     if (error)

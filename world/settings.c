@@ -401,6 +401,7 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     void *field = (char *)values + setting->offset;
     struct duet_config *config = values;
     struct duet__network unused;
+    struct duet_grid grid;
     unsigned ignored = 0;
     int error = DUET_OK;
 
@@ -434,7 +435,7 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
         error = duet__effects_parse(label, text, &ignored, message);
         break;
     case NODES:
-        error = duet__parse_nodes(label, text, &ignored, &ignored, message);
+        error = duet__parse_nodes(label, text, &grid, message);
         break;
     case NETWORK: /* what is not said may be the platform's */
         error = duet__network_parse(label, text, &(struct duet__network){.bandwidth_Bps = 1},

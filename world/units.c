@@ -9,6 +9,8 @@
 
 #include <glib.h>
 
+#include "nodes/nodes.h"
+
 enum { LONGEST_S = 3600 }; /* longer than any operation of a runtime can take */
 
 /* What a number may be followed by, and what it is then multiplied by; ended by NULL. */
@@ -166,7 +168,7 @@ int duet__parse_change(const char *option, const char *text, double *bandwidth, 
     return 0;
 }
 
-int duet__parse_nodes(const char *option, const char *text, unsigned *rows, unsigned *cols,
+int duet__parse_nodes(const char *option, const char *text, struct duet_grid *out,
                       struct duet_message *message)
 {
     g_auto(GStrv) words = g_strsplit(text ? text : "1", "x", 2);
@@ -180,13 +182,8 @@ int duet__parse_nodes(const char *option, const char *text, unsigned *rows, unsi
             "%s takes a number of nodes, or rows and columns of them, up to %d in all, "
             "such as 4 or 2x2, not '%s'",
             option, UNITS_NODES_MAX, text);
-    for (uint64_t i = 1, all = first; !words[1] && i * i <= all; i++)
-        if (all % i == 0) {
-            first = i;
-            second = all / i;
-        }
-    *rows = (unsigned)first;
-    *cols = (unsigned)second;
+    *out = words[1] ? (struct duet_grid){(unsigned)first, (unsigned)second}
+                    : duet__grid_square((unsigned)first);
     return 0;
 }
 

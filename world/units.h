@@ -14,6 +14,7 @@
 
 #include <duet/error.h>
 #include <duet/machine.h>
+#include <duet/nodes.h>
 
 /* The most that is taken of what has no limit of its own. */
 enum { UNITS_GPU_WINDOW_MAX = DUET_WINDOW_MAX, UNITS_GPU_STREAMS_MAX = 64 };
@@ -53,8 +54,8 @@ DUET_MUST_CHECK int duet__parse_change(const char *option, const char *text, dou
 /* Nodes in rows and columns, 1 to 4096 in all: "2x3", or "6", which is as square as possible; NULL
    is one. */
 enum { UNITS_NODES_MAX = 4096 };
-DUET_MUST_CHECK int duet__parse_nodes(const char *option, const char *text, unsigned *rows,
-                                      unsigned *cols, struct duet_message *message);
+DUET_MUST_CHECK int duet__parse_nodes(const char *option, const char *text, struct duet_grid *out,
+                                      struct duet_message *message);
 
 /* Seconds, from 0 to an hour, with a unit: "1us", "250ns", "2ms", "0.5s", or "0". */
 DUET_MUST_CHECK int duet__parse_seconds(const char *option, const char *text, double *out,
