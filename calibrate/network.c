@@ -14,24 +14,21 @@
 
 enum { SMALL_BYTES = 64, FIGURES = 3 /* at no bytes; a byte; beyond eager */ };
 
-/* The samples of one size, without outliers. */
-static struct duet__summary summarise(const struct duet__mpi_sample *samples, size_t count,
-                                      uint64_t bytes, size_t *rejected)
+/* Without outliers. */
+static struct duet__summary summarise(const double *seconds, size_t count, size_t *rejected)
 {
     double *values = g_new(double, count + 1), *expected = g_new(double, count + 1);
     bool *out = g_new0(bool, count + 1);
+    const double median = duet__rough_median(seconds, count);
     struct duet__summary summary;
-    size_t all = 0, kept = 0;
+    size_t kept = 0;
 
     for (size_t i = 0; i < count; i++)
-        if (samples[i].bytes == bytes)
-            values[all++] = samples[i].seconds;
-    for (size_t i = 0; i < all; i++)
-        expected[i] = duet__rough_median(values, all);
-    *rejected = duet__outliers(values, expected, all, out);
-    for (size_t i = 0; i < all; i++)
+        expected[i] = median;
+    *rejected = duet__outliers(seconds, expected, count, out);
+    for (size_t i = 0; i < count; i++)
         if (!out[i])
-            values[kept++] = values[i];
+            values[kept++] = seconds[i];
     summary = duet__summarise(values, kept);
     g_free(values);
     g_free(expected);
@@ -103,20 +100,14 @@ int duet__network_fit(const struct duet__mpi_measured *measured, struct duet__ne
 
     *out = (struct duet__network_fit){
         .network = {.kind = DUET__NETWORK_SWITCH, .eager_bytes = measured->eager_bytes}};
-    for (size_t i = 0; i < measured->ping_count && out->count < DUET__NETWORK_SIZES; i++) {
-        const uint64_t bytes = measured->pings[i].bytes;
+    for (unsigned i = 0; i < DUET__MPI_SIZES; i++) {
+        const struct duet__mpi_times *times = &measured->sizes[i];
         struct duet__network_size *size = &out->sizes[out->count];
-        bool known = false;
 
-        for (size_t k = 0; k < out->count; k++)
-            known = known || out->sizes[k].bytes == bytes;
-        if (known)
-            continue;
-        size->bytes = bytes;
-        size->ping = summarise(measured->pings, measured->ping_count, bytes, &size->rejected);
-        size->stream_s =
-            summarise(measured->streams, measured->stream_count, bytes, &ignored).median;
-        if (bytes <= SMALL_BYTES && size->stream_s > 0)
+        size->bytes = UINT64_C(1) << i;
+        size->ping = summarise(times->pings, times->ping_count, &size->rejected);
+        size->stream_s = summarise(times->streams, times->stream_count, &ignored).median;
+        if (size->bytes <= SMALL_BYTES && size->stream_s > 0)
             overhead_s = fmin(overhead_s, size->stream_s);
         out->count += size->ping.median > 0;
     }

@@ -8,8 +8,6 @@
 #include "platforms/model/network.h"
 #include "validate/stats.h"
 
-enum { DUET__NETWORK_SIZES = 64 };
-
 /* Messages of one size. */
 struct duet__network_size {
     uint64_t bytes;
@@ -21,7 +19,7 @@ struct duet__network_size {
 
 struct duet__network_fit {
     struct duet__network network; /* a switch */
-    struct duet__network_size sizes[DUET__NETWORK_SIZES];
+    struct duet__network_size sizes[DUET__MPI_SIZES];
     size_t count;
 };
 

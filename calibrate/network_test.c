@@ -6,7 +6,7 @@
 
 #include "calibrate/network.h"
 
-enum { EACH = 21, LARGEST = 1 << 23 };
+enum { EACH = 21 };
 
 /* Messages of `network`, a tenth of which took many times as long, the others 1 % more or less. */
 static struct duet__mpi_measured make(const struct duet__network *network)
@@ -14,21 +14,19 @@ static struct duet__mpi_measured make(const struct duet__network *network)
     struct duet__mpi_measured m = {.nodes = 2, .eager_bytes = network->eager_bytes};
     GRand *random = g_rand_new_with_seed(7);
 
-    m.pings = g_new0(struct duet__mpi_sample, (size_t)EACH * 24);
-    m.streams = g_new0(struct duet__mpi_sample, 24);
-    for (uint64_t bytes = 1; bytes <= LARGEST; bytes *= 2) {
-        const double alone_s = duet__network_message_s(network, (double)bytes);
+    for (unsigned size = 0; size < DUET__MPI_SIZES; size++) {
+        struct duet__mpi_times *times = &m.sizes[size];
+        const double bytes = (double)(1 << size);
+        const double alone_s = duet__network_message_s(network, bytes);
 
-        for (int i = 0; i < EACH; i++)
-            m.pings[m.ping_count++] =
-                (struct duet__mpi_sample){1, bytes,
-                                          alone_s * (i % 10 == 9 ? 9
-                                                                 : g_rand_double_range(random, 0.99,
-                                                                                       1.01))};
-        m.streams[m.stream_count++] =
-            (struct duet__mpi_sample){1, bytes,
-                                      fmax(network->overhead_s,
-                                           (double)bytes / network->bandwidth_Bps)};
+        times->pings = g_new(double, EACH);
+        times->streams = g_new(double, 1);
+        for (times->ping_count = 0; times->ping_count < EACH; times->ping_count++)
+            times->pings[times->ping_count] =
+                alone_s *
+                (times->ping_count % 10 == 9 ? 9 : g_rand_double_range(random, 0.99, 1.01));
+        times->streams[times->stream_count++] =
+            fmax(network->overhead_s, bytes / network->bandwidth_Bps);
     }
     g_rand_free(random);
     return m;
@@ -57,8 +55,7 @@ static void check(const struct duet__network *network)
         assert_near(fit.sizes[i].predicted_s,
                     duet__network_message_s(network, (double)fit.sizes[i].bytes));
     }
-    g_free(m.pings);
-    g_free(m.streams);
+    duet__mpi_measured_free(&m);
 }
 
 static void test_fit(void)
@@ -83,15 +80,14 @@ static void test_odd(void)
     struct duet__network_fit fit;
     struct duet_message message = {""};
 
-    for (size_t i = 0; i < m.ping_count; i++) /* the more bytes, the faster */
-        m.pings[i].seconds = 1e-3 / (double)m.pings[i].bytes;
+    for (size_t i = 0; i < (size_t)EACH * DUET__MPI_SIZES; i++) /* the more bytes, the faster */
+        m.sizes[i / EACH].pings[i % EACH] = 1e-3 / (double)(1 << i / EACH);
     g_assert_cmpint(duet__network_fit(&m, &fit, &message), ==, DUET_OK);
     g_assert_true(fit.network.overhead_s >= 0 && fit.network.latency_s >= 0);
     g_assert_true(fit.network.rendezvous_s >= 0 && fit.network.bandwidth_Bps > 0);
     g_assert_true(isfinite(fit.network.bandwidth_Bps));
     g_assert_cmpint(duet__network_fit(&nothing, &fit, &message), ==, DUET_EINVAL);
-    g_free(m.pings);
-    g_free(m.streams);
+    duet__mpi_measured_free(&m);
 }
 
 int main(int argc, char **argv)

@@ -12,7 +12,7 @@
 #include "nodes/mpi_internal.h"
 
 enum {
-    LARGEST = 8 << 20,
+    LARGEST = 1 << (DUET__MPI_SIZES - 1),
     LEAST = 11,            /* samples of a size, whatever time they take */
     MOST = 201,            /* and at most */
     BURST = 64,            /* messages of a stream, */
@@ -109,40 +109,26 @@ static void follow(const struct measuring *m)
     }
 }
 
-static int add(struct duet__mpi_sample **list, size_t *count, struct duet__mpi_sample sample)
+/* As many exchanges of size number `size` as there is time for; the first is not kept. */
+static void measure_size(const struct measuring *m, unsigned size, double seconds)
 {
-    if ((*count & (*count - 1)) == 0) {
-        void *longer = realloc(*list, 2 * (*count + 1) * sizeof sample);
-        if (!longer)
-            return DUET_ENOMEM;
-        *list = longer;
-    }
-    (*list)[(*count)++] = sample;
-    return DUET_OK;
-}
-
-/* As many exchanges of this size as there is time for; the first is not kept. */
-static int measure_size(const struct measuring *m, int bytes, double seconds)
-{
-    struct duet__mpi_measured *out = m->out;
+    struct duet__mpi_times *out = &m->out->sizes[size];
     const double end_s = MPI_Wtime() + seconds;
+    const int bytes = 1 << size;
     const int burst = bytes * BURST <= BURST_BYTES ? BURST : BURST_BYTES / bytes;
-    int error = DUET_OK;
-    for (int i = 0; i <= MOST && !error && (i <= LEAST || MPI_Wtime() < end_s); i++) {
-        struct duet__mpi_sample sample = {(unsigned)m->node, (uint64_t)bytes, 0};
+    for (int i = 0; i <= MOST && (i <= LEAST || MPI_Wtime() < end_s); i++) {
         tell(m, (struct order){PING, bytes, 2}); /* of which the first finds both there */
         (void)ping(m, bytes, true);
-        sample.seconds = ping(m, bytes, true);
+        double took_s = ping(m, bytes, true);
         if (i > 0)
-            error = add(&out->pings, &out->ping_count, sample);
-        if (i % 4 != 0 || error)
+            out->pings[out->ping_count++] = took_s;
+        if (i % 4 != 0)
             continue;
         tell(m, (struct order){STREAM, bytes, burst});
-        sample.seconds = stream(m, bytes, burst, true);
+        took_s = stream(m, bytes, burst, true);
         if (i > 0)
-            error = add(&out->streams, &out->stream_count, sample);
+            out->streams[out->stream_count++] = took_s;
     }
-    return error;
 }
 
 /* The largest eager message from `below` to less than `above` bytes, by bisection. */
@@ -161,17 +147,27 @@ static uint64_t find_eager(const struct measuring *m, int below, int above)
     return (uint64_t)below;
 }
 
-/* All with one node, which waits for it; nothing after an error. */
-static int lead(struct measuring *m, double seconds, int error)
+/* All with one node, which waits for it. */
+static void lead(const struct measuring *m, double seconds)
 {
-    enum { SIZES = 24 }; /* 1 byte to LARGEST */
-    uint64_t eager = error ? 0 : find_eager(m, 0, LARGEST);
+    uint64_t eager = find_eager(m, 0, LARGEST);
     if (m->node == 1 || eager < m->out->eager_bytes)
         m->out->eager_bytes = eager;
-    for (int bytes = 1; bytes <= LARGEST && !error; bytes *= 2)
-        error = measure_size(m, bytes, seconds / SIZES);
+    for (unsigned size = 0; size < DUET__MPI_SIZES; size++)
+        measure_size(m, size, seconds / DUET__MPI_SIZES);
     tell(m, (struct order){END, 0, 0});
-    return error;
+}
+
+/* Room for the times of so many other nodes. */
+static int make_room(struct duet__mpi_measured *out, size_t others)
+{
+    for (unsigned i = 0; i < DUET__MPI_SIZES; i++) {
+        out->sizes[i].pings = calloc(others * MOST + 1, sizeof(double));
+        out->sizes[i].streams = calloc(others * MOST + 1, sizeof(double));
+        if (!out->sizes[i].pings || !out->sizes[i].streams)
+            return DUET_ENOMEM;
+    }
+    return DUET_OK;
 }
 
 int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct duet_message *message)
@@ -185,18 +181,18 @@ int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct due
     struct measuring m = {.comm = mpi->data, .data = calloc(1, LARGEST), .out = out};
     out->nodes = mpi->count;
     out->node = place.node;
-    error = duet__mpi_agree(mpi, m.data ? DUET_OK : DUET_ENOMEM, message);
+    error = m.data ? DUET_OK : DUET_ENOMEM;
+    if (!error && out->node == 0)
+        error = make_room(out, out->nodes - 1);
+    error = duet__mpi_agree(mpi, error, message);
     if (!error && out->nodes < 2)
         error = duet_fail(message, DUET_EINVAL,
                           "messages are measured between processes: mpirun -n 2 duet calibrate "
                           "--nodes");
-    if (!error) {
-        if (out->node > 0)
-            follow(&m);
-        for (m.node = 1; m.node < (int)out->nodes && out->node == 0; m.node++)
-            error = lead(&m, seconds / (out->nodes - 1), error);
-        error = duet__mpi_agree(mpi, error, message);
-    }
+    if (!error && out->node > 0)
+        follow(&m);
+    for (m.node = 1; m.node < (int)out->nodes && out->node == 0 && !error; m.node++)
+        lead(&m, seconds / (out->nodes - 1));
     free(m.data);
     duet__mpi_transport()->close(mpi);
     return error;

@@ -9,21 +9,20 @@
 
 #include <duet/error.h>
 
-/* A message of node 0's to another one. */
-struct duet__mpi_sample {
-    unsigned node;  /* the other one */
-    uint64_t bytes; /* at least 1 */
-    /* How long after its sender gave it to MPI its receiver had it: half of what it took there and
-       back. Or, of a stream, what each took of many that were given to MPI at once. */
-    double seconds;
+enum { DUET__MPI_SIZES = 24 }; /* of 1 byte, 2, 4 and so on, to 8 MiB */
+
+/* What messages of one size between node 0 and each other one took, in seconds. */
+struct duet__mpi_times {
+    /* From when its sender gave it to MPI until its receiver had it: half of the way and back. */
+    double *pings;
+    double *streams; /* each of many that were given to MPI at once */
+    size_t ping_count, stream_count;
 };
 
-/* What was measured; lists are of node 0, elsewhere empty. duet__mpi_measured_free frees them. */
+/* What was measured, at node 0: elsewhere there are no times. duet__mpi_measured_free frees it. */
 struct duet__mpi_measured {
-    unsigned nodes, node;           /* how many there are; this process's number */
-    struct duet__mpi_sample *pings; /* by node, then size */
-    struct duet__mpi_sample *streams;
-    size_t ping_count, stream_count;
+    unsigned nodes, node; /* how many there are; this process's number */
+    struct duet__mpi_times sizes[DUET__MPI_SIZES];
     /* The largest message, of those tried, that MPI takes over before its receiver expects it: the
        least of all nodes; 0: none. By the byte. */
     uint64_t eager_bytes;
@@ -39,8 +38,10 @@ DUET_MUST_CHECK int duet__mpi_measure(double seconds, struct duet__mpi_measured 
 
 static inline void duet__mpi_measured_free(struct duet__mpi_measured *measured)
 {
-    free(measured->pings);
-    free(measured->streams);
+    for (unsigned i = 0; i < DUET__MPI_SIZES; i++) {
+        free(measured->sizes[i].pings);
+        free(measured->sizes[i].streams);
+    }
     *measured = (struct duet__mpi_measured){0};
 }
 
