@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`mpirun duet run --nodes`: results are right, one process speaks for all, what it writes is of all
-nodes, and whatever is wrong is said once. All workloads on several nodes in one process are in
+"""`mpirun duet run --nodes`: results are right, one process speaks for all, what it writes is of
+all nodes, and whatever is wrong is said once. All workloads on several nodes in one process are in
 workloads/nodes_test.c, what happens when something fails in nodes/mpi_test.py."""
 
 import json
