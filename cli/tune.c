@@ -149,6 +149,7 @@ static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const
 {
     struct duet__progress progress;
     struct duet__outcome outcome = {0};
+    char **said = tables == &tune->tables ? &tune->left_out : &tune->refusal;
     int error;
 
     tune->cut |= count && until_s > 0 && duet__clock_s() >= until_s;
@@ -162,8 +163,9 @@ static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const
     error = duet__study_make(&tables->plan, &tables->store, &progress, &outcome, &tune->message);
     tune->cut |= until_s > 0 && duet__clock_s() >= until_s;
     *made += outcome.made;
-    if (!tune->refusal)
-        tune->refusal = g_steal_pointer(&outcome.example);
+    tune->failed += said == &tune->left_out ? outcome.failed + outcome.refused : 0;
+    if (!*said)
+        *said = g_steal_pointer(&outcome.example);
     g_free(outcome.example);
     return error ? error : outcome.number;
 }
@@ -448,7 +450,6 @@ static int verify(struct duet__tune *tune)
         error = duet__tables_plan(&tables, &tune->message);
     if (!error)
         error = duet__store_open(&tables.store, NULL, DUET__STORE_WRITE, &tune->message);
-    g_clear_pointer(&tune->refusal, g_free);
     if (!error)
         duet__warn_of_load();
     if (!error)
@@ -491,8 +492,8 @@ static int tune_all(struct duet__tune *tune)
     tune->levels = count_levels(tune);
     error = search(tune);
     if (!error && !tune->found->len)
-        return tune->refusal
-                   ? duet__complain(DUET__MISUSED, "no setting is possible: %s", tune->refusal)
+        return tune->left_out
+                   ? duet__complain(DUET__MISUSED, "no setting is possible: %s", tune->left_out)
                    : duet__complain(DUET__FAILED, "no simulation has ended");
     if (!error)
         error = judge_by_noise(tune);
@@ -506,12 +507,10 @@ static int tune_all(struct duet__tune *tune)
     }
     if (!error && tune->here && !tune->job->values.no_verify)
         error = verify(tune);
-    if (error)
-        return refuse(tune, error);
-    status = duet__tune_report(tune);
-    if (tune->run_reps && tune->refusal)
-        status = duet__complain(DUET__FAILED, "not all runs ended: %s", tune->refusal);
-    return status;
+    status = error ? refuse(tune, error) : duet__tune_report(tune);
+    return tune->refusal && !error
+               ? duet__complain(DUET__FAILED, "not all runs ended: %s", tune->refusal)
+               : status;
 }
 
 static void fini(struct duet__tune *tune)
@@ -532,6 +531,7 @@ static void fini(struct duet__tune *tune)
     g_free(tune->calibrated);
     g_free(tune->platform);
     g_free(tune->refusal);
+    g_free(tune->left_out);
 }
 
 static int work(struct duet__job *job, int argc, char **argv)

@@ -52,6 +52,8 @@ struct duet__tune {
     bool cut;               /* there was no time for all simulations */
     struct duet_message message;
     char *refusal;   /* what the first run that did not end said; NULL: all did */
+    char *left_out;  /* the same of simulations */
+    uint64_t failed; /* simulations that did not end */
     unsigned last;   /* how often the last level was measured */
     size_t run_reps; /* real runs of each; 0: none were made */
     const struct duet__tuned *chosen;

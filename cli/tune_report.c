@@ -121,6 +121,9 @@ static void put_tried(FILE *stream, const struct duet__tune *tune)
     g_string_append_printf(text, " in %.1f s", tune->search_s);
     if (tune->cut)
         g_string_append(text, ": cut short, a longer --budget may find better");
+    if (tune->left_out)
+        g_string_append_printf(text, "; not possible: %" PRIu64 ", such as %s", tune->failed,
+                               tune->left_out);
     duet__put_wrapped(stream, text->str, 4);
 }
 

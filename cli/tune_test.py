@@ -82,6 +82,12 @@ marked = duet("tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile
 assert "2 settings; simulations: 2 (n) " in marked, marked
 assert re.search(r"^best +160 +[\d.]+\* ", marked, re.MULTILINE) and "extrapolated beyond" in marked
 
+# What cannot be simulated is left out, and said.
+few = duet("tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "480", "--nodes",
+           "2", "--network", "switch:10Gbps,1us", "--policy", "cp,heft,static").stdout
+assert re.search(r"not possible: 2, such as\s+policy cp plans", few), few
+assert re.search(r"^best +heft ", few, re.MULTILINE) and "not possible" not in text, (few, text)
+
 # A program reads the choice: from lines of the output, and from a file.
 written = duet("tune", *SPACE, "--cpus", "3", "--set-arch", "--env", "tuned.env").stdout
 lines = pathlib.Path("tuned.env").read_text(encoding="ascii").splitlines()
