@@ -91,26 +91,32 @@ static GPtrArray *collect_to_host(const struct duet__recording *recording, bool 
     return copies;
 }
 
-/* The copy to the host from which `copy`, to a device, goes on; NULL: it was there before. */
-static const struct duet_event *first_half(const struct duet_event *copy, const GPtrArray *to_host)
+/* The last of copies in that order that does not come after the key; NULL: none. */
+static const struct duet_event *last_until(const GPtrArray *copies, const struct duet_event *key,
+                                           GCompareFunc compare)
 {
-    const struct duet_event *before;
-    guint low = 0, high = to_host->len;
+    guint low = 0, high = copies->len;
 
-    /* the last one of this handle that has ended when the second half is decided */
     while (low < high) {
-        guint middle = low + (high - low) / 2;
-        const struct duet_event *other = to_host->pdata[middle];
+        const guint middle = low + (high - low) / 2;
 
-        if (other->destination < copy->source ||
-            (other->destination == copy->source && other->id < copy->id) ||
-            (other->destination == copy->source && other->id == copy->id &&
-             other->end_s <= copy->ready_s + resolution_s))
+        if (compare(&copies->pdata[middle], &key) <= 0)
             low = middle + 1;
         else
             high = middle;
     }
-    before = low ? to_host->pdata[low - 1] : NULL;
+    return low ? copies->pdata[low - 1] : NULL;
+}
+
+/* The copy to the host from which `copy`, to a device, goes on; NULL: it was there before. */
+static const struct duet_event *first_half(const struct duet_event *copy, const GPtrArray *to_host)
+{
+    /* the last one of this handle that has ended when the second half is decided */
+    const struct duet_event key = {.destination = copy->source,
+                                   .id = copy->id,
+                                   .end_s = copy->ready_s + resolution_s};
+    const struct duet_event *before = last_until(to_host, &key, by_handle);
+
     return before && before->destination == copy->source && before->id == copy->id &&
                    before->end_s >= copy->ready_s - notice_s
                ? before
@@ -284,20 +290,9 @@ static GArray *find_waiting(const GPtrArray *tasks, guint first, const unsigned 
 /* The last message that has come to a host by a date, if the date is that of its coming; NULL. */
 static const struct duet_event *arrived(const GPtrArray *messages, unsigned host, double date_s)
 {
-    const struct duet_event *last;
-    guint low = 0, high = messages->len;
+    const struct duet_event key = {.destination = (uint16_t)host, .end_s = date_s + resolution_s};
+    const struct duet_event *last = last_until(messages, &key, by_arrival);
 
-    while (low < high) {
-        const guint middle = low + (high - low) / 2;
-        const struct duet_event *other = messages->pdata[middle];
-
-        if (other->destination < host ||
-            (other->destination == host && other->end_s <= date_s + resolution_s))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    last = low ? messages->pdata[low - 1] : NULL;
     return last && last->destination == host && last->end_s >= date_s - message_s ? last : NULL;
 }
 
