@@ -286,8 +286,8 @@ static void test_agreement(void)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Of a program: a chain of tasks from node to node, of which that of the last one fails, or
-   exits, or that one gives up. */
+/* Of a program: a chain of tasks from node to node, of which that of the last one fails, exits or
+   aborts, or that one gives up. */
 static int kernel(const struct duet_call *call)
 {
     const char *role = *(char *const *)call->args;
@@ -295,6 +295,8 @@ static int kernel(const struct duet_call *call)
         return duet_fail(call->message, DUET_ETASK, "this kernel %s", "fails");
     if (*role == 'e')
         exit(0);
+    if (*role == 'a')
+        abort();
     ++*(int *)call->buffers[0].data;
     return 0;
 }
@@ -390,24 +392,14 @@ int main(int argc, char **argv)
         return run_program_of_mpi(MPI_THREAD_MULTIPLE);
     if (argc > 1 && !strcmp(argv[1], "single"))
         return run_program_of_mpi(MPI_THREAD_SINGLE);
-    unsigned node;
     if (argc > 1 && !strcmp(argv[1], "two")) {
         open_two();
         return EXIT_SUCCESS;
-    } else if (argc > 1 && !strcmp(argv[1], "messages")) {
-        test_messages();
-        test_agreement();
-        test_failure(1, false);
-        test_failure(0, true);
-        test_messages();
-    } else if (argc > 1) {
-        struct duet__mpi *mpi = open_one(&node);
-        if (node == 2 && !strcmp(argv[1], "exit"))
-            exit(0);
-        if (node == 2)
-            abort();
-        (void)duet__mpi_transport()->barrier(mpi);
-        assert(!"the others have ended this one");
     }
+    test_messages();
+    test_agreement();
+    test_failure(1, false);
+    test_failure(0, true);
+    test_messages();
     return without_leaks(0);
 }
