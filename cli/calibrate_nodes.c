@@ -14,7 +14,7 @@
 static void put_text(const struct duet__network_fit *fit, const struct duet__mpi_measured *measured,
                      const struct duet__measured *foreign, const char *path, FILE *stream)
 {
-    g_autofree char *text = duet__network_text(&fit->network);
+    const struct duet__network *n = &fit->network;
     struct duet__table table;
 
     fprintf(stream, "%u nodes: messages between node 0 and each other one, over MPI\n\n",
@@ -36,7 +36,11 @@ static void put_text(const struct duet__network_fit *fit, const struct duet__mpi
         duet__table_print(&table, "%.3g", 1e-9 * (double)size->bytes / size->stream_s);
     }
     duet__table_put(&table, stream, 2);
-    fprintf(stream, "\nnetwork %s\n", text);
+    fprintf(stream,
+            "\nnetwork switch:%.6gGbps,%.6gus,eager=%" PRIu64
+            ",overhead=%.6gus,rendezvous=%.6gus\n",
+            n->bandwidth_Bps / 125e6, 1e6 * n->latency_s, n->eager_bytes, 1e6 * n->overhead_s,
+            1e6 * n->rendezvous_s);
     fprintf(stream, "foreign %.3g us (%.3g to %.3g): %s\n", 1e6 * foreign->times.median,
             1e6 * foreign->times.quartile1, 1e6 * foreign->times.quartile3, foreign->description);
     fprintf(stream, "Written: into %s\n", path);

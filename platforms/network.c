@@ -356,36 +356,3 @@ int duet__network_parse(const char *option, const char *text, const struct duet_
         *out = r.network;
     return error;
 }
-
-/* In the unit that is usual or in the base unit, whatever is shorter and says the same number. */
-static void add_quantity(GString *text, const char *before, double value, bool bandwidth)
-{
-    char digits[DUET__DIGITS_MAX];
-    double again = 0;
-    g_autofree char *usual = g_strconcat(duet__digits(value / (bandwidth ? 125e6 : 1e-6), digits),
-                                         bandwidth ? "Gbps" : "us", NULL);
-    g_autofree char *base = g_strconcat(duet__digits(value, digits), bandwidth ? "Bps" : "s", NULL);
-    bool same = duet__xml_quantity(usual, bandwidth, &again) && again == value;
-
-    g_string_append_printf(text, "%s%s", before,
-                           same && strlen(usual) <= strlen(base) ? usual : base);
-}
-
-char *duet__network_text(const struct duet__network *n)
-{
-    GString *text = g_string_new(kinds[n->kind].name);
-    g_autofree char *shape = duet__network_shape_text(n);
-
-    if (n->kind == DUET__NETWORK_FILE) {
-        g_string_append_printf(text, ":%s", n->file);
-    } else {
-        add_quantity(text, ":", n->bandwidth_Bps, true);
-        add_quantity(text, ",", n->latency_s, false);
-    }
-    if (shape != NULL)
-        g_string_append_printf(text, ",%s", shape);
-    g_string_append_printf(text, ",eager=%" G_GUINT64_FORMAT, n->eager_bytes);
-    add_quantity(text, ",overhead=", n->overhead_s, false);
-    add_quantity(text, ",rendezvous=", n->rendezvous_s, false);
-    return g_string_free(text, FALSE);
-}

@@ -220,9 +220,6 @@ DUET_MUST_CHECK int duet__network_parse(const char *option, const char *text,
                                         const struct duet__network *usual,
                                         struct duet__network *out, struct duet_message *message);
 
-/* What duet__network_parse reads as the same network; free with g_free. */
-char *duet__network_text(const struct duet__network *network);
-
 /*
  * Gives a network that has no shape yet one with room for so many nodes, as small as it gets. Fat
  * tree: of three levels of equal switches with full bisection bandwidth (Al-Fares et al., SIGCOMM
