@@ -21,7 +21,7 @@ void duet__log_fini(struct duet__node_log *log)
 void duet__log_reset(struct duet__node_log *log)
 {
     log->message_count = log->task_count = 0;
-    log->messages_in = log->messages_out = log->bytes_in = log->bytes_out = 0;
+    log->messages_out = log->bytes_out = 0;
     log->lost = false;
 }
 
@@ -76,9 +76,9 @@ void duet__log_message(struct duet__node_log *log, const struct duet__logged_mes
     struct duet__logged_message *own;
 
     pthread_mutex_lock(&log->lock);
-    if (!message->failed) {
-        *(message->arrives ? &log->messages_in : &log->messages_out) += 1;
-        *(message->arrives ? &log->bytes_in : &log->bytes_out) += message->bytes;
+    if (!message->failed && !message->arrives) {
+        log->messages_out++;
+        log->bytes_out += message->bytes;
     }
     own = log->records ? PLACE(log, messages, message_count, message_room) : NULL;
     if (own)

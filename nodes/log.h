@@ -39,7 +39,7 @@ struct duet__node_log {
     bool records;         /* else the counters are all that is kept */
     _Atomic(bool) lost;   /* there was no memory for something */
     /* since the last reset; of messages that have not failed */
-    uint64_t messages_in, messages_out, bytes_in, bytes_out;
+    uint64_t messages_out, bytes_out; /* that were sent */
     struct duet__logged_message *messages;
     struct duet__logged_task *tasks; /* ascending */
     struct duet__logged_datum *data;

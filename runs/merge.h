@@ -30,15 +30,6 @@ struct duet__node_run {
     double ahead_s; /* by which its clock, and so all other dates, is ahead of the first node's */
 };
 
-/*
- * Takes what a core has left of the run at hand, with what was noted of it, its records and the
- * accesses in them if they are wanted; `ahead_s` as above.
- * No task is in flight. DUET_EINVAL, DUET_ENOMEM; *out is then empty.
- */
-DUET_MUST_CHECK int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *core,
-                                        const struct duet__node_log *log, bool records,
-                                        bool accesses, double ahead_s);
-
 void duet__node_run_fini(struct duet__node_run *part); /* safe on a zeroed one, and twice */
 
 /* As bytes between processes of one program on machines of one kind, and back; DUET_EIO. */

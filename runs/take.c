@@ -7,25 +7,6 @@
 #include "runs/merge.h"
 #include "runs/wire.h"
 
-int duet__node_run_take(struct duet__node_run *out, const struct duet_runtime *core,
-                        const struct duet__node_log *log, bool records, bool accesses,
-                        double ahead_s)
-{
-    int error = log->lost ? DUET_ENOMEM : 0;
-
-    *out = (struct duet__node_run){.workers = duet_runtime_machine(core)->worker_count,
-                                   .ahead_s = ahead_s,
-                                   .log = log};
-    duet_stats(core, &out->stats);
-    out->classes = duet__node_classes(core);
-    if (!error && records)
-        error = duet__recording_take(&out->recording, core, accesses);
-    duet__recording_shift(&out->recording, -ahead_s);
-    if (error)
-        duet__node_run_fini(out);
-    return error;
-}
-
 void duet__node_run_fini(struct duet__node_run *part)
 {
     duet__recording_fini(&part->recording);
@@ -79,6 +60,25 @@ int duet__node_run_read(FILE *stream, struct duet__node_run *out)
 /* ------------------------------------------------------------------------------------------- */
 /* Runs                                                                                         */
 
+/* What a core has left, with what was noted of it. */
+static int take_node(struct duet__node_run *out, const struct duet_runtime *core,
+                     const struct duet__node_log *log, bool records, bool accesses, double ahead_s)
+{
+    int error = log->lost ? DUET_ENOMEM : 0;
+
+    *out = (struct duet__node_run){.workers = duet_runtime_machine(core)->worker_count,
+                                   .ahead_s = ahead_s,
+                                   .log = log};
+    duet_stats(core, &out->stats);
+    out->classes = duet__node_classes(core);
+    if (!error && records)
+        error = duet__recording_take(&out->recording, core, accesses);
+    duet__recording_shift(&out->recording, -ahead_s);
+    if (error)
+        duet__node_run_fini(out);
+    return error;
+}
+
 /* Of nodes that are a process each: what they have left comes to the first one, if there was no
  * error here. */
 static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsigned count,
@@ -122,9 +122,8 @@ static int take_nodes(const struct duet_runtime *runtime, bool records, bool acc
 
     for (unsigned i = 0; i < count && !error; i++)
         if (duet_node_here(runtime, i))
-            error = duet__node_run_take(&parts[i], duet__nodes_core(nodes, i),
-                                        duet__nodes_log(nodes, i), records, accesses,
-                                        duet__nodes_ahead(nodes));
+            error = take_node(&parts[i], duet__nodes_core(nodes, i), duet__nodes_log(nodes, i),
+                              records, accesses, duet__nodes_ahead(nodes));
     parts[node].stats.critical_path_s =
         fmax(parts[node].stats.critical_path_s, duet__nodes_path_s(nodes));
     if (!duet_node_here(runtime, node ? 0 : 1))

@@ -175,7 +175,7 @@ static void expect_message(struct cluster_lab *cluster, unsigned number, double 
                            double end_s)
 {
     const struct duet__node_log *log = duet__nodes_log(cluster->nodes, 1);
-    g_assert_cmpuint(log->messages_in, >=, number);
+    g_assert_cmpuint(log->message_count, >=, number);
     g_assert_true(log->messages[number - 1].arrives);
     assert_seconds(log->messages[number - 1].start_s, start_s);
     assert_seconds(log->messages[number - 1].end_s, end_s);
