@@ -4,18 +4,15 @@
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 
+import testing
+
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
-if not shutil.which("mpirun"):
-    print("there is no mpirun here")
-    sys.exit(77)
+testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                  OMPI_MCA_rmaps_base_oversubscribe="1")
 MINE = pathlib.Path("mine.json")
 NODES = ["calibrate", "--nodes", "--out", str(MINE), "--budget", "0.1s", "--json"]
 
@@ -36,9 +33,7 @@ made = run(DUET, "calibrate", "saxpy", "--n", "65536", "--tile", "4096", "--cpus
 assert made.returncode == 0, made
 before = json.loads(MINE.read_text(encoding="utf-8"))
 alone = run(DUET, *NODES)
-if "built without MPI" in alone.stderr:
-    print("this build is without MPI")
-    sys.exit(77)
+testing.need_mpi(alone.stderr)
 refused(alone, "mpirun -n 2 duet calibrate --nodes")
 assert json.loads(MINE.read_text(encoding="utf-8")) == before
 

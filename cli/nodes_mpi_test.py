@@ -8,7 +8,6 @@ import math
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -19,8 +18,6 @@ import testing
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 os.chdir(tempfile.mkdtemp())
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                  OMPI_MCA_rmaps_base_oversubscribe="1")
 SMALL = "cholesky --n 512 --tile 128 --reps 2 --quiet".split()
 RUNS = [("2x2", "cholesky --n 200 --tile 32"),
         ("1x2", "lu --n 200 --tile 48 --precision s --param layout=lapack"),
@@ -29,25 +26,16 @@ RUNS = [("2x2", "cholesky --n 200 --tile 32"),
         ("2", "jacobi2d --n 100 --tile 24 --param iterations=7")]
 
 
-def said(result):
-    """What duet has said, without what mpirun says of it."""
-    return [line for line in result.stderr.splitlines() if line.startswith("duet: ")]
-
-
 def run(*words, ranks=None, command="run"):
     before = ["mpirun", "--timeout", "300", "-n", str(ranks)] if ranks else []
     return subprocess.run([*before, DUET, command, *words], capture_output=True, text=True,
                           check=False)
 
 
-if not shutil.which("mpirun"):
-    print("there is no mpirun here")
-    sys.exit(77)
+testing.need_mpirun()
 alone = run(*SMALL, "--nodes", "2")
-assert alone.returncode == 2 and len(said(alone)) == 1 and not alone.stdout, alone
-if "built without MPI" in alone.stderr:
-    print("this build is without MPI, and says so")
-    sys.exit(77)
+assert alone.returncode == 2 and len(testing.said(alone.stderr)) == 1 and not alone.stdout, alone
+testing.need_mpi(alone.stderr)
 assert "2 nodes are wanted, and there is 1 process" in alone.stderr, alone
 
 for nodes, words in RUNS:
@@ -62,7 +50,7 @@ for nodes, words in RUNS:
 # Files are written once, of all nodes.
 result = run(*SMALL, "--cpus", "1", "--nodes", "2x2", "--verify", "--json", "--trace", "all.json",
              "--html", "all.html", ranks=4)
-assert result.returncode == 0 and not said(result), result
+assert result.returncode == 0 and not testing.said(result.stderr), result
 [figures] = json.loads(result.stdout)["runs"]
 assert 0 < figures["bounds_s"]["area"] < figures["makespan_s"]["median"], figures
 assert figures["verification"]["passed"] and figures["tasks"] == 20, figures
@@ -88,7 +76,7 @@ assert abs(sum(part["seconds"] for part in why["path"]["parts"]) - why["makespan
 # At the pace of a platform, where nothing is computed, as many bytes are sent.
 PACED = "cholesky --n 2880 --tile 960 --emulate idgraf --scale 0.1 --reps 1 --quiet --json".split()
 result = run(*PACED, "--nodes", "2", ranks=2)
-assert result.returncode == 0 and not said(result), result
+assert result.returncode == 0 and not testing.said(result.stderr), result
 figures, bounds = (json.loads(result.stdout)["runs"][0][key] for key in ("nodes", "bounds_s"))
 assert figures["messages"] > 0 and figures["bytes"] == figures["messages"] * 960 * 960 * 8, figures
 
@@ -117,8 +105,8 @@ for ranks, status, words, says in (
         (2, 2, [*SMALL, "--nodes", "2", "--gpus", "99", "--devices", "opencl"], "99 GPUs are"),
         (2, 2, [*SMALL, "--nodes", "2", "--trace", "nowhere/a.json"], "nowhere/a.json")):
     result = run(*words, ranks=ranks)
-    assert result.returncode == status and len(said(result)) == 1, result
-    assert says in said(result)[0] and not result.stdout, result
+    assert result.returncode == status and len(testing.said(result.stderr)) == 1, result
+    assert says in testing.said(result.stderr)[0] and not result.stdout, result
 
 
 def rank_of(process, number):

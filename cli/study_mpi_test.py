@@ -5,7 +5,6 @@ import contextlib
 import os
 import pathlib
 import re
-import shutil
 import signal
 import sqlite3
 import subprocess
@@ -14,14 +13,11 @@ import tempfile
 import types
 
 import testing
+from testing import said
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
-if not shutil.which("mpirun"):
-    print("there is no mpirun here")
-    sys.exit(77)
+testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                  OMPI_MCA_rmaps_base_oversubscribe="1")
 SMALL = ["study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960",
          "--gpus", "1..3", "--policy", "ws,heft"]
 LONG = ["study", "cholesky", "--platform", "idgraf", "--n", "9600", "--tile", "320,480", "--gpus",
@@ -37,11 +33,6 @@ def rows(path, what=SAME, order="command"):
         return []
     finally:
         connection.close()
-
-
-def said(text):
-    """What duet has said, without what mpirun says of it."""
-    return [line for line in text.splitlines() if line.startswith("duet: ")]
 
 
 def duet(*words):
@@ -65,9 +56,7 @@ none = duet(*SMALL, "--out", "none.db")
 assert none.returncode == 2 and len(said(none.stderr)) == 1 and not none.stdout, none
 assert "this is one of 4 ranks" in none.stderr and not os.path.exists("none.db"), none
 del os.environ["OMPI_COMM_WORLD_SIZE"], os.environ["OMPI_COMM_WORLD_RANK"]
-if "built without MPI" in none.stderr:
-    print("this build is without MPI, and says so")
-    sys.exit(77)
+testing.need_mpi(none.stderr)
 
 # The same rows and the same table, each once, with any number of ranks; also of a shard.
 for count in (2, 5, 16):

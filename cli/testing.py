@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the command share: waiting for something seen in another process."""
+"""What tests of the command share: waiting for something seen in another process, and processes of
+mpirun."""
 
 import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
+import sys
 import time
 
 # What a shell starts in its background ignores interrupts, and so does what that starts.
@@ -40,3 +43,24 @@ def has_open(process, path):
             if os.readlink(descriptor) == str(path.resolve()):
                 return True
     return False
+
+
+def need_mpirun():
+    """Ends a test as skipped where there is no mpirun; else it starts any number of processes."""
+    if not shutil.which("mpirun"):
+        print("there is no mpirun here")
+        sys.exit(77)
+    os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                      OMPI_MCA_rmaps_base_oversubscribe="1")
+
+
+def need_mpi(refusal):
+    """Likewise where a refusal says that this build is without MPI."""
+    if "built without MPI" in refusal:
+        print("this build is without MPI, and says so")
+        sys.exit(77)
+
+
+def said(errors):
+    """What duet has said, without what mpirun says of it."""
+    return [line for line in errors.splitlines() if line.startswith("duet: ")]

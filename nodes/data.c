@@ -128,7 +128,8 @@ struct duet_handle *duet__local(struct duet__host *host, struct duet__datum *dat
     return *at;
 }
 
-int duet__part_with(struct duet__host *host, struct duet__datum *datum, unsigned k)
+/* What the k-th holder, hosted here, has is not needed after what was submitted so far. */
+static int part_with(struct duet__host *host, struct duet__datum *datum, unsigned k)
 {
     struct duet_handle *local = *duet__at(host, datum, k);
     if (!local)
@@ -238,7 +239,7 @@ int duet__supersede(struct duet__nodes *nodes, struct duet__datum *datum, unsign
             held = true;
             kept = datum->locals ? datum->locals[k] : NULL;
         } else if (host) {
-            error = duet__part_with(host, datum, k);
+            error = part_with(host, datum, k);
         }
     }
     if (datum->locals && !held && node != nodes->first && !error) {

@@ -145,8 +145,6 @@ struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum 
 int duet__bring(struct duet__nodes *nodes, struct duet__datum *datum, unsigned node, int priority);
 /* The node alone holds the next version: it is about to be written there. */
 int duet__supersede(struct duet__nodes *nodes, struct duet__datum *datum, unsigned node);
-/* What the k-th holder, hosted here, has is not needed after what was submitted so far. */
-int duet__part_with(struct duet__host *host, struct duet__datum *datum, unsigned k);
 /* All nodes hold it. */
 int duet__hold_all(struct duet__nodes *nodes, struct duet__datum *datum);
 
