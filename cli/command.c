@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all subcommands need: complaints, exit status, option parsing. */
+#define _GNU_SOURCE /* fopencookie, memmem */
 #include "cli/command.h"
 
 #include <errno.h>
@@ -70,14 +71,29 @@ unsigned duet__launched_as(unsigned *count)
     return 0;
 }
 
+/* What another process than the first says: why it ends, if that is a library's to say, but not
+   duet's own lines, which are the first one's, too. Those of assert() begin as they do. */
+static ssize_t say_other(void *nothing, const char *text, size_t bytes)
+{
+    const bool own = bytes > 6 && !memcmp(text, "duet: ", 6);
+
+    (void)nothing;
+    return own && !memmem(text, bytes, " Assertion `", 12) ? (ssize_t)bytes
+                                                           : write(STDERR_FILENO, text, bytes);
+}
+
 int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv)
 {
     unsigned count;
     const bool silent = duet__launched_as(&count) > 0;
+    FILE *others =
+        silent ? fopencookie(NULL, "w", (cookie_io_functions_t){.write = say_other}) : NULL;
     int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
 
-    if (silent && dup2(nothing, STDOUT_FILENO) >= 0)
-        dup2(nothing, STDERR_FILENO);
+    if (silent)
+        dup2(nothing, STDOUT_FILENO);
+    if (others && !setvbuf(others, NULL, _IOLBF, 0))
+        stderr = others;
     status = duet__command_run(command, argc, argv);
     return silent ? DUET__DONE : status;
 }

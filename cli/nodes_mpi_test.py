@@ -142,3 +142,24 @@ for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 1)):
         assert "rank 2" in err and "signal 9" in err, err
     else:
         assert err.count("duet: ") == 1 and "node 2: the run was cancelled" in err, err
+
+# What a library of another process says before it aborts is seen.
+pathlib.Path("abort.c").write_text("""
+#include <assert.h>
+#include <stdlib.h>
+#include <duet/policy.h>
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now) {}
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    assert(getenv("OMPI_COMM_WORLD_RANK")[0] == '0');
+    return 0;
+}
+const struct duet_policy duet_policy = {
+    .name = "abort", .description = "aborts", .source = "this test", .push = push, .pop = pop};
+""", encoding="utf-8")
+subprocess.run([os.environ.get("DUET_CC") or "cc", "-shared", "-fPIC", "-w",
+                f"-I{os.environ['DUET_SOURCE_DIR']}/core/include", "-o", "abort.so", "abort.c"],
+               check=True)
+result = run(*SMALL, "--nodes", "2", "--policy", "./abort.so", ranks=2)
+assert result.returncode != 0 and "abort.c:9: pop: Assertion `" in result.stderr, result

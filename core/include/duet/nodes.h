@@ -11,7 +11,10 @@
  *
  * A program for one node needs one call more, duet_own_at (or duet_own) for what it registers; on
  * a runtime of one node this does nothing. Memory is needed where duet_node_here says so:
- * elsewhere data may be registered at address NULL, and the runtime takes memory for replicas.
+ * elsewhere data may be registered at address NULL, and the runtime takes memory for replicas. Of
+ * an object of a program's own type (duet_data) the pieces are sent that its pointers led to when
+ * it was registered; what else it has is each process's own, also what the type's `copy` takes over
+ * to a device.
  * Data that nobody owns is each process's own: tasks on such data alone run in every process. One
  * task may not use both, but any scratch.
  *
@@ -81,7 +84,11 @@ unsigned duet_owner(const struct duet_handle *handle);
  */
 DUET_MUST_CHECK int duet_fetch(struct duet_runtime *runtime, struct duet_handle *handle,
                                unsigned node);
-/* Redistributes: that node owns the data from now on, and it is sent there. Errors as duet_fetch.
+/*
+ * Redistributes: that node owns the data from now on, and it is sent there. Where its process has
+ * registered the data at NULL, the contents are in memory of the runtime, which duet_unregister
+ * gives back: whoever wants them then takes them before (duet_acquire_on), or has them sent on.
+ * Errors as duet_fetch.
  */
 DUET_MUST_CHECK int duet_migrate(struct duet_runtime *runtime, struct duet_handle *handle,
                                  unsigned node);
