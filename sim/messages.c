@@ -419,17 +419,12 @@ static int barrier(void *engine)
 }
 
 /* It ends with the engines. */
-static void close_all(void *engine)
-{
-}
-
 const struct duet__transport *duet__sim_transport(void)
 {
     static const struct duet__transport transport = {.ready = ready,
                                                      .passed = passed,
                                                      .fail = fail,
-                                                     .barrier = barrier,
-                                                     .close = close_all};
+                                                     .barrier = barrier};
     return &transport;
 }
 
