@@ -53,17 +53,22 @@ def check_networks():
 
 
 def check_comparison():
-    """Reports of two clusters say how these differ."""
+    """Comparisons of reports, or traces, of two clusters say how these differ."""
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for network in ["torus:1Gbps,2us", "switch:9Gbps,2us"]:
             files.append(os.path.join(folder, network[:5]))
             with open(files[-1], "w", encoding="utf-8") as file:
-                json.dump({"schema": 1, "runs": simulate(5, "2", network=network)}, file)
+                json.dump({"schema": 1, "runs": simulate(5, "2", "--trace", files[-1] + ".trace",
+                                                         network=network)}, file)
         result = duet("compare", *files)
         assert result.returncode == 0, result
         assert "idgraf, torus:1Gbps,2us (A) and idgraf, switch:9Gbps,2us (B)" in result.stdout, (
             result)
+        result = duet("compare", *[file + ".trace" for file in files])
+        assert result.returncode == 0, result
+        assert all(f"idgraf_x2, {network}, " in result.stdout
+                   for network in ["torus:1Gbps,2us", "switch:9Gbps,2us"]), result
 
 
 def check_refusals():

@@ -95,6 +95,14 @@ static int read_makespans(struct duet__file_runs *file, const struct duet__json 
     return error ? error : read_rounds(file, &rounds, side);
 }
 
+/* What joined the nodes is a part of where the run was made. */
+static void add_network(struct duet__file_runs *file, struct duet__case *problem,
+                        const char *network)
+{
+    g_ptr_array_add(file->arrays, g_strconcat(problem->platform, ", ", network, NULL));
+    problem->platform = file->arrays->pdata[file->arrays->len - 1];
+}
+
 /*
  * A run of a report, or one side of a case, whose makespans are in the member `side` of it under
  * `values`; one without makespans is left out. `world`: of a side; NULL: it says that itself.
@@ -115,10 +123,8 @@ static int read_run(struct duet__file_runs *file, const struct duet__json *at, c
 
     if (!error && duet__json_is_string(&network))
         error = duet__json_string(&network, &joined);
-    if (joined) { /* it is a part of where the run was made */
-        g_ptr_array_add(file->arrays, g_strconcat(run.problem.platform, ", ", joined, NULL));
-        run.problem.platform = file->arrays->pdata[file->arrays->len - 1];
-    }
+    if (joined)
+        add_network(file, &run.problem, joined);
     if (!error)
         error = duet__json_string(&precision, &letter);
     if (!error)
@@ -171,6 +177,7 @@ static int read_traced(struct duet__file_runs *file, const char *text, size_t le
 {
     struct duet__recording *recording = &file->trace.run.recording;
     struct duet_message why = {""};
+    g_auto(GStrv) options = NULL;
     int error = duet__read_trace(text, length, path, &file->trace, message);
     struct duet__read_run run = {
         .world = "traced",
@@ -195,6 +202,10 @@ static int read_traced(struct duet__file_runs *file, const char *text, size_t le
     run.problem.platform = recording->machine->name;
     run.problem.cpus = duet__report_cpus(recording->machine);
     run.problem.gpus = duet__report_gpus(recording->machine);
+    options = g_strsplit(file->trace.options ? file->trace.options : "", "; ", -1);
+    for (char **option = options; *option; option++)
+        if (g_str_has_prefix(*option, "network="))
+            add_network(file, &run.problem, *option + strlen("network="));
     g_array_append_val(file->runs, run);
     return 0;
 }
