@@ -166,8 +166,9 @@ def good_json(*arguments, **options):
 
 def failed(fragment, *arguments, **options):
     result = duet(arguments, **options)
-    # a sanitizer says in a line of its own that there is no memory
-    said = [line for line in result.stderr.splitlines() if not line.startswith("==")]
+    # a sanitizer says in a line of its own that there is no memory, a watchdog that all is slow
+    said = [line for line in result.stderr.splitlines()
+            if not line.startswith(("==", "duet: nothing has ended for"))]
     assert result.returncode == 1 and not result.stdout, (arguments, result)
     assert len(said) == 1 and fragment in said[0], (arguments, result)
 
@@ -273,7 +274,7 @@ def test_all_workloads():
         if name == "layered":
             continue
         for precision in "s", "d":
-            n, tile = ("24", "8") if name == "fibonacci" else ("384", "128")
+            n, tile = ("24", "8") if name == "fibonacci" else ("192", "64")
             run = good_json(name, "--n", n, "--tile", tile, "--precision", precision,
                             "--verify", "--cpus", "1", "--gpus", "1", "--emulate", "free",
                             "--policy", "ws,heft", "--reps", "1")[1]
@@ -403,7 +404,7 @@ def test_stuck():
         result = duet([*SMALL, "--policy", "ws,./loser.so,heft", "--watchdog", "0.3", "--json"],
                       cwd=folder)
         assert result.returncode == 1, result
-        assert result.stderr.startswith("duet: the run of ./loser.so failed: 20 tasks"), result
+        assert "duet: the run of ./loser.so failed: 20 tasks" in result.stderr, result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["ws", "heft"]
         # also where the first one does not even begin
         source.write_text(LOSER.replace(".push =", ".init = refuse, .push =").replace(
@@ -428,8 +429,8 @@ def test_later_failure():
                      "./later.so"]
         result = duet([*arguments, "--json", "--trace", "t.json"], cwd=folder)
         assert result.returncode == 1, result
-        assert re.match(r"duet: the run of ./later.so failed: [0-9]+ tasks? cannot go on[^\n]*\n$",
-                        result.stderr)
+        assert re.search(r"duet: the run of ./later.so failed: [0-9]+ tasks? cannot go on[^\n]*\n$",
+                         result.stderr)
         run, = json.loads(result.stdout)["runs"]
         assert len(run["makespan_s"]["values"]) == 3 and run["reps_wanted"] == 9, run
         assert (pathlib.Path(folder) / "t.json").exists()

@@ -129,7 +129,7 @@ assert usual["here"] and usual["calibrated"].endswith("tiles of 256"), usual
 assert usual["environment"]["DUET_TILE"] == "256" and usual["run_reps"] == 3, usual
 if QR.exists():
     program = tune("--platform", "idgraf", "--extrapolate", "--policy", "ws,heft", "--gpu-window",
-                   "2,4", "--", str(QR), "512", "64")
+                   "2,4", "--", str(QR), "256", "64")
     assert program["settings"] == 4 and set(program["environment"]) == {
         "DUET_POLICY", "DUET_GPU_WINDOW"}, program
 

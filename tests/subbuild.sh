@@ -7,7 +7,6 @@ build=$1
 tests=$2
 shift 2
 jobs=$(nproc)
-at_once=$((jobs + 1)) # tests, of which many wait for something now and then
 
 # Sanitizers want their shadow memory where address space randomisation may put something else.
 run=
@@ -19,7 +18,7 @@ everything()
 {
     cmake -S "$DUET_SOURCE_DIR" -B "$build" -G Ninja "$@" &&
         cmake --build "$build" --parallel "$jobs" &&
-        $run ctest --test-dir "$build" --parallel "$at_once" --output-on-failure --no-tests=ignore \
+        $run ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --no-tests=ignore \
             --tests-regex "$tests" --label-exclude 'repo|long'
 }
 
