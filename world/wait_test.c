@@ -194,10 +194,11 @@ static void recursion(struct world *world)
 static void test_recursion(void)
 {
     const struct duet_policy *policy;
-    const char *part = g_getenv("DUET_TEST_PART"); /* every policy still, on fewer CPUs */
+    const char *text = g_getenv("DUET_TEST_PART"); /* every policy still, on fewer CPUs */
+    const uint64_t part = text ? g_ascii_strtoull(text, NULL, 10) : 1;
     for (unsigned p = 0; (policy = duet_policy_at(p)); p++) {
         for (int cpus = 1; cpus <= 4; cpus++) {
-            if (part && (p + (unsigned)cpus) % (unsigned)atoi(part))
+            if ((p + (unsigned)cpus) % part)
                 continue;
             apart(recursion, &(struct world){.cpus = cpus, .policy = policy->name});
             apart(recursion,
