@@ -13,7 +13,8 @@ enum { DUET__MPI_SIZES = 24 }; /* of 1 byte, 2, 4 and so on, to 8 MiB */
 
 /* What messages of one size between node 0 and each other one took, in seconds. */
 struct duet__mpi_times {
-    /* From when its sender gave it to MPI until its receiver had it: half of the way and back. */
+    /* From when its sender gave it to MPI until its receiver had it: half of the way and back, or,
+       of more than 64 KiB, while another one came the other way. */
     double *pings;
     double *streams; /* each of many that were given to MPI at once */
     size_t ping_count, stream_count;
