@@ -12,8 +12,8 @@
 #include "nodes/transport.h"
 
 enum {
-    DUET__OUT_MESSAGES = 16,    /* under way to a node at most */
-    DUET__OUT_BYTES = 16 << 20, /* no more goes when so much is */
+    DUET__OUT_MESSAGES = 16,   /* under way to a node at most */
+    DUET__OUT_BYTES = 4 << 20, /* no more goes when so much is */
 };
 
 struct duet__outbox;
