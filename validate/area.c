@@ -63,7 +63,7 @@ bool duet__classes_make(struct duet__classes *classes, const struct duet__node_c
     bool known = true;
 
     for (unsigned i = 0; i < node_count; i++) {
-        known &= nodes[i].arch_count == archs;
+        known &= nodes[i].arch_count == archs && (nodes[i].rows || !nodes[i].count);
         count += nodes[i].count;
         for (size_t k = 0; known && nodes[i].rows && k < 2 * row; k++)
             sums[k] += nodes[i].rows[k];
@@ -80,7 +80,7 @@ bool duet__classes_make(struct duet__classes *classes, const struct duet__node_c
             classes->workers[classes->arch_count++] = (unsigned)sums[a];
         }
     for (unsigned i = 0; i < node_count && known; i++)
-        for (size_t c = 0; c < nodes[i].count && known; c++)
+        for (size_t c = 0; known && nodes[i].rows && c < nodes[i].count; c++)
             known = take_class(classes, taken++, nodes[i].rows + (2 + c) * row, sums, archs);
     scale(classes);
     g_free(sums);
