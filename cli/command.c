@@ -76,10 +76,12 @@ unsigned duet__launched_as(unsigned *count)
 static ssize_t say_other(void *nothing, const char *text, size_t bytes)
 {
     const bool own = bytes > 6 && !memcmp(text, "duet: ", 6);
+    ssize_t said = (ssize_t)bytes;
 
     (void)nothing;
-    return own && !memmem(text, bytes, " Assertion `", 12) ? (ssize_t)bytes
-                                                           : write(STDERR_FILENO, text, bytes);
+    if (!own || memmem(text, bytes, " Assertion `", 12))
+        said = write(STDERR_FILENO, text, bytes);
+    return said > 0 ? said : 0;
 }
 
 int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv)

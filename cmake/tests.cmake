@@ -68,7 +68,7 @@ function(duet_test_properties name)
   if(name MATCHES "^repo\\.")
     set_tests_properties(${name} PROPERTIES LABELS repo)
   elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND
-      name MATCHES "^cli[.](.*_mpi|(calibrate|run)_nodes|cuda_run)$"))
+      name MATCHES "^cli[.](.*_mpi|calibrate_nodes|cuda_run)$"))
     # what these run, study.ranks and workloads.cuda_run do as well, or is MPI's
     set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "opencl") # beside the builds below, for which pocl keeps what it compiles

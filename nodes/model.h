@@ -58,7 +58,8 @@ struct duet__datum {
     unsigned owner;
     unsigned acquired; /* node, EVERYWHERE or DUET_NOBODY */
     bool temporary;
-    double write_path_s, read_path_s; /* the longest to its last write, to its last use */
+    double write_path_s, change_path_s; /* the longest to its last write; also to what commutes or
+                                           is reduced since */
     unsigned holder_count, holder_room;
     unsigned *holders;
     uint64_t *bits; /* by node; of many holders only */

@@ -18,7 +18,7 @@ enum {
     BURST = 64,            /* messages of a stream, */
     BURST_BYTES = 8 << 20, /* as far as these are not more than so many bytes */
     CROSSING = 64 << 10,   /* larger messages are measured crossing each other, */
-    PLACES = 16,           /* each between other places than those before, which caches may hold */
+    ROOM = 16 * LARGEST,   /* each in another place than those before, which caches may hold */
 };
 
 enum { ORDER_TAG = 1, DATA_TAG = 2 };
@@ -32,7 +32,7 @@ struct order {
 struct measuring {
     MPI_Comm comm;
     int node;     /* the other one */
-    char *data;   /* PLACES of LARGEST bytes */
+    char *data;   /* ROOM bytes */
     double end_s; /* of what is to be measured with it */
     struct duet__mpi_measured *out;
 };
@@ -43,8 +43,9 @@ static double cross(const struct measuring *m, int bytes)
 {
     static unsigned place;
     MPI_Request requests[2];
-    char *out = m->data + (size_t)(place++ % PLACES) * LARGEST;
-    char *in = m->data + (size_t)(place++ % PLACES) * LARGEST;
+    const unsigned places = ROOM / (unsigned)bytes;
+    char *out = m->data + (size_t)(place++ % places) * (size_t)bytes;
+    char *in = m->data + (size_t)(place++ % places) * (size_t)bytes;
     double start = MPI_Wtime();
     MPI_Irecv(in, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm, &requests[0]);
     MPI_Issend(out, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm, &requests[1]);
@@ -197,12 +198,12 @@ int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct due
     int error = duet__mpi_meet(&mpi, 0, &place, message);
     if (error)
         return error;
-    struct measuring m = {.comm = mpi->data, .data = malloc((size_t)PLACES * LARGEST), .out = out};
+    struct measuring m = {.comm = mpi->data, .data = malloc(ROOM), .out = out};
     out->nodes = mpi->count;
     out->node = place.node;
     error = m.data ? DUET_OK : DUET_ENOMEM;
     if (m.data)
-        memset(m.data, 1, (size_t)PLACES * LARGEST); /* so that it is there */
+        memset(m.data, 1, ROOM); /* so that it is there */
     if (!error && out->node == 0)
         error = make_room(out, out->nodes - 1);
     error = duet__mpi_agree(mpi, error, message);

@@ -102,7 +102,7 @@ static void gate_stats_reset(void *gate)
     }
     nodes->path_s = 0;
     for (struct duet__datum *datum = nodes->data; datum; datum = datum->next)
-        datum->write_path_s = datum->read_path_s = 0;
+        datum->write_path_s = datum->change_path_s = 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */

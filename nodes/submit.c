@@ -147,26 +147,27 @@ static int follow(struct duet__nodes *nodes, const struct duet_task_desc *task, 
     return error;
 }
 
-/* The longest path to the end of a task on data with owners, as core/graph.c has that of one node.
- */
+/* The longest path to the end of a task on data with owners: over what is read alone. Who writes
+   waits on its own node for those that read before, but never for replicas elsewhere. */
 static void lengthen_path(struct duet__nodes *nodes, const struct duet_task_desc *task)
 {
     double path_s = 0;
     for (size_t i = 0; i < task->access_count; i++) {
         const enum duet_mode mode = task->accesses[i].mode;
-        const struct duet__datum *datum = mode == DUET_SCRATCH ? NULL : nodes->touched[i];
-        const bool in_turn = mode == DUET_W || mode == DUET_RW;
-        if (datum)
-            path_s = fmax(path_s, in_turn ? datum->read_path_s : datum->write_path_s);
+        const struct duet__datum *datum = nodes->touched[i];
+        if (mode == DUET_R || mode == DUET_RW)
+            path_s = fmax(path_s, datum->change_path_s);
+        else if (mode == DUET_COMMUTE)
+            path_s = fmax(path_s, datum->write_path_s);
     }
     path_s += duet__shortest_s(task);
     for (size_t i = 0; i < task->access_count; i++) {
         const enum duet_mode mode = task->accesses[i].mode;
-        struct duet__datum *datum = mode == DUET_SCRATCH ? NULL : nodes->touched[i];
-        if (datum)
-            datum->read_path_s = fmax(datum->read_path_s, path_s);
-        if (datum && (mode == DUET_W || mode == DUET_RW))
-            datum->write_path_s = path_s;
+        struct duet__datum *datum = nodes->touched[i];
+        if (mode == DUET_W || mode == DUET_RW)
+            datum->write_path_s = datum->change_path_s = path_s;
+        else if (mode == DUET_COMMUTE || mode == DUET_REDUCE)
+            datum->change_path_s = fmax(datum->change_path_s, path_s);
     }
     nodes->path_s = fmax(nodes->path_s, path_s);
 }

@@ -213,9 +213,7 @@ static void try_go(struct cluster *cluster, struct packet *packet, bool ready_no
     double date =
         cluster->now + network->latency_s + duet__network_latency(packet->from, packet->to);
     if (!eager) {
-        struct progress *progress = progress_of(receiver);
         double seen_s = ready_now ? wakes_s(receiver) : sees_s(receiver, date);
-        progress->moved_s = fmax(progress->moved_s, seen_s);
         date = fmax(date, seen_s) + network->rendezvous_s;
     }
     duet__sim_event(cluster->nodes[packet->from], date, EVENT_MESSAGE_FLOW, 0, packet);
@@ -308,8 +306,9 @@ static void progress(struct sim *sim, struct packet *packet)
     struct messages *messages = sim->cluster->messages;
     struct progress *self = progress_of(sim);
     if (!packet) {
-        if (self->looks_s <= sim->cluster->now)
-            self->looks_s = INFINITY;
+        if (self->looks_s > sim->cluster->now)
+            return; /* it has looked before */
+        self->looks_s = INFINITY;
         work(sim);
         return;
     }
@@ -331,6 +330,10 @@ static void start_flow(struct sim *sim, struct packet *packet)
 {
     struct cluster *cluster = sim->cluster;
     struct sim *receiver = cluster->nodes[packet->to];
+    const struct duet__network *network = &cluster->messages->network;
+    struct progress *self = progress_of(receiver);
+    if (packet->bytes > network->eager_bytes) /* it has seen that there is a message */
+        self->moved_s = fmax(self->moved_s, cluster->now - network->rendezvous_s);
     if (!packet->bytes) { /* SimGrid would never end it */
         duet__sim_event(receiver, cluster->now, EVENT_MESSAGE_ARRIVED, 0, packet);
         return;
@@ -387,6 +390,7 @@ static void ready(void *engine, struct duet__message *message)
         return;
     }
     message->transport = packet;
+    struct progress *progress = &messages->progress[message->to];
     if (message->arrives)
         packet->in = message;
     else
@@ -396,6 +400,7 @@ static void ready(void *engine, struct duet__message *message)
     } else if (message->arrives) {
         try_go(cluster, packet, true);
         try_meet(cluster, packet, wakes_s(cluster->nodes[message->to]));
+        progress->moved_s = fmax(progress->moved_s, cluster->now);
     } else {
         duet__outbox_put(messages->progress[message->from].outbox, message);
         look(cluster->nodes[message->from], wakes_s(cluster->nodes[message->from]));

@@ -271,6 +271,47 @@ static void test_sleep(void)
     close_lab(&c);
 }
 
+/* Node 1 asks for the message at 2 ms: its thread is awake since when it comes, 15 us later. */
+static void test_late_sleep(void)
+{
+    if (!lab_child())
+        return;
+    const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
+                                          .bandwidth_Bps = 1e9,
+                                          .overhead_s = 2e-6,
+                                          .eager_bytes = 1e6};
+    const struct lab_options options = {.cpus = 1, .costs = {.wake_s = 5e-6, .submit_s = 1e-3}};
+    struct cluster_lab c = open_on(&options, &network);
+    struct duet_handle *few = data_of(&c, 0, 1000), *own = data_of(&c, 1, 8);
+    task(&c, 1.002e-3, 1, few, DUET_RW); /* from 1.005 ms on, then node 0's thread wakes */
+    task(&c, 1e-3, 1, own, DUET_RW);
+    task(&c, 1e-3, 2, few, DUET_R, own, DUET_RW);
+    finish(&c);
+    expect_message(&c, 1, 2.012e-3, 2.017e-3);
+    close_lab(&c);
+}
+
+/*
+ * Node 0 changes data, 1 ms, while node 1 still reads what it was before, 10 ms each time: the path
+ * is one change and three times reading.
+ */
+static void test_path(void)
+{
+    if (!lab_child())
+        return;
+    struct cluster_lab c = open_lab(0, 0, 0);
+    struct duet_handle *data = data_of(&c, 0, 8), *own = data_of(&c, 1, 8);
+    duet__nodes_keep_path(c.nodes);
+    for (unsigned i = 0; i < 3; i++) {
+        task(&c, 1e-3, 1, data, DUET_RW);
+        task(&c, 10e-3, 2, data, DUET_R, own, DUET_RW);
+    }
+    finish(&c);
+    assert_seconds(duet__nodes_path_s(c.nodes), 31e-3);
+    g_assert_cmpfloat(duet_now(c.lab.duet), <, 32e-3);
+    close_lab(&c);
+}
+
 /* A window of 8 tasks a node: the run goes on while its application's thread waits for one. */
 static void test_window(void)
 {
@@ -460,6 +501,8 @@ int main(int argc, char **argv)
     g_test_add_func("/messages/versions", test_versions);
     g_test_add_func("/messages/passed", test_passed);
     g_test_add_func("/messages/sleep", test_sleep);
+    g_test_add_func("/messages/late sleep", test_late_sleep);
+    g_test_add_func("/messages/path", test_path);
     g_test_add_func("/messages/window", test_window);
     g_test_add_func("/messages/failure", test_failure);
     g_test_add_func("/messages/stuck", test_stuck);

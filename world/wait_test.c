@@ -195,7 +195,7 @@ static void test_recursion(void)
 {
     const struct duet_policy *policy;
     const char *text = g_getenv("DUET_TEST_PART"); /* every policy still, on fewer CPUs */
-    const uint64_t part = text ? g_ascii_strtoull(text, NULL, 10) : 1;
+    const uint64_t part = text ? MAX(1, g_ascii_strtoull(text, NULL, 10)) : 1;
     for (unsigned p = 0; (policy = duet_policy_at(p)); p++) {
         for (int cpus = 1; cpus <= 4; cpus++) {
             if ((p + (unsigned)cpus) % part)
