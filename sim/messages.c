@@ -390,7 +390,7 @@ static void ready(void *engine, struct duet__message *message)
         return;
     }
     message->transport = packet;
-    struct progress *progress = &messages->progress[message->to];
+    struct progress *receiver = &messages->progress[message->to];
     if (message->arrives)
         packet->in = message;
     else
@@ -400,7 +400,7 @@ static void ready(void *engine, struct duet__message *message)
     } else if (message->arrives) {
         try_go(cluster, packet, true);
         try_meet(cluster, packet, wakes_s(cluster->nodes[message->to]));
-        progress->moved_s = fmax(progress->moved_s, cluster->now);
+        receiver->moved_s = fmax(receiver->moved_s, cluster->now);
     } else {
         duet__outbox_put(messages->progress[message->from].outbox, message);
         look(cluster->nodes[message->from], wakes_s(cluster->nodes[message->from]));
@@ -423,9 +423,9 @@ static int barrier(void *engine)
     return cluster->messages->failed ? cluster->messages->error : DUET_OK;
 }
 
-/* It ends with the engines. */
 const struct duet__transport *duet__sim_transport(void)
 {
+    /* which ends with the engines */
     static const struct duet__transport transport = {.ready = ready,
                                                      .passed = passed,
                                                      .fail = fail,
