@@ -245,7 +245,7 @@ static int put_row(struct coordinator *at, const struct duet__work *work, uint64
     g_autofree char *command = NULL;
     struct duet__run_key key;
     struct verdict verdict = {0};
-    bool refused;
+    bool refused, more; /* more to be said than what was before */
     int error = make_key(at, work, inputs, &command, &key, message);
 
     key.rep = rep;
@@ -256,10 +256,12 @@ static int put_row(struct coordinator *at, const struct duet__work *work, uint64
     refused = verdict.status == DUET__ROW_REFUSED;
     outcome->failed += verdict.status && !refused;
     outcome->refused += refused;
-    if (verdict.error && (!outcome->example || (!refused && !outcome->wrong))) {
+    more = refused == outcome->wrong ? !refused : work->cell < outcome->cell;
+    if (verdict.error && (!outcome->example || more)) {
         g_free(outcome->example);
         outcome->example = g_strdup_printf("%s (%s)", verdict.error, command);
         outcome->wrong = !refused;
+        outcome->cell = work->cell;
     }
     g_free(verdict.error);
     return error;

@@ -37,8 +37,9 @@ struct duet__plan {
 struct duet__outcome {
     uint64_t total, there, made; /* runs: that are wanted; that were there; that were made now */
     uint64_t failed, refused;    /* of these: which failed; which are no simulation at all */
-    char *example;               /* what one of them said, with its command; for g_free */
-    bool wrong;                  /* ... of one that failed */
+    char *example;               /* what one said, with its command; for g_free */
+    bool wrong;                  /* ... it failed: such a cell is told before refused ones, */
+    uint64_t cell;               /* ... and of both the first one */
     uint64_t lost;               /* times that a worker on another machine was lost at work */
     int number;                  /* of the signal that ended it; 0: none */
 };
