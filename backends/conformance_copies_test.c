@@ -191,7 +191,7 @@ static const struct shape shapes[] = {
     {(size_t)9 * PAGES + 17, 1, 0, 5},        /* one piece, larger than any buffer */
     {(size_t)5 * PAGES + 1, 2, 4096, 0},      /* columns larger than a buffer */
     {(size_t)300001, 30, 77, 1234},           /* several columns a buffer */
-    {(size_t)24, 100000, 40, 8},              /* many small ones */
+    {(size_t)240, 10000, 40, 8},              /* many small ones */
     {(size_t)2 * PAGES, 4, PAGES, PAGES - 1}, /* between whole pages */
     {1, 1, 0, (size_t)2 * PAGES - 1},
 };

@@ -57,7 +57,7 @@ if(DUET_SANITIZE)
     TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1:${quick}:${memory}
     UBSAN_OPTIONS=print_stacktrace=1
     G_SLICE=always-malloc
-    DUET_TEST_PART=3) # of random programs, as all takes up to ten times as long
+    DUET_TEST_PART=3) # of many alike, as all takes up to ten times as long
 endif()
 
 # Properties that all tests have. The time is for those that hang: beside other work, on a slow
@@ -68,8 +68,8 @@ function(duet_test_properties name)
   if(name MATCHES "^repo\\.")
     set_tests_properties(${name} PROPERTIES LABELS repo)
   elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND
-      name MATCHES "^cli[.](.*_mpi|calibrate_nodes|cuda_run)$"))
-    # what these run, study.ranks and workloads.cuda_run do as well, or is MPI's
+      name MATCHES "^cli[.](.*_mpi|calibrate_nodes|(cuda|opencl)_run|golden|tune)$"))
+    # what these run, other tests do as well (study.*, sim.*, workloads.*), or is MPI's
     set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "opencl") # beside the builds below, for which pocl keeps what it compiles
     set_tests_properties(${name} PROPERTIES COST 500)

@@ -20,6 +20,7 @@
 #include <duet/trace.h>
 
 #include "core/testing_chain.h"
+#include "core/testing_part.h"
 
 enum {
     WATCHDOG_S = 600,
@@ -542,14 +543,12 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
  */
 static inline struct tally run_programs(unsigned count, draw_fn draw, unsigned most, bool apart)
 {
-    const char *only = g_getenv("DUET_TEST_SEED"), *text = g_getenv("DUET_TEST_LONG"),
-               *part = g_getenv("DUET_TEST_PART");
+    const char *only = g_getenv("DUET_TEST_SEED"), *text = g_getenv("DUET_TEST_LONG");
     uint64_t tasks = text ? g_ascii_strtoull(text, NULL, 10) : 0, first = tasks ? LONG_FIRST : 0;
     uint64_t number = only ? g_ascii_strtoull(only, NULL, 10) : first;
     struct program program;
     struct tally sum = {0};
-    if (part)
-        count /= (unsigned)MAX(g_ascii_strtoull(part, NULL, 10), 1);
+    count /= testing_part();
     gint64 start = g_get_monotonic_time();
     do {
         make_program(&program, number, draw, most);

@@ -18,6 +18,8 @@
 #include <duet/policy.h>
 #include <duet/trace.h>
 
+#include "core/testing_part.h"
+
 enum { WORDS = 64, HALF = WORDS / 2, TASK_US = 2, PARTS = 3 };
 
 /* One case, in a process of its own: a process has one simulated runtime. */
@@ -194,8 +196,7 @@ static void recursion(struct world *world)
 static void test_recursion(void)
 {
     const struct duet_policy *policy;
-    const char *text = g_getenv("DUET_TEST_PART"); /* every policy still, on fewer CPUs */
-    const uint64_t part = text ? MAX(1, g_ascii_strtoull(text, NULL, 10)) : 1;
+    const unsigned part = testing_part(); /* every policy still, on fewer CPUs */
     for (unsigned p = 0; (policy = duet_policy_at(p)); p++) {
         for (int cpus = 1; cpus <= 4; cpus++) {
             if ((p + (unsigned)cpus) % part)
