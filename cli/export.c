@@ -128,23 +128,15 @@ static int check_times(const struct duet__graph *graph, const struct duet__graph
 static int work(struct duet__job *job, int argc, char **argv)
 {
     const struct duet__graph_format *format = NULL;
-    const struct duet__workload *workload = NULL;
     struct duet_message message = {""};
     int error = find_format(job, &format, &message);
 
-    if (!error && argc > 2)
-        error =
-            duet_fail(&message, DUET_EINVAL, "one graph at a time: '%s' is one too many", argv[2]);
-    if (!error && job->program) {
-        error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, &job->request, &message);
-        workload = job->request.workload;
-    } else if (!error) {
-        error = duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &workload, &message);
-    }
+    if (!error)
+        error = duet__job_read_workload(job, argc, argv, &message);
     if (!error)
         error = duet__files_distinct(job, &message);
-    if (!error && workload != &job->graph_workload)
-        error = build(job, workload, &message);
+    if (!error && job->request.workload != &job->graph_workload)
+        error = build(job, job->request.workload, &message);
     if (error)
         return duet__job_refuse(error, &message);
     error = check_times(job->graph, format, &message);

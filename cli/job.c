@@ -230,6 +230,25 @@ int duet__job_take_program(const struct duet__job *job, const char *named,
     return duet__program_take(request, job->program, message);
 }
 
+int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
+                            struct duet_message *message)
+{
+    struct duet__request *request = &job->request;
+    int error;
+
+    if (job->program)
+        error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, request, message);
+    else if (argc > 2)
+        return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
+                         argv[2]);
+    else
+        error =
+            duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &request->workload, message);
+    if (!error) /* of the kernel times of a platform */
+        request->config.context = request->workload->name;
+    return error;
+}
+
 int duet__job_take_problem(const struct duet__values *values, struct duet__request *request,
                            struct duet_message *message)
 {

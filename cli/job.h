@@ -105,6 +105,9 @@ DUET_MUST_CHECK int duet__job_find_workload(struct duet__job *job, const char *n
 DUET_MUST_CHECK int duet__job_take_program(const struct duet__job *job, const char *named,
                                            struct duet__request *request,
                                            struct duet_message *message);
+/* The one workload of the job's request: the program, or what the remaining arguments name. */
+DUET_MUST_CHECK int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
+                                            struct duet_message *message);
 /* The problem of a request whose workload is known, which has the last word (its `check`). */
 DUET_MUST_CHECK int duet__job_take_problem(const struct duet__values *values,
                                            struct duet__request *request,

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from testing import attends, children_of, until
+from testing import attends, children_of, is_alive, until
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() / "examples"
@@ -189,8 +189,8 @@ def check_ends(*options):
     marker = pathlib.Path("begun")
     marker.unlink(missing_ok=True)
     process = subprocess.Popen(
-        [DUET, *options, "--", "sh", "-c", "sleep 1000 & echo $$ $! > begun.new; "
-         "mv begun.new begun; wait"], env=environment(), stderr=subprocess.PIPE)
+        [DUET, *options, "--", "sh", "-c", "sleep 1000 & echo $$ $! > begun.$$; "
+         "mv begun.$$ begun; wait"], env=environment(), stderr=subprocess.PIPE)
     until(marker.exists)
     assert children_of(process)
     until(lambda: attends(process, signal.SIGTERM))
@@ -208,14 +208,6 @@ def check_terminal(*options):
                             capture_output=True, env=environment())
     session = re.search(r"session (\d+)", result.stderr)
     assert session and int(session[1]) != os.getsid(0), result
-
-
-def is_alive(number):
-    try:
-        text = pathlib.Path(f"/proc/{number}/stat").read_text(encoding="ascii")
-    except OSError:
-        return False
-    return text.rpartition(")")[2].split()[0] != "Z"
 
 
 def main():

@@ -38,26 +38,6 @@ static int find_platform(struct duet__job *job, struct duet_message *message)
     return duet__exclude(job, "costs", "no-costs", message);
 }
 
-/* The one that the remaining arguments name. */
-static int read_workload(struct duet__job *job, int argc, char *const *argv,
-                         struct duet_message *message)
-{
-    struct duet__request *request = &job->request;
-    int error;
-
-    if (job->program)
-        error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, request, message);
-    else if (argc > 2)
-        return duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
-                         argv[2]);
-    else
-        error =
-            duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &request->workload, message);
-    if (!error) /* of the kernel times of a platform */
-        request->config.context = request->workload->name;
-    return error;
-}
-
 /* Whether the workload can be computed and verified as is wanted, where its runs are made. */
 static int check_workload(const struct duet__job *job, struct duet_message *message)
 {
@@ -132,7 +112,7 @@ static int read_all(struct duet__job *job, int argc, char *const *argv,
     if (!job->values.reps)
         job->request.reps = is_simulated(job) ? 1 : 5;
     if (!error)
-        error = read_workload(job, argc, argv, message);
+        error = duet__job_read_workload(job, argc, argv, message);
     if (!error)
         error = is_simulated(job) ? find_platform(job, message)
                                   : duet__job_check_emulation(job, message);

@@ -577,7 +577,8 @@ def test_policy_that_does_not_return():
 def test_ignored_signal():
     """As under nohup: what is ignored stays so."""
     process = subprocess.Popen(["sh", "-c", 'trap "" INT; exec "$@"', "sh", DUET, "run", *PACED,
-                                "--reps", "30", "--json"], text=True, stdout=subprocess.PIPE)
+                                "--scale", "0.1", "--reps", "30", "--json"], text=True,
+                               stdout=subprocess.PIPE)
     until(lambda: attends(process, signal.SIGTERM) and attends(process, signal.SIGINT, "SigIgn"))
     process.send_signal(signal.SIGINT)
     output, _ = process.communicate(timeout=300)

@@ -15,7 +15,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 
-from testing import children_of, until
+from testing import children_of, is_alive, until
 
 DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 CC = os.environ.get("DUET_CC") or "cc"
@@ -329,15 +329,6 @@ def test_list_workloads():
     assert re.search(r"^ +without --n and --tile: n \d", text, re.M), text
 
 
-def alive(pid):
-    """Whether the process is there and no zombie waiting to be collected."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
-    except (FileNotFoundError, ProcessLookupError):
-        return False
-
-
 def start(arguments, folder):
     """A simulation that has begun its first runs, and these."""
     process = subprocess.Popen([DUET, "simulate", "cholesky", "--platform", "idgraf", "--jobs", "2",
@@ -370,7 +361,7 @@ def test_interruption():
                 output, messages = end(process, number)
                 assert messages == "duet: interrupted: 0 of 2 runs are finished\n", messages
                 assert output == "interrupted: of 2 runs a policy, none is finished\n", output
-            until(lambda children=children: not any(map(alive, children)))
+            until(lambda children=children: not any(map(is_alive, children)))
             assert os.listdir(folder) == []
 
 

@@ -8,6 +8,7 @@ import pathlib
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 
@@ -43,6 +44,28 @@ def has_open(process, path):
             if os.readlink(descriptor) == str(path.resolve()):
                 return True
     return False
+
+
+def is_alive(number):
+    """Whether the process is there and no zombie waiting to be collected."""
+    try:
+        text = pathlib.Path(f"/proc/{number}/stat").read_text(encoding="ascii")
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+@contextlib.contextmanager
+def busy():
+    """Meanwhile somebody computes on all cores."""
+    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"])
+             for _ in os.sched_getaffinity(0)]
+    try:
+        yield
+    finally:
+        for loop in loops:
+            loop.kill()
+            loop.wait()
 
 
 def need_mpirun():

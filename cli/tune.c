@@ -104,17 +104,6 @@ static uint64_t cell_of(const struct duet__tune *tune, enum duet__fidelity fidel
            setting;
 }
 
-const char *duet__tune_value(const struct duet__tune *tune, const struct duet__tuned *tuned,
-                             const char *factor)
-{
-    const struct duet__product *product = duet__study_product(tune->tables.study, tuned->cell);
-
-    for (guint f = 0; f < product->factors->len; f++)
-        if (!strcmp(((struct duet__factor *)product->factors->pdata[f])->name, factor))
-            return duet__study_value(product, tuned->cell, f);
-    return NULL;
-}
-
 /* ------------------------------------------------------------------------------------------- */
 /* Simulations                                                                                  */
 
@@ -484,33 +473,47 @@ static int refuse(const struct duet__tune *tune, int error)
                      : duet__job_refuse(error, &tune->message);
 }
 
-/* With space and products. Exit status. */
-static int tune_all(struct duet__tune *tune)
+/* Looks for the best settings, if any is possible. Below 0, or the number of the signal that came.
+ */
+static int choose(struct duet__tune *tune)
 {
-    int error, status;
+    int error = search(tune);
 
-    tune->levels = count_levels(tune);
-    error = search(tune);
-    if (!error && !tune->found->len)
-        return tune->left_out
-                   ? duet__complain(DUET__MISUSED, "no setting is possible: %s", tune->left_out)
-                   : duet__complain(DUET__FAILED, "no simulation has ended");
-    if (!error)
-        error = judge_by_noise(tune);
+    if (error || !tune->found->len)
+        return error;
+    error = judge_by_noise(tune);
     if (!error)
         error = simulate_usual(tune);
     tune->search_s = duet__clock_s() - tune->start_s;
-    if (!error) {
-        find_lead(tune);
-        find_rest(tune);
-        tune->chosen = duet__tune_at(tune, 0);
-    }
-    if (!error && tune->here && !tune->job->values.no_verify)
-        error = verify(tune);
-    status = error ? refuse(tune, error) : duet__tune_report(tune);
-    return tune->refusal && !error
-               ? duet__complain(DUET__FAILED, "not all runs ended: %s", tune->refusal)
-               : status;
+    if (error)
+        return error;
+    find_lead(tune);
+    find_rest(tune);
+    tune->chosen = duet__tune_at(tune, 0);
+    return tune->here && !tune->job->values.no_verify ? verify(tune) : 0;
+}
+
+/* With space and products. Exit status. */
+static int tune_all(struct duet__tune *tune)
+{
+    struct duet__signals signals;
+    int error, status;
+
+    tune->levels = count_levels(tune);
+    duet__signals_hold(&signals, false); /* also between one study and the next */
+    error = choose(tune);
+    if (!error)
+        error = duet__signals_take(&signals, 0);
+    duet__signals_release(&signals);
+    if (error)
+        return refuse(tune, error);
+    if (!tune->found->len)
+        return tune->left_out
+                   ? duet__complain(DUET__MISUSED, "no setting is possible: %s", tune->left_out)
+                   : duet__complain(DUET__FAILED, "no simulation has ended");
+    status = duet__tune_report(tune);
+    return tune->refusal ? duet__complain(DUET__FAILED, "not all runs ended: %s", tune->refusal)
+                         : status;
 }
 
 static void fini(struct duet__tune *tune)
@@ -546,7 +549,6 @@ static int work(struct duet__job *job, int argc, char **argv)
                               .budget_s = duet__given(job, "budget") ? job->values.budget_s : 30};
     struct duet__tables given = {.job = job, .study = tune.space};
     struct duet_message *message = &tune.message;
-    const struct duet__workload *ignored;
     int error = 0, status;
 
     duet__request_init(&tune.request);
@@ -555,13 +557,8 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet_fail(message, DUET_EINVAL, "--budget takes 0.1s or more, such as 30s");
     if (!error)
         error = duet__exclude(job, "verify", "no-verify", message);
-    if (!error && argc > 2)
-        error = duet_fail(message, DUET_EINVAL, "one workload at a time: '%s' is one too many",
-                          argv[2]);
-    if (!error && job->program)
-        error = duet__job_take_program(job, argc > 1 ? argv[1] : NULL, &job->request, message);
-    else if (!error)
-        error = duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &ignored, message);
+    if (!error)
+        error = duet__job_read_workload(job, argc, argv, message);
     if (!error)
         error = duet__files_distinct(job, message);
     if (!error && job->values.env)

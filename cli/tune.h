@@ -67,10 +67,6 @@ struct duet__tune {
  */
 DUET_MUST_CHECK int duet__tune_space(struct duet__tune *tune, struct duet_message *message);
 
-/* The value that a setting has of a factor, by its name; NULL: none. */
-const char *duet__tune_value(const struct duet__tune *tune, const struct duet__tuned *tuned,
-                             const char *factor);
-
 /* One of those that were found, or behind them what one gets unasked. */
 static inline struct duet__tuned *duet__tune_at(struct duet__tune *tune, guint place)
 {

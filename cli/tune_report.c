@@ -13,12 +13,24 @@ enum { SHOWN = 5 };
 
 static const char *const levels[DUET__FIDELITIES] = {"n/8", "n/4", "n/2", "n", "noise", "default"};
 
+/* The value that a setting has of a factor, by its name; NULL: none. */
+static const char *value_of(const struct duet__tune *tune, const struct duet__tuned *tuned,
+                            const char *factor)
+{
+    const struct duet__product *product = duet__study_product(tune->tables.study, tuned->cell);
+
+    for (guint f = 0; f < product->factors->len; f++)
+        if (!strcmp(((struct duet__factor *)product->factors->pdata[f])->name, factor))
+            return duet__study_value(product, tuned->cell, f);
+    return NULL;
+}
+
 /* The variables of the choice, "DUET_POLICY=dmdas", NULL-ended. */
 static char **environment_of(const struct duet__tune *tune)
 {
     const struct duet__product *product =
         duet__study_product(tune->tables.study, tune->chosen->cell);
-    const char *tile = duet__tune_value(tune, tune->chosen, "tile");
+    const char *tile = value_of(tune, tune->chosen, "tile");
     struct duet_config config;
     char **variables;
 
@@ -52,8 +64,8 @@ static guint shown(const struct duet__tune *tune)
 /* Whether some of its kernel times are extrapolated. */
 static bool is_beyond(const struct duet__tune *tune, const struct duet__tuned *tuned)
 {
-    return duet__tune_beyond(tune, duet__tune_value(tune, tuned, "tile"),
-                             duet__tune_value(tune, tuned, "param block"));
+    return duet__tune_beyond(tune, value_of(tune, tuned, "tile"),
+                             value_of(tune, tuned, "param block"));
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -67,7 +79,7 @@ static void put_row(struct duet__table *table, const struct duet__tune *tune,
     duet__table_say(table, tuned == &tune->usual ? "default" : tuned == tune->chosen ? "best" : "");
     for (guint i = 0; i < tune->varied->len; i++) {
         const struct duet__factor *factor = tune->varied->pdata[i];
-        const char *value = duet__tune_value(tune, tuned, factor->name);
+        const char *value = value_of(tune, tuned, factor->name);
 
         duet__table_say(table, value ? value : !strcmp(factor->name, "policy") ? "ws" : "-");
     }

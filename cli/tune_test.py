@@ -89,13 +89,14 @@ assert re.search(r"not possible: 2, such as\s+policy cp plans", few), few
 assert re.search(r"^best +heft ", few, re.MULTILINE) and "not possible" not in text, (few, text)
 
 # A program reads the choice: from lines of the output, and from a file.
-written = duet("tune", *SPACE, "--cpus", "3", "--set-arch", "--env", "tuned.env").stdout
+fewer = [*SPACE, "--cpus", "3", "--set-arch", "--budget", "300s"]
+written = duet("tune", *fewer, "--env", "tuned.env").stdout
 lines = pathlib.Path("tuned.env").read_text(encoding="ascii").splitlines()
 settings = dict(line.split("=", 1) for line in lines)
 assert settings == {"DUET_CPUS": "3", "DUET_SET_ARCH": "1", "DUET_POLICY": settings["DUET_POLICY"],
                     "DUET_GPU_WINDOW": settings["DUET_GPU_WINDOW"],
                     "DUET_TILE": settings["DUET_TILE"]} and "DUET_" not in written, (lines, written)
-assert set(lines) <= set(duet("tune", *SPACE, "--cpus", "3", "--set-arch").stdout.splitlines())
+assert set(lines) <= set(duet("tune", *fewer).stdout.splitlines())
 if QR.exists():
     found = tune("qr", "--platform", "idgraf", "--n", "1920", "--tile", "480", "--policy",
                  "heft,dmda", "--cpus", "2")["environment"]
@@ -116,7 +117,8 @@ here = tune("cholesky", "--platform", "./m.json", "--n", "512", "--tile", "64,12
             "ws,heft", "--budget", "3s", "--verify", "2")
 assert here["here"] and here["calibrated"].endswith("tiles of 128") and here["run_reps"] == 3, here
 times = [one["measured_s"] for one in [*here["best"], here["default"]] if one["measured_s"]]
-assert len(times) == 3 and here["chosen"]["measured_s"] == min(times), here
+assert len(times) == min(2, len(here["best"])) + 1, here
+assert here["chosen"]["measured_s"] == min(times), here
 assert not any(one["extrapolated"] for one in here["best"]), here
 for one in [*here["best"][:2], here["default"]]:
     assert abs(one["predicted_s"] / one["measured_s"] - 1 - one["error"]) < 1e-9, one

@@ -286,12 +286,11 @@ static int measure(struct validate *validate)
     return status;
 }
 
-/* Both sides of all cases. Exit status of what has failed as a whole. */
-static int make_sides(struct validate *validate)
+/* Both sides of all cases, one part after the other. Exit status. */
+static int make_parts(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
     struct duet_message message = {""};
-    struct duet__signals signals;
     int status = DUET__DONE, error = 0;
 
     if (duet__request_paced(&experiment->base))
@@ -309,10 +308,24 @@ static int make_sides(struct validate *validate)
     if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
         !duet__experiment_tally(experiment).left)
         return status;
-    duet__signals_hold(&signals, false);
     status = finish_calibration(validate);
     if (status == DUET__DONE)
         duet__experiment_predict(experiment, validate->job->values.quiet);
+    return status;
+}
+
+/*
+ * Likewise. A signal ends them with a report of what there is, also one that comes between two
+ * parts. Exit status of what has failed as a whole.
+ */
+static int make_sides(struct validate *validate)
+{
+    struct duet__experiment *experiment = &validate->experiment;
+    struct duet__signals signals;
+    int status;
+
+    duet__signals_hold(&signals, false);
+    status = make_parts(validate);
     if (!experiment->number)
         experiment->number = duet__signals_take(&signals, 0);
     duet__signals_release(&signals);

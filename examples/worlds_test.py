@@ -91,7 +91,7 @@ def check_gpu(program, memory, scale):
     options = GPU + ([f"--duet-gpu-memory={memory}"] if memory else [])
     check(program, run(program, *options, "--duet-simulate=idgraf", "--duet-no-costs"),
           [[*options, "--duet-emulate=idgraf", f"--duet-scale={slower}"]
-           for slower in (scale, 3 * scale, 10 * scale)])
+           for slower in (scale, 3 * scale, 10 * scale, 30 * scale, 100 * scale)])
 
 
 def main():

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An acquisition that a thread ends which is none of the engine's, as one that waits for messages,
- * and late. Many of them, in runs that succeed or fail, are in nodes/random_test.c.
+ * and late: when the watchdog has spoken of it. Many of them, in runs that succeed or fail, are in
+ * nodes/random_test.c.
  */
 #include "real/testing.h"
 
@@ -12,12 +13,13 @@ struct message {
     struct duet__acquisition *acquisition;
     uint64_t cell;
     pthread_t carrier;
+    struct testing_ear ear;
 };
 
 static void *carry(void *argument)
 {
     struct message *message = argument;
-    testing_sleep(6 * WATCHDOG_S);
+    testing_hear(&message->ear);
     message->cell = 7;
     duet__acquisition_end(message->acquisition, duet_now(message->core), DUET_OK);
     return NULL;
@@ -46,6 +48,7 @@ static void be_patient(void)
     struct duet_access access = {.mode = DUET_RW};
     const struct duet_codelet *codelet = testing_codelet(core, "add", add_one, NULL);
     testing_must(core, duet_vector(core, &message.cell, 1, sizeof message.cell, &access.handle));
+    message.ear = testing_listen();
     testing_must(core, duet__acquire_submit(core, access.handle, DUET_W, 0, granted, &message));
     testing_submit(core, codelet, &access, 1, NULL, 0);
     testing_must(core, duet_wait(core));

@@ -159,6 +159,35 @@ static inline void testing_until(_Atomic(int) *counter, int value)
         testing_sleep(1e-4);
 }
 
+/* What is written to standard error is kept from there until a line of it was heard. */
+struct testing_ear {
+    int from, before; /* a pipe's end; standard error as it was */
+};
+
+static inline struct testing_ear testing_listen(void)
+{
+    struct testing_ear ear = {.before = dup(STDERR_FILENO)};
+    int ends[2];
+    g_assert_cmpint(pipe(ends), ==, 0);
+    g_assert_cmpint(dup2(ends[1], STDERR_FILENO), ==, STDERR_FILENO);
+    close(ends[1]);
+    ear.from = ends[0];
+    return ear;
+}
+
+/* Waits for a line, and passes it on. */
+static inline void testing_hear(const struct testing_ear *ear)
+{
+    char line[200] = "";
+    size_t length = 0;
+    while (!strchr(line, '\n') && length + 1 < sizeof line)
+        length += read(ear->from, line + length, 1) == 1;
+    g_assert_cmpint(dup2(ear->before, STDERR_FILENO), ==, STDERR_FILENO);
+    close(ear->before);
+    close(ear->from);
+    g_printerr("%s", line);
+}
+
 /* A kernel that counts its calls in the _Atomic(int) that its argument points to. */
 static inline int testing_count(const struct duet_call *call)
 {

@@ -73,11 +73,11 @@ void duet__pool_work(int from, int to, duet__work_fn *work, void *data, pid_t pa
     sigset_t none;
     int nothing = open("/dev/null", O_RDONLY);
 
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* first, as it may be stopped at any moment */
     for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
         signal(ignored[i], SIG_IGN);
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(nothing, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO); /* what libraries print is no result */
     while (getppid() == parent && duet__receive(from, &what, sizeof what)) {

@@ -59,11 +59,8 @@ static int predict(struct duet__experiment *experiment, struct duet__trial *tria
 void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
 {
     struct duet__progress progress = {0};
-    struct duet__signals signals;
     uint64_t tasks = 0, runs = 0;
 
-    /* also between the simulations: what was measured before is to be reported */
-    duet__signals_hold(&signals, false);
     for (size_t i = 0; i < experiment->trial_count; i++)
         if (!experiment->trials[i].failure) {
             tasks += duet__request_tasks(&experiment->trials[i].simulated) * experiment->sim_reps;
@@ -79,7 +76,4 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
             duet__trial_fail(trial, "simulated", error, &message);
     }
     duet__progress_clear(&progress);
-    if (!experiment->number)
-        experiment->number = duet__signals_take(&signals, 0);
-    duet__signals_release(&signals);
 }

@@ -19,7 +19,7 @@ from testing import has_open, until
 EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() / "examples"
 QR = [EXAMPLES / "tiled_qr", "256", "64"]
 TASKS = {"dgeqrt": 4, "dgemqrt": 6, "dtpqrt": 6, "dtpmqrt": 14}  # of four by four tiles
-PROCESSES = 8
+PROCESSES = 4
 
 
 def start(folder, *arguments, **more):
