@@ -117,9 +117,10 @@ int duet__calibrate_nodes(const struct duet__calibrate_options *options)
     struct duet__measured foreign = {.name = NULL};
     struct duet__network_fit fit;
     struct duet_message message = {""};
+    unsigned count;
     int error = 0;
 
-    if (!g_file_test(options->out, G_FILE_TEST_IS_REGULAR))
+    if (duet__launched_as(&count) == 0 && !g_file_test(options->out, G_FILE_TEST_IS_REGULAR))
         return duet__complain(DUET__MISUSED,
                               "--nodes adds to the description of a machine: there is no %s (duet "
                               "calibrate --out makes it)",

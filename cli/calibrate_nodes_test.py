@@ -37,7 +37,9 @@ testing.need_mpi(alone.stderr)
 refused(alone, "mpirun -n 2 duet calibrate --nodes")
 assert json.loads(MINE.read_text(encoding="utf-8")) == before
 
-result = run("mpirun", "-n", "3", DUET, *NODES)
+# The other processes need not have it.
+result = run("mpirun", "-n", "1", DUET, *NODES, ":", "-n", "2", "sh", "-c", 'cd / && exec "$@"',
+             "sh", DUET, *NODES)
 assert result.returncode == 0, result
 report = json.loads(result.stdout)  # of one process
 assert report["nodes"] == 3 and report["file"] == str(MINE), report

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runs/processes.h"
+
 int duet__complain(int status, const char *format, ...)
 {
     va_list args;
@@ -72,15 +74,19 @@ unsigned duet__launched_as(unsigned *count)
 }
 
 /* What another process than the first says: why it ends, if that is a library's to say, but not
-   duet's own lines, which are the first one's, too. Those of assert() begin as they do. */
-static ssize_t say_other(void *nothing, const char *text, size_t bytes)
+   duet's own lines, which are the first one's, too: the last one is kept. Those of assert() begin
+   as they do. */
+static ssize_t say_other(void *last, const char *text, size_t bytes)
 {
     const bool own = bytes > 6 && !memcmp(text, "duet: ", 6);
     ssize_t said = (ssize_t)bytes;
 
-    (void)nothing;
-    if (!own || memmem(text, bytes, " Assertion `", 12))
+    if (!own || memmem(text, bytes, " Assertion `", 12)) {
         said = write(STDERR_FILENO, text, bytes);
+    } else {
+        g_string_truncate(last, 0);
+        g_string_append_len(last, text + 6, said - 7); /* without the line's end */
+    }
     return said > 0 ? said : 0;
 }
 
@@ -88,8 +94,9 @@ int duet__command_run_as_ranks(const struct duet__command *command, int argc, ch
 {
     unsigned count;
     const bool silent = duet__launched_as(&count) > 0;
+    GString *last = g_string_new(NULL); /* for as long as the process may say something */
     FILE *others =
-        silent ? fopencookie(NULL, "w", (cookie_io_functions_t){.write = say_other}) : NULL;
+        silent ? fopencookie(last, "w", (cookie_io_functions_t){.write = say_other}) : NULL;
     int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
 
     if (silent)
@@ -97,6 +104,8 @@ int duet__command_run_as_ranks(const struct duet__command *command, int argc, ch
     if (others && !setvbuf(others, NULL, _IOLBF, 0))
         stderr = others;
     status = duet__command_run(command, argc, argv);
+    if (status != DUET__DONE && count > 1)
+        duet__processes_decline(last->len ? last->str : "it has ended");
     return silent ? DUET__DONE : status;
 }
 

@@ -120,11 +120,12 @@ def rank_of(process, number):
     return None
 
 
-# One that is killed ends all; one that is interrupted is named, and what is finished is reported.
-for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 1)):
+# One that is killed ends all; of one that is interrupted, too, what is finished is reported, and
+# no other policy is begun.
+for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 130)):
     with subprocess.Popen(["mpirun", "--timeout", "300", "-n", "3", DUET, "run", *SMALL,
-                           "--reps", "100000", "--nodes", "3"], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True) as mpirun:
+                           "--reps", "100000", "--nodes", "3", "--policy", "ws,eager"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mpirun:
         found = types.SimpleNamespace(child=None)
 
         def is_there(process=mpirun, where=found):
@@ -141,10 +142,22 @@ for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 1)):
     if number == signal.SIGKILL:
         assert "rank 2" in err and "signal 9" in err, err
     else:
-        assert err.count("duet: ") == 1 and "node 2: the run was cancelled" in err, err
+        said = "duet: interrupted: 0 of 200000 measured runs are finished"
+        assert testing.said(err) == [said], err
+
+# What one node alone cannot begin with is told, and its reason; so is that nothing goes on there.
+first = [DUET, "run", "saxpy", "--n", "1000", "--tile", "100", "--nodes", "2", "--quiet"]
+emulated = [*first, "--emulate", "./mine.json"]
+pathlib.Path("mine.json").write_bytes(
+    (pathlib.Path(os.environ["DUET_SOURCE_DIR"]) / "platforms/idgraf.json").read_bytes())
+result = subprocess.run(["mpirun", "--timeout", "300", "-n", "1", *emulated, ":", "-n", "1", "sh",
+                         "-c", 'cd / && exec "$@"', "sh", *emulated], capture_output=True,
+                        text=True, check=False)
+[line] = testing.said(result.stderr)
+assert result.returncode == 1 and re.match("duet: .*node 1: .*mine.json", line), result
 
 # What a library of another process says before it aborts is seen.
-pathlib.Path("abort.c").write_text("""
+policy = """
 #include <assert.h>
 #include <stdlib.h>
 #include <duet/policy.h>
@@ -152,14 +165,20 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
                  int by, double now) {}
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
 {
-    assert(getenv("OMPI_COMM_WORLD_RANK")[0] == '0');
+    ASSERT(getenv("OMPI_COMM_WORLD_RANK")[0] == '0');
     return 0;
 }
 const struct duet_policy duet_policy = {
     .name = "abort", .description = "aborts", .source = "this test", .push = push, .pop = pop};
-""", encoding="utf-8")
-subprocess.run([os.environ.get("DUET_CC") or "cc", "-shared", "-fPIC", "-w",
-                f"-I{os.environ['DUET_SOURCE_DIR']}/core/include", "-o", "abort.so", "abort.c"],
-               check=True)
+"""
+for name in "abort", "idle":
+    source = pathlib.Path(f"{name}.c")
+    source.write_text(policy.replace("ASSERT", "assert" if name == "abort" else ""),
+                      encoding="utf-8")
+    subprocess.run([os.environ.get("DUET_CC") or "cc", "-shared", "-fPIC", "-w",
+                    f"-I{os.environ['DUET_SOURCE_DIR']}/core/include", "-o",
+                    source.with_suffix(".so"), source], check=True)
 result = run(*SMALL, "--nodes", "2", "--policy", "./abort.so", ranks=2)
 assert result.returncode != 0 and "abort.c:9: pop: Assertion `" in result.stderr, result
+result = run(*first[2:], "--policy", "./idle.so,ws", "--watchdog", "0.5", ranks=2)
+assert result.returncode == 1 and re.search("node [01]: .* cannot go on", result.stderr), result

@@ -267,16 +267,19 @@ static int measure(struct validate *validate)
     int status;
 
     duet__monitor_start(&monitor, false, 0, 0);
+    if (experiment->number) /* which other processes do not know yet */
+        atomic_store(&monitor.number, experiment->number);
     duet__warn_of_load();
     duet__progress_init(&progress, !validate->job->values.quiet, 0, 0);
     status = calibrate(validate, 0, runs_s, &monitor, &progress);
     for (size_t round = 0; round < experiment->rounds && status == DUET__DONE; round++) {
         double round_s = duet__clock_s();
 
-        if (duet__monitor_signal(&monitor) || (round && validate->job->values.budget_s > 0 &&
-                                               round_s - start_s >= validate->job->values.budget_s))
+        if (round && validate->job->values.budget_s > 0 &&
+            round_s - start_s >= validate->job->values.budget_s)
             break;
-        duet__experiment_measure_round(experiment, round, &monitor, &progress);
+        if (duet__experiment_measure_round(experiment, round, &monitor, &progress))
+            break;
         runs_s += duet__clock_s() - round_s;
         status = calibrate(validate, round + 1, runs_s, &monitor, &progress);
     }
@@ -290,6 +293,7 @@ static int measure(struct validate *validate)
 static int make_parts(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
+    const bool of_processes = duet__given(validate->job, "nodes");
     struct duet_message message = {""};
     int status = DUET__DONE, error = 0;
 
@@ -298,13 +302,13 @@ static int make_parts(struct validate *validate)
     if (error)
         return duet__complain(duet__status_of(error), "measuring this machine's threads: %s",
                               message.text);
-    if (experiment->number)
+    if (experiment->number && !of_processes)
         return status;
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
     if (!validate->job->values.calibrate)
         duet__experiment_predict(experiment, validate->job->values.quiet);
-    if (!experiment->number && duet__experiment_tally(experiment).left)
-        status = measure(validate);
+    if (of_processes || (!experiment->number && duet__experiment_tally(experiment).left))
+        status = measure(validate); /* together, also what only some can do */
     if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
         !duet__experiment_tally(experiment).left)
         return status;

@@ -38,9 +38,9 @@ static void end(struct duet_view *view, struct duet_task *task)
     if (acquisition->end_s > view->now)
         view->now = acquisition->end_s;
     duet__graph_finish(view, task, DUET_HOST, false, !acquisition->status);
-    atomic_fetch_sub(&view->core->awaited, 1);
     duet__count_internal(view, 1);
     duet__task_end(view, task);
+    atomic_fetch_sub(&view->core->awaited, 1); /* when there is something else to be seen */
     view->now = before;
 }
 

@@ -215,7 +215,7 @@ static int unregister(struct duet__nodes *nodes, struct duet_handle *handle, boo
     }
     *duet__handle_note(handle) = NULL;
     duet__datum_free(nodes, datum);
-    return first_of(error, end_here(front, handle, waits));
+    return first_of(error, duet__waited(nodes->hosts, end_here(front, handle, waits)));
 }
 
 int duet__nodes_unregister(void *gate, struct duet_handle *handle, bool waits)

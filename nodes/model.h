@@ -123,6 +123,9 @@ void duet__catch_up(struct duet__nodes *nodes);
  * not know that it did not.
  */
 int duet__must(struct duet__host *host, int error);
+/* Likewise of a wait: where nothing goes on here, others would wait for what was to come for ever.
+ */
+int duet__waited(struct duet__host *host, int error);
 
 /* data.c */
 /* It is used: nobody can own it from now on, unless somebody does. */

@@ -383,7 +383,8 @@ static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
     struct meeting *meeting = &mpi->meeting;
     void *copy = bytes ? malloc(bytes) : NULL;
     if (bytes && !copy)
-        return DUET_ENOMEM;
+        return fail_here(mpi, DUET_ENOMEM, "no memory left for %u MiB that it has recorded",
+                         (unsigned)(bytes >> 20));
     if (bytes)
         memcpy(copy, mine, bytes);
     pthread_mutex_lock(&mpi->lock);

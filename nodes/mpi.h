@@ -41,11 +41,18 @@ DUET_MUST_CHECK int duet__mpi_meet(struct duet__mpi **out, unsigned nodes,
                                    struct duet__mpi_place *place, struct duet_message *message);
 
 /*
- * Before duet__mpi_start: whether all processes can go on. Collective; `error` and `message` are
- * this one's. Returns in all of them the error of the first that has one, with its message, which
- * says which node it was.
+ * Whether all processes can go on: before they meet, between that and duet__mpi_start, and after a
+ * closing. Collective; opens MPI, where nobody has; `error` and `message` are this one's. Returns
+ * in all of them the error of the first that has one, with its message, which says which node it
+ * was; a number above 0 is that of a signal, and has no message.
  */
-DUET_MUST_CHECK int duet__mpi_agree(struct duet__mpi *mpi, int error, struct duet_message *message);
+DUET_MUST_CHECK int duet__mpi_agree(int error, struct duet_message *message);
+
+/*
+ * This process is about to end, and not by what all agreed on: where it has not met the others yet,
+ * it does now, so that they learn why and end, too.
+ */
+void duet__mpi_decline(const char *why);
 
 /*
  * Starts the thread, for the node of this core and what stands before it. `calls` is constant.

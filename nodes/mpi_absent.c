@@ -14,10 +14,15 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
                      nodes);
 }
 
-int duet__mpi_agree(struct duet__mpi *mpi, int error, struct duet_message *message)
+int duet__mpi_agree(int error, struct duet_message *message)
 {
-    (void)mpi, (void)message;
+    (void)message;
     return error;
+}
+
+void duet__mpi_decline(const char *why)
+{
+    (void)why;
 }
 
 void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,

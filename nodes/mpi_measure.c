@@ -206,7 +206,7 @@ int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct due
         memset(m.data, 1, ROOM); /* so that it is there */
     if (!error && out->node == 0)
         error = make_room(out, out->nodes - 1);
-    error = duet__mpi_agree(mpi, error, message);
+    error = duet__mpi_agree(error, message);
     if (!error && out->nodes < 2)
         error = duet_fail(message, DUET_EINVAL,
                           "messages are measured between processes: mpirun -n 2 duet calibrate "

@@ -14,6 +14,7 @@
 
 /* MPI is opened once a process, and closed at its end; runtimes that are open are counted. */
 static atomic_int open_runtimes;
+static bool agreed; /* on anything, with the others */
 
 /* At the end of the process. Without duet_close the others would wait for this one for ever. */
 static void finalize(void)
@@ -154,7 +155,7 @@ void duet__mpi_leave(struct duet__mpi *mpi)
 int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
                    struct duet_message *message)
 {
-    int count, node, worst, error = open_mpi(message);
+    int count, node, error = open_mpi(message);
     *out = NULL;
     if (error)
         return error;
@@ -168,15 +169,13 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
         (!mpi || !sizes || duet__outbox_new(&mpi->outbox, (unsigned)count) || synchronisation(mpi)))
         error = duet_fail(message, DUET_ENOMEM, "no memory left for %d nodes", count);
     /* what is wrong in one process alone, others would wait for */
-    MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (worst || !mpi) {
+    error = duet__mpi_agree(error, message);
+    if (error || !mpi) {
         if (mpi)
             duet__outbox_free(mpi->outbox);
         free(sizes);
         free(mpi);
-        return error
-                   ? error
-                   : duet_fail(message, worst, "another process cannot be one of %d nodes", count);
+        return error;
     }
     mpi->meeting.sizes = sizes;
     mpi->node = (unsigned)node;
@@ -215,17 +214,41 @@ void duet__mpi_compare_clocks(struct duet__mpi *mpi)
     }
 }
 
-int duet__mpi_agree(struct duet__mpi *mpi, int error, struct duet_message *message)
+int duet__mpi_agree(int error, struct duet_message *message)
 {
+    struct duet_message own = {""};
     struct notice notice = {.error = error};
-    int mine = error ? (int)mpi->node : (int)mpi->count, first;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, mpi->control);
-    if (first == (int)mpi->count)
-        return DUET_OK;
-    const char *text = *message->text ? message->text : duet_strerror(error);
-    if (error && snprintf(notice.why, sizeof notice.why, "node %u: %s", mpi->node, text) < 0)
-        *notice.why = 0;
-    MPI_Bcast(&notice, sizeof notice, MPI_BYTE, first, mpi->control);
+    int count, node, initialized;
+    struct {
+        int node, fails; /* the first one, those with signals before others; whether all do */
+    } mine, first;
+    MPI_Initialized(&initialized);
+    if (!initialized && open_mpi(&own)) {
+        *message = own;
+        return DUET_EIO;
+    }
+    agreed = true;
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+    MPI_Comm_rank(MPI_COMM_WORLD, &node);
+    mine.node = error > 0 ? node - count : error ? node : count;
+    mine.fails = error != 0;
+    MPI_Allreduce(&mine, &first, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (first.node == count || (first.fails && first.node >= 0)) /* each has its own to say */
+        return error;
+    const char *text = *message->text ? message->text : error < 0 ? duet_strerror(error) : "";
+    const bool of_another = strncmp(text, "node ", 5) == 0;
+    if (of_another || snprintf(notice.why, sizeof notice.why, "node %d: %s", node, text) < 0)
+        (void)snprintf(notice.why, sizeof notice.why, "%s", text);
+    MPI_Bcast(&notice, sizeof notice, MPI_BYTE, (first.node + count) % count, MPI_COMM_WORLD);
+    if (notice.error > 0)
+        return notice.error;
     *message = (struct duet_message){""};
     return duet_fail(message, notice.error, "%s", notice.why);
+}
+
+void duet__mpi_decline(const char *why)
+{
+    struct duet_message message = {""};
+    if (!agreed && duet__mpi_agree(duet_fail(&message, DUET_ECANCELED, "%s", why), &message))
+        return;
 }

@@ -58,6 +58,12 @@ int duet__must(struct duet__host *host, int error)
     return duet__refuse(duet__front(host->nodes), error, "%s", why);
 }
 
+int duet__waited(struct duet__host *host, int error)
+{
+    const bool others = host->nodes->hosted < host->nodes->count;
+    return error == DUET_ESTUCK && others ? duet__must(host, error) : error;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Waiting                                                                                      */
 
@@ -67,7 +73,7 @@ static int wait_all(struct duet__nodes *nodes)
     duet__catch_up(nodes);
     for (unsigned h = 0; h < nodes->hosted; h++) {
         struct duet__host *host = &nodes->hosts[h];
-        int other = duet__wait_here(host->core);
+        int other = duet__waited(host, duet__wait_here(host->core));
         const char *why = duet_last_message(host->core);
         if (other && !error && strncmp(why, "node ", 5) != 0) /* it is this one's own */
             (void)duet__refuse(duet__front(nodes), other, "node %u: %s", host->number, why);

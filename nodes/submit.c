@@ -74,8 +74,7 @@ static int make_room(struct duet__nodes *nodes, size_t count)
     struct duet_access *accesses = realloc(nodes->accesses, 2 * count * sizeof *accesses);
     nodes->accesses = accesses ? accesses : nodes->accesses;
     if (!touched || !accesses)
-        return duet__refuse(duet__front(nodes), DUET_ENOMEM,
-                            "no memory left for a task of %zu accesses", count);
+        return duet__must(nodes->hosts, DUET_ENOMEM);
     nodes->access_room = 2 * count;
     return DUET_OK;
 }

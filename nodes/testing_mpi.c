@@ -88,7 +88,7 @@ static struct duet__mpi *open_one(unsigned *node)
     assert(!duet__mpi_meet(&mpi, NODES, &place, &message));
     assert(place.beside == NODES && place.position == place.node && place.sharers >= 1);
     assert(place.share < place.sharers && place.sharers <= NODES);
-    assert(!duet__mpi_agree(mpi, 0, &message) && !*message.text);
+    assert(!duet__mpi_agree(0, &message) && !*message.text);
     process.done = process.failed = 0;
     duet__mpi_start(mpi, NULL, NULL, &calls);
     *node = place.node;
@@ -279,7 +279,7 @@ static void test_agreement(void)
     assert(!duet__mpi_meet(&mpi, NODES, &place, &message));
     message = (struct duet_message){""};
     int error = place.node ? duet_fail(&message, DUET_ENOTFOUND, "no GPU %u", place.node) : 0;
-    assert(duet__mpi_agree(mpi, error, &message) == DUET_ENOTFOUND);
+    assert(duet__mpi_agree(error, &message) == DUET_ENOTFOUND);
     assert(!strcmp(message.text, "node 1: no GPU 1"));
     duet__mpi_transport()->close(mpi);
 }

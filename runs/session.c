@@ -7,6 +7,7 @@
 #include "core/engine.h"
 #include "nodes/nodes.h"
 #include "runs/merge.h"
+#include "runs/processes.h"
 #include "runs/program.h"
 #include "validate/bounds.h"
 #include "world/clock.h"
@@ -78,16 +79,18 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
 
 void duet__session_close(struct duet__session *session)
 {
-    bool over = session->error || given_up(session);
+    const bool over = session->error || given_up(session);
 
     if (!session->runtime)
         return;
     if (session->monitor)
         duet__monitor_leave(session->monitor);
-    /* nothing is to be waited for, and what no wait has told yet is not for the closing to say */
+    /* nothing is to be waited for, and what no wait has told yet is not for the closing to say:
+       also that another process has cancelled the run */
     if (over)
         duet_cancel(session->runtime);
-    if (over && session->error != DUET_ETASK && duet_wait(session->runtime))
+    if (((over && session->error != DUET_ETASK) || duet_node_count(session->runtime) > 1) &&
+        duet_wait(session->runtime))
         session->error = DUET_ECANCELED;
     duet_close(session->runtime);
     session->runtime = NULL;
@@ -262,8 +265,8 @@ int duet__session_run(struct duet__session *session, struct duet__run *run,
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* The warm-ups and the runs of a session. */
-static void make_series(struct duet__session *session, struct duet__series *series)
+/* The warm-ups and the runs of a session. The number of the signal that ended them, or 0. */
+static int make_series(struct duet__session *session, struct duet__series *series)
 {
     const struct duet__request *request = session->request;
     int error = 0;
@@ -275,21 +278,24 @@ static void make_series(struct duet__session *session, struct duet__series *seri
                                   duet__request_records(request, series->count), &series->message);
         series->count += !error;
     }
-    series->error = given_up(session) ? 0 : error;
     duet__session_close(session);
+    error = duet__processes_agree(request, session->monitor, error, &series->message);
+    series->error = error < 0 ? error : 0;
+    return error > 0 ? error : 0;
 }
 
 int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
                   struct duet__series *series, struct duet_message *message)
 {
     struct duet__problem problem = request->problem;
-    int error = 0;
+    int error = 0, number = 0;
 
     problem.verify = request->verify;
     if (!duet__request_paced(request) && request->workload->generate)
         error = request->workload->generate(request->workload, &request->problem, &problem.data,
                                             message);
-    for (size_t i = 0; i < request->policy_count && !error && !duet__monitor_signal(monitor); i++) {
+    error = duet__processes_agree(request, monitor, error, message);
+    for (size_t i = 0; i < request->policy_count && !error && !number; i++) {
         struct duet__session session = {.request = request,
                                         .policy = request->policies[i],
                                         .monitor = monitor,
@@ -298,9 +304,9 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
 
         series[i] = (struct duet__series){.policy = request->policies[i],
                                           .runs = g_new0(struct duet__run, request->reps)};
-        make_series(&session, &series[i]);
+        number = make_series(&session, &series[i]);
     }
     if (problem.data)
         request->workload->discard(problem.data);
-    return error;
+    return error < 0 ? error : 0;
 }

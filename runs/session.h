@@ -50,7 +50,8 @@ void duet__session_close(struct duet__session *session);
 /*
  * Makes the warm-ups and the runs of every policy of a request into series[policy], which
  * duet__series_fini frees, on this machine and on data that is generated once. Runs before one that
- * fails count. Returns 0, or why there is no data, with a message.
+ * fails count. Returns 0, also where a signal came to the monitor, or why there is no data, with a
+ * message.
  */
 DUET_MUST_CHECK int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
                                   struct duet__series *series, struct duet_message *message);

@@ -21,6 +21,28 @@
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 
+#if SIMGRID_VERSION < 33300
+/*
+ * SimGrid 3.32 lists what the main thread has under way, and looks through all of the list whenever
+ * something ends: with the thousands of copies of a large cluster that takes most of the time. The
+ * list is for actors that end, and the main thread is none. So this stands before the function of
+ * SimGrid that adds to it, and adds nothing; its class is in no header of SimGrid's.
+ */
+namespace simgrid::kernel::activity
+{
+class CommImpl
+{
+  public:
+    __attribute__((visibility("default"))) CommImpl &detach();
+};
+
+CommImpl &CommImpl::detach()
+{
+    return *this;
+}
+} // namespace simgrid::kernel::activity
+#endif
+
 namespace sg4 = simgrid::s4u;
 using simgrid::kernel::routing::NetPoint;
 using simgrid::kernel::timer::Timer;

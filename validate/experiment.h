@@ -108,10 +108,11 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet);
 /*
  * One round of measured runs of all trials, beside a monitor that was started: every case has some
  * runs in each round, so that a machine that becomes slower or faster meanwhile does so for all of
- * them. Notes what fails, and of which cases the runs were disturbed by other processes.
+ * them. Notes what fails, and of which cases the runs were disturbed by other processes. Returns
+ * the number of the signal that ended it, here or in another process of several nodes, or 0.
  */
-void duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
-                                    struct duet__monitor *monitor, struct duet__progress *progress);
+int duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
+                                   struct duet__monitor *monitor, struct duet__progress *progress);
 
 /*
  * The cases that there is something to say of, both sides in the same unit of time, and what is

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The measured runs of an experiment. Neighbours that compute on the same data share it. */
 #include "calibrate/load.h"
+#include "runs/processes.h"
 #include "runs/session.h"
 #include "validate/experiment.h"
 #include "validate/stats.h"
@@ -92,7 +93,7 @@ static int run_turn(struct turn *turn, struct duet__session *session, struct due
         trial->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
     } while (!error && !enough(turn));
     duet__session_close(session);
-    return duet__monitor_signal(session->monitor) ? 0 : error;
+    return error;
 }
 
 /* Notes how fast the machine is, measured as duet calibrate does: on all cores for computing. */
@@ -161,7 +162,8 @@ static void note_load(const struct round *round, struct duet__trial *trial,
         g_array_append_val(rounds, number);
 }
 
-static void measure_trial(const struct round *round, struct duet__trial *trial, void *data)
+/* The number of the signal that ended it, or 0. */
+static int measure_trial(const struct round *round, struct duet__trial *trial, void *data)
 {
     struct duet__experiment *experiment = round->experiment;
     struct turn turn = {.round = round,
@@ -189,39 +191,45 @@ static void measure_trial(const struct round *round, struct duet__trial *trial, 
     before = duet__load_now();
     error = run_turn(&turn, &session, &message);
     note_load(round, trial, &before);
-    if (error)
+    error = duet__processes_agree(&trial->real, round->monitor, error, &message);
+    if (error < 0)
         duet__trial_fail(trial, "measured", error, &message);
+    return error > 0 ? error : 0;
 }
 
-/* Those of the trials from `first` on that share its data. Returns the one after them. */
-static size_t measure_group(const struct round *round, size_t first)
+/* Those of the trials from `first` on, to `*end`, that share its data. Likewise. */
+static int measure_group(const struct round *round, size_t first, size_t *end)
 {
     const struct duet__experiment *experiment = round->experiment;
     struct duet__trial *trials = experiment->trials;
     const struct duet__request *real = NULL;
-    struct duet_message message = {""};
-    size_t end = first;
+    struct duet_message generating = {""};
     void *data = NULL;
-    int error = 0;
+    int error = 0, number = 0;
 
-    for (; end < experiment->trial_count && trials[end].group == trials[first].group; end++)
-        if (!real && !trials[end].failure)
-            real = &trials[end].real;
+    for (*end = first; *end < experiment->trial_count && trials[*end].group == trials[first].group;
+         ++*end)
+        if (!real && !trials[*end].failure)
+            real = &trials[*end].real;
     if (real && real->workload->generate && !duet__request_paced(&experiment->base))
-        error = real->workload->generate(real->workload, &real->problem, &data, &message);
-    for (size_t i = first; i < end && !duet__monitor_signal(round->monitor); i++) {
-        struct duet__trial *trial = &trials[backward(round) ? first + end - 1 - i : i];
+        error = real->workload->generate(real->workload, &real->problem, &data, &generating);
+    for (size_t i = first; i < *end && !number; i++) {
+        struct duet__trial *trial = &trials[backward(round) ? first + *end - 1 - i : i];
+        struct duet_message message = generating;
+        int agreed = error;
 
         if (trial->failure)
-            continue;
-        if (error)
-            duet__trial_fail(trial, "measured", error, &message);
+            agreed = duet_fail(&message, trial->error, "it %s", trial->failure);
+        /* what one process cannot do, the others leave out, too */
+        agreed = duet__processes_agree(&trial->real, round->monitor, agreed, &message);
+        if (agreed < 0)
+            duet__trial_fail(trial, "measured", agreed, &message);
         else
-            measure_trial(round, trial, data);
+            number = agreed ? agreed : measure_trial(round, trial, data);
     }
     if (data)
         real->workload->discard(data);
-    return end;
+    return number;
 }
 
 static size_t first_of_group(const struct duet__experiment *experiment, size_t trial)
@@ -231,16 +239,19 @@ static size_t first_of_group(const struct duet__experiment *experiment, size_t t
     return trial;
 }
 
-void duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
-                                    struct duet__monitor *monitor, struct duet__progress *progress)
+int duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
+                                   struct duet__monitor *monitor, struct duet__progress *progress)
 {
     const struct round round = {experiment, number, monitor, progress};
+    int ended = 0;
 
-    for (size_t made = 0; made < experiment->trial_count && !duet__monitor_signal(monitor);) {
-        size_t first = made;
+    for (size_t made = 0; made < experiment->trial_count && !ended;) {
+        size_t first = made, end;
 
         if (backward(&round))
             first = first_of_group(experiment, experiment->trial_count - made - 1);
-        made += measure_group(&round, first) - first;
+        ended = measure_group(&round, first, &end);
+        made += end - first;
     }
+    return ended;
 }

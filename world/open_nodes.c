@@ -53,7 +53,7 @@ int duet__open_node(struct duet_runtime **out, const struct duet_config *config,
         return error;
     error = open_mine(out, &nodes, config, platform, grid, mpi, &place, message);
     /* one that cannot go on is told to all: they would wait for it */
-    error = duet__mpi_agree(mpi, error, message);
+    error = duet__mpi_agree(error, message);
     if (!error) {
         duet__mpi_start(mpi, *out, nodes, &calls);
         return DUET_OK;

@@ -52,7 +52,8 @@ struct duet__mpi_module {
     struct duet__module module;
     int (*meet)(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
                 struct duet_message *message);
-    int (*agree)(struct duet__mpi *mpi, int error, struct duet_message *message);
+    int (*agree)(int error, struct duet_message *message);
+    void (*decline)(const char *why);
     void (*start)(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                   const struct duet__mpi_calls *calls);
     const struct duet__transport *(*transport)(void);

@@ -10,13 +10,24 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
     return mpi ? mpi->meet(out, nodes, place, message) : DUET_EABSENT;
 }
 
-/* What follows is called with what that has made: the module is open. */
-
-int duet__mpi_agree(struct duet__mpi *mpi, int error, struct duet_message *message)
+int duet__mpi_agree(int error, struct duet_message *message)
 {
-    const struct duet__mpi_module *module = duet__module_open("mpi", message);
-    return module ? module->agree(mpi, error, message) : DUET_EABSENT;
+    struct duet_message own = {""};
+    const struct duet__mpi_module *mpi = duet__module_open("mpi", &own);
+    if (mpi)
+        return mpi->agree(error, message);
+    *message = own;
+    return DUET_EABSENT;
 }
+
+void duet__mpi_decline(const char *why)
+{
+    const struct duet__mpi_module *mpi = duet__module_open("mpi", NULL);
+    if (mpi)
+        mpi->decline(why);
+}
+
+/* What follows is called with what that has made: the module is open. */
 
 void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                      const struct duet__mpi_calls *calls)

@@ -8,6 +8,7 @@ const struct duet__mpi_module duet__module = {
     .module.build = DUET_MODULE_BUILD,
     .meet = duet__mpi_meet,
     .agree = duet__mpi_agree,
+    .decline = duet__mpi_decline,
     .start = duet__mpi_start,
     .transport = duet__mpi_transport,
     .measure = duet__mpi_measure,
