@@ -232,11 +232,13 @@ static int report(const struct duet__job *job, const struct duet__series *series
 /* Before a long simulation: how long it will be, so that nobody waits for days unawares. */
 static void announce(const struct duet__job *job)
 {
-    enum { TASKS_PER_S = 100000, LONG_S = 60 }; /* of a process, on a machine of today */
+    /* of a process, on a machine of today; messages between nodes take most of a simulation */
+    enum { TASKS_PER_S = 100000, OF_NODES_PER_S = 20000, LONG_S = 60 };
     const struct duet__request *request = &job->request;
     uint64_t tasks = duet__request_tasks(request);
     size_t runs = request->policy_count * request->reps;
-    double seconds = (double)tasks * (double)runs / TASKS_PER_S / (double)MIN(runs, request->jobs);
+    int rate = duet__request_nodes(request) > 1 ? OF_NODES_PER_S : TASKS_PER_S;
+    double seconds = (double)tasks * (double)runs / rate / (double)MIN(runs, request->jobs);
 
     if (job->values.quiet || seconds < LONG_S)
         return;
