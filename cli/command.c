@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runs/processes.h"
+#include "world/settings.h"
 
 int duet__complain(int status, const char *format, ...)
 {
@@ -92,6 +93,7 @@ static ssize_t say_other(void *last, const char *text, size_t bytes)
 
 int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv)
 {
+    const unsigned meeting = DUET__IN_RUN | DUET__IN_VALIDATE | DUET__IN_CALIBRATE;
     unsigned count;
     const bool silent = duet__launched_as(&count) > 0;
     GString *last = g_string_new(NULL); /* for as long as the process may say something */
@@ -104,7 +106,7 @@ int duet__command_run_as_ranks(const struct duet__command *command, int argc, ch
     if (others && !setvbuf(others, NULL, _IOLBF, 0))
         stderr = others;
     status = duet__command_run(command, argc, argv);
-    if (status != DUET__DONE && count > 1)
+    if (status != DUET__DONE && count > 1 && (command->where & meeting))
         duet__processes_decline(last->len ? last->str : "it has ended");
     return silent ? DUET__DONE : status;
 }
