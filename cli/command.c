@@ -96,13 +96,15 @@ int duet__command_run_as_ranks(const struct duet__command *command, int argc, ch
     const unsigned meeting = DUET__IN_RUN | DUET__IN_VALIDATE | DUET__IN_CALIBRATE;
     unsigned count;
     const bool silent = duet__launched_as(&count) > 0;
-    GString *last = g_string_new(NULL); /* for as long as the process may say something */
-    FILE *others =
-        silent ? fopencookie(last, "w", (cookie_io_functions_t){.write = say_other}) : NULL;
+    static GString *last; /* for as long as the process may say something */
+    FILE *others = NULL;
     int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
 
-    if (silent)
+    last = g_string_new(NULL);
+    if (silent) {
+        others = fopencookie(last, "w", (cookie_io_functions_t){.write = say_other});
         dup2(nothing, STDOUT_FILENO);
+    }
     if (others && !setvbuf(others, NULL, _IOLBF, 0))
         stderr = others;
     status = duet__command_run(command, argc, argv);

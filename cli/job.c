@@ -244,7 +244,7 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
     else
         error =
             duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &request->workload, message);
-    if (!error) /* of the kernel times of a platform */
+    if (request->workload) /* of the kernel times of a platform */
         request->config.context = request->workload->name;
     return error;
 }

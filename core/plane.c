@@ -96,12 +96,15 @@ static struct strip *take_out(struct strip **root, uint64_t low, uint64_t high)
     return taken;
 }
 
-/* `high` of the strip that begins there has grown. */
-static void grown(struct strip *root, uint64_t low)
+/* The strip now ends at `high`, further than it did. */
+static void grow(struct strip *root, struct strip *strip, uint64_t high)
 {
-    if (low != root->low)
-        grown(low < root->low ? root->left : root->right, low);
-    update(root);
+    strip->high = high;
+    update(strip);
+    for (; root && root != strip; root = strip->low < root->low ? root->left : root->right) {
+        if (root->reach < strip->reach)
+            root->reach = strip->reach;
+    }
 }
 
 /* A record from the plane's own. NULL: no memory. */
@@ -177,10 +180,8 @@ bool duet__plane_add(struct plane *plane, struct rectangle added, const void *ow
                            .end = end,
                            .owner = owner};
     enter(plane, &strip->inner, node);
-    if (strip->high < end) {
-        strip->high = end;
-        grown(plane->strips, strip->low);
-    }
+    if (strip->high < end)
+        grow(plane->strips, strip, end);
     return true;
 }
 
