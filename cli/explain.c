@@ -65,34 +65,61 @@ static int find(struct duet__job *job, const char *path, struct findings *findin
 /* ------------------------------------------------------------------------------------------- */
 /* What would help                                                                              */
 
-/* The request that simulates the graph as the run was made, as far as the trace says how. */
-static int make_request(struct duet__job *job, const struct duet__trace *trace,
-                        struct duet_message *message)
+/* What is simulated is the run's graph. Of several nodes it does not say who owns which data: there
+   it is the workload itself. */
+static int take_work(struct duet__job *job, const struct duet__trace *trace, unsigned nodes,
+                     struct duet_message *message)
 {
-    const struct duet_machine *machine = trace->run.recording.machine;
     struct duet__request *request = &job->request;
-    struct duet_config *config = &request->config;
-    const char *given = job->values.config.policy, *policy = given ? given : trace->policy;
-    int error = duet__settings_read(trace->options, config, message);
 
-    config->simulate = job->values.platform ? job->values.platform : machine->name;
-    if (!error)
-        error = duet__platform_load(config->simulate, &job->platform, message);
-    if (error)
-        return error;
+    request->config.strict = false;
+    if (nodes > 1)
+        return duet__what_if_workload(request, trace, trace->tile, message);
     job->graph_workload = duet__graph_workload(job->graph);
     request->workload = &job->graph_workload;
     request->problem.graph = job->graph;
     request->problem.n = duet__graph_count(job->graph);
-    config->context = request->workload->name;
-    config->strict = false;
+    request->config.context = request->workload->name;
+    return 0;
+}
+
+/* The name of one node: several are "idgraf_x4". */
+static char *node_name(const char *machine, unsigned nodes)
+{
+    const char *end = nodes > 1 ? strrchr(machine, '_') : NULL;
+
+    return g_strndup(machine, end ? (gsize)(end - machine) : strlen(machine));
+}
+
+/* The request that simulates what was run as it was run, as far as the trace says how. */
+static int make_request(struct duet__job *job, const struct duet__trace *trace,
+                        struct duet_message *message)
+{
+    const struct duet_machine *machine = trace->run.recording.machine;
+    const unsigned nodes = duet__host_count(machine);
+    struct duet__request *request = &job->request;
+    struct duet_config *config = &request->config;
+    const char *given = job->values.config.policy, *policy = given ? given : trace->policy;
+    const char *name = duet__request_keep(request, node_name(machine->name, nodes));
+    int error = duet__settings_read(trace->options, config, message);
+
+    config->simulate = job->values.platform ? job->values.platform : name;
+    if (job->values.config.network)
+        config->network = job->values.config.network;
+    if (!error)
+        error = duet__platform_load(config->simulate, &job->platform, message);
+    if (!error)
+        error = take_work(job, trace, nodes, message);
+    if (error)
+        return error;
     request->reps = 1;
     request->warmups = 0;
     config->seed = request->seed = trace->run.seed;
-    if (strcmp(job->platform->name, machine->name) == 0) { /* as much of it as the run had */
+    if (strcmp(job->platform->name, name) == 0) { /* as much of it as the run had, or its node 0 */
         config->cpus = config->gpus = 0;
         for (unsigned i = 0; i < machine->worker_count; i++)
-            *(machine->workers[i].node == DUET_HOST ? &config->cpus : &config->gpus) += 1;
+            if (duet__host_of(machine, machine->workers[i].node) == DUET_HOST)
+                *(machine->workers[i].node == DUET_HOST ? &config->cpus : &config->gpus) += 1;
         config->gpu_memory_bytes = duet__what_if_memory(machine);
     } else {
         config->links = NULL;
@@ -115,9 +142,6 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
 
     if (!job->graph)
         return duet__complain(DUET__DONE, "nothing is simulated: %s", why->text);
-    if (duet__host_count(findings->trace.run.recording.machine) > 1)
-        return duet__complain(DUET__DONE, "nothing is simulated: the run is of several nodes, and "
-                                          "what would help is simulated on one");
     /* a trace is data: what it names is no reason to run code */
     if (!job->values.config.policy && policy && (strchr(policy, '/') || strstr(policy, ".so")))
         return duet__complain(DUET__DONE,

@@ -198,6 +198,26 @@ def test_real(folder):
     assert all(change["makespan_s"] for change in found["what_if"]["changes"]), found["what_if"]
 
 
+def test_nodes(folder):
+    run = ("cholesky --n 9600 --policy heft --gpus 2 --gpu-memory 1GiB --network switch:2Gbps,1us "
+           "--nodes ")
+    found = explain(folder, run + "2x1")
+    makespans = {change["what"]: change["makespan_s"] for change in found["what_if"]["changes"]}
+    assert found["cause"] == "message" and all(makespans.values()), found
+    assert best(found, True) == "a network of twice the bandwidth", found["what_if"]
+    # twice as many nodes are a square, and are simulated as such a run is
+    there = duet("simulate", *run.split(), "2x2", "--platform", "idgraf", "--json")
+    runs = json.loads(there.stdout)["runs"]
+    assert makespans["twice as many nodes"] == runs[0]["makespan_s"]["median"], (makespans, runs)
+    # a graph from a file says of no data whose it is
+    graph, trace = str(folder / "graph.json"), str(folder / "trace.json")
+    assert duet("export", "cholesky", "-p", "idgraf", "--out", graph).returncode == 0
+    assert duet("simulate", graph, "--platform", "idgraf", "--nodes", "2", "--network",
+                "switch:2Gbps,1us", "--quiet", "--trace", trace).returncode == 0
+    told = duet("explain", trace)
+    assert told.returncode == 0 and "which node has which data" in told.stderr, told
+
+
 def test_text(folder):
     explain(folder, "cholesky --n 9600 --tile 960 --cpus 2 --gpus 2 --policy heft", "--no-what-if")
     shown = duet("explain", str(folder / "trace.json"), "--jobs", "1", "--quiet")
@@ -256,6 +276,6 @@ def test_policy_of_a_file(folder):
 
 for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
              test_wrong_tile, test_settings, test_bound, test_outlier, test_lost, test_real,
-             test_text, test_refused, test_policy_of_a_file):
+             test_nodes, test_text, test_refused, test_policy_of_a_file):
     with tempfile.TemporaryDirectory() as scratch:
         test(pathlib.Path(scratch))

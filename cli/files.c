@@ -34,7 +34,7 @@ static void write_trace(FILE *stream, const void *data)
         .policy = (char *)(uintptr_t)source->series->policy,
         .settings = *settings ? settings : NULL,
         .n = request->problem.n,
-        .tile = request->problem.tile,
+        .tile = request->problem.graph ? 0 : request->problem.tile,
         .estimated = request->estimated,
         .options = options,
         .paje = g_str_has_suffix(source->path, ".paje"),

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "runs/simulated.h"
+#include "world/open.h"
+#include "world/units.h"
 
 enum {
     KERNELS = 3,             /* of the path that are made faster */
@@ -56,16 +58,27 @@ static struct variant *last(const struct variants *variants)
     return &g_array_index(variants->all, struct variant, variants->all->len - 1);
 }
 
-/* Times of a kernel are halved, those that the platform knows and those of the graph. */
-static int halve(struct variants *variants, struct duet__request *request, const char *kernel,
-                 const char *arch, struct duet_message *message)
+/* The last variant's own platform, to be changed. */
+static int take_platform(struct variants *variants, struct duet__request *request,
+                         struct duet_message *message)
 {
     struct variant *variant = last(variants);
-    const struct duet__graph *graph = request->problem.graph;
+    int error = duet__platform_load(request->config.simulate, &variant->platform, message);
+
+    if (error)
+        return error;
+    duet__calibration_select(&variant->platform->calibration, request->config.context);
+    request->platform = variant->platform;
+    return 0;
+}
+
+/* The seconds of a kernel that a graph has itself, in a copy of them. */
+static void halve_own(struct variant *variant, const struct duet__graph *graph, const char *kernel,
+                      const char *arch)
+{
     GArray *seconds = g_array_copy(graph->seconds);
     gpointer index = NULL;
     guint column = 0;
-    int error = duet__platform_load(request->config.simulate, &variant->platform, message);
 
     variant->graph = *graph;
     variant->graph.seconds = seconds;
@@ -75,9 +88,19 @@ static int halve(struct variants *variants, struct duet__request *request, const
         for (size_t i = 0; i < duet__graph_count(graph) && column < graph->archs->len; i++)
             if (duet__graph_task(graph, i)->kernel == GPOINTER_TO_UINT(index))
                 duet__graph_seconds(&variant->graph, i)[column] /= 2;
+}
+
+/* Times of a kernel are halved, those that the platform knows and those of the graph. */
+static int halve(struct variants *variants, struct duet__request *request, const char *kernel,
+                 const char *arch, struct duet_message *message)
+{
+    struct variant *variant = last(variants);
+    int error = take_platform(variants, request, message);
+
     if (error)
         return error;
-    duet__calibration_select(&variant->platform->calibration, request->config.context);
+    if (request->problem.graph)
+        halve_own(variant, request->problem.graph, kernel, arch);
     for (size_t i = 0; i < variant->platform->calibration.count; i++) {
         struct duet__curve *curve = &variant->platform->calibration.curves[i];
 
@@ -93,7 +116,6 @@ static int halve(struct variants *variants, struct duet__request *request, const
             point->memory_s /= 2;
         }
     }
-    request->platform = variant->platform;
     return 0;
 }
 
@@ -134,12 +156,44 @@ uint64_t duet__what_if_memory(const struct duet_machine *machine)
     uint64_t bytes = machine->node_count > 1 ? machine->nodes[1].capacity_bytes : 0;
 
     for (unsigned i = 2; i < machine->node_count; i++)
-        bytes = machine->nodes[i].capacity_bytes == bytes ? bytes : 0;
+        if (!duet__is_host(machine, i) && machine->nodes[i].capacity_bytes != bytes)
+            return 0;
     return bytes;
+}
+
+/* Twice as many nodes, with as many rows or columns, and twice the network between them. */
+static int add_nodes(struct variants *variants, struct duet_message *message)
+{
+    const struct duet_config *base = &variants->base->config;
+    const unsigned count = duet__request_nodes(variants->base);
+    struct duet__network network;
+    struct duet__request *request;
+    struct duet_grid grid;
+    int error = duet__parse_nodes("nodes", base->nodes, &grid, message);
+
+    if (!error)
+        error = duet__open_network(variants->base->platform, base, count, &network, message);
+    if (error)
+        return error;
+    *(grid.rows > grid.cols ? &grid.cols : &grid.rows) *= 2;
+    request = add(variants, true, "twice as many nodes");
+    request->config.nodes =
+        duet__request_keep(request, g_strdup_printf("%ux%u", grid.rows, grid.cols));
+    if (network.kind == DUET__NETWORK_FILE)
+        return 0;
+    request = add(variants, true, "a network of twice the bandwidth");
+    error = take_platform(variants, request, message);
+    if (error)
+        return error;
+    last(variants)->platform->network = network;
+    last(variants)->platform->network.bandwidth_Bps *= 2;
+    request->config.network = NULL;
+    return 0;
 }
 
 static void add_hardware(struct variants *variants)
 {
+    const char *each = duet__request_nodes(variants->base) > 1 ? " a node" : "";
     const struct duet_machine *machine = &variants->base->machine;
     const struct duet_config *base = &variants->base->config;
     const uint64_t capacity = duet__what_if_memory(machine);
@@ -152,12 +206,12 @@ static void add_hardware(struct variants *variants)
     request->config.links =
         duet__request_keep(request, g_strdup_printf("%s%sall=2x", base->links ? base->links : "",
                                                     base->links ? "," : ""));
-    request = add(variants, true, "one more GPU");
+    request = add(variants, true, "one more GPU%s", each);
     request->config.gpus = (int)machine->node_count;
     if (duet__request_build(request, &message) && request->config.cpus > 0) {
         request->config.cpus--; /* that core feeds it */
         g_free(last(variants)->change.what);
-        last(variants)->change.what = g_strdup("one more GPU, one CPU less");
+        last(variants)->change.what = g_strdup_printf("one more GPU, one CPU less%s", each);
     }
     if (capacity) {
         request = add(variants, true, "GPU memory twice as large");
@@ -168,45 +222,64 @@ static void add_hardware(struct variants *variants)
 
 static void add_settings(struct variants *variants)
 {
-    static const char *const policies[] = {"heft", "dmdas", "ws", "cp", "eager"};
+    static const char *const policies[] = {"heft", "dmdas", "ws", "eager", "cp"};
+    const bool several = duet__request_nodes(variants->base) > 1;
+    const size_t count = G_N_ELEMENTS(policies) - several; /* cp sees the graph of one node */
     const char *own = variants->base->policies[0];
     struct duet__request *request = add(variants, true, "a runtime that takes no time itself");
 
     request->config.costs = NULL;
     request->config.no_costs = true;
-    for (size_t i = 0; i < G_N_ELEMENTS(policies); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (strcmp(own, policies[i]) == 0)
             continue;
         (void)add(variants, false, "policy %s", policies[i]);
         last(variants)->policy = policies[i];
     }
+    if (several) /* nor are tasks ranked before they run */
+        return;
     request = add(variants, false, "priorities bottom-level");
     request->config.priorities = "bottom-level";
+}
+
+int duet__what_if_workload(struct duet__request *request, const struct duet__trace *trace,
+                           uint64_t tile, struct duet_message *message)
+{
+    const struct duet__workload *workload =
+        trace->workload ? duet__workload_find(trace->workload) : NULL;
+    const char *kernel = trace->run.recording.kernels[0];
+    g_auto(GStrv) params = g_strsplit(trace->settings ? trace->settings : "", ", ", -1);
+    int error;
+
+    if (!workload || !trace->n || !tile)
+        return duet_fail(message, DUET_ENOTFOUND,
+                         "of '%.60s' it is not known which node has which data",
+                         trace->workload ? trace->workload : "");
+    request->workload = workload;
+    request->config.context = workload->name;
+    request->problem = (struct duet__problem){.n = trace->n,
+                                              .tile = tile,
+                                              .precision = *kernel == 's' ? 's' : 'd',
+                                              .seed = trace->run.seed};
+    error =
+        duet__request_set_params(request, params + (*params && g_str_has_prefix(*params, "nodes=")),
+                                 message);
+    return error ? error : workload->check(&request->problem, message);
 }
 
 /* The workload itself with another tile, where it is one of duet's own. */
 static void add_tile(struct variants *variants, uint64_t tile)
 {
     const struct duet__trace *trace = variants->trace;
-    const struct duet__workload *workload =
-        trace->workload ? duet__workload_find(trace->workload) : NULL;
-    const char *kernel = trace->run.recording.kernels[0];
-    g_auto(GStrv) params = g_strsplit(trace->settings ? trace->settings : "", ", ", -1);
     struct duet__request *request;
     struct duet_message message;
 
-    if (!workload || !trace->n || !tile || trace->n % tile)
+    if (!tile || trace->n % tile)
         return;
     request = add(variants, false, "tile %" PRIu64, tile);
-    request->workload = workload;
-    request->config.context = workload->name;
     request->config.extrapolate = true;
-    request->problem = (struct duet__problem){.n = trace->n,
-                                              .tile = tile,
-                                              .precision = *kernel == 's' ? 's' : 'd',
-                                              .seed = trace->run.seed};
-    if (!duet__request_set_params(request, params, &message) &&
-        !workload->check(&request->problem, &message) && duet__request_tasks(request) <= MOST_TASKS)
+    if (!duet__what_if_workload(request, trace, tile, &message) &&
+        duet__request_tasks(request) <= MOST_TASKS)
         return;
     /* what it does not take is no change that could be made */
     duet__request_fini(request);
@@ -330,6 +403,8 @@ int duet__what_if_make(const struct duet__request *request, const struct duet__t
     *number = 0;
     add(&variants, false, "nothing")->bounds = true;
     error = add_kernels(&variants, path, message);
+    if (!error && duet__request_nodes(request) > 1)
+        error = add_nodes(&variants, message);
     if (!error) {
         add_hardware(&variants);
         add_settings(&variants);

@@ -36,6 +36,14 @@ DUET_MUST_CHECK int duet__what_if_make(const struct duet__request *request,
                                        struct duet__progress *progress, struct duet__what_if *out,
                                        int *number, struct duet_message *message);
 
+/*
+ * Takes the workload of a trace with its parameters, its size and this tile, in place of a graph.
+ * DUET_ENOTFOUND where it is none of duet's own or has no tiles, and errors of its check.
+ */
+DUET_MUST_CHECK int duet__what_if_workload(struct duet__request *request,
+                                           const struct duet__trace *trace, uint64_t tile,
+                                           struct duet_message *message);
+
 /* What the memory of each GPU holds; 0: not known, or they differ, or there is none. */
 uint64_t duet__what_if_memory(const struct duet_machine *machine);
 

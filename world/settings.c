@@ -134,7 +134,7 @@ static const struct duet__option settings[] = {
     {RUN, "verify", 0, FLAG, OWN(verify), 0, 0, "Judge the result of every measured run", NULL},
     {ALL | FACTOR | CASE | ENVIRONMENT, "nodes", 0, NODES, AT(nodes), 0, 0,
      "Nodes of a cluster, or rows and columns of them; default: 1", "N|RxC"},
-    {SIMULATE | FACTOR | VALIDATE | ENVIRONMENT, "network", 0, NETWORK, AT(network), 0, 0,
+    {SIMULATE | FACTOR | VALIDATE | EXPLAIN | ENVIRONMENT, "network", 0, NETWORK, AT(network), 0, 0,
      "What joins simulated nodes, \"fat-tree:100Gbps,1us\"; default: the platform's",
      "KIND:BW,LAT"},
     {ALL | FACTOR | CASE | ENVIRONMENT, "set-arch", 0, FLAG, AT(set_arch), 0, 0,
