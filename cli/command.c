@@ -10,9 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runs/processes.h"
-#include "world/settings.h"
-
 int duet__complain(int status, const char *format, ...)
 {
     va_list args;
@@ -74,42 +71,46 @@ unsigned duet__launched_as(unsigned *count)
     return 0;
 }
 
+/* What duet had to say last in a process that does not say it. */
+static char *last_line;
+
 /* What another process than the first says: why it ends, if that is a library's to say, but not
    duet's own lines, which are the first one's, too: the last one is kept. Those of assert() begin
    as they do. */
-static ssize_t say_other(void *last, const char *text, size_t bytes)
+static ssize_t say_other(void *nothing, const char *text, size_t bytes)
 {
     const bool own = bytes > 6 && !memcmp(text, "duet: ", 6);
     ssize_t said = (ssize_t)bytes;
 
+    (void)nothing;
     if (!own || memmem(text, bytes, " Assertion `", 12)) {
         said = write(STDERR_FILENO, text, bytes);
     } else {
-        g_string_truncate(last, 0);
-        g_string_append_len(last, text + 6, said - 7); /* without the line's end */
+        g_free(last_line);
+        last_line = g_strchomp(g_strndup(text + 6, bytes - 6));
     }
     return said > 0 ? said : 0;
 }
 
+const char *duet__last_line(void)
+{
+    return last_line ? last_line : "it has ended";
+}
+
 int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv)
 {
-    const unsigned meeting = DUET__IN_RUN | DUET__IN_VALIDATE | DUET__IN_CALIBRATE;
     unsigned count;
     const bool silent = duet__launched_as(&count) > 0;
-    static GString *last; /* for as long as the process may say something */
     FILE *others = NULL;
     int nothing = silent ? open("/dev/null", O_WRONLY) : -1, status;
 
-    last = g_string_new(NULL);
     if (silent) {
-        others = fopencookie(last, "w", (cookie_io_functions_t){.write = say_other});
+        others = fopencookie(NULL, "w", (cookie_io_functions_t){.write = say_other});
         dup2(nothing, STDOUT_FILENO);
     }
     if (others && !setvbuf(others, NULL, _IOLBF, 0))
         stderr = others;
     status = duet__command_run(command, argc, argv);
-    if (status != DUET__DONE && count > 1 && (command->where & meeting))
-        duet__processes_decline(last->len ? last->str : "it has ended");
     return silent ? DUET__DONE : status;
 }
 

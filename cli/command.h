@@ -44,6 +44,9 @@ unsigned duet__launched_as(unsigned *count);
 /* duet__command_run by ranks together: rank 0 says what there is to be said, and has the status. */
 int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv);
 
+/* Of a rank that is not 0, the last line that was not said; lives until there is another one. */
+const char *duet__last_line(void);
+
 /* All of them, NULL-ended. */
 extern const struct duet__command *const duet__commands[];
 

@@ -10,6 +10,7 @@
 #include <duet/policy.h>
 
 #include "cli/command.h"
+#include "runs/processes.h"
 #include "runs/program.h"
 #include "study/table.h"
 #include "world/units.h"
@@ -82,6 +83,24 @@ int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
     return duet__finish_output();
 }
 
+/* Whether the other processes of a launcher wait for this one, to make runs together. */
+static bool is_awaited(const struct duet__job *job)
+{
+    unsigned count;
+
+    duet__launched_as(&count);
+    switch (count > 1 && !job->values.openmp ? job->command->where : 0) {
+    case DUET__IN_RUN:
+        return duet__processes_share(&job->request);
+    case DUET__IN_VALIDATE:
+        return duet__given(job, "nodes");
+    case DUET__IN_CALIBRATE:
+        return job->values.nodes;
+    default:
+        return false;
+    }
+}
+
 int duet__command_run(const struct duet__command *command, int argc, char **argv)
 {
     struct duet__job job;
@@ -91,6 +110,8 @@ int duet__command_run(const struct duet__command *command, int argc, char **argv
     status = duet__job_parse(&job, &argc, &argv);
     if (status < 0)
         status = command->work(&job, argc, argv);
+    if (status != DUET__DONE && is_awaited(&job))
+        duet__processes_decline(duet__last_line());
     duet__job_fini(&job);
     return status;
 }

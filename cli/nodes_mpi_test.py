@@ -3,6 +3,7 @@
 all nodes, and whatever is wrong is said once. All workloads on several nodes in one process are in
 workloads/nodes_test.c, what happens when something fails in nodes/mpi_test.py."""
 
+import contextlib
 import json
 import math
 import os
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import types
 
 import testing
@@ -100,6 +102,7 @@ assert result.returncode == 2 and "--until is for one node" in result.stderr, re
 for ranks, status, words, says in (
         (3, 2, [*SMALL, "--nodes", "2"], "2 nodes are wanted, and there are 3 processes"),
         (2, 2, ["fibonacci", "--n", "20", "--nodes", "2"], "has no data that could be dealt out"),
+        (2, 2, [*SMALL, "--nodes", "2", "--reps", "1", "--cpus", "1,2"], "are no table"),
         (2, 2, [*SMALL, "--nodes", "2y"], "--nodes takes a number of nodes"),
         (2, 2, [*SMALL, "--nodes", "2", "--policy", "nobody"], "unknown policy 'nobody'"),
         (2, 2, [*SMALL, "--nodes", "2", "--gpus", "99", "--devices", "opencl"], "99 GPUs are"),
@@ -126,17 +129,21 @@ for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 130)):
     with subprocess.Popen(["mpirun", "--timeout", "300", "-n", "3", DUET, "run", *SMALL,
                            "--reps", "100000", "--nodes", "3", "--policy", "ws,eager"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mpirun:
-        found = types.SimpleNamespace(child=None)
+        found = types.SimpleNamespace(first=None, child=None)
 
         def is_there(process=mpirun, where=found):
             assert process.poll() is None, process.communicate()
             try:
-                where.child = rank_of(process, 2)
+                where.first, where.child = rank_of(process, 0), rank_of(process, 2)
             except (FileNotFoundError, ProcessLookupError):  # it has just begun, or ended
                 return False
-            return where.child is not None
+            return None not in (where.first, where.child)
         testing.until(is_there)
         os.kill(found.child, number)
+        if number == signal.SIGINT:  # what comes to another one, later, is no second signal
+            time.sleep(0.02)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(found.first, number)
         out, err = mpirun.communicate()
     assert mpirun.returncode == status, (mpirun.returncode, out, err)
     if number == signal.SIGKILL:
@@ -145,16 +152,18 @@ for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 130)):
         said = "duet: interrupted: 0 of 200000 measured runs are finished"
         assert testing.said(err) == [said], err
 
-# What one node alone cannot begin with is told, and its reason; so is that nothing goes on there.
+# What one node alone cannot begin with is told, and its reason, and nothing else is begun.
 first = [DUET, "run", "saxpy", "--n", "1000", "--tile", "100", "--nodes", "2", "--quiet"]
-emulated = [*first, "--emulate", "./mine.json"]
 pathlib.Path("mine.json").write_bytes(
     (pathlib.Path(os.environ["DUET_SOURCE_DIR"]) / "platforms/idgraf.json").read_bytes())
-result = subprocess.run(["mpirun", "--timeout", "300", "-n", "1", *emulated, ":", "-n", "1", "sh",
-                         "-c", 'cd / && exec "$@"', "sh", *emulated], capture_output=True,
-                        text=True, check=False)
-[line] = testing.said(result.stderr)
-assert result.returncode == 1 and re.match("duet: .*node 1: .*mine.json", line), result
+for words in ([*first, "--policy", "ws,eager"],
+              [DUET, "validate", *VALIDATE, "--reps", "2", "--policy", "ws,heft", "--quiet"]):
+    mine = [*words, "--emulate", "./mine.json"]
+    result = subprocess.run(["mpirun", "--timeout", "300", "-n", "1", *mine, ":", "-n", "1", "sh",
+                             "-c", 'cd / && exec "$@"', "sh", *mine], capture_output=True,
+                            text=True, check=False)
+    told = [line for line in testing.said(result.stderr) if "mine.json" in line]
+    assert result.returncode == 1 and re.match("duet: .*node 1: ", *told), result
 
 # What a library of another process says before it aborts is seen.
 policy = """

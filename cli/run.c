@@ -8,6 +8,7 @@
 
 #include "cli/job.h"
 #include "platforms/json.h"
+#include "runs/processes.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
 #include "study/pool.h"
@@ -276,7 +277,7 @@ static bool is_told_by_another(const struct duet__job *job)
 {
     unsigned count;
 
-    return duet__request_nodes(&job->request) > 1 && duet__launched_as(&count) > 0;
+    return duet__processes_share(&job->request) && duet__launched_as(&count) > 0;
 }
 
 static int make_and_report(struct duet__job *job)
@@ -362,6 +363,9 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error, status;
 
+    if (job->several && duet__given(job, "nodes") && !is_simulated(job))
+        return duet__complain(DUET__MISUSED, "runs on several nodes are no table: one command for "
+                                             "each value of an option");
     if (job->several)
         return duet__tabulate(job, argc, argv);
     error = read_all(job, argc, argv, &message);

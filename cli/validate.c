@@ -50,17 +50,9 @@ static void count_runs(struct validate *validate)
 /* Options that go with others only, or that exclude each other. */
 static int check_combinations(const struct duet__job *job, struct duet_message *message)
 {
-    static const char *const alone[] = {"calibrate", "until", "case-time", "budget",
-                                        "follow-speed"};
     const struct duet__values *values = &job->values;
     bool paced = duet__request_paced(&job->request);
 
-    for (size_t i = 0; i < G_N_ELEMENTS(alone) && duet__given(job, "nodes"); i++)
-        if (duet__given(job, alone[i]))
-            return duet_fail(message, DUET_EINVAL,
-                             "--%s is for one node: of several all make the same number of runs, "
-                             "--reps, and are predicted from --platform",
-                             alone[i]);
     if (!values->calibrate && (values->out || duet__given(job, "calibrate-time")))
         return duet_fail(message, DUET_EINVAL, "%s is for --calibrate",
                          values->out ? "--out" : "--calibrate-time");
@@ -76,6 +68,21 @@ static int check_combinations(const struct duet__job *job, struct duet_message *
         return duet_fail(message, DUET_EINVAL,
                          "--follow-speed: an emulated platform is always as fast as it says");
     return duet__exclude(job, "json", "csv", message);
+}
+
+/* Options that several processes cannot have. */
+static int check_together(const struct duet__job *job, struct duet_message *message)
+{
+    static const char *const alone[] = {"calibrate", "until", "case-time", "budget",
+                                        "follow-speed"};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(alone); i++)
+        if (duet__given(job, alone[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "--%s is for one node: of several all make the same number of runs, "
+                             "--reps, and are predicted from --platform",
+                             alone[i]);
+    return 0;
 }
 
 static int read_settings(struct validate *validate, int argc, char *const *argv,
@@ -208,6 +215,8 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
         error = duet__files_distinct(validate->job, message);
     if (!error)
         error = duet__trials_make(&validate->experiment, message);
+    if (!error && validate->experiment.together)
+        error = check_together(validate->job, message);
     if (!error && validate->job->values.calibrate)
         error = duet__recalibration_plan(&validate->recalibration, &validate->experiment, message);
     return error;
@@ -293,7 +302,6 @@ static int measure(struct validate *validate)
 static int make_parts(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
-    const bool of_processes = duet__given(validate->job, "nodes");
     struct duet_message message = {""};
     int status = DUET__DONE, error = 0;
 
@@ -302,12 +310,12 @@ static int make_parts(struct validate *validate)
     if (error)
         return duet__complain(duet__status_of(error), "measuring this machine's threads: %s",
                               message.text);
-    if (experiment->number && !of_processes)
+    if (experiment->number && !experiment->together)
         return status;
     /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
     if (!validate->job->values.calibrate)
         duet__experiment_predict(experiment, validate->job->values.quiet);
-    if (of_processes || (!experiment->number && duet__experiment_tally(experiment).left))
+    if (experiment->together || (!experiment->number && duet__experiment_tally(experiment).left))
         status = measure(validate); /* together, also what only some can do */
     if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
         !duet__experiment_tally(experiment).left)
@@ -326,13 +334,15 @@ static int make_sides(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
     struct duet__signals signals;
-    int status;
+    int status, number;
 
     duet__signals_hold(&signals, false);
     status = make_parts(validate);
+    number = duet__signals_take(&signals, 0);
     if (!experiment->number)
-        experiment->number = duet__signals_take(&signals, 0);
-    duet__signals_release(&signals);
+        experiment->number = number;
+    if (!experiment->number || !experiment->together) /* as in duet__monitor_stop */
+        duet__signals_release(&signals);
     return status;
 }
 
@@ -367,8 +377,7 @@ static int validate_all(struct validate *validate)
 
     if (status == DUET__DONE)
         status = make_sides(validate);
-    if (status != DUET__DONE ||
-        (duet__given(validate->job, "nodes") && duet__launched_as(&ranks) > 0))
+    if (status != DUET__DONE || (experiment->together && duet__launched_as(&ranks) > 0))
         return status; /* the first process has what was measured */
     tally = duet__experiment_tally(experiment);
     if (!tally.left && !experiment->number)

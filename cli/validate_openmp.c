@@ -157,8 +157,9 @@ static int make_point(struct trial *trial, struct duet_message *message)
 
 static int prepare(struct trial *trial, struct duet_message *message)
 {
-    static const char *const others[] = {"cases", "calibrate", "emulate", "json", "csv",    "html",
-                                         "n",     "tile",      "gpus",    "reps", "devices"};
+    static const char *const others[] = {"cases", "calibrate", "emulate", "json",
+                                         "csv",   "html",      "n",       "tile",
+                                         "gpus",  "reps",      "devices", "nodes"};
     const struct duet__values *values = &trial->job->values;
     struct duet__product *product = trial->tables.study->products->pdata[0];
     int error = 0;

@@ -81,7 +81,7 @@ static int acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum d
         datum = duet__datum_of(handle);
     duet__catch_up(nodes);
     return datum ? take_all(nodes, datum, mode, node)
-                 : duet__acquire_here(duet__front(nodes), handle, mode);
+                 : duet__waited(nodes->hosts, duet__acquire_here(duet__front(nodes), handle, mode));
 }
 
 int duet__data_acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum duet_mode mode,
@@ -199,7 +199,7 @@ static int unregister(struct duet__nodes *nodes, struct duet_handle *handle, boo
     struct duet__datum *datum = duet__datum_of(handle);
     int error = DUET_OK;
     if (!datum || datum->front != handle)
-        return end_here(front, handle, waits);
+        return duet__waited(nodes->hosts, end_here(front, handle, waits));
     if (datum->owner != DUET_NOBODY) {
         if (datum->acquired != DUET_NOBODY)
             error = release(nodes, handle);

@@ -14,7 +14,8 @@
 
 /* MPI is opened once a process, and closed at its end; runtimes that are open are counted. */
 static atomic_int open_runtimes;
-static bool agreed; /* on anything, with the others */
+static bool agreed;           /* on anything, with the others */
+static struct notice parting; /* what a process has said that has left them; error 0: none has */
 
 /* At the end of the process. Without duet_close the others would wait for this one for ever. */
 static void finalize(void)
@@ -214,41 +215,60 @@ void duet__mpi_compare_clocks(struct duet__mpi *mpi)
     }
 }
 
+/* The error that a process has told all, with its message; above 0, a signal's number. */
+static int told(const struct notice *notice, struct duet_message *message)
+{
+    if (notice->error >= 0)
+        return notice->error;
+    *message = (struct duet_message){""};
+    return duet_fail(message, notice->error, "%s", notice->why);
+}
+
+/*
+ * Each brings three numbers, of which the least counts: its own, or one more than there are, or,
+ * with a signal, one below 0, as signals go first; whether it fails; whether it stays. If all fail
+ * and there is no signal, each has its own error, and nobody asks for another's.
+ */
+static int agree(int error, bool stays, struct duet_message *message)
+{
+    enum { FIRST, FAILS, STAYS, NUMBERS };
+    struct notice notice = {.error = error};
+    int count, node, least[NUMBERS];
+    MPI_Comm_size(MPI_COMM_WORLD, &count);
+    MPI_Comm_rank(MPI_COMM_WORLD, &node);
+    int mine[NUMBERS] = {error > 0 ? node - count : error ? node : count, error != 0, stays};
+    MPI_Allreduce(mine, least, NUMBERS, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (least[FIRST] == count)
+        return DUET_OK;
+    const char *text = *message->text ? message->text : error < 0 ? duet_strerror(error) : "";
+    const bool all_fail = least[FAILS] && least[FIRST] >= 0;
+    const bool as_it_is = all_fail || strncmp(text, "node ", 5) == 0;
+    if (as_it_is || snprintf(notice.why, sizeof notice.why, "node %d: %s", node, text) < 0)
+        (void)snprintf(notice.why, sizeof notice.why, "%s", text);
+    if (!all_fail)
+        MPI_Bcast(&notice, sizeof notice, MPI_BYTE, (least[FIRST] + count) % count, MPI_COMM_WORLD);
+    if (!least[STAYS])
+        parting = notice;
+    return all_fail ? error : told(&notice, message);
+}
+
 int duet__mpi_agree(int error, struct duet_message *message)
 {
     struct duet_message own = {""};
-    struct notice notice = {.error = error};
-    int count, node, initialized;
-    struct {
-        int node, fails; /* the first one, those with signals before others; whether all do */
-    } mine, first;
+    int initialized;
     MPI_Initialized(&initialized);
     if (!initialized && open_mpi(&own)) {
         *message = own;
         return DUET_EIO;
     }
     agreed = true;
-    MPI_Comm_size(MPI_COMM_WORLD, &count);
-    MPI_Comm_rank(MPI_COMM_WORLD, &node);
-    mine.node = error > 0 ? node - count : error ? node : count;
-    mine.fails = error != 0;
-    MPI_Allreduce(&mine, &first, 2, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-    if (first.node == count || (first.fails && first.node >= 0)) /* each has its own to say */
-        return error;
-    const char *text = *message->text ? message->text : error < 0 ? duet_strerror(error) : "";
-    const bool of_another = strncmp(text, "node ", 5) == 0;
-    if (of_another || snprintf(notice.why, sizeof notice.why, "node %d: %s", node, text) < 0)
-        (void)snprintf(notice.why, sizeof notice.why, "%s", text);
-    MPI_Bcast(&notice, sizeof notice, MPI_BYTE, (first.node + count) % count, MPI_COMM_WORLD);
-    if (notice.error > 0)
-        return notice.error;
-    *message = (struct duet_message){""};
-    return duet_fail(message, notice.error, "%s", notice.why);
+    return parting.error ? told(&parting, message) : agree(error, true, message);
 }
 
 void duet__mpi_decline(const char *why)
 {
     struct duet_message message = {""};
-    if (!agreed && duet__mpi_agree(duet_fail(&message, DUET_ECANCELED, "%s", why), &message))
+    if (!agreed && !open_mpi(&message) &&
+        agree(duet_fail(&message, DUET_ECANCELED, "%s", why), false, &message))
         return;
 }

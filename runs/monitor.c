@@ -105,8 +105,10 @@ static void give_up(struct duet__monitor *monitor, int number)
 {
     struct duet_runtime *runtime;
 
-    if (atomic_exchange(&monitor->number, number))
+    if (monitor->signalled)
         die(monitor, number);
+    monitor->signalled = true;
+    atomic_store(&monitor->number, number);
     runtime = borrow(monitor);
     if (runtime) {
         duet_cancel(runtime);
@@ -175,7 +177,8 @@ void duet__monitor_stop(struct duet__monitor *monitor)
     atomic_store(&monitor->over, true);
     g_thread_join(monitor->thread);
     duet__progress_clear(&monitor->progress);
-    duet__signals_release(&monitor->signals);
+    if (!atomic_load(&monitor->number) || monitor->signalled)
+        duet__signals_release(&monitor->signals);
 }
 
 void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime)
@@ -198,6 +201,11 @@ void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtim
     if (runtime)
         atomic_store(&monitor->before, duet_tasks_done(runtime));
     atomic_fetch_add(&monitor->finished_runs, 1);
+}
+
+void duet__monitor_adopt(struct duet__monitor *monitor, int number)
+{
+    atomic_store(&monitor->number, number);
 }
 
 int duet__monitor_signal(struct duet__monitor *monitor)

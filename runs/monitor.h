@@ -48,7 +48,9 @@ struct duet__monitor {
     struct duet__signals signals;
     struct duet__progress progress;
     uint64_t tasks; /* of a run */
-    /* the thread's: a worker that is in the policy, since how many looks nothing else happened */
+    /* the thread's: whether a signal has come to this process; a worker that is in the policy,
+       since how many looks nothing else happened */
+    bool signalled;
     int stuck_worker;
     unsigned stuck_looks;
     uint64_t stuck_steps;
@@ -60,7 +62,8 @@ struct duet__monitor {
  */
 void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks, uint64_t runs);
 
-/* Ends it. A signal that comes from now on does what it did before duet__monitor_start. */
+/* Ends it. A signal that comes from now on does what it did before duet__monitor_start; but after
+   one was adopted it is held back to the end of the process, which is to report. */
 void duet__monitor_stop(struct duet__monitor *monitor);
 
 /* Shows it a runtime; takes it away again, before it is closed. */
@@ -69,6 +72,10 @@ void duet__monitor_leave(struct duet__monitor *monitor);
 
 /* A run in that runtime is finished; NULL: in a process of its own. */
 void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtime *runtime);
+
+/* As if that signal had come, which has come to another process: one that comes itself is no
+   second one. */
+void duet__monitor_adopt(struct duet__monitor *monitor, int number);
 
 /* The number of the signal that came; 0: none. */
 int duet__monitor_signal(struct duet__monitor *monitor);

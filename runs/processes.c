@@ -4,17 +4,22 @@
 
 #include "nodes/mpi.h"
 
-int duet__processes_agree(const struct duet__request *request, struct duet__monitor *monitor,
-                          int error, struct duet_message *message)
+bool duet__processes_share(const struct duet__request *request)
+{
+    return duet__request_nodes(request) > 1 && !request->config.simulate;
+}
+
+int duet__processes_agree(bool together, struct duet__monitor *monitor, int error,
+                          struct duet_message *message)
 {
     const int number = duet__monitor_signal(monitor);
 
     if (number)
         error = number;
-    if (duet__request_nodes(request) > 1 && !request->config.simulate)
+    if (together)
         error = duet__mpi_agree(error, message);
     if (error > 0 && !number)
-        atomic_store(&monitor->number, error);
+        duet__monitor_adopt(monitor, error);
     return error;
 }
 

@@ -85,8 +85,8 @@ void duet__session_close(struct duet__session *session)
         return;
     if (session->monitor)
         duet__monitor_leave(session->monitor);
-    /* nothing is to be waited for, and what no wait has told yet is not for the closing to say:
-       also that another process has cancelled the run */
+    /* Nothing is to be waited for, and what no wait has told yet is not for the closing to say. The
+       waits of several nodes pair: another one may be here for having cancelled the run. */
     if (over)
         duet_cancel(session->runtime);
     if (((over && session->error != DUET_ETASK) || duet_node_count(session->runtime) > 1) &&
@@ -279,7 +279,8 @@ static int make_series(struct duet__session *session, struct duet__series *serie
         series->count += !error;
     }
     duet__session_close(session);
-    error = duet__processes_agree(request, session->monitor, error, &series->message);
+    error = duet__processes_agree(duet__processes_share(request), session->monitor, error,
+                                  &series->message);
     series->error = error < 0 ? error : 0;
     return error > 0 ? error : 0;
 }
@@ -294,7 +295,7 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
     if (!duet__request_paced(request) && request->workload->generate)
         error = request->workload->generate(request->workload, &request->problem, &problem.data,
                                             message);
-    error = duet__processes_agree(request, monitor, error, message);
+    error = duet__processes_agree(duet__processes_share(request), monitor, error, message);
     for (size_t i = 0; i < request->policy_count && !error && !number; i++) {
         struct duet__session session = {.request = request,
                                         .policy = request->policies[i],

@@ -26,7 +26,8 @@
  * SimGrid 3.32 lists what the main thread has under way, and looks through all of the list whenever
  * something ends: with the thousands of copies of a large cluster that takes most of the time. The
  * list is for actors that end, and the main thread is none. So this stands before the function of
- * SimGrid that adds to it, and adds nothing; its class is in no header of SimGrid's.
+ * SimGrid that adds to it and marks what it has added, and does neither: what is not marked is not
+ * looked for. Its class is in no header of SimGrid's.
  */
 namespace simgrid::kernel::activity
 {

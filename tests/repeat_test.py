@@ -45,6 +45,8 @@ add_test(hangs "sleep" "1000")
 add_test(endless "sleep" "1000")
 set_tests_properties(hangs PROPERTIES TIMEOUT 1 LABELS "repo")
 set_tests_properties(endless PROPERTIES LABELS "repo")
+add_test(nowhere "true")
+set_tests_properties(nowhere PROPERTIES LABELS "repo" WORKING_DIRECTORY "{folder}/nowhere")
 """, encoding="utf-8")
     status, output = repeat(folder, "-n", "10", "-j", "2")
     assert status == 1, output
@@ -64,6 +66,9 @@ set_tests_properties(endless PROPERTIES LABELS "repo")
     assert status == 0 and re.match(r"slow: [1-9]\d? times alone\n", output), output
     status, output = repeat(folder, "-n", "1", "-R", "hangs", "--only", "alone", "--load", "0")
     assert status == 1 and "hangs: failed 1 of 1 times alone" in output, output
+    # what cannot be begun ends everything
+    status, output = repeat(folder, "-R", "endless|nowhere", "--only", "alone", "-j", "2")
+    assert status == 1 and "FileNotFoundError" in output and not processes(), output
     status, output = repeat(folder, "-R", "no such test")
     assert status == 1 and "no test of" in output, output
     # ended in the middle, it leaves neither test nor load

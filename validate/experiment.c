@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "runs/processes.h"
+
 static void request_fini(void *data)
 {
     duet__request_fini(data);
@@ -207,6 +209,7 @@ int duet__trials_make(struct duet__experiment *experiment, struct duet_message *
         if (i)
             trials[i].group = trials[i - 1].group + !same_data(&trials[i - 1], &trials[i]);
         some |= !trials[i].failure;
+        experiment->together |= duet__processes_share(&trials[i].real);
     }
     return some ? 0 : duet_fail(message, trials[0].error, "%s", trials[0].failure);
 }

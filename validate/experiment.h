@@ -63,6 +63,7 @@ struct duet__experiment {
     GArray *disturbed;           /* size_t: rounds, from 1, in which others used the cores */
     size_t left_out;             /* runs of them that nothing is concluded from */
     int number;                  /* of the signal by which it was given up; 0: none */
+    bool together;               /* some of its runs are made by several processes, over MPI */
     struct duet__case *cases;    /* that are concluded */
     GPtrArray *texts;            /* of what is concluded */
 };

@@ -88,7 +88,7 @@ static int run_turn(struct turn *turn, struct duet__session *session, struct due
         if (!error && turn->made++ == 0)
             turn->start_s = duet__clock_s() - run.wall_s;
         if (!error && run.recording.machine) /* which of several processes the first one has */
-            error = duet__sample_put(&trial->measured, &run, message);
+            session->error = error = duet__sample_put(&trial->measured, &run, message);
         duet__run_fini(&run);
         trial->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
     } while (!error && !enough(turn));
@@ -191,7 +191,7 @@ static int measure_trial(const struct round *round, struct duet__trial *trial, v
     before = duet__load_now();
     error = run_turn(&turn, &session, &message);
     note_load(round, trial, &before);
-    error = duet__processes_agree(&trial->real, round->monitor, error, &message);
+    error = duet__processes_agree(experiment->together, round->monitor, error, &message);
     if (error < 0)
         duet__trial_fail(trial, "measured", error, &message);
     return error > 0 ? error : 0;
@@ -216,16 +216,16 @@ static int measure_group(const struct round *round, size_t first, size_t *end)
     for (size_t i = first; i < *end && !number; i++) {
         struct duet__trial *trial = &trials[backward(round) ? first + *end - 1 - i : i];
         struct duet_message message = generating;
-        int agreed = error;
+        int own = error, of_all;
 
         if (trial->failure)
-            agreed = duet_fail(&message, trial->error, "it %s", trial->failure);
+            own = duet_fail(&message, trial->error, "it %s", trial->failure);
         /* what one process cannot do, the others leave out, too */
-        agreed = duet__processes_agree(&trial->real, round->monitor, agreed, &message);
-        if (agreed < 0)
-            duet__trial_fail(trial, "measured", agreed, &message);
+        of_all = duet__processes_agree(experiment->together, round->monitor, own, &message);
+        if (of_all < 0)
+            duet__trial_fail(trial, "measured", of_all, &message);
         else
-            number = agreed ? agreed : measure_trial(round, trial, data);
+            number = of_all ? of_all : measure_trial(round, trial, data);
     }
     if (data)
         real->workload->discard(data);
