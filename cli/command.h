@@ -3,8 +3,6 @@
 #ifndef DUET_CLI_COMMAND_H
 #define DUET_CLI_COMMAND_H
 
-#include <stdbool.h>
-
 #include <glib.h>
 
 #include <duet/error.h>

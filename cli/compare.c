@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet compare`: reads two files, puts together what they have in common, reports. */
-#include <stdio.h>
 
 #include "cli/command.h"
 #include "cli/job.h"

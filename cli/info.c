@@ -7,7 +7,6 @@
 
 #include "cli/command.h"
 #include "cli/job.h"
-#include "workloads/kernels_cuda.h"
 #include "workloads/workload.h"
 
 const char *duet__facts_emulation(const struct duet__facts *facts)

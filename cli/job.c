@@ -2,8 +2,6 @@
 /* From the values of options to a checked struct duet__job. */
 #include "cli/job.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <duet/model.h>

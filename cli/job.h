@@ -4,8 +4,6 @@
 #define DUET_CLI_JOB_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <glib.h>
 

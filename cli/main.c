@@ -3,6 +3,7 @@
 #include "cli/command.h"
 
 #include <locale.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,12 +2,10 @@
 /* `duet study`, and `simulate` and `run` with options of several values: tables of runs. */
 #include "cli/tables.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/command.h"
 #include "platforms/atomic_file.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet validate --openmp`: how far simulations of a recorded OpenMP program are from its runs. */
 #include <glib/gstdio.h>
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 

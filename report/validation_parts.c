@@ -2,7 +2,6 @@
 /* Names and sums that all texts made from a comparison share. */
 #include "report/validation_parts.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

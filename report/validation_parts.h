@@ -3,9 +3,6 @@
 #ifndef DUET_VALIDATION_PARTS_H
 #define DUET_VALIDATION_PARTS_H
 
-#include <stdbool.h>
-#include <stdio.h>
-
 #include <glib.h>
 
 #include "validate/validation.h"

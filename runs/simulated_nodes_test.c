@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run on four simulated nodes is one run for whoever looks at it. */
-#include <math.h>
 
 #include "runs/run.h"
 #include "runs/simulated.h"

@@ -2,7 +2,6 @@
 /* The table of best settings, and all rows as CSV. */
 #include "study/answer.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 
 enum { TILES = 5, POLICIES = 8, WINDOWS = 4, ALL = TILES * POLICIES * WINDOWS, LEVELS = 3 };
 

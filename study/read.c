@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Experiments from a file. */
-#include <math.h>
 #include <string.h>
 
 #include "platforms/json.h"

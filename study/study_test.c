@@ -3,7 +3,6 @@
  */
 #include "study/study.h"
 
-#include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

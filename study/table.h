@@ -6,7 +6,6 @@
 #ifndef DUET_STUDY_TABLE_H
 #define DUET_STUDY_TABLE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <glib.h>
