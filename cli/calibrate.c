@@ -48,7 +48,7 @@ static int finish(const struct duet__calibrate_options *options, const struct du
     if (error) {
         status = duet__complain(DUET__FAILED, "%s", message.text);
     } else {
-        if (options->job.values.json)
+        if (options->job->values.json)
             duet__calibrate_put_json(options, c, &platform, stdout);
         else
             duet__calibrate_put_text(options, c, &platform, stdout);
@@ -67,7 +67,7 @@ static int measure(const struct duet__calibrate_options *options, struct duet__c
     c->monitor = &monitor;
     duet__monitor_start(&monitor, false, 0, 0);
     duet__warn_of_load();
-    duet__progress_init(&c->bar, !options->job.values.quiet, 0, 0);
+    duet__progress_init(&c->bar, !options->job->values.quiet, 0, 0);
     duet__calibrating_all(c);
     duet__progress_clear(&c->bar);
     duet__monitor_stop(&monitor);
@@ -94,19 +94,44 @@ static int calibrate(struct duet__calibrate_options *options)
     if (!error)
         error = duet__plan_make(&c, &message);
     if (!error)
-        error = duet__calibrating_read(&c, &options->job.request, &message);
+        error = duet__calibrating_read(&c, &options->job->request, &message);
     status = error ? duet__job_refuse(error, &message) : measure(options, &c);
     duet__calibrating_fini(&c);
     return status;
 }
 
-int duet__calibrate_run(int argc, char **argv)
+static int work(struct duet__job *job, int argc, char **argv)
 {
-    struct duet__calibrate_options options = {0};
-    int status = duet__calibrate_options_parse(&options, argc, argv);
+    struct duet__calibrate_options options = {.job = job};
+    struct duet_message message = {""};
+    int error = duet__calibrate_read(&options, argc, argv, &message), status;
 
-    if (status < 0)
-        status = options.job.values.nodes ? duet__calibrate_nodes(&options) : calibrate(&options);
-    duet__calibrate_options_fini(&options);
+    status = error               ? duet__job_refuse(error, &message)
+             : job->values.nodes ? duet__calibrate_nodes(&options)
+                                 : calibrate(&options);
+    duet__calibrate_request_fini(&options.request);
+    g_free(options.out);
     return status;
 }
+
+const struct duet__command duet__calibrate_command = {
+    .name = "calibrate",
+    .description = "measures this machine, so that it can be simulated",
+    .where = DUET__IN_CALIBRATE,
+    .arguments = "[WORKLOAD... | --from F.json... | -- PROGRAM ARGUMENT...]",
+    .summary =
+        "Measures this machine and writes its description and kernel times, with which duet "
+        "simulate\n--platform ./FILE predicts runs on it. What is measured are the workloads "
+        "themselves: with data in\ncaches and beyond them, on one core and on all of them; and "
+        "beside them what the runtime's own\noperations, copies and memory's bandwidth are.",
+    .notes = "Workloads: those named, else cholesky, lu, gemm, jacobi2d and saxpy. A machine is "
+             "predicted best\nfor workloads, tiles and precisions that it was calibrated with. "
+             "F.json is written\nin one step, at the very end. An interrupt (Ctrl-C) leaves what "
+             "was there. While it measures, the machine should have nothing else to do.\n\n"
+             "Examples:\n"
+             "  duet calibrate\n"
+             "  duet calibrate cholesky lu --tile 256,512 --budget 120s --out mine.json\n"
+             "  duet calibrate gemm --tile 384 --out mine.json --merge\n"
+             "  duet simulate cholesky --platform ./mine.json --n 8192 --tile 256",
+    .work = work,
+};

@@ -8,17 +8,20 @@
 #include "calibrate/calibrate.h"
 #include "cli/job.h"
 
-/* What was asked for. Zero-initialise; duet__calibrate_options_fini frees it, half-built or not. */
+/* What was asked for. */
 struct duet__calibrate_options {
-    struct duet__job job; /* its request is what all runs have in common */
+    struct duet__job *job; /* its request is what all runs have in common */
     struct duet__calibrate_request request;
     char *out; /* file of the machine's description */
     enum duet__write how;
 };
 
-/* Reads a command line. Below 0, or the exit status: there is nothing more to do. */
-int duet__calibrate_options_parse(struct duet__calibrate_options *options, int argc, char **argv);
-void duet__calibrate_options_fini(struct duet__calibrate_options *options);
+/*
+ * What a job's values and arguments say of it, whose request and file are freed also after an
+ * error. DUET_EINVAL, DUET_ENOTFOUND and so on with a message.
+ */
+DUET_MUST_CHECK int duet__calibrate_read(struct duet__calibrate_options *options, int argc,
+                                         char *const *argv, struct duet_message *message);
 
 /*
  * What machine and file are called: `name`, or after *out, or after the host (each NULL: not
@@ -47,8 +50,5 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
  * Exit status.
  */
 int duet__calibrate_nodes(const struct duet__calibrate_options *options);
-
-/* The command, whose texts stand with its options. */
-int duet__calibrate_run(int argc, char **argv);
 
 #endif

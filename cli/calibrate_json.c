@@ -140,7 +140,7 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
     struct duet__json_writer json = {.stream = stream, .indented = true};
     struct duet__confidence confidence;
 
-    duet__json_print(&json, "{schema: 2, command: %s, origin: %s, out: %s", options->job.line,
+    duet__json_print(&json, "{schema: 2, command: %s, origin: %s, out: %s", options->job->line,
                      platform->origin, options->out);
     put_machine(c, platform, &json);
     put_runs(c, &json);

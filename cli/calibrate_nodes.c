@@ -98,7 +98,7 @@ static int measure(const struct duet__calibrate_options *options,
                    struct duet__mpi_measured *messages, struct duet__measured *foreign,
                    struct duet_message *message)
 {
-    struct duet_config config = options->job.request.config;
+    struct duet_config config = options->job->request.config;
     g_autofree char *nodes = NULL;
     int error = duet__mpi_measure(options->request.budget_s, messages, message);
 
@@ -131,8 +131,8 @@ int duet__calibrate_nodes(const struct duet__calibrate_options *options)
     if (!error && messages.node == 0)
         error = replace(options->out, &fit.network, foreign.times.median, &message);
     if (!error && messages.node == 0)
-        (options->job.values.json ? put_json : put_text)(&fit, &messages, &foreign, options->out,
-                                                         stdout);
+        (options->job->values.json ? put_json : put_text)(&fit, &messages, &foreign, options->out,
+                                                          stdout);
     duet__mpi_measured_free(&messages);
     return error ? duet__job_refuse(error, &message) : duet__finish_output();
 }

@@ -37,7 +37,7 @@ static int add_workload(struct duet__calibrate_options *options, const char *nam
                         struct duet_message *message)
 {
     const struct duet__workload *workload;
-    int error = duet__job_find_workload(&options->job, name, &workload, message);
+    int error = duet__job_find_workload(options->job, name, &workload, message);
 
     if (error == DUET_ENOTFOUND && duet__is_file(name))
         return duet_fail(message, error, "%.300s is no workload: traces are read with --from",
@@ -58,8 +58,8 @@ static int add_workload(struct duet__calibrate_options *options, const char *nam
 static int take_program(struct duet__calibrate_options *options, const char *named,
                         struct duet_message *message)
 {
-    struct duet__request *runs = &options->job.request;
-    int error = duet__job_take_program(&options->job, named, runs, message);
+    struct duet__request *runs = &options->job->request;
+    int error = duet__job_take_program(options->job, named, runs, message);
     const struct duet__subject subject = {runs->workload, 0, runs->problem.precision, false};
 
     options->request.subjects = g_array_new(FALSE, FALSE, sizeof subject);
@@ -75,7 +75,7 @@ static int take_traces(struct duet__calibrate_options *options, int argc, char *
     GPtrArray *traces = options->request.traces;
 
     for (size_t i = 0; i < G_N_ELEMENTS(of_runs); i++)
-        if (duet__given(&options->job, of_runs[i]))
+        if (duet__given(options->job, of_runs[i]))
             return duet_fail(message, DUET_EINVAL,
                              "--from runs nothing: --%s is for what is run, and traces are taken "
                              "as they are",
@@ -94,12 +94,12 @@ static int read_workloads(struct duet__calibrate_options *options, int argc, cha
     struct duet__calibrate_request *request = &options->request;
     int error = 0;
 
-    if (options->job.program)
+    if (options->job->program)
         return take_program(options, argc > 1 ? argv[1] : NULL, message);
-    if (options->job.values.from && argc < 2)
+    if (options->job->values.from && argc < 2)
         return duet_fail(message, DUET_EINVAL, "--from: which traces? --from F.json...");
     request->chosen = argc > 1;
-    if (options->job.values.from)
+    if (options->job->values.from)
         return take_traces(options, argc, argv, message);
     for (int i = 1; i < argc && !error; i++)
         error = add_workload(options, argv[i], message);
@@ -150,11 +150,11 @@ int duet__calibrate_names(const char *name, char **out, char **machine,
 
 static int read_own(struct duet__calibrate_options *options, struct duet_message *message)
 {
-    const struct duet__values *values = &options->job.values;
+    const struct duet__values *values = &options->job->values;
     struct duet__calibrate_request *request = &options->request;
     int error;
 
-    request->budget_s = values->budget_s;
+    request->budget_s = duet__given(options->job, "budget") ? values->budget_s : 60;
     request->rounds = values->reps;
     request->no_costs = values->no_costs;
     request->no_copies = values->no_copies;
@@ -164,13 +164,13 @@ static int read_own(struct duet__calibrate_options *options, struct duet_message
                    : values->merge ? DUET_WRITE_MERGE
                                    : DUET_WRITE_NEW;
     options->out = g_strdup(values->out);
-    if (!(values->budget_s >= 0.1))
+    if (!(request->budget_s >= 0.1))
         return duet_fail(message, DUET_EINVAL,
-                         "--budget takes 0.1s or more, such as 120s, not '%gs'", values->budget_s);
+                         "--budget takes 0.1s or more, such as 120s, not '%gs'", request->budget_s);
     error = read_precisions(request, values->precision, message);
     if (!error)
-        error = duet__exclude(&options->job, "replace", "merge", message);
-    if (!error && values->from && options->job.program)
+        error = duet__exclude(options->job, "replace", "merge", message);
+    if (!error && values->from && options->job->program)
         error = duet_fail(message, DUET_EINVAL,
                           "--from reads traces that are there: there is no program to be run");
     return error ? error
@@ -192,13 +192,15 @@ static int read_policy(struct duet__job *job, struct duet_message *message)
     return error;
 }
 
-/* All that is left once the options are read. */
-static int read_all(struct duet__calibrate_options *options, int argc, char *const *argv,
-                    struct duet_message *message)
+int duet__calibrate_read(struct duet__calibrate_options *options, int argc, char *const *argv,
+                         struct duet_message *message)
 {
-    struct duet__job *job = &options->job;
+    struct duet__job *job = options->job;
     int error = duet__job_check_run(job, message);
 
+    options->request.runs = &job->request;
+    options->request.workloads = g_ptr_array_new();
+    options->request.traces = g_ptr_array_new();
     error = error ? error : read_own(options, message);
     error = error ? error : duet__job_check_emulation(job, message);
     options->request.paced = duet__request_paced(&job->request);
@@ -210,53 +212,3 @@ static int read_all(struct duet__calibrate_options *options, int argc, char *con
                           "--cpus 0: a machine is calibrated with one CPU worker or more");
     return error;
 }
-
-int duet__calibrate_options_parse(struct duet__calibrate_options *options, int argc, char **argv)
-{
-    struct duet_message message = {""};
-    struct duet__job *job = &options->job;
-    int status, error;
-
-    duet__job_init(job, &duet__calibrate_command, argc, argv);
-    options->request.runs = &job->request;
-    options->request.workloads = g_ptr_array_new();
-    options->request.traces = g_ptr_array_new();
-    job->values.budget_s = 60;
-    status = duet__job_parse(job, &argc, &argv);
-    error = status < 0 ? read_all(options, argc, argv, &message) : 0;
-    return error ? duet__job_refuse(error, &message) : status;
-}
-
-void duet__calibrate_options_fini(struct duet__calibrate_options *options)
-{
-    duet__calibrate_request_fini(&options->request);
-    duet__job_fini(&options->job);
-    g_clear_pointer(&options->out, g_free);
-}
-
-const struct duet__command duet__calibrate_command = {
-    .name = "calibrate",
-    .description = "measures this machine, so that it can be simulated",
-    .where = DUET__IN_CALIBRATE,
-    .arguments = "[WORKLOAD... | --from F.json... | -- PROGRAM ARGUMENT...]",
-    .summary =
-        "Measures this machine and writes its description and kernel times, with which duet "
-        "simulate\n"
-        "--platform ./FILE predicts runs on it. What is measured are the workloads themselves: "
-        "with "
-        "data in\ncaches and beyond them, on one core and on all of them; and beside them what the "
-        "runtime's own\noperations, copies and memory's bandwidth are.",
-    .notes = "Workloads: those named, else cholesky, lu, gemm, jacobi2d and saxpy. A machine is "
-             "predicted "
-             "best\nfor workloads, tiles and precisions that it was calibrated with. F.json is "
-             "written\nin one step, at the very end. An interrupt (Ctrl-C) leaves what was there. "
-             "While it "
-             "measures, the machine should have nothing else to "
-             "do.\n\n"
-             "Examples:\n"
-             "  duet calibrate\n"
-             "  duet calibrate cholesky lu --tile 256,512 --budget 120s --out mine.json\n"
-             "  duet calibrate gemm --tile 384 --out mine.json --merge\n"
-             "  duet simulate cholesky --platform ./mine.json --n 8192 --tile 256",
-    .run = duet__calibrate_run,
-};

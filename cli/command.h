@@ -29,11 +29,9 @@ struct duet__command {
      * arguments. Returns the exit status. The vector may be changed, its strings may not.
      */
     int (*work)(struct duet__job *job, int argc, char **argv);
-    /* all of it, in place of `work`, where a job is a part of something larger; else NULL */
-    int (*run)(int argc, char **argv);
 };
 
-/* Reads options and does what a command does that has `work`. Exit status. */
+/* Reads options and does what the command does. Exit status. */
 int duet__command_run(const struct duet__command *command, int argc, char **argv);
 
 /* Which of the processes this is that a launcher of MPI programs has started; 0: it is alone. */

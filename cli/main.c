@@ -38,13 +38,15 @@ static int unknown(const char *name)
     return status;
 }
 
-/* With an option that makes the processes of a launcher one. */
-static bool is_of_nodes(int argc, char **argv)
+/* Whether the processes of a launcher are one: of a study, or by an option, but for those that
+   measure the messages between them. */
+static bool is_of_ranks(const struct duet__command *command, int argc, char **argv)
 {
+    bool found = command == &duet__study_command;
+
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (g_str_has_prefix(argv[i], "--nodes"))
-            return true;
-    return false;
+        found |= command != &duet__calibrate_command && g_str_has_prefix(argv[i], "--nodes");
+    return found;
 }
 
 int main(int argc, char **argv)
@@ -63,9 +65,8 @@ int main(int argc, char **argv)
     }
     for (const struct duet__command *const *at = duet__commands; *at; at++)
         if (strcmp(name, (*at)->name) == 0)
-            return (*at)->run ? (*at)->run(argc - 1, argv + 1)
-                   : is_of_nodes(argc - 1, argv + 1)
-                       ? duet__command_run_as_ranks(*at, argc - 1, argv + 1)
-                       : duet__command_run(*at, argc - 1, argv + 1);
+            return (is_of_ranks(*at, argc - 1, argv + 1)
+                        ? duet__command_run_as_ranks
+                        : duet__command_run)(*at, argc - 1, argv + 1);
     return unknown(name);
 }

@@ -236,14 +236,6 @@ static int print(const struct duet__tables *tables, const char *best)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Ranks                                                                                        */
-
-static int run(int argc, char **argv)
-{
-    return duet__command_run_as_ranks(&duet__study_command, argc, argv);
-}
-
-/* ------------------------------------------------------------------------------------------- */
 /* The commands                                                                                 */
 
 int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
@@ -406,5 +398,4 @@ const struct duet__command duet__study_command = {
         "  duet study --out idgraf.db --show --best tile,policy\n"
         "  duet study --out all.db --merge part-*.db",
     .work = work,
-    .run = run,
 };

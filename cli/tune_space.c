@@ -257,7 +257,7 @@ static int calibrate(char **words, struct duet_message *message)
     child = fork();
     if (child == 0) {
         status = freopen("/dev/null", "w", stdout)
-                     ? duet__calibrate_run((int)g_strv_length(words), words)
+                     ? duet__command_run(&duet__calibrate_command, (int)g_strv_length(words), words)
                      : DUET__FAILED;
         fflush(NULL);
         _exit(status);
