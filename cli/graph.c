@@ -67,11 +67,6 @@ static void measure(const struct duet__graph *graph, struct shape *shape)
     duet__graph_walk_free(walk);
 }
 
-static void print_sum(const char *name, const struct sum *sum)
-{
-    printf("  %-32s %9zu %12.6g %12.6g\n", name, sum->tasks, sum->seconds, sum->work);
-}
-
 static void print(const struct duet__graph *graph, const struct shape *shape)
 {
     printf("%s: %zu tasks, %zu edges", graph->name, shape->all.tasks, shape->edges);
@@ -90,7 +85,8 @@ static void print(const struct duet__graph *graph, const struct shape *shape)
     printf("\n  %-32s %9s %12s %12s\n", "kernel", "tasks", "seconds", "work");
     for (guint k = 0; k < graph->kernels->len; k++)
         if (shape->kernels[k].tasks)
-            print_sum(duet__graph_kernel_name(graph, k), &shape->kernels[k]);
+            printf("  %-32s %9zu %12.6g %12.6g\n", duet__graph_kernel_name(graph, k),
+                   shape->kernels[k].tasks, shape->kernels[k].seconds, shape->kernels[k].work);
 }
 
 /* docs/formats.md describes it. */

@@ -77,19 +77,19 @@ char *duet__tables_rows(const struct duet__work *work, void *data)
 /* ------------------------------------------------------------------------------------------- */
 /* The table                                                                                    */
 
-/* "I/K", of which I may be from `least` on. */
-static int read_part(const char *option, const char *text, uint64_t least, uint64_t *part,
-                     uint64_t *parts, struct duet_message *message)
+/* "I/K", from 1/K on. */
+static int read_part(const char *option, const char *text, uint64_t *part, uint64_t *parts,
+                     struct duet_message *message)
 {
     char *end = NULL;
     uint64_t first = g_ascii_isdigit(*text) ? g_ascii_strtoull(text, &end, 10) : 0, second = 0;
 
     if (end && *end == '/' && g_ascii_isdigit(end[1]))
         second = g_ascii_strtoull(end + 1, &end, 10);
-    if (!second || *end || first < least || first > second || second > 1000000)
+    if (!first || !second || *end || first > second || second > 1000000)
         return duet_fail(message, DUET_EINVAL,
-                         "%s takes a part of a whole, \"1/4\", from %" PRIu64 "/K to K/K, not '%s'",
-                         option, least, text);
+                         "%s takes a part of a whole, \"1/4\", from 1/K to K/K, not '%s'", option,
+                         text);
     *part = first;
     *parts = second;
     return 0;
@@ -164,9 +164,9 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
                             .work = duet__tables_rows,
                             .data = tables};
     if (values->fraction)
-        error = read_part("--fraction", values->fraction, 1, &plan->part, &plan->parts, message);
+        error = read_part("--fraction", values->fraction, &plan->part, &plan->parts, message);
     if (!error && values->shard) {
-        error = read_part("--shard", values->shard, 1, &plan->shard, &plan->shards, message);
+        error = read_part("--shard", values->shard, &plan->shard, &plan->shards, message);
         plan->shard--;
     }
     for (guint p = 0; p < tables->study->products->len && !error; p++)

@@ -51,12 +51,10 @@ void *duet__request_keep(struct duet__request *request, void *memory)
 int duet__request_set_params(struct duet__request *request, char *const *params,
                              struct duet_message *message)
 {
-    size_t count = 0;
-    struct duet__setting *settings;
+    const size_t count = params ? g_strv_length((char **)(uintptr_t)params) : 0;
+    struct duet__setting *settings =
+        duet__request_keep(request, g_new0(struct duet__setting, count + 1));
 
-    while (params && params[count])
-        count++;
-    settings = duet__request_keep(request, g_new0(struct duet__setting, count + 1));
     for (size_t i = 0; i < count; i++) {
         char *name = duet__request_keep(request, g_strdup(params[i]));
         char *equals = strchr(name, '=');
