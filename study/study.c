@@ -168,7 +168,7 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
 /* ------------------------------------------------------------------------------------------- */
 /* What is next                                                                                 */
 
-uint64_t duet__plan_cells(const struct duet__plan *plan)
+static uint64_t cells_of(const struct duet__plan *plan)
 {
     return plan->chosen ? plan->chosen_count
                         : (plan->study->count * plan->part + plan->parts - 1) / plan->parts;
@@ -176,7 +176,7 @@ uint64_t duet__plan_cells(const struct duet__plan *plan)
 
 uint64_t duet__plan_runs(const struct duet__plan *plan)
 {
-    return (duet__plan_cells(plan) * plan->reps + plan->shards - 1 - plan->shard) / plan->shards;
+    return (cells_of(plan) * plan->reps + plan->shards - 1 - plan->shard) / plan->shards;
 }
 
 unsigned duet__plan_jobs(const struct duet__plan *plan)
@@ -190,7 +190,7 @@ unsigned duet__plan_jobs(const struct duet__plan *plan)
 static int find_next(struct coordinator *at, struct duet__work *work, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
-    const uint64_t cells = duet__plan_cells(plan);
+    const uint64_t cells = cells_of(plan);
 
     for (; at->position < cells * plan->reps; at->position++) {
         g_autoptr(GString) inputs = g_string_new(NULL);

@@ -44,8 +44,7 @@ struct duet__outcome {
     int number;                  /* of the signal that ended it; 0: none */
 };
 
-/* Cells that are chosen, and the runs of them. */
-uint64_t duet__plan_cells(const struct duet__plan *plan);
+/* Runs of the cells that are chosen. */
 uint64_t duet__plan_runs(const struct duet__plan *plan);
 
 /* Runs at a time: a core each; of several ranks on a machine one each. */
