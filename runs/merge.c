@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runs/texts.h"
+
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */
 
@@ -77,12 +79,6 @@ struct key {
     uint64_t words[3];
 };
 
-/* Texts, each once, and their numbers from 1. */
-struct texts {
-    GPtrArray *all;
-    GHashTable *numbers;
-};
-
 struct merge {
     const struct duet__node_run *parts;
     unsigned count;
@@ -92,7 +88,7 @@ struct merge {
     GHashTable *data; /* numbers from 1 of data, by node and number there */
     uint64_t data_count;
     GArray *events, *accesses, *marks;
-    struct texts kernels, names;
+    struct duet__texts kernels, names;
 };
 
 static int compare(const uint64_t *a, const uint64_t *b, size_t words)
@@ -181,23 +177,11 @@ static uint64_t datum_of(struct merge *merge, unsigned node, uint64_t handle)
     return GPOINTER_TO_SIZE(number);
 }
 
-static unsigned text_of(struct texts *texts, const char *text)
-{
-    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(texts->numbers, text));
-
-    if (!found) {
-        g_ptr_array_add(texts->all, g_strdup(text));
-        found = texts->all->len;
-        g_hash_table_insert(texts->numbers, texts->all->pdata[found - 1], GUINT_TO_POINTER(found));
-    }
-    return found;
-}
-
 static uint32_t name_number(struct merge *merge, unsigned node, uint32_t number)
 {
     const char *name = duet__recording_name(&merge->parts[node].recording, number);
 
-    return name ? text_of(&merge->names, name) : 0;
+    return name ? duet__texts_number(&merge->names, name) : 0;
 }
 
 static void add_event(struct merge *merge, unsigned node, const struct duet__place *place,
@@ -215,7 +199,8 @@ static void add_event(struct merge *merge, unsigned node, const struct duet__pla
         own.id = datum_of(merge, node, own.id);
     } else {
         own.id = task_of(merge, node, own.id);
-        own.kernel = text_of(&merge->kernels, duet__recording_kernel(recording, event)) - 1;
+        own.kernel =
+            duet__texts_number(&merge->kernels, duet__recording_kernel(recording, event)) - 1;
         own.name = name_number(merge, node, own.name);
         own.where = 0;
         for (unsigned arch = 0; arch < machine->arch_count; arch++)
@@ -233,9 +218,11 @@ static void add_mark(struct merge *merge, unsigned node, const struct duet__plac
 
     if (node && !mark->lost)
         return;
-    own.name = mark->lost ? text_of(&merge->names,
-                                    merge->machine->workers[place->worker + mark->lost - 1].name)
-                          : name_number(merge, node, mark->name);
+    own.name =
+        mark->lost
+            ? duet__texts_number(&merge->names,
+                                 merge->machine->workers[place->worker + mark->lost - 1].name)
+            : name_number(merge, node, mark->name);
     if (mark->lost)
         own.lost += place->worker;
     g_array_append_val(merge->marks, own);
@@ -324,13 +311,6 @@ static int by_start(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-static int by_task(const void *left, const void *right)
-{
-    const struct duet_trace_access *a = left, *b = right;
-
-    return compare((uint64_t[]){a->task, a->index}, (uint64_t[]){b->task, b->index}, 2);
-}
-
 static void add_part(struct merge *merge, unsigned node, const struct duet__place *place)
 {
     const struct duet__recording *recording = &merge->parts[node].recording;
@@ -350,19 +330,6 @@ static void *give(GArray *array, size_t *count)
     return g_array_free(array, FALSE);
 }
 
-static struct texts texts_new(void)
-{
-    return (struct texts){g_ptr_array_new(), g_hash_table_new(g_str_hash, g_str_equal)};
-}
-
-static const char **give_texts(struct texts *texts, size_t *count)
-{
-    *count = texts->all->len;
-    g_ptr_array_add(texts->all, NULL);
-    g_hash_table_unref(texts->numbers);
-    return (const char **)(void *)g_ptr_array_free(texts->all, FALSE);
-}
-
 static void merge_records(struct merge *merge)
 {
     struct duet__recording *out = merge->out;
@@ -373,8 +340,8 @@ static void merge_records(struct merge *merge)
     merge->events = g_array_new(FALSE, FALSE, sizeof(struct duet_event));
     merge->accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_access));
     merge->marks = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_mark));
-    merge->kernels = texts_new();
-    merge->names = texts_new();
+    merge->kernels = duet__texts_new();
+    merge->names = duet__texts_new();
     merge->data = g_hash_table_new(NULL, NULL);
     number_tasks(merge);
     number_data(merge);
@@ -385,9 +352,9 @@ static void merge_records(struct merge *merge)
     }
     add_messages(merge, hosts);
     g_array_sort(merge->events, by_start);
-    g_array_sort(merge->accesses, by_task);
-    out->kernels = give_texts(&merge->kernels, &out->kernel_count);
-    out->names = give_texts(&merge->names, &out->name_count);
+    g_array_sort(merge->accesses, duet__by_task);
+    out->kernels = duet__texts_give(&merge->kernels, &out->kernel_count);
+    out->names = duet__texts_give(&merge->names, &out->name_count);
     out->events = give(merge->events, &out->event_count);
     out->accesses = give(merge->accesses, &out->access_count);
     out->marks = give(merge->marks, &out->mark_count);

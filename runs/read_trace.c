@@ -12,6 +12,7 @@
 #include <duet/handles.h>
 
 #include "platforms/fields.h"
+#include "runs/texts.h"
 
 /* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
 enum {
@@ -27,10 +28,7 @@ struct loader {
     struct duet__trace *trace; /* without its recording */
     bool ours;                 /* written by duet */
     GHashTable *threads;       /* thread of the trace (process << 32 | thread) -> worker and 1 */
-    struct texts {
-        GHashTable *numbers; /* from 1 */
-        GPtrArray *list;
-    } kernels, names;
+    struct duet__texts kernels, names;
     GArray *events;   /* struct duet_event */
     GArray *accesses; /* struct duet_trace_access */
     GArray *marks;    /* struct duet_trace_mark */
@@ -293,19 +291,6 @@ static int add_thread(struct loader *loader, const struct duet__json *at)
     return error;
 }
 
-/* The number of a text, from 1, which is added where it is new. */
-static unsigned number_of(struct texts *texts, const char *text)
-{
-    unsigned found = GPOINTER_TO_UINT(g_hash_table_lookup(texts->numbers, text));
-
-    if (!found) {
-        g_ptr_array_add(texts->list, g_strdup(text));
-        found = texts->list->len;
-        g_hash_table_insert(texts->numbers, texts->list->pdata[found - 1], GUINT_TO_POINTER(found));
-    }
-    return found;
-}
-
 /* [handle, bytes, mode], of parts also the whole, which was there before, and the cut. */
 static int read_access(const struct duet__json *at, struct duet_trace_access *access)
 {
@@ -375,11 +360,11 @@ static int add_kernel(struct loader *loader, const struct duet__json *at)
         return error;
     event->worker = (int)worker - 1;
     event->source = event->destination = (uint16_t)loader->machine->workers[worker - 1].node;
-    event->kernel = number_of(&loader->kernels, record.name) - 1;
+    event->kernel = duet__texts_number(&loader->kernels, record.name) - 1;
     event->priority = (int32_t)record.priority;
     if (!event->where)
         event->where = (UINT64_C(2) << (loader->machine->arch_count - 1)) - 1;
-    event->name = record.own ? number_of(&loader->names, record.own) : 0;
+    event->name = record.own ? duet__texts_number(&loader->names, record.own) : 0;
     event->end_s += event->start_s;
     g_array_append_vals(loader->events, event, 1);
     return 0;
@@ -405,7 +390,7 @@ static int add_mark(struct loader *loader, const struct duet__json *at, bool pha
 {
     struct record record = {.name = ""};
     int error = duet__part_read(at, mark_fields, &record, loader->machine);
-    struct duet_trace_mark mark = {.name = number_of(&loader->names, record.name),
+    struct duet_trace_mark mark = {.name = duet__texts_number(&loader->names, record.name),
                                    .phase = phase,
                                    .start_s = record.event.start_s,
                                    .end_s = record.event.start_s + record.event.end_s};
@@ -476,23 +461,6 @@ static int by_start(const void *left, const void *right)
     return (a_s > b_s) - (a_s < b_s);
 }
 
-static int by_task(const void *left, const void *right)
-{
-    const struct duet_trace_access *a = left, *b = right;
-
-    if (a->task != b->task)
-        return a->task < b->task ? -1 : 1;
-    return (a->index > b->index) - (a->index < b->index);
-}
-
-/* Gives away the texts, NULL-ended. */
-static const char **take_texts(struct texts *texts, size_t *count)
-{
-    *count = texts->list->len;
-    g_ptr_array_add(texts->list, NULL);
-    return (const char **)(void *)g_ptr_array_steal(texts->list, NULL);
-}
-
 /* What was read becomes a recording: in order, dated from the first submission to the end of the
    last kernel, of those that did not fail if there is one, and in seconds. */
 static void finish(struct loader *loader, struct duet__recording *out)
@@ -512,10 +480,10 @@ static void finish(struct loader *loader, struct duet__recording *out)
         .machine = g_steal_pointer(&loader->machine),
         .makespan_s = (isfinite(last_s) ? last_s : failed_s) - first_s,
     };
-    out->kernels = take_texts(&loader->kernels, &out->kernel_count);
-    out->names = take_texts(&loader->names, &out->name_count);
+    out->kernels = duet__texts_give(&loader->kernels, &out->kernel_count);
+    out->names = duet__texts_give(&loader->names, &out->name_count);
     g_array_sort(loader->events, by_start);
-    g_array_sort(loader->accesses, by_task);
+    g_array_sort(loader->accesses, duet__by_task);
     out->events = (struct duet_event *)(void *)g_array_steal(loader->events, &out->event_count);
     if (loader->accesses->len)
         out->accesses =
@@ -525,18 +493,6 @@ static void finish(struct loader *loader, struct duet__recording *out)
     duet__recording_scale(out, 1e-6);
 }
 
-static struct texts texts_new(void)
-{
-    return (struct texts){g_hash_table_new(g_str_hash, g_str_equal),
-                          g_ptr_array_new_with_free_func(g_free)};
-}
-
-static void texts_free(struct texts *texts)
-{
-    g_hash_table_destroy(texts->numbers);
-    g_ptr_array_free(texts->list, TRUE);
-}
-
 int duet__read_trace(const char *text, size_t length, const char *path, struct duet__trace *out,
                      struct duet_message *message)
 {
@@ -544,8 +500,8 @@ int duet__read_trace(const char *text, size_t length, const char *path, struct d
         .machine = g_new0(struct duet_machine, 1),
         .trace = out,
         .threads = g_hash_table_new(NULL, NULL),
-        .kernels = texts_new(),
-        .names = texts_new(),
+        .kernels = duet__texts_new(),
+        .names = duet__texts_new(),
         .events = g_array_new(FALSE, FALSE, sizeof(struct duet_event)),
         .accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_access)),
         .marks = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_mark)),
@@ -558,16 +514,17 @@ int duet__read_trace(const char *text, size_t length, const char *path, struct d
         error = refuse(&(struct duet__json){.path = path, .message = message});
     if (!error && !loader.kernels.list->len)
         error = duet_fail(message, DUET_EPARSE, "%.300s: there is no kernel in this trace", path);
-    if (!error)
+    if (!error) {
         finish(&loader, &out->run.recording);
-    else
+    } else {
         duet__trace_fini(out);
+        duet__texts_free(&loader.kernels);
+        duet__texts_free(&loader.names);
+    }
     if (loader.machine)
         duet_machine_fini(loader.machine);
     g_free(loader.machine);
     g_hash_table_destroy(loader.threads);
-    texts_free(&loader.kernels);
-    texts_free(&loader.names);
     g_array_free(loader.events, TRUE);
     g_array_free(loader.accesses, TRUE);
     g_array_free(loader.marks, TRUE);

@@ -67,6 +67,16 @@ static inline size_t duet__recording_accesses(const struct duet__recording *reco
     return low;
 }
 
+/* Sorts accesses as those of a recording are: by task, then as the task has declared them. */
+static inline int duet__by_task(const void *left, const void *right)
+{
+    const struct duet_trace_access *a = left, *b = right;
+
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
 /* Whether a memory is the host's: of several nodes each has one (merge.h). */
 static inline bool duet__is_host(const struct duet_machine *machine, unsigned memory)
 {

@@ -217,7 +217,7 @@ static void put_ranking(FILE *stream, const struct duet__results *results)
     g_string_printf(text, "mean rank of %s in %zu cases:", varied->name, ranking.cases);
     for (size_t i = 0; i < ranking.levels; i++)
         g_string_append_printf(text, "%s %s %.2f", i ? "," : "",
-                               (char *)varied->levels->pdata[ranking.order[i]],
+                               (char *)varied->levels.list->pdata[ranking.order[i]],
                                ranking.ranks[ranking.order[i]]);
     g_string_append_printf(text, "; closer than %.2f is not told apart (Nemenyi, 5%%)",
                            ranking.distance);

@@ -32,8 +32,8 @@ static void put_varied(struct duet__json_writer *json, const struct duet__result
 
     duet__json_print(json, "\n{name: %s, chosen: %d, problem: %d, levels: [", varied->name,
                      index >= results->case_varied, index < results->problem_varied);
-    for (guint k = 0; k < varied->levels->len; k++)
-        duet__json_put_string(json, NULL, varied->levels->pdata[k]);
+    for (guint k = 0; k < varied->levels.list->len; k++)
+        duet__json_put_string(json, NULL, varied->levels.list->pdata[k]);
     duet__json_print(json, "], cells: [");
     for (size_t i = 0; i < results->cell_count; i++)
         duet__json_put_integer(json, NULL, results->cells[i].levels[index]);

@@ -166,7 +166,7 @@ static double fill(const struct duet__results *results, guint varied, double *va
 
 void duet__rank(const struct duet__results *results, guint varied, struct duet__ranking *ranking)
 {
-    const size_t levels = duet__varied(results, varied)->levels->len;
+    const size_t levels = duet__varied(results, varied)->levels.list->len;
     double *values = g_new0(double, results->cell_count + 1), squares, own = 0;
 
     *ranking = (struct duet__ranking){.levels = levels,

@@ -125,7 +125,8 @@ static guint level(const struct duet__results *results, const char *name, const 
     const struct duet__varied *varied = duet__varied(results, find(results, name));
     guint place = 0;
 
-    g_assert_true(g_ptr_array_find_with_equal_func(varied->levels, value, g_str_equal, &place));
+    g_assert_true(
+        g_ptr_array_find_with_equal_func(varied->levels.list, value, g_str_equal, &place));
     return place;
 }
 

@@ -12,8 +12,7 @@ static void varied_free(void *data)
     struct duet__varied *varied = data;
 
     g_free(varied->name);
-    g_ptr_array_unref(varied->levels);
-    g_hash_table_unref(varied->known);
+    duet__texts_free(&varied->levels);
     g_free(varied);
 }
 
@@ -36,7 +35,7 @@ const struct duet__varied *duet__varied(const struct duet__results *results, gui
 const char *duet__level_text(const struct duet__results *results, const struct duet__cell *cell,
                              guint varied)
 {
-    return duet__varied(results, varied)->levels->pdata[cell->levels[varied]];
+    return duet__varied(results, varied)->levels.list->pdata[cell->levels[varied]];
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -91,8 +90,7 @@ static void take_setting(struct duet__results *results, const char *name, const 
     if (count > 1) {
         varied = g_new0(struct duet__varied, 1);
         varied->name = g_strdup(name);
-        varied->levels = g_ptr_array_new_with_free_func(g_free);
-        varied->known = g_hash_table_new(g_str_hash, g_str_equal);
+        varied->levels = duet__texts_new();
         g_ptr_array_insert(results->varied,
                            chosen       ? -1
                            : of_problem ? (int)results->problem_varied
@@ -128,19 +126,6 @@ struct reading {
     GArray *cells, *cases, *levels, *seeds, *spans;
 };
 
-static uint32_t level_of(struct duet__varied *varied, const char *text)
-{
-    guint known = GPOINTER_TO_UINT(g_hash_table_lookup(varied->known, text));
-
-    if (!known) {
-        g_ptr_array_add(varied->levels, g_strdup(text));
-        known = varied->levels->len;
-        g_hash_table_insert(varied->known, varied->levels->pdata[known - 1],
-                            GUINT_TO_POINTER(known));
-    }
-    return known - 1;
-}
-
 /* Begins a cell where the row's values are not those of the last one. */
 static struct duet__cell *take_cell(struct reading *reading, sqlite3_stmt *row)
 {
@@ -150,10 +135,11 @@ static struct duet__cell *take_cell(struct reading *reading, sqlite3_stmt *row)
 
     g_array_set_size(reading->levels, (count + 1) * width);
     for (guint i = 0; i < width; i++) {
+        struct duet__varied *varied = results->varied->pdata[i];
         const char *text = (const char *)sqlite3_column_text(row, (int)i);
         uint32_t *level = &g_array_index(reading->levels, uint32_t, count * width + i);
 
-        *level = level_of(results->varied->pdata[i], text ? text : "-");
+        *level = duet__texts_number(&varied->levels, text ? text : "-") - 1;
         same = same && *level == *(level - width);
         same_case = same_case && (i >= results->case_varied || same);
     }

@@ -3,13 +3,13 @@
 #ifndef DUET_STUDY_RESULTS_H
 #define DUET_STUDY_RESULTS_H
 
+#include "runs/texts.h"
 #include "study/store.h"
 
 /* A setting that has several values in the file. */
 struct duet__varied {
     char *name;
-    GPtrArray *levels; /* char *: its values, in the order in which they come */
-    GHashTable *known; /* 1 + the place of each there */
+    struct duet__texts levels; /* its values */
 };
 
 /* A combination of values, and what its runs say. */
