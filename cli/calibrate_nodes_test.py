@@ -5,21 +5,15 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
 import testing
+from testing import DUET, refused
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
 MINE = pathlib.Path("mine.json")
 NODES = ["calibrate", "--nodes", "--out", str(MINE), "--budget", "0.1s", "--json"]
-
-
-def refused(result, what):
-    assert result.returncode == 2 and not result.stdout, result
-    assert result.stderr.count("\n") == 1 and what in result.stderr, result
 
 
 def run(*words):

@@ -4,14 +4,10 @@
 import os
 import re
 import subprocess
-import sys
 
-DUET = os.environ.get("DUET") or sys.argv[1]
+from testing import DUET, duet, refused
+
 SOURCE = os.environ.get("DUET_SOURCE_DIR") or os.path.dirname(os.path.dirname(__file__))
-
-
-def duet(*arguments):
-    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300)
 
 
 def good(*arguments):
@@ -21,14 +17,6 @@ def good(*arguments):
     return result.stdout
 
 
-def bad(fragment, *arguments):
-    result = duet(*arguments)
-    assert result.returncode == 2, (arguments, result)
-    assert result.stdout == "", (arguments, result.stdout)
-    assert re.fullmatch(r"duet: [^\n]+\n", result.stderr), (arguments, result.stderr)
-    assert fragment in result.stderr, (arguments, result.stderr)
-
-
 with open(os.path.join(SOURCE, "CMakeLists.txt"), encoding="utf-8") as file:
     version = re.search(r"project\(duet VERSION (\S+)", file.read()).group(1)
 assert good("--version") == f"duet {version}\n"
@@ -36,12 +24,12 @@ assert good("--version") == f"duet {version}\n"
 for command in "simulate", "run", "calibrate", "info", "list":
     assert command in good("--help")
     assert f"duet {command}" in good(command, "--help")
-bad("known are: simulate, run, study, tune, ", "fish")
-bad("which command", *[])
-bad("--nope", "list", "--nope")
-bad("'fish'", "list", "fish")
-bad("'kernels'", "list", "policies", "kernels")
-bad("nope", "list", "kernels", "--platform", "nope")
+refused(duet("fish"), "known are: simulate, run, study, tune, ")
+refused(duet(), "which command")
+refused(duet("list", "--nope"), "--nope")
+refused(duet("list", "fish"), "'fish'")
+refused(duet("list", "policies", "kernels"), "'kernels'")
+refused(duet("list", "kernels", "--platform", "nope"), "nope")
 
 policies = good("list", "policies")
 for name in "ws", "data-aware", "locality-aware", "heft", "eager":

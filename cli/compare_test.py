@@ -6,22 +6,14 @@ import csv
 import io
 import json
 import math
-import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from testing import ROOT, duet, refused
+
 # One GPU computes all the time, so that what it takes longer for is the makespan's.
 GEMM = "gemm --n 3840 --tile 960 --cpus 0 --gpus 1"
 CHOLESKY = "cholesky --n 4800 --tile 960 --cpus 4 --gpus 8"
-
-
-def duet(*arguments):
-    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300,
-                          check=False)
 
 
 def simulate(arguments, platform="idgraf"):
@@ -218,11 +210,8 @@ def test_bad(folder):
             ([trace, trace, "--html", ""], "--html takes the name"),
             ([trace, trace, "--nope"], "--nope"),
     ]:
-        result = duet("compare", *arguments, "--html", str(page)) if "--html" not in arguments \
-            else duet("compare", *arguments)
-        assert result.returncode == 2, (arguments, result)
-        assert result.stderr.startswith("duet: ") and says in result.stderr, (arguments, result)
-        assert result.stderr.count("\n") == 1 and not result.stdout, (arguments, result)
+        more = [] if "--html" in arguments else ["--html", page]
+        refused(duet("compare", *arguments, *more), says)
         assert not page.exists(), arguments
 
 

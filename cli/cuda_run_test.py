@@ -9,7 +9,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
+
+from testing import run_tests
 
 SKIPPED = 77
 DUET = os.environ.get("DUET_FAKE_CUDA", "")
@@ -199,8 +200,4 @@ def test_tune():
 if not os.path.exists(DUET):
     print("DUET_FAKE_CUDA names no command: there is no CUDA toolkit, or no BLAS")
     sys.exit(SKIPPED)
-for name, test in list(globals().items()):
-    if name.startswith("test_") and (len(sys.argv) < 2 or name in sys.argv):
-        started = time.monotonic()
-        test()
-        print(f"{name}: {time.monotonic() - started:.1f} s")
+run_tests(globals())

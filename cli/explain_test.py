@@ -7,18 +7,11 @@ import math
 import os
 import pathlib
 import re
-import subprocess
-import sys
 import tempfile
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
-ROOT = pathlib.Path(__file__).resolve().parents[1]
+from testing import ROOT, duet, refused
+
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-
-
-def duet(*arguments):
-    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300,
-                          check=False)
 
 
 def explain(folder, problem, *options, platform="idgraf"):
@@ -254,9 +247,7 @@ def test_refused(folder):
             ([str(broken), "--html", "/nope/x.html"], "/nope/x.html"),
             ([str(broken), "--html", ""], "--html"),
     ]:
-        result = duet("explain", *arguments)
-        assert result.returncode == 2 and says in result.stderr, (arguments, result)
-        assert result.stderr.count("\n") == 1 and not result.stdout, (arguments, result)
+        refused(duet("explain", *arguments), says)
 
 
 def test_policy_of_a_file(folder):

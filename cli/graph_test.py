@@ -5,10 +5,10 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import tempfile
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+from testing import DUET, ROOT, refused
+
 FOLDER = pathlib.Path(tempfile.mkdtemp())
 
 
@@ -136,16 +136,13 @@ for contents, options, message in [
         (one, ["--n", "3"], "--n is for duet's own workloads"),
         (one, ["--param", "a=b"], "--param is for duet's own workloads")]:
     result = run(contents, *options)
-    assert result.returncode == 2 and not result.stdout, (result, message)
-    assert result.stderr.startswith("duet: ") and result.stderr.count("\n") == 1, result
-    assert message in result.stderr, (result.stderr, message)
+    refused(result, message)
 for name in ("./nope.json", "nope.stg", "/", "fish"):
     result = subprocess.run([DUET, "simulate", name, "--platform", "idgraf"], capture_output=True,
                             text=True, check=False)
     assert result.returncode == 2 and name in result.stderr, result
 
 # What is in a file; and the same in other formats, as often as one likes.
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 RANDOM = ROOT / "examples" / "graphs" / "rand0000.stg"
 
 

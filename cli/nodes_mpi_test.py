@@ -11,14 +11,13 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 import types
 
 import testing
+from testing import DUET
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 os.chdir(tempfile.mkdtemp())
 SMALL = "cholesky --n 512 --tile 128 --reps 2 --quiet".split()
 RUNS = [("2x2", "cholesky --n 200 --tile 32"),
@@ -166,28 +165,10 @@ for words in ([*first, "--policy", "ws,eager"],
     assert result.returncode == 1 and re.match("duet: .*node 1: ", *told), result
 
 # What a library of another process says before it aborts is seen.
-policy = """
-#include <assert.h>
-#include <stdlib.h>
-#include <duet/policy.h>
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now) {}
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    ASSERT(getenv("OMPI_COMM_WORLD_RANK")[0] == '0');
-    return 0;
-}
-const struct duet_policy duet_policy = {
-    .name = "abort", .description = "aborts", .source = "this test", .push = push, .pop = pop};
-"""
-for name in "abort", "idle":
-    source = pathlib.Path(f"{name}.c")
-    source.write_text(policy.replace("ASSERT", "assert" if name == "abort" else ""),
-                      encoding="utf-8")
-    subprocess.run([os.environ.get("DUET_CC") or "cc", "-shared", "-fPIC", "-w",
-                    f"-I{os.environ['DUET_SOURCE_DIR']}/core/include", "-o",
-                    source.with_suffix(".so"), source], check=True)
+testing.compile_policy("abort.so", keeps="0",
+                       popped="assert(getenv(\"OMPI_COMM_WORLD_RANK\")[0] == '0');")
+testing.compile_policy("idle.so", keeps="0")
 result = run(*SMALL, "--nodes", "2", "--policy", "./abort.so", ranks=2)
-assert result.returncode != 0 and "abort.c:9: pop: Assertion `" in result.stderr, result
+assert result.returncode != 0 and ": pop: Assertion `" in result.stderr, result
 result = run(*first[2:], "--policy", "./idle.so,ws", "--watchdog", "0.5", ranks=2)
 assert result.returncode == 1 and re.search("node [01]: .* cannot go on", result.stderr), result

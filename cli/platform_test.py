@@ -5,16 +5,9 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
-
-
-def duet(*words):
-    return subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, check=False)
+from testing import ROOT, duet, refused, run_tests
 
 
 def changed(folder, change):
@@ -165,8 +158,8 @@ def test_new():
         path = os.path.join(folder, "bad.json")
         for words, fragment in BAD_MACHINES:
             result = duet("platform", "new", *words.split(), "--out", path)
-            assert result.returncode == 2 and fragment in result.stderr, (words, result)
-            assert result.stderr.count("\n") == 1 and not os.path.exists(path), (words, result)
+            refused(result, fragment)
+            assert not os.path.exists(path), words
         lost = duet("platform", "new", "--cpus", "1x2", "--out", os.path.join(folder, "no/x.json"))
         assert lost.returncode == 2 and "there is no folder" in lost.stderr, lost
         for words in ["platform new --cpus 1x2", "platform check --gpus 1:a100 idgraf"]:
@@ -195,8 +188,4 @@ def test_links():
         assert result.returncode == 2 and "link" in result.stderr, (text, result)
 
 
-for name, test in list(globals().items()):
-    if name.startswith("test_"):
-        test()
-        print(name, "passed")
-sys.exit(0)
+run_tests(globals())

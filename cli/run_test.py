@@ -13,11 +13,9 @@ import sys
 import tempfile
 import time
 
-from testing import attends, until
+from testing import DUET, attends, compile_policy, refused, run_tests, until
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 CC = os.environ.get("DUET_CC") or "cc"
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 SMALL = "cholesky --n 512 --tile 128 --cpus 1 --gpus 0 --reps 2".split()
 TASKS = 20  # of it
 FREE = "cholesky --n 512 --tile 128 --emulate free --reps 2 --verify".split()
@@ -104,40 +102,6 @@ int LAPACKE_dpotrf(int order, char half, int n, double *a, int ld) { return 1; }
 void dpotrf_(const char *half, const int *n, double *a, const int *ld, int *info) { *info = 1; }
 """
 
-# A policy that loses the first of the 20 tasks of its fifth run.
-LATER = """
-#include <duet/policy.h>
-static int pushed;
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now)
-{
-    for (size_t i = 0; i < count; i++)
-        if (__atomic_add_fetch(&pushed, 1, __ATOMIC_RELAXED) != 4 * 20 + 1)
-            duet_push_tail(view, duet_view_shared(view), batch[i]);
-}
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_shared(view), worker);
-}
-const struct duet_policy duet_policy = {
-    .name = "later", .description = "loses tasks", .source = "this test", .push = push, .pop = pop};
-"""
-
-# A policy that gives no task back.
-LOSER = """
-#include <duet/policy.h>
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now)
-{
-}
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return 0;
-}
-const struct duet_policy duet_policy = {
-    .name = "loser", .description = "loses tasks", .source = "this test", .push = push, .pop = pop};
-"""
-
 
 def duet(arguments, **options):
     return subprocess.run([DUET, "run", *arguments], capture_output=True, text=True, timeout=300,
@@ -174,20 +138,13 @@ def failed(fragment, *arguments, **options):
 
 
 def test_bad_input():
-    failures = []
     with tempfile.TemporaryDirectory() as folder:
         for text, fragment in BAD:
             arguments = ["" if word == "''" else word for word in text.split()]
             if arguments[:1] == ["+"]:
                 arguments = SMALL + arguments[1:]
-            result = duet(arguments, cwd=folder)
-            lines = [line for line in result.stderr.splitlines() if "take turns" not in line]
-            if (result.returncode != 2 or result.stdout or len(lines) != 1
-                    or fragment not in lines[0] or not lines[0].startswith("duet: ")):
-                failures.append((text, fragment, result.returncode, result.stdout, result.stderr))
-        left = os.listdir(folder)
-    assert not failures, "\n".join(map(str, failures))
-    assert not left, left
+            refused(duet(arguments, cwd=folder), fragment)
+        assert not os.listdir(folder)
 
 
 def test_help():
@@ -394,10 +351,8 @@ def test_too_large():
 def test_stuck():
     """A policy that loses tasks: the watchdog ends the run."""
     with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "loser.c"
-        source.write_text(LOSER, encoding="utf-8")
-        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
-                        source.with_suffix(".so"), source], check=True)
+        loser = pathlib.Path(folder) / "loser.so"
+        compile_policy(loser, keeps="0")
         failed("the run of ./loser.so failed: 20 tasks cannot go on: no worker has", *SMALL,
                "--policy", "./loser.so", "--watchdog", "0.3", cwd=folder)
         # the others of a list are reported
@@ -407,11 +362,7 @@ def test_stuck():
         assert "duet: the run of ./loser.so failed: 20 tasks" in result.stderr, result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["ws", "heft"]
         # also where the first one does not even begin
-        source.write_text(LOSER.replace(".push =", ".init = refuse, .push =").replace(
-            "static void push", "static int refuse(void *self, struct duet_view *view)\n"
-            "{\n    return DUET_EINVAL;\n}\nstatic void push"), encoding="utf-8")
-        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
-                        source.with_suffix(".so"), source], check=True)
+        compile_policy(loser, keeps="0", init="DUET_EINVAL")
         result = duet([*SMALL, "--policy", "./loser.so,heft", "--json"], cwd=folder)
         assert result.returncode == 1, result
         assert result.stderr.startswith("duet: the run of ./loser.so failed: policy"), result
@@ -421,10 +372,9 @@ def test_stuck():
 def test_later_failure():
     """Runs that are finished are reported where a later one of the same policy fails."""
     with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "later.c"
-        source.write_text(LATER, encoding="utf-8")
-        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
-                        source.with_suffix(".so"), source], check=True)
+        # the first of the 20 tasks of its fifth run is lost
+        compile_policy(pathlib.Path(folder) / "later.so",
+                       keeps="__atomic_add_fetch(&pushed, 1, __ATOMIC_RELAXED) != 4 * 20 + 1")
         arguments = [*SMALL, "--reps", "9", "--warmup", "1", "--watchdog", "0.3", "--policy",
                      "./later.so"]
         result = duet([*arguments, "--json", "--trace", "t.json"], cwd=folder)
@@ -528,38 +478,15 @@ def test_impatience():
         assert os.listdir(folder) == []
 
 
-SPINNER = """
-#include <stdio.h>
-#include <duet/policy.h>
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
-                 int by, double now)
-{
-    for (size_t i = 0; i < count; i++)
-        duet_push_tail(view, duet_view_shared(view), batch[i]);
-}
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    struct duet_task *task = duet_pop_head(view, duet_view_shared(view), worker);
+def test_policy_that_does_not_return():
+    """The first signal ends the run, and says on which worker the policy is."""
+    with tempfile.TemporaryDirectory() as folder:
+        compile_policy(pathlib.Path(folder) / "spinner.so", popped="""
     volatile int forever = task != 0;
     if (forever)
         fclose(fopen("spinning", "w"));
     while (forever)
-        ;
-    return task;
-}
-const struct duet_policy duet_policy = {
-    .name = "spinner", .description = "does not return", .source = "this test", .push = push,
-    .pop = pop};
-"""
-
-
-def test_policy_that_does_not_return():
-    """The first signal ends the run, and says on which worker the policy is."""
-    with tempfile.TemporaryDirectory() as folder:
-        source = pathlib.Path(folder) / "spinner.c"
-        source.write_text(SPINNER, encoding="utf-8")
-        subprocess.run([CC, "-std=c11", "-shared", "-fPIC", "-w", f"-I{ROOT}/core/include", "-o",
-                        source.with_suffix(".so"), source], check=True)
+        ;""")
         for machine, worker in (["--cpus", "1"], "cpu0"), \
                 (["--cpus", "0", "--gpus", "1", "--emulate", "free", "--param",
                  "potrf=any"], "gpu0"):
@@ -590,8 +517,4 @@ probe = duet(SMALL)
 if "without BLAS" in probe.stderr:
     print("there are no kernels in this duet")
     sys.exit(77)
-for name, test in list(globals().items()):
-    if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv):
-        started = time.monotonic()
-        test()
-        print(f"{name}: {time.monotonic() - started:.1f} s")
+run_tests(globals())

@@ -5,17 +5,11 @@ faster than its bounds; the same input gives the same digits."""
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+from testing import duet, refused
+
 TILE = 960
-
-
-def duet(*arguments):
-    return subprocess.run([DUET, *arguments], capture_output=True, text=True, timeout=300,
-                          check=False)
 
 
 def simulate(tiles, nodes, *options, network="switch:100Gbps,1us"):
@@ -79,9 +73,7 @@ def check_refusals():
                          (["--network", "switch:1Gbps,1us"], "--nodes"),
                          (["--nodes", "4", "--network", "fat-tree:1Gbps,1us,a"], "no shape"),
                          (["--nodes", "200000", "--network", "switch:1Gbps,1us"], "200000")]:
-        result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", "4800", *options)
-        assert result.returncode == 2, result
-        assert result.stderr.count("\n") == 1 and why in result.stderr, result
+        refused(duet("simulate", "cholesky", "--platform", "idgraf", "--n", "4800", *options), why)
     policies = {run["policy"] for run in simulate(5, "4", "--policy", "all")}
     assert "dmdas" in policies and not policies & {"auto", "cp", "static"}, policies
 

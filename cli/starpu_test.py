@@ -4,12 +4,11 @@
 import json
 import os
 import pathlib
-import subprocess
-import sys
 import tempfile
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
-RECORD = pathlib.Path(__file__).parent.parent / "examples" / "graphs" / "cholesky.rec"
+import testing
+
+RECORD = testing.ROOT / "examples" / "graphs" / "cholesky.rec"
 FOLDER = pathlib.Path(tempfile.mkdtemp())
 # footprints of the record's kernels on tiles of 960, and microseconds on a CPU and on a GPU
 KERNELS = {"potrf": ("617e5fe6", 40000, 5000), "trsm": ("ff82dda0", 40000, 6000),
@@ -18,8 +17,8 @@ NO_REGRESSION = "0 0 0 0 nan nan 0 0 0\nnan nan nan\n0\n"
 
 
 def run(*args, **environment):
-    return subprocess.run([DUET, *map(str, args)], capture_output=True, text=True, check=False,
-                          cwd=FOLDER, env={**os.environ, "HOME": str(FOLDER), **environment})
+    return testing.duet(*args, cwd=FOLDER,
+                        env={**os.environ, "HOME": str(FOLDER), **environment})
 
 
 def simulated(*args, **environment):
@@ -29,9 +28,7 @@ def simulated(*args, **environment):
 
 
 def refused(message, *args, **environment):
-    result = run(*args, **environment)
-    lines = result.stderr.splitlines()
-    assert result.returncode == 2 and len(lines) == 1 and message in lines[0], (message, result)
+    testing.refused(run(*args, **environment), message)
 
 
 def close(value, wanted):

@@ -8,14 +8,12 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import types
 
 import testing
-from testing import said
+from testing import DUET, said
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
 SMALL = ["study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960",

@@ -11,12 +11,11 @@ import shutil
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 
 import testing
+from testing import DUET
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 os.chdir(tempfile.mkdtemp())
 TABLE = ["cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960", "--gpus",
          "1..3", "--policy", "ws,heft"]

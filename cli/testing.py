@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the command share: waiting for something seen in another process, and processes of
-mpirun."""
+"""What tests of the command share: calls of it, policies to be compiled, waiting for something seen
+in another process, and processes of mpirun."""
 
 import contextlib
 import os
@@ -12,8 +12,71 @@ import subprocess
 import sys
 import time
 
+DUET = os.path.abspath(os.environ.get("DUET") or "".join(sys.argv[1:2]))
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+
+# One queue for all workers; what is odd in it is said where it is compiled.
+POLICY = """
+#include <assert.h>
+#include <duet/policy.h>
+#include <stdio.h>
+#include <stdlib.h>
+static int pushed;
+static int init(void *self, struct duet_view *view)
+{
+    return INIT;
+}
+static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                 int by, double now)
+{
+    for (size_t i = 0; i < count; i++)
+        if (KEEPS)
+            duet_push_tail(view, duet_view_shared(view), batch[i]);
+}
+static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    struct duet_task *task = duet_pop_head(view, duet_view_shared(view), worker);
+    POPPED
+    return task;
+}
+const struct duet_policy duet_policy = {.name = "mine", .description = "a queue",
+    .source = "this test", .init = init, .push = push, .pop = pop};
+"""
+
 # What a shell starts in its background ignores interrupts, and so does what that starts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def compile_policy(path, keeps="1", init="DUET_OK", popped=""):
+    """Makes a shared object: whether a task is kept, what init returns, statements once one is
+    popped."""
+    text = POLICY.replace("KEEPS", keeps).replace("INIT", init).replace("POPPED", popped)
+    subprocess.run([os.environ.get("DUET_CC") or "cc", "-std=c11", "-shared", "-fPIC", "-w",
+                    f"-I{ROOT}/core/include", "-x", "c", "-", "-o", path],
+                   input=text, text=True, check=True)
+
+
+def duet(*words, **options):
+    return subprocess.run([DUET, *map(str, words)], capture_output=True, text=True, timeout=300,
+                          check=False, **options)
+
+
+def refused(result, says, status=2):
+    """Nothing was printed but one line that says this, beside what may be said of the machine."""
+    lines = [line for line in result.stderr.splitlines()
+             if "take turns" not in line and "other processes" not in line]
+    assert result.returncode == status and not result.stdout, (says, result)
+    assert len(lines) == 1 and lines[0].startswith("duet: ") and says in lines[0], (says, result)
+
+
+def run_tests(tests):
+    """Calls the functions test_..., or those that the command line names."""
+    named = [word for word in sys.argv if word in tests]
+    for name, test in list(tests.items()):
+        if name.startswith("test_") and (not named or name in named):
+            started = time.monotonic()
+            test()
+            print(f"{name}: {time.monotonic() - started:.1f} s")
 
 
 def until(seen, seconds=300):

@@ -4,19 +4,15 @@ Paje's format."""
 
 import collections
 import json
-import os
 import pathlib
 import shlex
-import subprocess
-import sys
 import tempfile
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
+from testing import duet
 
 
 def trace(path, arguments):
-    result = subprocess.run([DUET, *arguments.split(), "--quiet", "--trace", str(path)],
-                            capture_output=True, text=True, timeout=300, check=False)
+    result = duet(*arguments.split(), "--quiet", "--trace", path)
     assert result.returncode == 0 and not result.stderr, result
     return path.read_text(encoding="utf-8")
 

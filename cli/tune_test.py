@@ -9,12 +9,11 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import tempfile
 
 import testing
+from testing import DUET
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
 QR = pathlib.Path(os.environ["DUET_BUILD_DIR"]) / "examples" / "tiled_qr"
 os.chdir(tempfile.mkdtemp())
 SPACE = ["cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "320,480,960", "--policy",

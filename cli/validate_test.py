@@ -15,10 +15,9 @@ import sys
 import tempfile
 import time
 
-from testing import attends, busy, until
+import testing
+from testing import DUET, ROOT, attends, busy, until
 
-DUET = os.path.abspath(os.environ.get("DUET") or sys.argv[1])
-ROOT = pathlib.Path(__file__).resolve().parents[1]
 PACED = ("cholesky --n 3840 --tile 960 --cpus 1 --gpus 1 --emulate idgraf --scale 0.02"
          " --keep-disturbed --reps 3 --rounds 2 --sim-reps 2").split()
 QUICK = "--reps 1 --rounds 1 --sim-reps 1 --warmup 0 --keep-disturbed".split()
@@ -96,8 +95,7 @@ CASES = {"schema": 1, "cases": [
 
 
 def duet(*arguments, **options):
-    return subprocess.run([DUET, "validate", *arguments], capture_output=True, text=True,
-                          timeout=300, check=False, **options)
+    return testing.duet("validate", *arguments, **options)
 
 
 def good(*arguments, status=0, **options):
@@ -114,10 +112,7 @@ def good_json(*arguments, **options):
 
 
 def refused(expected, *arguments, **options):
-    result = duet(*arguments, **options)
-    assert result.returncode == 2, (arguments, result)
-    assert result.stdout == "" and result.stderr.count("\n") == 1, (arguments, result)
-    assert result.stderr.startswith("duet: ") and expected in result.stderr, (arguments, result)
+    testing.refused(duet(*arguments, **options), expected)
 
 
 def test_bad_input():
@@ -134,9 +129,7 @@ def test_bad_files():
     with tempfile.TemporaryDirectory() as folder:
         for contents, expected in BAD_FILES:
             (pathlib.Path(folder) / "f.json").write_text(contents, encoding="utf-8")
-            result = duet("--cases", "f.json", "--emulate", "idgraf", cwd=folder)
-            assert result.returncode == 2 and result.stderr.count("\n") == 1, (contents, result)
-            assert expected in result.stderr, (contents, expected, result)
+            refused(expected, "--cases", "f.json", "--emulate", "idgraf", cwd=folder)
 
 
 def check_explanation(case):
@@ -433,8 +426,4 @@ probe = duet(*PACED, *QUICK)
 if "not built" in probe.stderr or "without SimGrid" in probe.stderr:
     print("there is no simulated engine in this duet")
     sys.exit(77)
-for name, test in list(globals().items()):
-    if name.startswith("test_") and (len(sys.argv) < 3 or name in sys.argv):
-        started = time.monotonic()
-        test()
-        print(f"{name}: {time.monotonic() - started:.1f} s")
+testing.run_tests(globals())
