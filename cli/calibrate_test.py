@@ -22,18 +22,13 @@ BAD = [
     ("layered", "layered has no kernels that compute"),
     ("+ --nope", "--nope"),
     ("+ --csv", "--csv"),
-    ("+ --n 0", "--n takes a whole number"),
     ("+ --n 512,x", "--n takes a whole number"),
     ("+ --n ''", "--n takes a list"),
     ("+ --n 512,512", "--n names 512 twice"),
-    ("+ --tile 128,128", "--tile names 128 twice"),
-    ("+ --tile 128,", "--tile takes a whole number"),
     ("+ --tile 1024", "cholesky: "),
     ("+ --precision x", "--precision is s (single), d (double), or sd for both"),
     ("+ --budget 60", "--budget takes a time"),
     ("+ --budget 0", "--budget takes 0.1s or more"),
-    ("+ --reps 0", "--reps"),
-    ("+ --policy fish", "unknown policy 'fish'"),
     ("+ --policy ws,heft", "calibration takes one policy"),
     ("+ --cpus 0", "--cpus 0"),
     ("+ --gpus 1000", "1000"),
@@ -230,7 +225,6 @@ def check_load():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    assert "duet calibrate [OPTION" in good("calibrate", "--help")
     check_bad()
     check_files()
     check_failure()

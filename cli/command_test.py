@@ -21,7 +21,7 @@ with open(os.path.join(SOURCE, "CMakeLists.txt"), encoding="utf-8") as file:
     version = re.search(r"project\(duet VERSION (\S+)", file.read()).group(1)
 assert good("--version") == f"duet {version}\n"
 
-for command in "simulate", "run", "calibrate", "info", "list":
+for command in "simulate", "run", "calibrate", "compare", "info", "list":
     assert command in good("--help")
     assert f"duet {command}" in good(command, "--help")
 refused(duet("fish"), "known are: simulate, run, study, tune, ")
@@ -35,7 +35,7 @@ policies = good("list", "policies")
 for name in "ws", "data-aware", "locality-aware", "heft", "eager":
     assert re.search(rf"^{name} ", policies, re.M), name
 assert policies == good("simulate", "--policy", "help") == good("simulate", "--policy=help")
-assert "history" in good("list", "models")
+assert "history" in good("list", "models") == good("run", "--model=help")
 for name in "cholesky", "gemm", "layered":
     assert re.search(rf"^{name} ", good("list", "workloads"), re.M), name
 for name in "idgraf", "mirage", "attila", "sirocco":

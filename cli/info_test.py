@@ -51,27 +51,18 @@ SCHEMA = {
 BAD = [
     ("x", "not 'x'"),
     ("--nope", "--nope"),
-    ("--cpus -1", "--cpus"),
     ("--cpus 0 --gpus 0", "at least one worker"),
     ("--gpus 900", "900 GPUs are wanted"),
     ("--emulate free --gpus 900", "900 emulated GPUs are wanted"),
     ("--emulate nope", "nope"),
     ("--emulate ''", "--emulate"),
-    ("--gpu-memory 1x", "--gpu-memory"),
-    ("--gpu-window 0", "--gpu-window"),
     ("--gpus 0 --gpu-window-short 1",
      "--gpu-window-short 1 is less than --gpu-window 2 (the default)"),
-    ("--gpu-window 4 --gpu-window-short 3", "--gpu-window-short 3 is less than --gpu-window 4: "),
-    ("--gpu-window-short 0", "--gpu-window-short takes a whole number from 1 to 1024"),
     ("--link pcie=1GB/s", "--link is for"),
     ("--emulate idgraf --link nope=1GB/s", "nope"),
     ("--emulate idgraf --cpus 99", "99"),
     ("--pin some", "--pin"),
-    ("--gpu-streams 0", "--gpu-streams takes a whole number from 1 to 64"),
-    ("--emulate idgraf --gpu-streams 2", "--gpu-streams is for GPUs that compute"),
     ("--scale 0.1", "--scale is for an emulated platform"),
-    ("--emulate idgraf --scale x", "--scale takes a number"),
-    ("--lose gpu0@1", "--lose is for emulated GPUs"),
     ("--emulate free --lose gpu1@1", "cannot lose 'gpu1'"),
     ("--emulate idgraf --lose gpu1@0", "from 1"),
     ("--machine-xml ''", "--machine-xml takes the name of a file"),
@@ -144,9 +135,7 @@ def unused(report):
 
 def test_bad_input():
     for text, fragment in BAD:
-        result = info(*("" if word == "''" else word for word in text.split()), status=2)
-        refused(result, fragment)
-    assert "duet info" in good("--help")
+        refused(info(*("" if word == "''" else word for word in text.split()), status=2), fragment)
 
 
 def test_this_machine():
@@ -294,13 +283,6 @@ def test_machine_file():
         missing = info("--machine-xml", f"{folder}/none/here.xml", status=2)
         assert missing.stdout == "" and missing.stderr.count("here.xml") == 1, missing
         assert sorted(os.listdir(folder)) == ["here.xml", "times.json"]
-
-
-def test_full_disk():
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        result = subprocess.run([DUET, "info"], stdout=full, stderr=subprocess.PIPE, text=True,
-                                check=False)
-    assert result.returncode == 1 and "standard output" in result.stderr, result
 
 
 def test_fake_devices():

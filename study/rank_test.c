@@ -9,9 +9,9 @@ static void set(struct duet__product *product, const char *option, const char *v
 {
     struct duet_message message;
 
-    for (size_t k = 0; duet__option_at(k); k++)
-        if (duet__option_at(k)->where & DUET__IN_STUDY && !strcmp(duet__option_at(k)->name, option))
-            g_assert_cmpint(duet__study_add(product, duet__option_at(k), values, &message), ==, 0);
+    g_assert_cmpint(duet__study_add(product, duet__option_find(option, DUET__IN_STUDY), values,
+                                    &message),
+                    ==, 0);
 }
 
 /* q_0.05 / sqrt(2): Demsar, Table 5(a). With two it is the normal distribution's. */

@@ -41,13 +41,9 @@ static struct duet__study *make(void)
 {
     struct duet__study *study = duet__study_new();
 
-    for (size_t k = 0; duet__option_at(k); k++) {
-        const struct duet__option *option = duet__option_at(k);
-
-        if (option->where & DUET__IN_STUDY && !strcmp(option->name, "n"))
-            g_assert_cmpint(duet__study_add(study->products->pdata[0], option, "1..200", NULL), ==,
-                            0);
-    }
+    g_assert_cmpint(duet__study_add(study->products->pdata[0],
+                                    duet__option_find("n", DUET__IN_STUDY), "1..200", NULL),
+                    ==, 0);
     g_assert_cmpint(duet__study_number(study, NULL), ==, 0);
     return study;
 }
