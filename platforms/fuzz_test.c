@@ -9,6 +9,7 @@
 #include "platforms/catalogue.h"
 #include "platforms/internal.h"
 #include "platforms/testing_draft.h"
+#include "report/testing_mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -141,60 +142,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 enum { SECONDS_EACH = 1, MOST_ROUNDS = 20000 };
 
-/* Pieces that parsers are known to trip over. */
-static const char *const pieces[] = {
-    "\"",         "{",        "}",
-    "[",          "]",        ",",
-    ":",          "-",        "null",
-    "true",       "1e999",    "-1",
-    "4294967296", "NaN",      "0x10",
-    "\\ud800",    "\\u00",    "/*",
-    "//",         "'",        "<",
-    ">",          "&amp;",    "&x;",
-    "<!--",       "]]>",      "<![CDATA[",
-    "<zone>",     "</zone>",  "\xff",
-    "\xc3",       "\xf0\x9f", "0",
-    "1e-400",     "<prop/>",  "id=\"\"",
-    "=",          "/>",       "9007199254740993",
-    "\t",         "\n",       "18446744073709551616",
-    "[[[[[[[[",   "{\"\":",   "\"\": ",
-};
-
-static void mutate(GString *text, GRand *random)
-{
-    int changes = g_rand_int_range(random, 1, 6);
-
-    for (int i = 0; i < changes && text->len > 0; i++) {
-        gssize at = g_rand_int_range(random, 0, (gint32)text->len);
-        gssize length = g_rand_int_range(random, 1, 40);
-
-        length = MIN(length, (gssize)text->len - at);
-        switch (g_rand_int_range(random, 0, 5)) {
-        case 0:
-            text->str[at] = (char)g_rand_int_range(random, 0, 256);
-            break;
-        case 1:
-            g_string_erase(text, at, length);
-            break;
-        case 2:
-            g_string_insert(text, at, pieces[g_rand_int_range(random, 0, G_N_ELEMENTS(pieces))]);
-            break;
-        case 3: { /* a piece of the text over again, somewhere else */
-            char *copy = g_strndup(text->str + at, (gsize)length);
-
-            g_string_insert(text, g_rand_int_range(random, 0, (gint32)text->len), copy);
-            g_free(copy);
-            break;
-        }
-        default: /* another digit for a digit, so that ranges and references are reached */
-            while (at < (gssize)text->len && !g_ascii_isdigit(text->str[at]))
-                at++;
-            if (at < (gssize)text->len)
-                text->str[at] = (char)('0' + g_rand_int_range(random, 0, 10));
-        }
-    }
-}
-
 static void fuzz(const char *seed_text, size_t length)
 {
     GRand *random = g_rand_new_with_seed(20130520);
@@ -204,7 +151,7 @@ static void fuzz(const char *seed_text, size_t length)
     for (; rounds < MOST_ROUNDS && g_get_monotonic_time() < end; rounds++) {
         GString *text = g_string_new_len(seed_text, (gssize)length);
 
-        mutate(text, random);
+        testing_mutate(text, random);
         LLVMFuzzerTestOneInput((const uint8_t *)text->str, text->len);
         g_string_free(text, TRUE);
     }

@@ -13,29 +13,18 @@ static const struct duet__read_run *run_at(const struct duet__file_runs *file, g
     return &g_array_index(file->runs, struct duet__read_run, index);
 }
 
-static char *written(const struct duet__report *report, size_t *length)
-{
-    char *text = NULL;
-    FILE *stream = open_memstream(&text, length);
-
-    duet__report_write_json(stream, report);
-    fclose(stream);
-    return text;
-}
-
 static void test_report(void)
 {
     struct sample sample;
     struct duet__file_runs file;
     struct duet_message message = {""};
-    size_t length = 0;
     char *text;
 
     sample_init(&sample, 4, 3, 60);
     sample.request.problem.settings = &(struct duet__setting){"variant", "left"};
     sample.request.problem.setting_count = 1;
-    text = written(&sample.report, &length);
-    g_assert_cmpint(duet__read_text(text, length, "r.json", &file, &message), ==, 0);
+    text = sample_written(duet__report_write_json, &sample.report);
+    g_assert_cmpint(duet__read_text(text, strlen(text), "r.json", &file, &message), ==, 0);
     g_assert_false(file.cases);
     g_assert_cmpuint(file.runs->len, ==, SAMPLE_POLICIES);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++) {
@@ -147,13 +136,12 @@ static void test_fuzz(void)
     GRand *random = g_rand_new_with_seed(20261121);
     gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
     struct sample sample;
-    size_t length = 0;
     char *seed;
 
     sample_init(&sample, 1, 2, 12);
-    seed = written(&sample.report, &length);
+    seed = sample_written(duet__report_write_json, &sample.report);
     for (unsigned i = 0; i < MOST_ROUNDS && g_get_monotonic_time() < end; i++) {
-        GString *text = g_string_new_len(seed, (gssize)length);
+        GString *text = g_string_new(seed);
         struct duet__file_runs file;
         struct duet_message message = {""};
         char *exact;

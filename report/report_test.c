@@ -17,19 +17,6 @@ static double median(const struct sample *sample, unsigned metric)
     return duet__metric_median(&duet__metrics[metric], &sample->report, &sample->series[0], 0);
 }
 
-typedef void (*write_fn)(FILE *stream, const struct duet__report *report);
-
-static char *written(write_fn writer, const struct duet__report *report)
-{
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
-
-    writer(stream, report);
-    fclose(stream);
-    return text;
-}
-
 static void test_summary(void)
 {
     struct duet__policy_summary summary;
@@ -64,7 +51,7 @@ static void test_no_device(void)
     sample_init(&sample, 2, 0, 10);
     sample.runs[0][1].stats.reads_on_device = 0;
     g_assert_true(isnan(median(&sample, DUET__HITS)));
-    text = written(duet__report_write_json, &sample.report);
+    text = sample_written(duet__report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"cache_hit_ratio\": null"));
     free(text);
     sample_fini(&sample);
@@ -91,7 +78,7 @@ static void test_json(void)
     sample.request.problem.setting_count = 1;
     sample.request.config.without = "caches,start";
     sample.report.command = "duet simulate \"x\" \\";
-    text = written(duet__report_write_json, &sample.report);
+    text = sample_written(duet__report_write_json, &sample.report);
     root = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
     assert_members(root, "schema command runs");
     g_assert_cmpint(json_integer_value(json_object_get(root, "schema")), ==, 1);
@@ -129,7 +116,7 @@ static void test_csv(void)
     g_free(sample.request.platform_name);
     sample.request.platform_name = g_strdup("a,\"b\"");
     sample.report.show_wall = true;
-    text = written(duet__report_write_csv, &sample.report);
+    text = sample_written(duet__report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_cmpuint(g_strv_length(lines), ==, 1 + SAMPLE_POLICIES * SAMPLE_RUNS + 1);
     g_assert_true(g_str_has_prefix(lines[0], "world,workload,n,tile,"));
@@ -160,15 +147,15 @@ static void test_idle(void)
     }
     sample.report.series_count = 1;
     sample.series[0].count = 1;
-    text = written(duet__report_write_json, &sample.report);
+    text = sample_written(duet__report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"idle_share\": 0.5, \"idle_share_by_arch\": "
                                   "{\"x5650\": 0.75, \"c2050\": 0.25}"));
     free(text);
-    text = written(duet__report_write_csv, &sample.report);
+    text = sample_written(duet__report_write_csv, &sample.report);
     g_assert_nonnull(strstr(text, ",idle_share_x5650,idle_share_c2050\n"));
     g_assert_nonnull(strstr(text, ",0.75,0.25\n"));
     free(text);
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_nonnull(strstr(lines[3], " idle%  idle%"));
     g_assert_nonnull(strstr(lines[4], " x5650  c2050"));
@@ -179,7 +166,7 @@ static void test_idle(void)
 
     /* one that no worker has is left out */
     sample_init(&sample, 2, 0, 10);
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_nonnull(strstr(lines[3], " idle "));
     g_assert_null(strstr(text, "c2050"));
@@ -201,10 +188,10 @@ static void test_few_runs(void)
             sample.series[p].count = count;
         summary = duet__report_summarise(sample.series);
         g_assert_true(isnan(summary.ci95_low_s) && isnan(summary.ci95_high_s));
-        text = written(duet__report_write_json, &sample.report);
+        text = sample_written(duet__report_write_json, &sample.report);
         g_assert_nonnull(strstr(text, "\"ci95_low\": null, \"ci95_high\": null"));
         free(text);
-        text = written(duet__report_write_table, &sample.report);
+        text = sample_written(duet__report_write_table, &sample.report);
         lines = g_strsplit(text, "\n", -1);
         g_assert_true(!strstr(lines[3], "95% of mean") == (count == 1));
         g_assert_true(!strstr(lines[5], "  -  ") == (count == 1));
@@ -220,7 +207,7 @@ static void test_table(void)
     char *text, **lines;
 
     sample_init(&sample, 4, 8, 1000);
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_cmpstr(lines[0], ==, "simulated on sample: 4 CPUs (x5650) + 8 GPUs (c2050)");
     g_assert_cmpstr(lines[1], ==,
@@ -236,7 +223,7 @@ static void test_table(void)
     free(text);
 
     sample.request.config.without = "caches";
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     g_assert_nonnull(strstr(text, "set-arch, noise, without caches, 3 runs a policy"));
     g_assert_null(strstr(text, "estimated"));
     free(text);
@@ -245,7 +232,7 @@ static void test_table(void)
     sample.runs[0][0].choice = (struct duet_choice){"cp", 2, "dmda", 1.995, 1, ""};
     sample.runs[1][0].choice = (struct duet_choice){"cp", 2, "dmda", 2.5, 2, ""};
     sample.runs[2][0].choice = (struct duet_choice){"cp", 0, "", 0, 0, "some tasks expand"};
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     g_assert_nonnull(strstr(text, "\nestimated, not measured: times of dgeqrt, dtsqrt (duet list"));
     g_assert_nonnull(strstr(text, " took cp, 2.0000 s expected of 1 task; dmda is as good\n"));
     g_assert_nonnull(strstr(text, " took cp, 2.0000 s expected of 2 tasks; then dmda, +25.00 %\n"));
@@ -297,7 +284,7 @@ static void test_real_json(void)
 
     sample_init(&sample, 2, 2, 100);
     sample_real(&sample);
-    text = written(duet__report_write_json, &sample.report);
+    text = sample_written(duet__report_write_json, &sample.report);
     run = policy_of(&root, text, 1);
     assert_members(run, "world workload n tile precision settings platform cpus gpus policy "
                         "set_arch hold priorities estimated tasks makespan_s gflops bytes "
@@ -323,7 +310,7 @@ static void test_real_json(void)
     sample.request.config.lose = "gpu1@3";
     sample.report.interrupted = true;
     sample.runs[1][0].verdict.residual = NAN;
-    text = written(duet__report_write_json, &sample.report);
+    text = sample_written(duet__report_write_json, &sample.report);
     run = policy_of(&root, text, 1);
     part = json_object_get(run, "verification");
     g_assert_false(json_is_true(json_object_get(part, "passed")));
@@ -349,13 +336,13 @@ static void test_paced(void)
     sample.request.config.scale = 0.25;
     sample_unverified(&sample);
     g_assert_true(isnan(median(&sample, DUET__GFLOPS)));
-    text = written(duet__report_write_json, &sample.report);
+    text = sample_written(duet__report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"gflops\": null"));
     g_assert_nonnull(strstr(text, "\"emulation\": {\"kind\": \"paced\", \"scale\": 0.25}"));
     g_assert_nonnull(strstr(text, "\"bounds_from\": \"platform\""));
     g_assert_nonnull(strstr(text, "\"verification\": null"));
     free(text);
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_cmpstr(lines[0], ==,
                     "run on an emulated sample (times x 0.25, nothing computed): 2 CPUs (x5650) + "
@@ -376,7 +363,7 @@ static void test_real_table(void)
     sample_real(&sample);
     sample.runs[0][0].bounds.critical_path_s = 0;
     sample.runs[0][1].bounds.critical_path_s = 0;
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     g_assert_true(g_str_has_prefix(text, "run on sample: 2 CPUs (x5650) + 2 GPUs (c2050)\n"));
     g_assert_nonnull(strstr(text, ", 3 runs a policy after 1 warm-up, 2 cores\n"));
     g_assert_nonnull(strstr(text, "lower bounds of heft: critical path not known, area "));
@@ -387,7 +374,7 @@ static void test_real_table(void)
     sample.request.config.lose = "gpu0@7";
     sample.runs[2][1].verdict.residual = 30;
     sample.series[2].count = 2;
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     g_assert_true(g_str_has_prefix(
         text, "interrupted: of 3 runs a policy, heft has 3, ws has 3, locality-aware has 2\n"));
     g_assert_nonnull(strstr(text, "\nlost on purpose: gpu0@7\n"));
@@ -396,7 +383,7 @@ static void test_real_table(void)
     free(text);
 
     sample.report.series_count = 0;
-    text = written(duet__report_write_table, &sample.report);
+    text = sample_written(duet__report_write_table, &sample.report);
     g_assert_cmpstr(text, ==, "interrupted: of 3 runs a policy, none is finished\n");
     free(text);
     sample_fini(&sample);
@@ -413,7 +400,7 @@ static void test_real_csv(void)
     sample.request.config.lose = "gpu0@7,gpu1@8";
     sample.report.interrupted = true;
     sample.runs[0][1].verdict.residual = INFINITY;
-    text = written(duet__report_write_csv, &sample.report);
+    text = sample_written(duet__report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_true(g_str_has_suffix(
         lines[0], ",wall_s,emulation,scale,lose,cores,warmups,interrupted,residual,threshold,"
@@ -423,7 +410,7 @@ static void test_real_csv(void)
     sample_unverified(&sample);
     g_strfreev(lines);
     free(text);
-    text = written(duet__report_write_csv, &sample.report);
+    text = sample_written(duet__report_write_csv, &sample.report);
     lines = g_strsplit(text, "\n", -1);
     g_assert_nonnull(strstr(lines[1], ",true,,,0."));
     g_strfreev(lines);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Mutated JSON, for the tests of its readers. */
+/* Mutated texts, for the tests of readers. */
 #ifndef DUET_TESTING_MUTATE_H
 #define DUET_TESTING_MUTATE_H
 
@@ -8,9 +8,23 @@
 /* Changes a few places: bytes, pieces lost, doubled or put in between, digits. */
 static inline void testing_mutate(GString *text, GRand *random)
 {
-    static const char *const pieces[] = {"\"",    "{",    "}",    "[",      "]",          ",",
-                                         ":",     "-",    "null", "true",   "1e999",      "-1",
-                                         "\\u00", "\xff", "1e15", "{\"\":", "4294967296", "\n"};
+    /* what parsers are known to trip over */
+    static const char *const pieces[] = {"\"",         "{",        "}",
+                                         "[",          "]",        ",",
+                                         ":",          "-",        "null",
+                                         "true",       "1e999",    "-1",
+                                         "4294967296", "NaN",      "0x10",
+                                         "\\ud800",    "\\u00",    "/*",
+                                         "//",         "'",        "<",
+                                         ">",          "&amp;",    "&x;",
+                                         "<!--",       "]]>",      "<![CDATA[",
+                                         "<zone>",     "</zone>",  "\xff",
+                                         "\xc3",       "\xf0\x9f", "0",
+                                         "1e-400",     "<prop/>",  "id=\"\"",
+                                         "=",          "/>",       "9007199254740993",
+                                         "\t",         "\n",       "18446744073709551616",
+                                         "[[[[[[[[",   "{\"\":",   "\"\": ",
+                                         "1e15"};
     int changes = g_rand_int_range(random, 1, 6);
 
     for (int i = 0; i < changes && text->len > 0; i++) {
@@ -32,7 +46,7 @@ static inline void testing_mutate(GString *text, GRand *random)
         case 3:
             g_string_insert(text, g_rand_int_range(random, 0, (gint32)text->len), piece);
             break;
-        default: /* another digit for a digit, so that dates and references are reached */
+        default: /* another digit for a digit, so that ranges and references are reached */
             while (at < (gssize)text->len && !g_ascii_isdigit(text->str[at]))
                 at++;
             if (at < (gssize)text->len)

@@ -192,4 +192,17 @@ static inline void sample_fini(struct sample *sample)
     duet__request_fini(&sample->request);
 }
 
+/* What a writer writes; to be freed with free. */
+static inline char *sample_written(void (*write)(FILE *stream, const struct duet__report *report),
+                                   const struct duet__report *report)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = open_memstream(&text, &size);
+
+    write(stream, report);
+    fclose(stream);
+    return text;
+}
+
 #endif

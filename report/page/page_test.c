@@ -49,12 +49,8 @@ static void check_alone(const char *page)
 
 static char *report_page(const struct duet__report *report)
 {
-    char *text = NULL;
-    size_t size = 0;
-    FILE *stream = open_memstream(&text, &size);
+    char *text = sample_written(duet__page_write_report, report);
 
-    duet__page_write_report(stream, report);
-    fclose(stream);
     check_alone(text);
     return text;
 }
