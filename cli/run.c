@@ -149,15 +149,12 @@ static int print(const struct duet__job *job, const struct duet__report *report)
 }
 
 /* One line if the result of a run is wrong. Exit status. */
-static int judge(const struct duet__report *report)
+static int judge(const struct duet__report *report, size_t runs)
 {
-    size_t runs = 0, wrong = 0;
+    size_t wrong = 0;
 
-    for (size_t i = 0; i < report->series_count; i++) {
-        runs += report->series[i].count;
-        for (size_t k = 0; k < report->series[i].count; k++)
-            wrong += !duet__run_passes(&report->series[i].runs[k]);
-    }
+    for (size_t i = 0; i < report->series_count; i++)
+        wrong += duet__report_summarise(&report->series[i]).failed;
     if (!wrong)
         return DUET__DONE;
     return duet__complain(DUET__FAILED, "the results of %zu of %zu runs are wrong", wrong, runs);
@@ -209,7 +206,7 @@ static int report(const struct duet__job *job, const struct duet__series *series
         if (series[i].count)
             finished[report.series_count++] = series[i];
     }
-    wrong = judge(&report);
+    wrong = judge(&report, runs);
     if (runs || !failed) {
         /* the table first: a long run is not lost because a disk is full */
         status = print(job, &report);

@@ -70,7 +70,7 @@ function makespans(svg, width, runs) {
   add(rows, 'rect', {class: 'room', rx: 2, x: left, width: right - left, height: bar});
   add(rows, 'rect', {class: 'bar', rx: 2, x: left, height: bar,
     width: run => Math.max(x(run.makespan_s.median) - left, 1)});
-  add(rows.filter(hasInterval), 'path', {class: 'whisker',
+  add(rows.filter(run => run.makespan_s.ci95_low !== null), 'path', {class: 'whisker',
     d: ({makespan_s: {ci95_low: low, ci95_high: high}}) =>
       `M${x(low)} ${bar / 2 - 5}v10m0 -5H${x(high)}m0 -5v10`});
   const figures = text(rows, right + 14, bar / 2 + 4.5, run =>

@@ -82,6 +82,10 @@ function swatch(colour, thin) {
   return html`<i class="swatch${thin ? ' thin' : ''}" style="background:${colour}"></i>`;
 }
 
+/** A cell with a bar of a part of the whole. */
+const share = part => html`<td class="track"><div><i style="left:0;width:${
+  Math.min(Math.max(part, 0), 1) * 100}%"></i></div></td>`;
+
 /**
  * A table. A column has `head` (markup or text), `value` of a row (what is sorted by; null: not
  * known), `show` of value and row (else the value itself), `kind` (a class: "word" aligns left)

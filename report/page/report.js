@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page of a report: what was run, the table of policies, timelines, each one's first run.
 
-/** Fewer than three runs have no interval. */
-function hasInterval(run) {
-  return run.makespan_s.values.length > 2 && run.makespan_s.ci95_low !== null;
-}
-
 function verification(runs) {
   const checked = runs.map(run => run.verification).filter(Boolean);
   if (!checked.length) return null;
@@ -56,7 +51,7 @@ function policyTable(runs) {
     column('makespan', 's', run => run.makespan_s.median, digits),
     {
       head: html`95 % interval<br>of the mean, s`,
-      value: run => hasInterval(run) ? run.makespan_s.ci95_high - run.makespan_s.ci95_low : null,
+      value: ({makespan_s: {ci95_low: low, ci95_high: high}}) => low === null ? null : high - low,
       show: (width, {makespan_s: {ci95_low: low, ci95_high: high}}) =>
         `${low.toFixed(digits)} – ${high.toFixed(digits)}`,
     },
@@ -106,8 +101,7 @@ function bytesTable(run) {
     {head: 'direction', value: ([name]) => name},
     {head: 'GB', value: ([, key]) => run[`bytes_${key}`], show: value => (value / 1e9).toFixed(3)},
     {head: 'copies', value: ([, key]) => run[`copies_${key}`]},
-    {cell: ([, key]) => html`<td class="track"><div><i style="left:0;width:${
-      most ? run[`bytes_${key}`] / most * 100 : 0}%"></i></div></td>`},
+    {cell: ([, key]) => share(most && run[`bytes_${key}`] / most)},
   ], directions);
 }
 

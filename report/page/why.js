@@ -15,10 +15,6 @@ const COLUMNS = [
   ['GPU<br>lost', ['lost']],
 ];
 
-/** A cell with a bar of a part of the whole. */
-const share = part => html`<td class="track"><div><i style="left:0;width:${
-  Math.min(Math.max(part, 0), 1) * 100}%"></i></div></td>`;
-
 function changesTable({platform, reference_s: reference, changes}) {
   const shown = changes.filter(one => one.error === null);
   if (!shown.length) return null;
