@@ -6,11 +6,10 @@ import json
 import os
 import pathlib
 import re
-import signal
 import subprocess
 import tempfile
 
-from testing import DUET, attends, busy, duet, has_open, refused, until
+from testing import DUET, busy, duet, has_open, interrupted, refused, until
 
 # One round of little problems: what is asked is whether it works, not how well.
 TINY = "cholesky --n 512 --tile 128 --reps 1 --budget 0.3s".split()
@@ -141,14 +140,8 @@ def merge(*words):
 
 
 def check_interrupt():
-    """Once it attends to signals."""
-    process = subprocess.Popen([DUET, "calibrate", *TINY[:-4], "--budget", "1000s", "--out",
-                                "mine.json", "--replace"], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)
-    until(lambda: attends(process, signal.SIGINT))
-    process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=300)
-    assert process.returncode == 130, (process.returncode, errors)
+    output, errors = interrupted("calibrate", *TINY[:-4], "--budget", "1000s", "--out", "mine.json",
+                                 "--replace")
     assert output == "" and "duet: interrupted: mine.json stays as it was\n" in errors, errors
 
 

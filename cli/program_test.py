@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 
-from testing import DUET, attends, children_of, is_alive, refused, until
+from testing import DUET, children_of, interrupted, is_alive, refused, until
 
 EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() / "examples"
 QR = [EXAMPLES / "tiled_qr", "256", "64"]
@@ -185,15 +185,10 @@ def check_ends(*options):
     """An interrupt ends the program, and what that has started."""
     marker = pathlib.Path("begun")
     marker.unlink(missing_ok=True)
-    process = subprocess.Popen(
-        [DUET, *options, "--", "sh", "-c", "sleep 1000 & echo $$ $! > begun.$$; "
-         "mv begun.$$ begun; wait"], env=environment(), stderr=subprocess.PIPE)
-    until(marker.exists)
-    assert children_of(process)
-    until(lambda: attends(process, signal.SIGTERM))
-    process.send_signal(signal.SIGTERM)
-    message = process.communicate()[1]
-    assert process.returncode == 128 + signal.SIGTERM and b"interrupted" in message, message
+    _, message = interrupted(*options, "--", "sh", "-c", "sleep 1000 & echo $$ $! > begun.$$; "
+                             "mv begun.$$ begun; wait", env=environment(), number=signal.SIGTERM,
+                             when=lambda process: marker.exists() and children_of(process))
+    assert "interrupted" in message, message
     for number in marker.read_text(encoding="ascii").split():
         until(lambda number=number: not is_alive(number))
 

@@ -8,7 +8,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -198,15 +197,10 @@ assert "without a result: 1 run: " in some.stdout, some
 assert len(rows("s.db", more="WHERE error IS NULL")) == 3
 
 # Ctrl-C keeps what is finished.
-process = subprocess.Popen([DUET, "study", "cholesky", "--platform", "idgraf", "--n",
-                            "3840..38400:1920", "--tile", "240,480,960", "--gpus", "1..8",
-                            "--policy", "all", "--out", "i.db", "--quiet"],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-testing.until(lambda: os.path.exists("i.db") and testing.children_of(process)
-              and testing.attends(process, signal.SIGINT) and some_rows("i.db"))
-process.send_signal(signal.SIGINT)
-out, said = process.communicate()
-assert process.returncode == 128 + signal.SIGINT and "interrupted: " in said, (out, said)
+_, said = testing.interrupted(
+    "study", "cholesky", "--platform", "idgraf", "--n", "3840..38400:1920", "--tile", "240,480,960",
+    "--gpus", "1..8", "--policy", "all", "--out", "i.db", "--quiet", when=lambda process:
+    os.path.exists("i.db") and testing.children_of(process) and some_rows("i.db"))
 assert int(re.search(r"interrupted: (\d+) of", said)[1]) == len(rows("i.db")), said
 assert not os.path.exists("i.db-wal")
 

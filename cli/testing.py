@@ -87,6 +87,19 @@ def until(seen, seconds=300):
         time.sleep(0.01)
 
 
+def interrupted(*words, when=lambda process: True, after=0, number=signal.SIGINT, **options):
+    """What a call prints and says that a signal ends: so many seconds after it attends to that,
+    and when(process) is true."""
+    process = subprocess.Popen([DUET, *map(str, words)], text=True, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, **options)
+    until(lambda: attends(process, number) and when(process))
+    time.sleep(after)
+    process.send_signal(number)
+    output, messages = process.communicate(timeout=300)
+    assert process.returncode == 128 + number, (process.returncode, output, messages)
+    return output, messages
+
+
 def attends(process, number, how="SigCgt"):
     """Whether a process catches the signal, or with how="SigIgn" ignores it."""
     status = pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="ascii")

@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -134,34 +133,26 @@ if QR.exists():
     assert program["settings"] == 4 and set(program["environment"]) == {
         "DUET_POLICY", "DUET_GPU_WINDOW"}, program
 
-# An interrupt ends it with nothing written but the simulations.
-process = subprocess.Popen([DUET, "tune", "cholesky", "--platform", "idgraf", "--n", "9600",
-                            "--budget", "1000s", "--out", "i.db", "--env", "i.env", "--quiet"],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
-
-def rows_there():
+def rows_there(_process):
     try:
-        return ask("i.db", "SELECT id FROM runs LIMIT 1")
+        return os.path.exists("i.db") and ask("i.db", "SELECT id FROM runs LIMIT 1")
     except sqlite3.OperationalError:
         return []
 
 
-testing.until(lambda: os.path.exists("i.db") and testing.attends(process, signal.SIGINT)
-              and rows_there())
-process.send_signal(signal.SIGINT)
-out, errors = process.communicate()
-assert process.returncode == 128 + signal.SIGINT and "interrupted" in errors and not out, errors
+# An interrupt ends it with nothing written but the simulations.
+out, errors = testing.interrupted("tune", "cholesky", "--platform", "idgraf", "--n", "9600",
+                                  "--budget", "1000s", "--out", "i.db", "--env", "i.env",
+                                  "--quiet", when=rows_there)
+assert "interrupted" in errors and not out, errors
 assert not os.path.exists("i.env") and ask("i.db", "SELECT count(*) FROM runs")[0][0] > 0
 
 # So does one while this machine is measured.
-process = subprocess.Popen([DUET, "tune", "cholesky", "--platform", "./m.json", "--n", "256",
-                            "--tile", "128", "--budget", "60s", "--env", "i.env"],
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-testing.until(lambda: testing.children_of(process) and testing.attends(process, signal.SIGINT))
-process.send_signal(signal.SIGINT)
-out, errors = process.communicate()
-assert process.returncode == 128 + signal.SIGINT and errors.endswith("nothing was chosen\n"), errors
+out, errors = testing.interrupted("tune", "cholesky", "--platform", "./m.json", "--n", "256",
+                                  "--tile", "128", "--budget", "60s", "--env", "i.env",
+                                  when=testing.children_of)
+assert errors.endswith("nothing was chosen\n"), errors
 assert not out and not os.path.exists("i.env"), out
 
 # Bad usage: one line, status 2.

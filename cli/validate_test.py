@@ -9,14 +9,11 @@ import math
 import os
 import pathlib
 import re
-import signal
-import subprocess
 import sys
 import tempfile
-import time
 
 import testing
-from testing import DUET, ROOT, attends, busy, until
+from testing import ROOT, busy
 
 PACED = ("cholesky --n 3840 --tile 960 --cpus 1 --gpus 1 --emulate idgraf --scale 0.02"
          " --keep-disturbed --reps 3 --rounds 2 --sim-reps 2").split()
@@ -361,23 +358,14 @@ def test_calibrate():
 
 
 def check_calibrating_interrupted(world):
-    process = subprocess.Popen([DUET, "validate", *CALIBRATE, "--calibrate-time", "1000s"],
-                               text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **world)
-    until(lambda: attends(process, signal.SIGINT))
-    process.send_signal(signal.SIGINT)
-    output, messages = process.communicate(timeout=300)
-    assert process.returncode == 130 and output == "", (process.returncode, output, messages)
+    output, messages = testing.interrupted("validate", *CALIBRATE, "--calibrate-time", "1000s",
+                                           **world)
+    assert output == "", (output, messages)
     assert messages.endswith("duet: interrupted: 0 measured runs are finished\n"), messages
 
 
 def interrupted(*arguments, after):
-    process = subprocess.Popen([DUET, "validate", *arguments, "--json"], text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    until(lambda: attends(process, signal.SIGINT))
-    time.sleep(after)
-    process.send_signal(signal.SIGINT)
-    output, messages = process.communicate(timeout=300)
-    assert process.returncode == 128 + signal.SIGINT, (process.returncode, messages)
+    output, messages = testing.interrupted("validate", *arguments, "--json", after=after)
     assert re.search(r"^duet: interrupted: ", messages, re.MULTILINE), messages
     return output
 
