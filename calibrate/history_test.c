@@ -19,7 +19,6 @@ static char *folder, *path;
 static int compute(const struct duet_call *call)
 {
     volatile double sum = 0;
-    (void)call;
     for (int i = 0; i < 20000; i++)
         sum = sum + i;
     return DUET_OK;
@@ -27,7 +26,6 @@ static int compute(const struct duet_call *call)
 
 static double flops(const void *args)
 {
-    (void)args;
     return 20000;
 }
 

@@ -16,7 +16,6 @@ static bool begins_with(const char *text, size_t length, const char *word)
 
 static bool is_json(const char *text, size_t length, const char *path)
 {
-    (void)path;
     return *text == '{' && begins_with(text, length, "\"duet-graph\"");
 }
 

@@ -84,7 +84,6 @@ bool duet__graph_is_dot(const char *text, size_t length, const char *path)
     struct reader reader = {.at = text};
     bool is = g_str_has_suffix(path, ".dot") || g_str_has_suffix(path, ".gv");
 
-    (void)length;
     skip(&reader);
     for (size_t i = 0; i < G_N_ELEMENTS(words); i++)
         is |= g_ascii_strncasecmp(reader.at, words[i], strlen(words[i])) == 0;
@@ -427,7 +426,6 @@ int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t len
                             .edges = edges,
                             .word = g_string_new(NULL)};
 
-    (void)length;
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
     (void)duet__graph_kernel(graph, "task");
     read_file(&reader);

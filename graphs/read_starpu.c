@@ -391,7 +391,6 @@ bool duet__graph_is_starpu(const char *text, size_t length, const char *path)
     enum { HEAD = 4096 };
     const char *job = g_strstr_len(text, (gssize)MIN(length, HEAD), "JobId: ");
 
-    (void)path;
     return job && (job == text || job[-1] == '\n');
 }
 

@@ -32,8 +32,6 @@ struct loader {
 
 bool duet__graph_is_wfformat(const char *text, size_t length, const char *path)
 {
-    (void)length;
-    (void)path;
     return *text == '{';
 }
 

@@ -308,7 +308,6 @@ bool duet__graph_is_trace(const char *text, size_t length, const char *path)
 {
     enum { HEAD = 4096 };
 
-    (void)path;
     return *text == '{' && g_strstr_len(text, (gssize)MIN(length, HEAD), "\"otherData\"");
 }
 

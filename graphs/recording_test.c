@@ -90,7 +90,6 @@ static double work_of(const void *args)
 
 static double instant(const void *args, const char *arch)
 {
-    (void)args;
     return *arch ? 1e-9 : 0;
 }
 
@@ -139,9 +138,6 @@ static int build(const struct duet__workload *self, struct duet_runtime *duet,
     struct duet_handle *handles[VIEWS] = {NULL};
     struct duet_ref *refs[TASKS] = {NULL};
 
-    (void)self;
-    (void)problem;
-    (void)message;
     *state = NULL;
     make_data(duet, handles);
     for (int i = 0; i < TASKS; i++) {

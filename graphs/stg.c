@@ -30,8 +30,6 @@ struct reader {
 
 bool duet__graph_is_stg(const char *text, size_t length, const char *path)
 {
-    (void)length;
-    (void)path;
     return g_ascii_isdigit(*text) || *text == '#';
 }
 
@@ -186,7 +184,6 @@ int duet__graph_read_stg(struct duet__graph *graph, const char *text, size_t len
                             .numbers = numbers,
                             .edges = edges};
 
-    (void)length;
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
     read_rows(&reader);
     if (reader.error)

@@ -126,8 +126,6 @@ static double kernel_flops(const void *args)
 /* Kernels of reductions and joins have no arguments. */
 static double instant(const void *args, const char *arch)
 {
-    (void)args;
-    (void)arch;
     return least_s;
 }
 
@@ -427,7 +425,6 @@ static int build(const struct duet__workload *self, struct duet_runtime *runtime
     };
     int error;
 
-    (void)self;
     *state = b.state;
     b.state->graph = graph;
     b.state->machine = duet_runtime_machine(runtime);

@@ -58,7 +58,6 @@ static void test_messages(void)
 
 int main(int argc, char **argv)
 {
-    (void)argc, (void)argv;
     test_tasks();
     test_data();
     test_messages();

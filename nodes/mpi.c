@@ -227,7 +227,6 @@ static void fail(struct duet__mpi *mpi, unsigned node, const struct notice *noti
 
 static void told(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
-    (void)mpi, (void)what, (void)status;
 }
 
 static void listen(struct duet__mpi *mpi);
@@ -235,7 +234,6 @@ static void listen(struct duet__mpi *mpi);
 static void heard(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     int cancelled;
-    (void)what;
     MPI_Test_cancelled(status, &cancelled);
     mpi->listens = false;
     if (cancelled)
@@ -302,7 +300,6 @@ static bool discard(struct duet__mpi *mpi)
 /* A part of what is gathered has gone, or come. */
 static void part_moved(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
-    (void)what;
     pthread_mutex_lock(&mpi->lock);
     if (status->MPI_ERROR && !mpi->meeting.error)
         mpi->meeting.error = DUET_EIO;
@@ -336,7 +333,6 @@ static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
     struct meeting *meeting = &mpi->meeting;
     size_t total = 0, at = 0;
     unsigned closed = 0;
-    (void)what;
     mpi->meets = false;
     for (unsigned node = 0; node < mpi->count; node++)
         closed += meeting->sizes[node] == CLOSED;

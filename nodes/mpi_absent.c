@@ -6,7 +6,6 @@
 int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
                    struct duet_message *message)
 {
-    (void)place;
     *out = NULL;
     return duet_fail(message, DUET_EABSENT,
                      "%u nodes are wanted, and duet was built without MPI: build it where "
@@ -16,19 +15,16 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
 
 int duet__mpi_agree(int error, struct duet_message *message)
 {
-    (void)message;
     return error;
 }
 
 void duet__mpi_decline(const char *why)
 {
-    (void)why;
 }
 
 void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                      const struct duet__mpi_calls *calls)
 {
-    (void)mpi, (void)core, (void)nodes, (void)calls;
 }
 
 const struct duet__transport *duet__mpi_transport(void)
@@ -38,7 +34,6 @@ const struct duet__transport *duet__mpi_transport(void)
 
 int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct duet_message *message)
 {
-    (void)seconds;
     *out = (struct duet__mpi_measured){0};
     return duet_fail(message, DUET_EABSENT,
                      "messages cannot be measured: duet was built without MPI, build it where "

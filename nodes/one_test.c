@@ -19,7 +19,6 @@ struct fixture {
 
 static void setup(struct fixture *at, const void *data)
 {
-    (void)data;
     struct duet_config config;
     const struct duet_implementation cpu = {.arch = "cpu", .run = increment};
     const struct duet_codelet_desc desc = {.name = "increment",
@@ -37,13 +36,11 @@ static void setup(struct fixture *at, const void *data)
 
 static void teardown(struct fixture *at, const void *data)
 {
-    (void)data;
     g_assert_cmpint(duet_close(at->duet), ==, DUET_OK);
 }
 
 static void test_layout(struct fixture *at, const void *data)
 {
-    (void)data;
     const struct duet_grid grid = duet_node_grid(at->duet);
     g_assert_cmpuint(duet_node(at->duet), ==, 0);
     g_assert_cmpuint(duet_node_count(at->duet), ==, 1);
@@ -54,7 +51,6 @@ static void test_layout(struct fixture *at, const void *data)
 
 static void test_owner(struct fixture *at, const void *data)
 {
-    (void)data;
     bool here = false;
     g_assert_cmpuint(duet_owner(at->handle), ==, DUET_NOBODY);
     g_assert_cmpint(duet_fetch(at->duet, at->handle, 0), ==, DUET_EINVAL);
@@ -76,7 +72,6 @@ static void test_owner(struct fixture *at, const void *data)
 
 static void test_where(struct fixture *at, const void *data)
 {
-    (void)data;
     const struct duet_access access = {at->part[0], DUET_RW};
     const unsigned nodes[] = {0, 1};
     at->words[0] = 40;

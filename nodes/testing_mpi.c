@@ -42,7 +42,6 @@ static void done(struct duet__message *message, int status)
 
 static void failed(struct duet__nodes *nodes, int error, const char *why)
 {
-    (void)nodes;
     pthread_mutex_lock(&process.lock);
     assert(error == DUET_ETASK && !process.failed++);
     (void)snprintf(process.why, sizeof process.why, "%s", why);
@@ -74,7 +73,6 @@ static int pieces(const struct duet_handle *handle, duet__piece_fn give, void *a
 
 static double now(const struct duet_runtime *core)
 {
-    (void)core;
     return 1;
 }
 

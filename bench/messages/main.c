@@ -73,13 +73,11 @@ static int piece_of(const struct duet_handle *handle, duet__piece_fn give, void 
 
 static double now(const struct duet_runtime *core)
 {
-    (void)core;
     return MPI_Wtime();
 }
 
 static void failed(struct duet__nodes *nodes, int error, const char *why)
 {
-    (void)nodes;
     (void)fprintf(stderr, "messages: %d, %s\n", error, why);
     exit(1);
 }

@@ -28,7 +28,6 @@ cublasStatus_t cublasCreate(cublasHandle_t *handle)
 
 cublasStatus_t cublasSetStream(cublasHandle_t handle, cudaStream_t stream)
 {
-    (void)handle, (void)stream;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -42,7 +41,6 @@ cublasStatus_t cublasSgemm(cublasHandle_t handle, cublasOperation_t transa,
                            const float *a, int lda, const float *b, int ldb, const float *beta,
                            float *c, int ldc)
 {
-    (void)handle, (void)transa, (void)transb;
     cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, k, *alpha, a, lda, b, ldb, *beta,
                 c, ldc);
     return CUBLAS_STATUS_SUCCESS;
@@ -53,7 +51,6 @@ cublasStatus_t cublasDgemm(cublasHandle_t handle, cublasOperation_t transa,
                            const double *a, int lda, const double *b, int ldb, const double *beta,
                            double *c, int ldc)
 {
-    (void)handle, (void)transa, (void)transb;
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, m, n, k, *alpha, a, lda, b, ldb, *beta,
                 c, ldc);
     spoil("dgemm", c);
@@ -63,7 +60,6 @@ cublasStatus_t cublasDgemm(cublasHandle_t handle, cublasOperation_t transa,
 cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float *alpha, const float *x,
                            int incx, float *y, int incy)
 {
-    (void)handle;
     cblas_saxpy(n, *alpha, x, incx, y, incy);
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -71,7 +67,6 @@ cublasStatus_t cublasSaxpy(cublasHandle_t handle, int n, const float *alpha, con
 cublasStatus_t cublasDaxpy(cublasHandle_t handle, int n, const double *alpha, const double *x,
                            int incx, double *y, int incy)
 {
-    (void)handle;
     cblas_daxpy(n, *alpha, x, incx, y, incy);
     spoil("daxpy", y);
     return CUBLAS_STATUS_SUCCESS;
@@ -85,13 +80,11 @@ cublasStatus_t cublasXtCreate(cublasXtHandle_t *handle)
 
 cublasStatus_t cublasXtDeviceSelect(cublasXtHandle_t handle, int count, int devices[])
 {
-    (void)handle, (void)count, (void)devices;
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasXtSetBlockDim(cublasXtHandle_t handle, int block)
 {
-    (void)handle;
     return block > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
 }
 
@@ -100,7 +93,6 @@ cublasStatus_t cublasXtSgemm(cublasXtHandle_t handle, cublasOperation_t transa,
                              const float *alpha, const float *a, size_t lda, const float *b,
                              size_t ldb, const float *beta, float *c, size_t ldc)
 {
-    (void)handle;
     return cublasSgemm(NULL, transa, transb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
                        (int)ldb, beta, c, (int)ldc);
 }
@@ -110,7 +102,6 @@ cublasStatus_t cublasXtDgemm(cublasXtHandle_t handle, cublasOperation_t transa,
                              const double *alpha, const double *a, size_t lda, const double *b,
                              size_t ldb, const double *beta, double *c, size_t ldc)
 {
-    (void)handle;
     return cublasDgemm(NULL, transa, transb, (int)m, (int)n, (int)k, alpha, a, (int)lda, b,
                        (int)ldb, beta, c, (int)ldc);
 }
@@ -126,7 +117,6 @@ cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
 
 cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream)
 {
-    (void)handle, (void)stream;
     return CUSOLVER_STATUS_SUCCESS;
 }
 
@@ -142,8 +132,6 @@ cusolverStatus_t cusolverDnXpotrf_bufferSize(cusolverDnHandle_t handle,
                                              int64_t lda, cudaDataType compute, size_t *device,
                                              size_t *host)
 {
-    (void)handle, (void)parameters, (void)uplo, (void)n, (void)type, (void)a, (void)lda;
-    (void)compute;
     *device = *host = 0;
     return CUSOLVER_STATUS_SUCCESS;
 }
@@ -153,8 +141,6 @@ cusolverStatus_t cusolverDnXpotrf(cusolverDnHandle_t handle, cusolverDnParams_t 
                                   int64_t lda, cudaDataType compute, void *device,
                                   size_t device_bytes, void *host, size_t host_bytes, int *info)
 {
-    (void)handle, (void)parameters, (void)uplo, (void)compute, (void)device, (void)device_bytes;
-    (void)host, (void)host_bytes;
     *info = type == CUDA_R_32F ? LAPACKE_spotrf(LAPACK_COL_MAJOR, 'L', (int)n, a, (int)lda)
                                : LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (int)n, a, (int)lda);
     spoil("dpotrf", a);
@@ -166,8 +152,6 @@ cusolverStatus_t cusolverDnXgetrf_bufferSize(cusolverDnHandle_t handle,
                                              cudaDataType type, const void *a, int64_t lda,
                                              cudaDataType compute, size_t *device, size_t *host)
 {
-    (void)handle, (void)parameters, (void)m, (void)n, (void)type, (void)a, (void)lda;
-    (void)compute;
     *device = *host = 0;
     return CUSOLVER_STATUS_SUCCESS;
 }
@@ -177,8 +161,6 @@ cusolverStatus_t cusolverDnXgetrf(cusolverDnHandle_t handle, cusolverDnParams_t 
                                   int64_t *pivots, cudaDataType compute, void *device,
                                   size_t device_bytes, void *host, size_t host_bytes, int *info)
 {
-    (void)handle, (void)parameters, (void)compute, (void)device, (void)device_bytes;
-    (void)host, (void)host_bytes;
     lapack_int *narrow = calloc((size_t)n, sizeof *narrow);
     *info = type == CUDA_R_32F
                 ? LAPACKE_sgetrf(LAPACK_COL_MAJOR, (int)m, (int)n, a, (int)lda, narrow)
