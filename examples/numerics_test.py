@@ -3,13 +3,11 @@
 a tenth of the data, simulated to the same digits, and what they say of sizes that they cannot
 take."""
 
-import os
-import pathlib
 import re
-import subprocess
-import sys
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+from repository import skip
+from testing import need, run
+
 # program, sizes, bytes of its data, tasks (None: as in the first run; 0: they differ), sizes that
 # are refused
 PROGRAMS = [
@@ -18,13 +16,6 @@ PROGRAMS = [
     ("conjugate_gradients", ["100", "20"], 100 * 100 * 92, 0, ["3", "4"]),
     ("sparse_lu", ["10", "40"], 400 * 400 * 8, None, ["0", "40"]),
 ]
-
-
-def run(program, *arguments):
-    environment = {name: value for name, value in os.environ.items()
-                   if not re.match(r"DUET_[A-Z]", name)}
-    return subprocess.run([BUILD / "examples" / program, *arguments], env=environment,
-                          capture_output=True, text=True, check=False)
 
 
 def tasks_of(report):
@@ -54,9 +45,6 @@ def check(program, sizes, data_bytes, tasks, refused):
     return True
 
 
-if not all((BUILD / "examples" / program[0]).exists() for program in PROGRAMS):
-    print("skipped: no example programs")
-    sys.exit(77)
+need(*(program[0] for program in PROGRAMS))
 if not all([check(*program) for program in PROGRAMS]):
-    print("skipped: built without SimGrid")
-    sys.exit(77)
+    skip("built without SimGrid")

@@ -5,25 +5,19 @@ results, its dates, its trace, and what it says and returns when something is wr
 import json
 import math
 import os
-import pathlib
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-PROGRAM = BUILD / "examples" / "tiled_cholesky"
+import testing
+from repository import skip
+
 TASKS = 6 + 15 + 15 + 20  # potrf, trsm, syrk, gemm of 6 x 6 tiles
 LINE = re.compile(r"round (\d): (submitted|factorised|result read) at (\d+\.\d{6}) s")
 
 
-def run(*arguments, launcher=(), **variables):
-    environment = {name: value for name, value in os.environ.items()
-                   if not re.match(r"DUET_[A-Z]", name)}
-    environment.update(variables)
-    return subprocess.run([*launcher, PROGRAM, *arguments], env=environment, capture_output=True,
-                          text=True, check=False)
+def run(*arguments, **more):
+    return testing.run("tiled_cholesky", *arguments, **more)
 
 
 def check_output():
@@ -135,13 +129,10 @@ def check_real():
     assert result.returncode == 2 and "exclude each other" in result.stderr, result
 
 
-if not PROGRAM.exists():
-    print("skipped: no example program")
-    sys.exit(77)
+testing.need("tiled_cholesky")
 check_real()
 if "without SimGrid" in run("--duet-simulate=idgraf").stderr:
-    print("skipped: built without SimGrid")
-    sys.exit(77)
+    skip("built without SimGrid")
 check_choices(check_output())
 check_trace()
 check_errors()

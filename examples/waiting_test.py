@@ -2,12 +2,10 @@
 """The example programs whose tasks wait for their children: verified on this machine, on emulated
 GPUs beside it, and the same tasks, repeatably, in simulations."""
 
-import os
-import pathlib
 import re
-import subprocess
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+import testing
+
 PROGRAMS = {
     "fibonacci": (["15"], r"fibonacci\(15\) = 610 by (\d+) tasks in (\d+\.\d+) ms\n"),
     "queens": (["9", "4"], r"9 queens: 352 ways by (\d+) tasks in (\d+\.\d+) ms\n"),
@@ -18,10 +16,7 @@ PROGRAMS = {
 def run(name, *options):
     """(tasks, milliseconds) of a run that ended well."""
     arguments, expected = PROGRAMS[name]
-    environment = {key: value for key, value in os.environ.items()
-                   if not re.match(r"DUET_[A-Z]", key)}
-    done = subprocess.run([BUILD / "examples" / name, *arguments, *options], env=environment,
-                          capture_output=True, text=True, check=False)
+    done = testing.run(name, *arguments, *options)
     assert done.returncode == 0, (name, options, done.stdout, done.stderr)
     found = re.fullmatch(expected, done.stdout)
     assert found, (name, options, done.stdout)

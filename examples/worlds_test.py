@@ -9,13 +9,11 @@ slow enough for this machine to keep up; the simulation has no costs but kernels
 import json
 import os
 import pathlib
-import re
-import subprocess
-import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+import testing
+from repository import ROOT, skip
+
 # program: arguments, memory of the GPU (a tenth of the data), how much slower a platform is. Tasks
 # of conjugate gradients are so short that evictions in so little memory depend on microseconds.
 PROGRAMS = {
@@ -35,18 +33,13 @@ GPU = ["--duet-cpus=1", "--duet-gpus=1", "--duet-set-arch", "--duet-policy=eager
 
 def run(program, *options):
     """{thread: its kernels in order, or its copies by handle} of a run that ended well."""
-    environment = {name: value for name, value in os.environ.items()
-                   if not re.match(r"DUET_[A-Z]", name)}
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "trace.json"
-        command = [BUILD / "examples" / program, *PROGRAMS[program][0], "--duet-no-bind",
-                   f"--duet-trace={path}", *options]
-        result = subprocess.run(command, env=environment, capture_output=True, text=True,
-                                check=False)
+        result = testing.run(program, *PROGRAMS[program][0], "--duet-no-bind",
+                             f"--duet-trace={path}", *options)
         if "without SimGrid" in result.stderr:
-            print("skipped: built without SimGrid")
-            sys.exit(77)
-        assert result.returncode == 0, (command, result.stdout, result.stderr)
+            skip("built without SimGrid")
+        assert result.returncode == 0, result
         events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
     threads = {}
     for event in sorted((event for event in events if event["ph"] == "X"),
@@ -95,10 +88,8 @@ def check_gpu(program, memory, scale):
 
 
 def main():
-    if not all((BUILD / "examples" / program).exists() for program in PROGRAMS):
-        print("skipped: no example programs")
-        sys.exit(77)
-    description = json.loads((SOURCE / "platforms" / "idgraf.json").read_text(encoding="utf-8"))
+    testing.need(*PROGRAMS)
+    description = json.loads((ROOT / "platforms" / "idgraf.json").read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         machine = pathlib.Path(folder) / "machine.json"
         machine.write_text(json.dumps({**description, "name": "machine", "first_waits": True}),
