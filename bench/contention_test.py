@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+from repository import BUILD, ROOT, skip
+
 GRAPHS = {"independent": 200, "fork_join": 200, "cholesky": 6, "nested": 6}
 TASKS = {"independent": 200, "fork_join": 200, "cholesky": 56, "nested": 127}
 
@@ -23,7 +23,7 @@ def program(name, *arguments):
 
 def driver(path, *arguments):
     sizes = [word for name, size in GRAPHS.items() for word in ("--size", f"{name}={size}")]
-    result = subprocess.run([sys.executable, SOURCE / "bench" / "contention.py", "--build", BUILD,
+    result = subprocess.run([sys.executable, ROOT / "bench" / "contention.py", "--build", BUILD,
                              "--json", path, *sizes, *map(str, arguments)],
                             capture_output=True, text=True, check=False)
     assert result.returncode == 0, result
@@ -58,8 +58,7 @@ def check_measured(folder):
 
 
 if "TSAN_OPTIONS" in os.environ:
-    print("skipped: what a sanitizer adds is not to be counted")
-    sys.exit(77)
+    skip("what a sanitizer adds is not to be counted")
 with tempfile.TemporaryDirectory() as name:
     check_counts(pathlib.Path(name))
     check_top(pathlib.Path(name))

@@ -3,19 +3,18 @@
 
 import gzip
 import json
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+from repository import BUILD, ROOT, skip
+
 CASES = ["cholesky:256:64:1:ws", "cholesky:512:64:1:ws", "saxpy:65536:8192:1:ws"]
 
 
 def corpus(*arguments, status=0):
-    result = subprocess.run([sys.executable, SOURCE / "bench" / "corpus.py", *map(str, arguments)],
+    result = subprocess.run([sys.executable, ROOT / "bench" / "corpus.py", *map(str, arguments)],
                             capture_output=True, text=True, check=False)
     assert result.returncode == status, result
     return result.stdout
@@ -52,7 +51,7 @@ def check_bad_lines(folder, lines):
 
 def main():
     if not (BUILD / "bench" / "corpus").exists():
-        sys.exit(77)
+        skip("bench/corpus is not built")
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         corpus("record", "--build", BUILD, "--rounds", 4, "--budget", "0.5s", "--name", "here",

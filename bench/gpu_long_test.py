@@ -10,13 +10,11 @@ import sys
 import tempfile
 
 import gpu_parts
+from repository import BUILD, ROOT, SKIPPED, skip
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
 FAKE = pathlib.Path(os.environ.get("DUET_FAKE_CUDA") or BUILD / "tests" / "duet_fake_cuda")
 PEERS = ["cuda_peers", "overhead_cuda"]
 PARTS = ["calibrate", "overhead", "gemm", "cholesky", "lu", "overlap", "memory"]
-SKIPPED = 77
 
 
 def programs_in(folder, **others):
@@ -28,7 +26,7 @@ def programs_in(folder, **others):
 
 
 def gpu(*arguments, duet=FAKE, **variables):
-    command = [sys.executable, SOURCE / "bench" / "gpu.py", "--quick", "--duet", duet, *arguments]
+    command = [sys.executable, ROOT / "bench" / "gpu.py", "--quick", "--duet", duet, *arguments]
     return subprocess.run([str(word) for word in command], capture_output=True, text=True,
                           timeout=1000, check=False,
                           env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
@@ -195,11 +193,9 @@ def check_absence(folder, programs):
 
 
 if not all((BUILD / "tests" / f"{name}_fake").exists() for name in PEERS) or not FAKE.exists():
-    print("skipped: the fake GPU is built where CUDA and BLAS are")
-    sys.exit(SKIPPED)
+    skip("the fake GPU is built where CUDA and BLAS are")
 if "TSAN_OPTIONS" in os.environ:
-    print("skipped: what runs here is tested under sanitizers by itself")
-    sys.exit(SKIPPED)
+    skip("what runs here is tested under sanitizers by itself")
 check_help()
 check_choice_within_time()
 with tempfile.TemporaryDirectory() as name:

@@ -10,8 +10,8 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+from repository import BUILD, ROOT, skip
+
 SIZES = {"independent": 100, "fork_join": 50, "sizes": 100, "chain": 100, "cholesky": 5,
          "fibonacci": 6, "fibonacci_wait": 6, "reduction": 1000, "stencil": 4}
 UNITS = {"independent": {"ns/task"}, "fork_join": {"ns/join"}, "sizes": {"ns/task"},
@@ -31,7 +31,7 @@ def program(name, *arguments):
 
 
 def driver(*arguments):
-    return subprocess.run([sys.executable, SOURCE / "bench" / "overhead.py", "--build", BUILD,
+    return subprocess.run([sys.executable, ROOT / "bench" / "overhead.py", "--build", BUILD,
                            *map(str, arguments)],
                           capture_output=True, text=True, timeout=600, check=False)
 
@@ -84,7 +84,6 @@ def check_programs():
 
 
 if not (BUILD / "bench" / "overhead_duet").exists():
-    print("skipped: bench/overhead_duet is not built")
-    sys.exit(77)
+    skip("bench/overhead_duet is not built")
 check_programs()
 check_driver()

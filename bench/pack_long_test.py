@@ -11,13 +11,12 @@ import subprocess
 import sys
 import tempfile
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
-SOURCE = pathlib.Path(os.environ.get("DUET_SOURCE_DIR") or pathlib.Path(__file__).parents[1])
+from repository import BUILD, ROOT, SKIPPED, skip
+
 FAKES = {"bin/duet": "duet_fake_cuda", "bench/cuda_peers": "cuda_peers_fake",
          "bench/overhead_cuda": "overhead_cuda_fake"}
 SYSTEM = re.compile(r"(ld-linux.*|linux-vdso|lib(c|m|dl|pthread|rt|resolv|util))\.so")
 CUDA = re.compile(r"lib(cu|nv)")
-SKIPPED = 77
 
 
 def execute(*command, cwd=None, **variables):
@@ -28,7 +27,7 @@ def execute(*command, cwd=None, **variables):
 
 
 def pack(output, *options):
-    return subprocess.run([sys.executable, SOURCE / "bench" / "pack", "--build", BUILD, "--output",
+    return subprocess.run([sys.executable, ROOT / "bench" / "pack", "--build", BUILD, "--output",
                            output, *options], capture_output=True, text=True, timeout=1000,
                           check=False)
 
@@ -143,12 +142,10 @@ def check_without_library(folder):
 
 
 if "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ:
-    print("skipped: builds with sanitizers are not packed")
-    sys.exit(SKIPPED)
+    skip("builds with sanitizers are not packed")
 if not all((BUILD / "tests" / name).exists() for name in FAKES.values()) or not (
         BUILD / "bench" / "cuda_peers").exists():
-    print("skipped: built where CUDA and BLAS are")
-    sys.exit(SKIPPED)
+    skip("built where CUDA and BLAS are")
 with tempfile.TemporaryDirectory() as place:
     packed = pathlib.Path(place).resolve() / "duet-gpu"
     done = pack(packed)

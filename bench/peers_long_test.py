@@ -6,15 +6,13 @@ is looked at."""
 
 import json
 import os
-import pathlib
 import subprocess
-import sys
 
-BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
+from repository import BUILD, SKIPPED, skip
+
 LAPACK = BUILD / "bench" / "lapack"
 PEERS = BUILD / "tests" / "cuda_peers_fake"
 OVERHEAD = BUILD / "tests" / "overhead_cuda_fake"
-SKIPPED = 77
 
 # program, operation: options, whether the lines have copies in them
 CASES = {(LAPACK, "cholesky"): (["--n", 65], [True]),
@@ -97,8 +95,7 @@ def check_real_programs():
 
 
 if not PEERS.exists() or not OVERHEAD.exists():
-    print("skipped: the peers are built where CUDA and BLAS are")
-    sys.exit(SKIPPED)
+    skip("the peers are built where CUDA and BLAS are")
 check_operations()
 check_broken()
 check_limits()
