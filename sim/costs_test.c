@@ -11,8 +11,6 @@ static const uint64_t MB = 1000000;
 /* The k-th task is submitted at k times 10 ms; the CPU is idle by then. */
 static void test_submit(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.submit_s = 0.010}});
     for (unsigned k = 1; k <= 5; k++) {
         lab_task(&lab, NULL, 0.001, 0);
@@ -33,8 +31,6 @@ static void test_submit(void)
  */
 static void test_submit_beside(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .costs = {.submit_s = 0.010}});
     struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
@@ -54,8 +50,6 @@ static void test_submit_beside(void)
 /* 1 ms for each task taken: 1 to 6 ms, 7 to 12 ms. */
 static void test_pop(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.pop_s = 0.001}});
     lab_task(&lab, NULL, 0.005, 0);
     lab_task(&lab, NULL, 0.005, 0);
@@ -72,8 +66,6 @@ static void test_pop(void)
  */
 static void test_short_window(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1,
                                                     .gpu_window = 1,
                                                     .gpu_window_short = 64,
@@ -96,8 +88,6 @@ static void test_short_window(void)
 /* 1 ms for each task made ready: cpu0 makes two ready at 5 ms and goes on at 7 ms; cpu1 at once. */
 static void test_push(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .costs = {.push_s = 0.001}});
     struct duet_handle *a = lab_data(&lab, MB);
     lab_task(&lab, "cpu0", 0.005, 1, a, DUET_W);
@@ -117,8 +107,6 @@ static void test_push(void)
  */
 static void test_submit_and_push(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 2, .costs = {.submit_s = 0.010, .push_s = 0.002}});
     struct duet_handle *a = lab_data(&lab, MB);
@@ -140,8 +128,6 @@ static void test_submit_and_push(void)
 /* 1 ms for each victim asked; there is one: a submission is local to worker 0, cpu1 may run it. */
 static void test_steal(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 2, .policy = "ws", .costs = {.steal_s = 0.001}});
     struct duet_stats stats;
@@ -158,8 +144,6 @@ static void test_steal(void)
 /* Launches are behind one another: 1 ms, 2 ms; the second kernel is launched during the first. */
 static void test_kernel_launch(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.gpus = 1, .costs = {.kernel_launch_s = 0.001}});
     lab_task(&lab, NULL, 0.005, 0);
@@ -176,8 +160,6 @@ static void test_kernel_launch(void)
 /* 1 ms a copy: a starts at 1 ms and ends at 7 ms; b, launched at 2 ms, follows until 13 ms. */
 static void test_copy_launch(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .costs = {.copy_launch_s = 0.001}});
     struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
     lab_task(&lab, NULL, 0.005, 2, a, DUET_R, b, DUET_R);
@@ -196,8 +178,6 @@ static void test_copy_launch(void)
  */
 static void test_all(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1,
                                                     .costs = {.submit_s = 0.010,
                                                               .push_s = 0.001,
@@ -229,8 +209,6 @@ static void test_all(void)
  */
 static void test_release(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .costs = {.submit_s = 0.010}});
     struct duet_handle *a = lab_data(&lab, MB);
     lab_task(&lab, "cpu0", 0.001, 1, a, DUET_RW);
@@ -251,16 +229,16 @@ static void test_release(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/costs/submit", test_submit);
-    g_test_add_func("/costs/submit_beside", test_submit_beside);
-    g_test_add_func("/costs/pop", test_pop);
-    g_test_add_func("/costs/short_window", test_short_window);
-    g_test_add_func("/costs/push", test_push);
-    g_test_add_func("/costs/submit_and_push", test_submit_and_push);
-    g_test_add_func("/costs/steal", test_steal);
-    g_test_add_func("/costs/kernel_launch", test_kernel_launch);
-    g_test_add_func("/costs/copy_launch", test_copy_launch);
-    g_test_add_func("/costs/all", test_all);
-    g_test_add_func("/costs/release", test_release);
+    lab_add("/costs/submit", test_submit);
+    lab_add("/costs/submit_beside", test_submit_beside);
+    lab_add("/costs/pop", test_pop);
+    lab_add("/costs/short_window", test_short_window);
+    lab_add("/costs/push", test_push);
+    lab_add("/costs/submit_and_push", test_submit_and_push);
+    lab_add("/costs/steal", test_steal);
+    lab_add("/costs/kernel_launch", test_kernel_launch);
+    lab_add("/costs/copy_launch", test_copy_launch);
+    lab_add("/costs/all", test_all);
+    lab_add("/costs/release", test_release);
     return g_test_run();
 }

@@ -40,8 +40,6 @@ static void test_caches(const void *without)
         {"cpu1", false, DUET_RW, 1.0e-3},
         {"cpu2", false, DUET_R, 1.5e-3}, /* the other one has written it */
     };
-    if (!lab_child())
-        return;
     const struct duet__point point = {.mean_s = 3e-3, .base_s = 1e-3, .memory_s = 0.5e-3};
     struct duet__calibration calibration = lab_calibrate(&point, 3, 0);
     struct lab lab = lab_open(&(struct lab_options){.cpus = 3,
@@ -68,8 +66,6 @@ static void test_caches(const void *without)
  */
 static void test_bandwidth(const void *without)
 {
-    if (!lab_child())
-        return;
     const struct duet__point point = {.mean_s = 5e-3, .base_s = 1e-3, .memory_s = 1e-3};
     struct duet__calibration calibration = lab_calibrate(&point, 2, 0);
     struct lab lab =
@@ -97,8 +93,6 @@ static void test_bandwidth(const void *without)
  */
 static void test_neighbours(const void *without)
 {
-    if (!lab_child())
-        return;
     const struct duet__point point = {.mean_s = 1e-3, .busy_ratio = 1.5};
     struct duet__calibration calibration = lab_calibrate(&point, 3, 0);
     struct lab lab = lab_open(&(struct lab_options){.cpus = 3,
@@ -119,8 +113,6 @@ static void test_neighbours(const void *without)
  */
 static void test_cores(const void *without)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(
         &(struct lab_options){.cpus = 3, .cores = 2, .without = GPOINTER_TO_UINT(without)});
     lab_task(&lab, "cpu0", 1e-3, 0);
@@ -142,8 +134,6 @@ static void test_cores(const void *without)
  */
 static void test_emulated(const void *without)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
                                                     .gpus = 2,
                                                     .cores = 2,
@@ -170,8 +160,6 @@ static void test_emulated(const void *without)
  */
 static void test_wake(const void *without)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2,
                                                     .costs = {.wake_s = 1e-3, .spin_s = 2e-3},
                                                     .without = GPOINTER_TO_UINT(without)});
@@ -196,8 +184,6 @@ static void test_wake(const void *without)
  */
 static void test_event(const void *without)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
                                                     .gpus = 1,
                                                     .costs = {.event_s = 1e-3},
@@ -221,8 +207,6 @@ static void test_event(const void *without)
 /* A run that ends before the thread has noticed a copy, which nobody waits for. */
 static void test_unnoticed(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .costs = {.event_s = 5e-3}});
     struct duet_handle *a = lab_data(&lab, MB), *b = lab_data(&lab, MB);
@@ -252,8 +236,6 @@ static void test_start(const void *without)
                 {"cpu1", 0.040},
                 {"cpu0", 0.050},
                 {"cpu1", 0.055}};
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2,
                                                     .first_waits = true,
                                                     .costs = {.submit_s = 0.010},
@@ -285,8 +267,6 @@ static void test_start(const void *without)
  */
 static void test_busy_seat(const void *without)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(
         struct lab_options){.cpus = 2, .first_waits = true, .without = GPOINTER_TO_UINT(without)});
     struct duet_handle *a = lab_data(&lab, MB);
@@ -305,8 +285,6 @@ static void test_busy_seat(const void *without)
 static void test_window(void)
 {
     enum { TASKS = 16 };
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
                                                     .first_waits = true,
                                                     .window = 4,
@@ -330,8 +308,8 @@ static void add(const char *name, unsigned effect, void (*test)(const void *with
 {
     g_autofree char *with = g_strdup_printf("/effects/%s", name);
     g_autofree char *without = g_strdup_printf("/effects/without/%s", name);
-    g_test_add_data_func(with, NULL, test);
-    g_test_add_data_func(without, GUINT_TO_POINTER(effect), test);
+    lab_add_on(with, NULL, test);
+    lab_add_on(without, GUINT_TO_POINTER(effect), test);
 }
 
 int main(int argc, char **argv)
@@ -346,7 +324,7 @@ int main(int argc, char **argv)
     add("event", DUET__EFFECT_WAKE_UPS, test_event);
     add("start", DUET__EFFECT_START, test_start);
     add("busy_seat", DUET__EFFECT_START, test_busy_seat);
-    g_test_add_func("/effects/unnoticed", test_unnoticed);
-    g_test_add_func("/effects/window", test_window);
+    lab_add("/effects/unnoticed", test_unnoticed);
+    lab_add("/effects/window", test_window);
     return g_test_run();
 }

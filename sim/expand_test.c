@@ -65,8 +65,6 @@ static void submit_halves(const char *first, double first_s, const char *second,
  */
 static void test_dates(void)
 {
-    if (!lab_child())
-        return;
     lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 3});
     struct duet_handle *x = lab_data(&lab, 2 * MB);
     submit_halves("gpu0", 0.001, "gpu2", 0.002, x);
@@ -89,8 +87,6 @@ static void test_dates(void)
  */
 static void test_costs(void)
 {
-    if (!lab_child())
-        return;
     lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.submit_s = 0.001}});
     struct duet_handle *x = lab_data(&lab, 2 * MB);
     submit_halves("cpu0", 0.005, "cpu0", 0.005, x);
@@ -140,8 +136,6 @@ static void submit_unfold(unsigned depth)
  */
 static void test_submit(void)
 {
-    if (!lab_child())
-        return;
     lab = lab_open(&(struct lab_options){.cpus = 1, .window = 1, .costs = {.submit_s = 0.001}});
     submit_unfold(1);
     lab_task(&lab, "cpu0", 0.005, 0);
@@ -163,8 +157,6 @@ static void test_submit(void)
  */
 static void test_window_of_first(void)
 {
-    if (!lab_child())
-        return;
     lab = lab_open(&(struct lab_options){.cpus = 2, .first_waits = true, .window = 2});
     struct duet_handle *x = lab_data(&lab, 2 * MB);
     lab_task(&lab, "cpu1", 0.001, 1, x, DUET_RW);
@@ -181,9 +173,9 @@ static void test_window_of_first(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/expand/dates", test_dates);
-    g_test_add_func("/expand/costs", test_costs);
-    g_test_add_func("/expand/submit", test_submit);
-    g_test_add_func("/expand/window_of_first", test_window_of_first);
+    lab_add("/expand/dates", test_dates);
+    lab_add("/expand/costs", test_costs);
+    lab_add("/expand/submit", test_submit);
+    lab_add("/expand/window_of_first", test_window_of_first);
     return g_test_run();
 }

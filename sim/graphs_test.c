@@ -10,8 +10,6 @@ static const uint64_t MB = 1000000;
 /* Three tasks on one handle, here and there: 1 + 3 + 5 ms on the same CPU or another. */
 static void test_chain(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2});
     struct duet_handle *a = lab_data(&lab, MB);
     lab_task(&lab, "cpu0", 0.001, 1, a, DUET_RW);
@@ -32,8 +30,6 @@ static void test_chain(void)
  */
 static void test_fork_join(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2});
     struct duet_handle *a = lab_data(&lab, MB);
     struct duet_stats stats;
@@ -63,8 +59,6 @@ static void test_fork_join(void)
  */
 static void test_ties(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 4, .gpus = 1});
     struct duet_handle *h[3], *d = lab_data(&lab, MB);
     static const unsigned order[] = {2, 0, 1};
@@ -91,8 +85,6 @@ static void test_ties(void)
  */
 static void test_acquire(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 1});
     struct duet_handle *a = lab_data(&lab, 5 * MB);
     g_assert_cmpfloat(duet_now(lab.duet), ==, 0);
@@ -122,8 +114,6 @@ static void test_acquire(void)
 /* What the application changed itself has to be copied again; tasks wait until it has released. */
 static void test_acquire_write(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
     struct duet_handle *a = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
@@ -141,8 +131,6 @@ static void test_acquire_write(void)
 /* Waiting for everything brings nothing back; duet_unregister does. Kernel until 7 ms, 13 ms. */
 static void test_unregister(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
     struct duet_handle *a = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu0", 0.001, 1, a, DUET_RW);
@@ -162,8 +150,6 @@ static void test_unregister(void)
  */
 static void test_window(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .window = 8});
     for (unsigned k = 1; k <= 20; k++) {
         lab_task(&lab, NULL, 1.0, 0);
@@ -179,8 +165,6 @@ static void test_window(void)
 /* A small window is kept as well: one task at a time. */
 static void test_window_of_one(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 3, .window = 1});
     for (unsigned k = 1; k <= 5; k++)
         lab_task(&lab, NULL, 1.0, 0);
@@ -195,13 +179,13 @@ static void test_window_of_one(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/graphs/chain", test_chain);
-    g_test_add_func("/graphs/fork_join", test_fork_join);
-    g_test_add_func("/graphs/ties", test_ties);
-    g_test_add_func("/graphs/acquire", test_acquire);
-    g_test_add_func("/graphs/acquire_write", test_acquire_write);
-    g_test_add_func("/graphs/unregister", test_unregister);
-    g_test_add_func("/graphs/window", test_window);
-    g_test_add_func("/graphs/window_of_one", test_window_of_one);
+    lab_add("/graphs/chain", test_chain);
+    lab_add("/graphs/fork_join", test_fork_join);
+    lab_add("/graphs/ties", test_ties);
+    lab_add("/graphs/acquire", test_acquire);
+    lab_add("/graphs/acquire_write", test_acquire_write);
+    lab_add("/graphs/unregister", test_unregister);
+    lab_add("/graphs/window", test_window);
+    lab_add("/graphs/window_of_one", test_window_of_one);
     return g_test_run();
 }

@@ -14,8 +14,6 @@ static const uint64_t MB = 1000000;
  */
 static void test_write_back(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *x = lab_data(&lab, 6 * MB), *y = lab_data(&lab, 6 * MB);
     struct duet_stats stats;
@@ -36,8 +34,6 @@ static void test_write_back(void)
 /* x (6 MB) was only read: its place is free at once. 7 ms, kernel until 9 ms, y from 9 to 16 ms. */
 static void test_clean(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *x = lab_data(&lab, 6 * MB), *y = lab_data(&lab, 6 * MB);
     struct duet_stats stats;
@@ -59,8 +55,6 @@ static void test_clean(void)
  */
 static void test_oldest(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *h[5];
     for (unsigned i = 0; i < 5; i++)
@@ -87,8 +81,6 @@ static void test_oldest(void)
  */
 static void test_merged_write_back(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *x = lab_data(&lab, 5 * MB), *y = lab_data(&lab, 2 * MB);
@@ -118,8 +110,6 @@ static void test_merged_write_back(void)
  */
 static void test_overtaken(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 1, .gpus = 2, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *x = lab_data(&lab, 5 * MB), *y = lab_data(&lab, 2 * MB);
@@ -150,8 +140,6 @@ static void test_overtaken(void)
  */
 static void test_changed_while_leaving(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *x = lab_data(&lab, 5 * MB), *y = lab_data(&lab, 2 * MB);
@@ -175,8 +163,6 @@ static void test_changed_while_leaving(void)
 /* 9 MB do not fit into 8 MB: refused where only GPUs may run it, else left to the CPU. */
 static void test_too_big(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *x = lab_data(&lab, 5 * MB), *y = lab_data(&lab, 4 * MB);
@@ -198,8 +184,6 @@ static void test_too_big(void)
 /* Exactly the whole memory fits, also when it is in pieces: three blocks, then one of 8 MB. */
 static void test_just_fits(void)
 {
-    if (!lab_child())
-        return;
     const uint64_t all = 8 * MB / 256 * 256;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_memory_bytes = 8 * MB});
     struct duet_handle *a = lab_data(&lab, 2 * MB), *b = lab_data(&lab, 3 * MB);
@@ -219,13 +203,13 @@ static void test_just_fits(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/memory/write_back", test_write_back);
-    g_test_add_func("/memory/clean", test_clean);
-    g_test_add_func("/memory/oldest", test_oldest);
-    g_test_add_func("/memory/merged_write_back", test_merged_write_back);
-    g_test_add_func("/memory/overtaken", test_overtaken);
-    g_test_add_func("/memory/changed_while_leaving", test_changed_while_leaving);
-    g_test_add_func("/memory/too_big", test_too_big);
-    g_test_add_func("/memory/just_fits", test_just_fits);
+    lab_add("/memory/write_back", test_write_back);
+    lab_add("/memory/clean", test_clean);
+    lab_add("/memory/oldest", test_oldest);
+    lab_add("/memory/merged_write_back", test_merged_write_back);
+    lab_add("/memory/overtaken", test_overtaken);
+    lab_add("/memory/changed_while_leaving", test_changed_while_leaving);
+    lab_add("/memory/too_big", test_too_big);
+    lab_add("/memory/just_fits", test_just_fits);
     return g_test_run();
 }

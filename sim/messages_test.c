@@ -112,8 +112,6 @@ static void finish(struct cluster_lab *cluster)
 /* One message of each kind, the second when the first is done. */
 static void test_lone(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *few = data_of(&c, 0, 100000), *many = data_of(&c, 1, 200000);
     struct duet_handle *last = data_of(&c, 2, 8);
@@ -135,8 +133,6 @@ static void test_lone(void)
  */
 static void test_two_out(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *a = data_of(&c, 0, 50000), *b = data_of(&c, 0, 50000);
     struct duet_handle *other = data_of(&c, 1, 50000), *home = data_of(&c, 0, 8);
@@ -157,8 +153,6 @@ static void test_two_out(void)
  */
 static void test_two_in(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *a = data_of(&c, 1, 50000), *b = data_of(&c, 2, 50000);
     struct duet_handle *one = data_of(&c, 0, 8), *two = data_of(&c, 0, 8);
@@ -188,8 +182,6 @@ static void expect_message(struct cluster_lab *cluster, unsigned number, double 
  */
 static void test_late_receiver(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(1e-3, 0, 0);
     struct duet_handle *few = data_of(&c, 0, 50000), *many = data_of(&c, 0, 2000000);
     struct duet_handle *own = data_of(&c, 1, 8), *next = data_of(&c, 1, 8);
@@ -211,8 +203,6 @@ static void test_late_receiver(void)
  */
 static void test_versions(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *late = data_of(&c, 0, 8), *home = data_of(&c, 0, 8);
     struct duet_handle *data = data_of(&c, 1, 50000);
@@ -232,8 +222,6 @@ static void test_versions(void)
 /* Submitting no task takes time, but passing one over does: 1 ms for each of the three. */
 static void test_passed(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 1e-3, 0);
     struct duet_handle *here = data_of(&c, 0, 8), *there = data_of(&c, 1, 8);
     for (unsigned i = 0; i < 3; i++)
@@ -251,8 +239,6 @@ static void test_passed(void)
  */
 static void test_sleep(void)
 {
-    if (!lab_child())
-        return;
     const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
                                           .bandwidth_Bps = 1e9,
                                           .overhead_s = 2e-6,
@@ -274,8 +260,6 @@ static void test_sleep(void)
 /* Node 1 asks for the message at 2 ms: its thread is awake since when it comes, 15 us later. */
 static void test_late_sleep(void)
 {
-    if (!lab_child())
-        return;
     const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
                                           .bandwidth_Bps = 1e9,
                                           .overhead_s = 2e-6,
@@ -297,8 +281,6 @@ static void test_late_sleep(void)
  */
 static void test_path(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *data = data_of(&c, 0, 8), *own = data_of(&c, 1, 8);
     duet__nodes_keep_path(c.nodes);
@@ -315,8 +297,6 @@ static void test_path(void)
 /* A window of 8 tasks a node: the run goes on while its application's thread waits for one. */
 static void test_window(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 8);
     struct duet_handle *a = data_of(&c, 0, 1000), *b = data_of(&c, 1, 1000);
     for (unsigned i = 0; i < 50; i++) { /* each 15 us after the other: 2 + 10 + 1 + 2 */
@@ -331,8 +311,6 @@ static void test_window(void)
 /* A node that fails ends all, while messages wait and are on their way; more is refused. */
 static void test_failure(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet_handle *a = data_of(&c, 0, 500000), *b = data_of(&c, 1, 8), *d = data_of(&c, 2, 8);
     task(&c, 1e-3, 2, a, DUET_R, b, DUET_RW);
@@ -354,8 +332,6 @@ static void keep(void *arg, struct duet__acquisition *acquisition, int status)
 /* A node on which nothing goes on is named; when it does, all is well. */
 static void test_stuck(void)
 {
-    if (!lab_child())
-        return;
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet__acquisition *kept = NULL;
     struct duet_handle *own, *last = data_of(&c, 2, 8);
@@ -494,18 +470,18 @@ static void test_random(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/messages/lone", test_lone);
-    g_test_add_func("/messages/two out", test_two_out);
-    g_test_add_func("/messages/two in", test_two_in);
-    g_test_add_func("/messages/late receiver", test_late_receiver);
-    g_test_add_func("/messages/versions", test_versions);
-    g_test_add_func("/messages/passed", test_passed);
-    g_test_add_func("/messages/sleep", test_sleep);
-    g_test_add_func("/messages/late sleep", test_late_sleep);
-    g_test_add_func("/messages/path", test_path);
-    g_test_add_func("/messages/window", test_window);
-    g_test_add_func("/messages/failure", test_failure);
-    g_test_add_func("/messages/stuck", test_stuck);
+    lab_add("/messages/lone", test_lone);
+    lab_add("/messages/two out", test_two_out);
+    lab_add("/messages/two in", test_two_in);
+    lab_add("/messages/late receiver", test_late_receiver);
+    lab_add("/messages/versions", test_versions);
+    lab_add("/messages/passed", test_passed);
+    lab_add("/messages/sleep", test_sleep);
+    lab_add("/messages/late sleep", test_late_sleep);
+    lab_add("/messages/path", test_path);
+    lab_add("/messages/window", test_window);
+    lab_add("/messages/failure", test_failure);
+    lab_add("/messages/stuck", test_stuck);
     g_test_add_func("/messages/random", test_random);
     return g_test_run();
 }

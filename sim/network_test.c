@@ -15,6 +15,7 @@
 #include <duet/random.h>
 
 #include "platforms/catalogue.h"
+#include "sim/testing.h"
 
 enum { NODES = 7, LINKS = 12, COPIES = 300 };
 
@@ -183,11 +184,6 @@ static void make_copies(struct scene *scene, uint64_t *random)
 
 static void test_random(const void *argument)
 {
-    if (!g_test_subprocess()) { /* SimGrid starts once a process */
-        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
-        g_test_trap_assert_passed();
-        return;
-    }
     static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
     static struct scene scene;
     struct duet_message message = {""};
@@ -221,11 +217,6 @@ static void test_random(const void *argument)
  */
 static void test_ports(void)
 {
-    if (!g_test_subprocess()) {
-        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
-        g_test_trap_assert_passed();
-        return;
-    }
     static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
     static const unsigned pairs[][3] = {{0, 1, 0}, {0, 2, 0}, {0, 1, 1}, {2, 3, 1},
                                         {4, 5, 1}, {6, 7, 1}, {1, 0, 2}, {2, 0, 2}};
@@ -267,11 +258,11 @@ static void test_ports(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/network/ports", test_ports);
+    lab_add("/network/ports", test_ports);
     for (unsigned seed = 1; seed <= 8; seed++) {
         char name[64];
         g_snprintf(name, sizeof name, "/network/random/%u", seed);
-        g_test_add_data_func(name, GUINT_TO_POINTER(seed), test_random);
+        lab_add_on(name, GUINT_TO_POINTER(seed), test_random);
     }
     return g_test_run();
 }

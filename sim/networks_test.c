@@ -117,8 +117,9 @@ static int open_file(struct run *run, const char *text, struct duet__network *ne
 }
 
 /* A copy from the first GPU of each node to its memory goes on beside it, 1 GB at 1 GB/s. */
-static void run_scene(const struct scene *scene)
+static void test_scene(const void *data)
 {
+    const struct scene *scene = data;
     struct duet_message message = {""};
     struct duet__network network = scene->network;
     struct run run = {.arrived = 0};
@@ -143,12 +144,6 @@ static void run_scene(const struct scene *scene)
     duet__network_close();
 }
 
-static void test_scene(const void *scene)
-{
-    if (lab_child())
-        run_scene(scene);
-}
-
 /* Nodes are the hosts in natural order; latencies are told, and change no shares. */
 static void test_file(void)
 {
@@ -167,8 +162,6 @@ static void test_file(void)
     struct duet__network network;
     struct duet_message message = {""};
     struct run run = {.arrived = 0};
-    if (!lab_child())
-        return;
     if (open_file(&run, text, &network, 3, &message))
         g_error("%s", message.text);
     assert_seconds(duet__network_latency(0, 1), 0.001);
@@ -207,8 +200,6 @@ static void test_wrong(const void *data)
     struct duet__network network;
     struct duet_message message = {""};
     struct run run = {.arrived = 0};
-    if (!lab_child())
-        return;
     g_assert_cmpint(open_file(&run, wrong->text, &network, 2, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, network.file));
     g_assert_nonnull(strstr(message.text, wrong->why));
@@ -219,12 +210,12 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     for (unsigned i = 0; i < G_N_ELEMENTS(scenes); i++) {
         g_autofree char *name = g_strdup_printf("/networks/%s", scenes[i].name);
-        g_test_add_data_func(name, &scenes[i], test_scene);
+        lab_add_on(name, &scenes[i], test_scene);
     }
-    g_test_add_func("/networks/file", test_file);
+    lab_add("/networks/file", test_file);
     for (unsigned i = 0; i < G_N_ELEMENTS(wrongs); i++) {
         g_autofree char *name = g_strdup_printf("/networks/refused/%s", wrongs[i].name);
-        g_test_add_data_func(name, &wrongs[i], test_wrong);
+        lab_add_on(name, &wrongs[i], test_wrong);
     }
     return g_test_run();
 }

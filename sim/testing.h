@@ -70,16 +70,47 @@ struct lab_seconds {
 /* Processes: one can simulate once                                                             */
 
 /*
- * Runs the rest of a test case in a process of its own:  if (!lab_child()) return;
- * The child is this executable again, so that whatever it leaks is reported at its end.
+ * A test case, which runs in a process of its own: that is this executable again, so that whatever
+ * it leaks is reported at its end.
  */
-static inline bool lab_child(void)
+struct lab_case {
+    void (*run)(void);
+    void (*run_on)(const void *argument); /* if the other one is NULL */
+    const void *argument;
+};
+
+static inline void lab_case_run(const void *data)
 {
-    if (g_test_subprocess())
-        return true;
-    g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
-    g_test_trap_assert_passed();
-    return false;
+    const struct lab_case *the = data;
+    if (!g_test_subprocess()) {
+        g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+        g_test_trap_assert_passed();
+    } else if (the->run) {
+        the->run();
+    } else {
+        the->run_on(the->argument);
+    }
+}
+
+/* Adds a case; `name` is its path in GLib's manner. */
+static inline void lab_add_case(const char *name, struct lab_case the)
+{
+    static struct lab_case cases[64];
+    static unsigned count;
+    g_assert_cmpuint(count, <, G_N_ELEMENTS(cases));
+    cases[count] = the;
+    g_test_add_data_func(name, &cases[count++], lab_case_run);
+}
+
+static inline void lab_add(const char *name, void (*run)(void))
+{
+    lab_add_case(name, (struct lab_case){.run = run});
+}
+
+static inline void lab_add_on(const char *name, const void *argument,
+                              void (*run)(const void *argument))
+{
+    lab_add_case(name, (struct lab_case){.run_on = run, .argument = argument});
 }
 
 /* What `body` writes, run in a child of this process, which must not have simulated itself. */

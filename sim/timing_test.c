@@ -124,8 +124,6 @@ static void test_same_luck(void)
  */
 static void test_means(void)
 {
-    if (!lab_child())
-        return;
     struct duet__calibration calibration = calibrate("cpu0");
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
@@ -143,8 +141,6 @@ static void test_means(void)
 /* Sizes that were not measured are refused, and the message says what was measured. */
 static void test_outside(void)
 {
-    if (!lab_child())
-        return;
     struct duet__calibration calibration = calibrate("cpu0");
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
@@ -165,8 +161,6 @@ static void test_outside(void)
 /* Where that is allowed, the rate of the nearest measured size: 50 flops in 0.5 ms. */
 static void test_extrapolate(void)
 {
-    if (!lab_child())
-        return;
     struct duet__calibration calibration = calibrate("cpu0");
     struct lab lab = lab_open(
         &(struct lab_options){.cpus = 1, .calibration = &calibration, .extrapolate = true});
@@ -183,8 +177,6 @@ static void test_extrapolate(void)
 /* A kernel that nobody has timed, and one that is timed on one architecture alone. */
 static void test_unknown(void)
 {
-    if (!lab_child())
-        return;
     struct duet__calibration calibration = calibrate("gpu0");
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 2, .gpus = 1, .calibration = &calibration});
@@ -206,8 +198,6 @@ static void test_unknown(void)
  */
 static void test_set_arch(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .set_arch = true});
     for (unsigned i = 0; i < 3; i++)
         lab_task(&lab, NULL, 0.001, 0);
@@ -230,8 +220,6 @@ static double seconds_of(const void *args, const char *arch)
 
 static void test_costs(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .policy = "heft"});
     struct duet_codelet *kernel = lab_codelet(&lab, "kernel", NULL, seconds_of);
     for (unsigned i = 0; i < 3; i++)
@@ -250,8 +238,6 @@ static void test_costs(void)
  */
 static void test_many_sizes(void)
 {
-    if (!lab_child())
-        return;
     enum { SIZES = 4000 };
     struct duet__calibration calibration = calibrate("cpu0");
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
@@ -307,8 +293,6 @@ static const struct duet_policy loses = {.name = "loses",
  */
 static void test_stuck(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .custom = &loses});
     struct duet_handle *a = lab_data(&lab, 1000);
     lab_task(&lab, NULL, 0.001, 0);
@@ -327,8 +311,6 @@ static void test_stuck(void)
 /* Nobody releases what the application itself holds while it waits for everything. */
 static void test_stuck_by_application(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1});
     struct duet_handle *a = lab_data(&lab, 1000);
     g_assert_cmpint(duet_acquire(lab.duet, a, DUET_RW), ==, DUET_OK);
@@ -346,14 +328,14 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/timing/noise", test_noise);
     g_test_add_func("/timing/same_luck", test_same_luck);
-    g_test_add_func("/timing/means", test_means);
-    g_test_add_func("/timing/outside", test_outside);
-    g_test_add_func("/timing/extrapolate", test_extrapolate);
-    g_test_add_func("/timing/unknown", test_unknown);
-    g_test_add_func("/timing/set_arch", test_set_arch);
-    g_test_add_func("/timing/costs", test_costs);
-    g_test_add_func("/timing/many_sizes", test_many_sizes);
-    g_test_add_func("/timing/stuck", test_stuck);
-    g_test_add_func("/timing/stuck_by_application", test_stuck_by_application);
+    lab_add("/timing/means", test_means);
+    lab_add("/timing/outside", test_outside);
+    lab_add("/timing/extrapolate", test_extrapolate);
+    lab_add("/timing/unknown", test_unknown);
+    lab_add("/timing/set_arch", test_set_arch);
+    lab_add("/timing/costs", test_costs);
+    lab_add("/timing/many_sizes", test_many_sizes);
+    lab_add("/timing/stuck", test_stuck);
+    lab_add("/timing/stuck_by_application", test_stuck_by_application);
     return g_test_run();
 }

@@ -11,8 +11,6 @@ static const uint64_t MB = 1000000;
 /* Latency 1 ms, then 5 MB at 1 GB/s: 6 ms; the kernel takes 10 ms more. */
 static void test_one(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
     struct duet_handle *a = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
@@ -26,8 +24,6 @@ static void test_one(void)
 /* Both latencies end at 1 ms; then 5 MB each at half of 1 GB/s take 10 ms. */
 static void test_shared(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 2});
     struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
@@ -41,8 +37,6 @@ static void test_shared(void)
 /* Two switches share nothing: each copy as if alone. */
 static void test_apart(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 3});
     struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 7 * MB);
     lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
@@ -60,8 +54,6 @@ static void test_apart(void)
  */
 static void test_staggered(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 2});
     struct duet_handle *a = lab_data(&lab, 10 * MB), *b = lab_data(&lab, 4 * MB);
     lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
@@ -80,8 +72,6 @@ static void test_staggered(void)
  */
 static void test_opposite(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 2});
     struct duet_handle *a = lab_data(&lab, 10 * MB), *x = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu1", 0.001, 1, a, DUET_R);
@@ -101,8 +91,6 @@ static void test_opposite(void)
  */
 static void test_peer(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 2});
     struct duet_handle *x = lab_data(&lab, 4 * MB), *y = lab_data(&lab, 8 * MB);
     lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
@@ -123,8 +111,6 @@ static void test_peer(void)
  */
 static void test_across(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 4});
     struct duet_handle *x = lab_data(&lab, 4 * MB), *a = lab_data(&lab, 10 * MB);
     lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
@@ -140,8 +126,6 @@ static void test_across(void)
 /* Alone, x goes by the host as well: 12 ms, where the direct copy at 0.5 GB/s would need 13 ms. */
 static void test_limited(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 3});
     struct duet_handle *x = lab_data(&lab, 4 * MB);
     lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
@@ -155,8 +139,6 @@ static void test_limited(void)
 /* Without peer copies x (4 MB) goes through the host: 2 + 5 = 7 ms, and 5 ms more to gpu1. */
 static void test_staged(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 2, .no_peer = true});
     struct duet_handle *x = lab_data(&lab, 4 * MB);
     struct duet_stats stats;
@@ -179,8 +161,6 @@ static void test_staged(void)
  */
 static void test_overlap(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
     struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
@@ -196,8 +176,6 @@ static void test_overlap(void)
 /* With a window of one task, b is fetched when the first task has ended: 16 to 22 ms. */
 static void test_no_overlap(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_window = 1});
     struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu0", 0.010, 1, a, DUET_R);
@@ -215,8 +193,6 @@ static void test_no_overlap(void)
  */
 static void test_engines(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 3});
     struct duet_handle *x = lab_data(&lab, 4 * MB), *a = lab_data(&lab, 5 * MB);
     lab_task(&lab, "gpu0", 0.002, 1, x, DUET_W);
@@ -236,8 +212,6 @@ static void test_engines(void)
 /* Two tasks that want a at the same time: one copy, until 6 ms, and one request merged into it. */
 static void test_merging(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
     struct duet_handle *a = lab_data(&lab, 5 * MB);
     struct duet_stats stats;
@@ -263,8 +237,6 @@ static void test_merging(void)
  */
 static void test_nearest(void)
 {
-    if (!lab_child())
-        return;
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 2});
     struct duet_handle *a = lab_data(&lab, 1 * MB), *b = lab_data(&lab, 4 * MB);
     lab_task(&lab, "gpu0", 0.001, 2, a, DUET_R, b, DUET_R);
@@ -282,19 +254,19 @@ static void test_nearest(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/transfers/one", test_one);
-    g_test_add_func("/transfers/shared", test_shared);
-    g_test_add_func("/transfers/apart", test_apart);
-    g_test_add_func("/transfers/staggered", test_staggered);
-    g_test_add_func("/transfers/opposite", test_opposite);
-    g_test_add_func("/transfers/peer", test_peer);
-    g_test_add_func("/transfers/across", test_across);
-    g_test_add_func("/transfers/limited", test_limited);
-    g_test_add_func("/transfers/staged", test_staged);
-    g_test_add_func("/transfers/overlap", test_overlap);
-    g_test_add_func("/transfers/no_overlap", test_no_overlap);
-    g_test_add_func("/transfers/engines", test_engines);
-    g_test_add_func("/transfers/merging", test_merging);
-    g_test_add_func("/transfers/nearest", test_nearest);
+    lab_add("/transfers/one", test_one);
+    lab_add("/transfers/shared", test_shared);
+    lab_add("/transfers/apart", test_apart);
+    lab_add("/transfers/staggered", test_staggered);
+    lab_add("/transfers/opposite", test_opposite);
+    lab_add("/transfers/peer", test_peer);
+    lab_add("/transfers/across", test_across);
+    lab_add("/transfers/limited", test_limited);
+    lab_add("/transfers/staged", test_staged);
+    lab_add("/transfers/overlap", test_overlap);
+    lab_add("/transfers/no_overlap", test_no_overlap);
+    lab_add("/transfers/engines", test_engines);
+    lab_add("/transfers/merging", test_merging);
+    lab_add("/transfers/nearest", test_nearest);
     return g_test_run();
 }
