@@ -233,18 +233,20 @@ static void test_passed(void)
     close_lab(&c);
 }
 
+/* A network without latency. */
+static const struct duet__network quick = {.kind = DUET__NETWORK_SWITCH,
+                                           .bandwidth_Bps = 1e9,
+                                           .overhead_s = 2e-6,
+                                           .eager_bytes = 1e6};
+
 /*
  * Threads take 5 us to wake. That of node 0 does when the task has ended; that of node 1 has slept
  * and looked since the beginning, an eighth of what it has waited at a time, 100 us at most.
  */
 static void test_sleep(void)
 {
-    const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
-                                          .bandwidth_Bps = 1e9,
-                                          .overhead_s = 2e-6,
-                                          .eager_bytes = 1e6};
     const struct lab_options options = {.cpus = 1, .costs = {.wake_s = 5e-6}};
-    struct cluster_lab c = open_on(&options, &network);
+    struct cluster_lab c = open_on(&options, &quick);
     struct duet_handle *few = data_of(&c, 0, 50000), *own = data_of(&c, 1, 8);
     double looks_s = 20e-6;
     task(&c, 1e-3, 1, few, DUET_RW);
@@ -260,12 +262,8 @@ static void test_sleep(void)
 /* Node 1 asks for the message at 2 ms: its thread is awake since when it comes, 15 us later. */
 static void test_late_sleep(void)
 {
-    const struct duet__network network = {.kind = DUET__NETWORK_SWITCH,
-                                          .bandwidth_Bps = 1e9,
-                                          .overhead_s = 2e-6,
-                                          .eager_bytes = 1e6};
     const struct lab_options options = {.cpus = 1, .costs = {.wake_s = 5e-6, .submit_s = 1e-3}};
-    struct cluster_lab c = open_on(&options, &network);
+    struct cluster_lab c = open_on(&options, &quick);
     struct duet_handle *few = data_of(&c, 0, 1000), *own = data_of(&c, 1, 8);
     task(&c, 1.002e-3, 1, few, DUET_RW); /* from 1.005 ms on, then node 0's thread wakes */
     task(&c, 1e-3, 1, own, DUET_RW);
