@@ -1,25 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long kernels take on the simulated machine: calibrated means and draws around them, sizes
- * and architectures that are not known, SetArch; and what is said of a run that is stuck.
+ * How long kernels take on the simulated machine: calibrated means (draws around them are in
+ * effects_runs_test.c), sizes and architectures that are not known, SetArch; and what is said of a
+ * run that is stuck.
  */
 #include "sim/testing.h"
-
-enum { DRAWS = 10000 };
-
-static const double MEAN = 1e-3, DEVIATION = 2e-4;
 
 static double one(const void *args)
 {
     return *(const double *)args;
 }
 
-/* Kernel "k" on the CPU: 100 flops in 1 ms (deviation 0.2 ms), 10,000 flops in 16 ms. */
+/* Kernel "k" on the CPU: 100 flops in 1 ms, 10,000 flops in 16 ms. */
 static struct duet__calibration calibrate(const char *arch)
 {
     struct duet__calibration calibration = {0};
     struct duet__point points[] = {
-        {.work = 100, .mean_s = MEAN, .deviation_s = DEVIATION, .samples = 10},
+        {.work = 100, .mean_s = 1e-3, .samples = 10},
         {.work = 10000, .mean_s = 16e-3, .samples = 10},
     };
     struct duet__curve curve = {.kernel = "k", .points = points, .count = 2};
@@ -34,88 +31,6 @@ static int submit(struct lab *lab, const struct duet_codelet *codelet, double fl
                                         .args = &flops,
                                         .args_bytes = sizeof flops};
     return duet_submit(lab->duet, &task);
-}
-
-/* A run of DRAWS executions of k with noise: its durations, by task. */
-struct noisy {
-    const char *policy;
-    uint64_t seed;
-    unsigned cpus;
-};
-
-static void draw(const void *argument, FILE *out)
-{
-    const struct noisy *noisy = argument;
-    struct duet__calibration calibration = calibrate("cpu0");
-    for (unsigned c = 1; c < noisy->cpus; c++) {
-        struct duet__curve curve = calibration.curves[0];
-        g_snprintf(curve.arch, sizeof curve.arch, "cpu%u", c);
-        g_assert_cmpint(duet__calibration_add(&calibration, &curve, NULL), ==, DUET_OK);
-    }
-    struct lab lab = lab_open(&(struct lab_options){.cpus = noisy->cpus,
-                                                    .policy = noisy->policy,
-                                                    .seed = noisy->seed,
-                                                    .noise = true,
-                                                    .calibration = &calibration});
-    struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
-    double seconds[DRAWS];
-    for (unsigned i = 0; i < DRAWS; i++)
-        g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
-    lab_finish(&lab);
-    g_assert_cmpuint(lab.event_count, ==, DRAWS);
-    for (unsigned i = 0; i < DRAWS; i++)
-        seconds[lab.events[i].id - 1] = lab.events[i].end_s - lab.events[i].start_s;
-    fwrite(seconds, sizeof seconds, 1, out);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
-}
-
-static double *draws(GByteArray *bytes)
-{
-    g_assert_cmpuint(bytes->len, ==, DRAWS * sizeof(double));
-    return (double *)(void *)bytes->data;
-}
-
-/*
- * Mean and deviation of the draws: of 10,000 the mean is off by 1 % of the deviation (its standard
- * error), the deviation by about 1 %; five times that is allowed. All are positive.
- */
-static void test_noise(void)
-{
-    GByteArray *bytes = lab_fork(draw, &(struct noisy){"eager", 1, 1});
-    const double *seconds = draws(bytes);
-    double sum = 0, squares = 0;
-    for (unsigned i = 0; i < DRAWS; i++) {
-        g_assert_cmpfloat(seconds[i], >, 0);
-        sum += seconds[i];
-        squares += (seconds[i] - MEAN) * (seconds[i] - MEAN);
-    }
-    g_assert_cmpfloat(fabs(sum / DRAWS - MEAN), <, 0.05 * DEVIATION);
-    g_assert_cmpfloat(fabs(sqrt(squares / DRAWS) - DEVIATION), <, 0.05 * DEVIATION);
-    g_byte_array_unref(bytes);
-}
-
-/*
- * The same seed: the same draws, to the bit on one CPU, and but for the rounding of dates under
- * another policy with more CPUs. Another seed: others.
- */
-static void test_same_luck(void)
-{
-    GByteArray *first = lab_fork(draw, &(struct noisy){"eager", 7, 1});
-    GByteArray *again = lab_fork(draw, &(struct noisy){"eager", 7, 1});
-    GByteArray *other = lab_fork(draw, &(struct noisy){"ws", 7, 3});
-    GByteArray *seed = lab_fork(draw, &(struct noisy){"eager", 8, 1});
-    unsigned equal = 0;
-    g_assert_cmpmem(first->data, first->len, again->data, again->len);
-    for (unsigned i = 0; i < DRAWS; i++) {
-        g_assert_cmpfloat(fabs(draws(first)[i] - draws(other)[i]), <, 1e-12);
-        equal += fabs(draws(first)[i] - draws(seed)[i]) < 1e-12;
-    }
-    g_assert_cmpuint(equal, <, 3);
-    g_byte_array_unref(first);
-    g_byte_array_unref(again);
-    g_byte_array_unref(other);
-    g_byte_array_unref(seed);
 }
 
 /*
@@ -249,7 +164,7 @@ static void test_many_sizes(void)
     lab_finish(&lab);
     for (unsigned i = 0; i < SIZES; i++) {
         const struct duet_event *event = lab_find(&lab, DUET_EVENT_TASK, i + 1, 1);
-        double seconds = MEAN * pow(event->work / 100, exponent);
+        double seconds = 1e-3 * pow(event->work / 100, exponent);
         g_assert_cmpfloat(event->work, ==, 100 + 9900.0 * i / SIZES);
         g_assert_cmpfloat_with_epsilon((event->end_s - event->start_s) / seconds, 1, 1e-6);
         sum_s += seconds;
@@ -326,8 +241,6 @@ static void test_stuck_by_application(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/timing/noise", test_noise);
-    g_test_add_func("/timing/same_luck", test_same_luck);
     lab_add("/timing/means", test_means);
     lab_add("/timing/outside", test_outside);
     lab_add("/timing/extrapolate", test_extrapolate);
