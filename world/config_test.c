@@ -337,97 +337,59 @@ static void test_settings(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Opening                                                                                      */
 
-static int open_with(void (*change)(struct duet_config *config), const char *fragment)
-{
-    struct duet_runtime *duet = NULL;
-    struct duet_config config;
-    struct duet_message message = {""};
-    duet_config_init(&config);
-    config.simulate = "idgraf";
-    change(&config);
-    int error = duet_open(&duet, &config, &message);
-    g_assert_null(duet);
-    if (!strstr(message.text, fragment))
-        g_error("\"%s\" does not say \"%s\"", message.text, fragment);
-    return error;
-}
-
-static void no_platform(struct duet_config *config)
-{
-    config->simulate = "nowhere";
-}
-
-static void no_policy(struct duet_config *config)
-{
-    config->policy = "nobody";
-}
-
-static void no_model(struct duet_config *config)
-{
-    config->model = "guess";
-}
-
-static void no_cost(struct duet_config *config)
-{
-    config->costs = "submit=1us,lunch=1s";
-}
-
-static void no_cause(struct duet_config *config)
-{
-    config->without = "cores,lunch";
-}
-
-static void bad_cost(struct duet_config *config)
-{
-    config->costs = "submit=1";
-}
-
-static void bad_links(struct duet_config *config)
-{
-    config->links = "pcie";
-}
-
-static void too_many_gpus(struct duet_config *config)
-{
-    config->cpus = 100;
-}
-
-static void memory_twice(struct duet_config *config)
-{
-    config->gpu_memory_bytes = 1 << 20;
-    config->gpu_memory_share = 0.5;
-}
-
-static void memory_beyond(struct duet_config *config)
-{
-    config->gpu_memory_share = 1.5;
-}
-
-static void memory_nan(struct duet_config *config)
-{
-    config->gpu_memory_share = NAN;
-}
-
-static void small_window(struct duet_config *config)
-{
-    config->gpu_window_short = 1;
-}
-
+/* Configurations that cannot be: of simulations, of emulated devices, of this machine. */
 static void test_bad_open(void)
 {
+    static const struct {
+        struct duet_config config; /* 0 CPUs or GPUs: as many as there are */
+        int error;
+        const char *fragment;
+    } bad[] = {
+        {{.simulate = "nowhere"}, DUET_ENOTFOUND, "nowhere"},
+        {{.emulate = "nowhere"}, DUET_ENOTFOUND, "nowhere"},
+        {{.simulate = "idgraf", .emulate = "free"}, DUET_EINVAL, "exclude each other"},
+        {{.policy = "nobody"}, DUET_ENOTFOUND, "known are eager, ws"},
+        {{.model = "guess"}, DUET_ENOTFOUND, "known are history"},
+        {{.simulate = "idgraf", .costs = "submit=1us,lunch=1s"},
+         DUET_EINVAL,
+         "unknown cost 'lunch'"},
+        {{.simulate = "idgraf", .costs = "submit=1"}, DUET_EINVAL, "takes a time such as"},
+        {{.simulate = "idgraf", .without = "cores,lunch"}, DUET_EINVAL, "unknown cause 'lunch'"},
+        {{.simulate = "idgraf", .links = "pcie"}, DUET_EINVAL, "NAME=VALUE"},
+        {{.simulate = "idgraf", .cpus = 100}, DUET_EINVAL, "100"},
+        {{.emulate = "idgraf", .cpus = 100}, DUET_EINVAL, "100"},
+        {{.gpus = 1000}, DUET_EINVAL, "GPU"},
+        {{.gpu_memory_bytes = 1 << 20, .gpu_memory_share = 0.5}, DUET_EINVAL, "given twice"},
+        {{.gpu_memory_share = 1.5}, DUET_EINVAL, "a part of 1.5"},
+        {{.gpu_memory_share = -0.5}, DUET_EINVAL, "above 0 and at most 1"},
+        {{.gpu_memory_share = NAN}, DUET_EINVAL, "a part of nan"},
+        {{.simulate = "idgraf", .gpu_window_short = 1}, DUET_EINVAL, "worker gpu0: the window of"},
+        {{.emulate = "free", .gpus = 1, .gpu_window = 4, .gpu_window_short = 3},
+         DUET_EINVAL,
+         "worker gpu0: the window of short tasks"},
+        {{.lose = "gpu0@1"}, DUET_EINVAL, "emulate"},
+        {{.simulate = "idgraf", .lose = "gpu0@1"}, DUET_EINVAL, "emulate"},
+        {{.emulate = "idgraf", .lose = "gpu99@1"}, DUET_EINVAL, "gpu99"},
+        {{.scale = 0.5}, DUET_EINVAL, "platform"},
+        {{.emulate = "free", .scale = 0.5}, DUET_EINVAL, "platform"},
+        {{.emulate = "idgraf", .scale = -1}, DUET_EINVAL, "positive"},
+        {{.emulate = "idgraf", .scale = NAN}, DUET_EINVAL, "positive"},
+        {{.emulate = "idgraf", .scale = INFINITY}, DUET_EINVAL, "positive"},
+        {{.watchdog_s = NAN}, DUET_EINVAL, "watchdog"},
+    };
     clear_environment();
-    g_assert_cmpint(open_with(no_platform, "nowhere"), ==, DUET_ENOTFOUND);
-    g_assert_cmpint(open_with(no_policy, "known are eager, ws"), ==, DUET_ENOTFOUND);
-    g_assert_cmpint(open_with(no_model, "known are history"), ==, DUET_ENOTFOUND);
-    g_assert_cmpint(open_with(no_cost, "unknown cost 'lunch'"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(no_cause, "unknown cause 'lunch'"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(bad_cost, "takes a time such as"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(bad_links, "NAME=VALUE"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(too_many_gpus, "100"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(memory_twice, "given twice"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(memory_beyond, "a part of 1.5"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(memory_nan, "a part of nan"), ==, DUET_EINVAL);
-    g_assert_cmpint(open_with(small_window, "worker gpu0: the window of short"), ==, DUET_EINVAL);
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        struct duet_runtime *duet = NULL;
+        struct duet_config config = bad[i].config;
+        struct duet_message message = {""};
+        config.cpus = config.cpus ? config.cpus : -1;
+        config.gpus = config.gpus ? config.gpus : -1;
+        g_assert_cmpint(duet_open(&duet, &config, &message), ==, bad[i].error);
+        g_assert_null(duet);
+        g_assert_null(strchr(message.text, '\n'));
+        if (!strstr(message.text, bad[i].fragment))
+            g_error("\"%s\" does not say \"%s\"", message.text, bad[i].fragment);
+    }
 }
 
 /* Costs: none, then one replaced; a second runtime beside the first or after it is refused. */

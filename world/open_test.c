@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Opening runtimes that run on this machine: alone, with emulated GPUs, at a platform's pace. */
-#include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -33,80 +32,6 @@ static struct duet_config defaults(void)
     config.watchdog_s = 5;
     config.no_bind = true;
     return config;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Configurations that cannot be                                                                */
-
-static void assert_refused(const struct duet_config *config, int expected, const char *fragment)
-{
-    struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
-    int error = duet_open(&duet, config, &message);
-    g_assert_null(duet);
-    g_assert_cmpint(error, ==, expected);
-    if (!strstr(message.text, fragment))
-        g_error("\"%s\" does not say \"%s\"", message.text, fragment);
-    g_assert_null(strchr(message.text, '\n'));
-}
-
-static void test_refused(void)
-{
-    struct duet_config config = defaults();
-    config.simulate = "idgraf";
-    config.emulate = "free";
-    assert_refused(&config, DUET_EINVAL, "exclude each other");
-    config = defaults();
-    config.lose = "gpu0@1";
-    assert_refused(&config, DUET_EINVAL, "emulate");
-    config.simulate = "idgraf";
-    assert_refused(&config, DUET_EINVAL, "emulate");
-    config = defaults();
-    config.scale = 0.5;
-    assert_refused(&config, DUET_EINVAL, "platform");
-    config.emulate = "free";
-    assert_refused(&config, DUET_EINVAL, "platform");
-    config.emulate = "idgraf";
-    config.scale = -1;
-    assert_refused(&config, DUET_EINVAL, "positive");
-    config.scale = NAN;
-    assert_refused(&config, DUET_EINVAL, "positive");
-    config.scale = INFINITY;
-    assert_refused(&config, DUET_EINVAL, "positive");
-    config = defaults();
-    config.watchdog_s = NAN;
-    assert_refused(&config, DUET_EINVAL, "watchdog");
-    config = defaults();
-    config.gpu_memory_bytes = 1 << 20;
-    config.gpu_memory_share = 0.5;
-    assert_refused(&config, DUET_EINVAL, "given twice");
-    config = defaults();
-    config.gpu_memory_share = -0.5;
-    assert_refused(&config, DUET_EINVAL, "above 0 and at most 1");
-    config = defaults();
-    config.emulate = "free";
-    config.gpus = 1;
-    config.gpu_window = 4;
-    config.gpu_window_short = 3;
-    assert_refused(&config, DUET_EINVAL, "worker gpu0: the window of short tasks");
-    config = defaults();
-    config.emulate = "nowhere";
-    assert_refused(&config, DUET_ENOTFOUND, "nowhere");
-    config.emulate = "idgraf";
-    config.cpus = 100;
-    assert_refused(&config, DUET_EINVAL, "100");
-    config.cpus = -1;
-    config.lose = "gpu99@1";
-    assert_refused(&config, DUET_EINVAL, "gpu99");
-    config = defaults();
-    config.policy = "nobody";
-    assert_refused(&config, DUET_ENOTFOUND, "known are eager, ws");
-    config = defaults();
-    config.model = "guess";
-    assert_refused(&config, DUET_ENOTFOUND, "known are history");
-    config = defaults();
-    config.gpus = 1000;
-    assert_refused(&config, DUET_EINVAL, "GPU");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -501,7 +426,6 @@ static void test_close_after_cancel(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/open/refused", test_refused);
     g_test_add_func("/open/real", test_real);
     g_test_add_func("/open/history_is_empty", test_history_is_empty);
     g_test_add_func("/open/free", test_free);
