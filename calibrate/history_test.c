@@ -11,6 +11,7 @@
 #include "platforms/platform.h"
 #include "platforms/testing.h"
 #include "validate/stats.h"
+#include "world/testing.h"
 
 enum { TASKS = 60, THREADS = 4 };
 
@@ -31,11 +32,7 @@ static double flops(const void *args)
 
 static struct duet_config configuration(void)
 {
-    struct duet_config config;
-    duet_config_init(&config);
-    config.cpus = 1;
-    config.gpus = 0;
-    config.quiet = true;
+    struct duet_config config = testing_config(NULL, 1, 0);
     config.no_bind = true;
     config.context = "history/test"; /* no name as it is */
     config.calibrate = path;
@@ -49,11 +46,8 @@ static struct duet_runtime *run(const struct duet_config *config)
                                            .implementations = on,
                                            .implementation_count = 1,
                                            .flops = flops};
-    struct duet_runtime *duet;
-    struct duet_message message = {""};
+    struct duet_runtime *duet = testing_open(config);
     struct duet_codelet *codelet;
-    if (duet_open(&duet, config, &message))
-        g_error("%s", message.text);
     g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
     for (int i = 0; i < TASKS; i++)
         g_assert_cmpint(duet_submit(duet, &(struct duet_task_desc){.codelet = codelet}), ==,

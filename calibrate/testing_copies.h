@@ -10,6 +10,7 @@
 #include <duet/trace.h>
 
 #include "calibrate/copies.h"
+#include "world/testing.h"
 
 /*
  * Dates of emulated copies are exact, alone. A busy machine can only make two that are to be at the
@@ -24,10 +25,7 @@ static inline void testing_near(const char *what, double value, double expected,
 /* The machine that was measured. */
 static inline void testing_machine(const struct duet_config *config, struct duet_machine *machine)
 {
-    struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
-    if (duet_open(&duet, config, &message))
-        g_error("%s", message.text);
+    struct duet_runtime *duet = testing_open(config);
     g_assert_cmpint(duet_machine_copy(machine, duet_runtime_machine(duet)), ==, DUET_OK);
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
 }

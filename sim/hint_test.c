@@ -12,6 +12,7 @@
 #include <duet/trace.h>
 
 #include "sim/testing.h"
+#include "world/testing.h"
 
 enum { TILES = 24, EDGE = 1000, ROOM = 6 }; /* tiles in the memory of the GPU */
 
@@ -48,12 +49,6 @@ struct world {
     bool hints;
 };
 
-static void must(const struct world *world, int error)
-{
-    if (error)
-        g_error("%s", duet_last_message(world->duet));
-}
-
 static struct duet_codelet *codelet(const struct world *world, const char *name, duet_kernel_fn run,
                                     bool cpu)
 {
@@ -64,31 +59,23 @@ static struct duet_codelet *codelet(const struct world *world, const char *name,
                                            .implementation_count = cpu ? 1 : 2,
                                            .cost = cost};
     struct duet_codelet *made = NULL;
-    must(world, duet_codelet(world->duet, &desc, &made));
+    must(world->duet, duet_codelet(world->duet, &desc, &made));
     return made;
 }
 
 /* false: not in this build. */
 static bool open_world(struct world *world, bool simulate, bool hints)
 {
-    struct duet_message message = {""};
-    struct duet_config config;
-    duet_config_init(&config);
-    config.simulate = simulate ? "idgraf" : NULL;
+    struct duet_config config = testing_config(simulate ? "idgraf" : NULL, 1, 1);
     config.emulate = simulate ? NULL : "free";
-    config.quiet = true;
-    config.cpus = config.gpus = 1;
     config.gpu_memory_bytes = ROOM * (TILE_BYTES + 4096);
-    *world = (struct world){.hints = hints};
-    int error = duet_open(&world->duet, &config, &message);
-    if (error == DUET_EABSENT)
+    *world = (struct world){.duet = testing_open(&config), .hints = hints};
+    if (!world->duet)
         return false;
-    if (error)
-        g_error("%s", message.text);
     world->data = calloc((TILES + 1) * (size_t)EDGE * EDGE, sizeof(double));
     for (size_t i = 0; i <= TILES; i++)
-        must(world, duet_matrix(world->duet, world->data + i * EDGE * EDGE, EDGE, EDGE, EDGE,
-                                sizeof(double), i < TILES ? &world->tiles[i] : &world->sum));
+        must(world->duet, duet_matrix(world->duet, world->data + i * EDGE * EDGE, EDGE, EDGE, EDGE,
+                                      sizeof(double), i < TILES ? &world->tiles[i] : &world->sum));
     world->fill = codelet(world, "fill", fill, false);
     world->add = codelet(world, "add", add, false);
     world->prepare = codelet(world, "prepare", fill, true);
@@ -102,7 +89,7 @@ static void submit(const struct world *world, const struct duet_codelet *kernel,
     const struct duet_task_desc task = {.codelet = kernel,
                                         .accesses = accesses,
                                         .access_count = read ? 2 : 1};
-    must(world, duet_submit(world->duet, &task));
+    must(world->duet, duet_submit(world->duet, &task));
 }
 
 /* A CPU prepares one tile of two; the GPU's part of the work may fetch the other meanwhile. */
@@ -111,7 +98,7 @@ static void ahead(const struct world *world)
     for (unsigned i = 0; i < ROOM - 1; i++) {
         submit(world, world->prepare, world->sum, DUET_W, NULL);
         if (world->hints)
-            must(world, duet_prefetch(world->duet, world->tiles[i], 1));
+            must(world->duet, duet_prefetch(world->duet, world->tiles[i], 1));
         submit(world, world->add, world->tiles[i], DUET_RW, world->sum);
     }
 }
@@ -122,7 +109,7 @@ static void results(const struct world *world)
     for (unsigned i = 0; i < TILES; i++) {
         submit(world, world->fill, world->tiles[i], DUET_W, NULL);
         if (world->hints)
-            must(world, duet_wont_use(world->duet, world->tiles[i]));
+            must(world->duet, duet_wont_use(world->duet, world->tiles[i]));
     }
 }
 
@@ -134,7 +121,7 @@ static void steps(const struct world *world)
         submit(world, world->fill, world->tiles[i], DUET_W, NULL);
         submit(world, world->add, world->sum, DUET_RW, world->tiles[i]);
         if (world->hints)
-            must(world, duet_invalidate(world->duet, world->tiles[i]));
+            must(world->duet, duet_invalidate(world->duet, world->tiles[i]));
     }
 }
 
@@ -148,10 +135,10 @@ static bool run(program_fn program, bool simulate, bool hints, struct duet_stats
     if (!open_world(&world, simulate, hints))
         return false;
     program(&world);
-    must(&world, duet_wait(world.duet));
+    must(world.duet, duet_wait(world.duet));
     duet_stats(world.duet, stats);
-    must(&world, duet_unregister(world.duet, world.sum));
-    must(&world, duet_unregister(world.duet, world.tiles[0]));
+    must(world.duet, duet_unregister(world.duet, world.sum));
+    must(world.duet, duet_unregister(world.duet, world.tiles[0]));
     *last = world.data[(size_t)TILES * EDGE * EDGE + 5] + 1000 * world.data[5];
     g_assert_cmpint(duet_close(world.duet), ==, DUET_OK);
     free(world.data);

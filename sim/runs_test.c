@@ -11,6 +11,7 @@
 
 #include "core/testing_part.h"
 #include "validate/bounds.h"
+#include "world/testing.h"
 
 enum { POTRF, TRSM, SYRK, GEMM, KERNELS };
 enum { HANDLES_MAX = 512, ACCESSES_MAX = 3 };
@@ -163,12 +164,7 @@ static void register_kernels(struct run *run)
 static struct run simulate(const struct scenario *scenario)
 {
     struct run run = {.tasks = g_array_new(FALSE, FALSE, sizeof(struct submitted))};
-    struct duet_config config;
-    struct duet_message message = {""};
-    duet_config_init(&config);
-    config.simulate = "idgraf";
-    config.cpus = scenario->cpus;
-    config.gpus = scenario->gpus;
+    struct duet_config config = testing_config("idgraf", scenario->cpus, scenario->gpus);
     config.gpu_memory_bytes = scenario->memory_bytes;
     config.policy = scenario->policy;
     config.set_arch = scenario->set_arch;
@@ -176,8 +172,7 @@ static struct run simulate(const struct scenario *scenario)
     config.no_peer = scenario->no_peer;
     config.seed = scenario->seed;
     config.record = true;
-    if (duet_open(&run.duet, &config, &message))
-        g_error("%s", message.text);
+    run.duet = testing_open(&config);
     duet__keep_entered(run.duet);
     run.machine = duet_runtime_machine(run.duet);
     register_kernels(&run);

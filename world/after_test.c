@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Children that come after what waits for them, in both worlds: refused, or the wait ends. */
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <glib.h>
-
-#include <duet/duet.h>
+#include "sim/testing.h"
+#include "world/testing.h"
 
 /* One case, in a process of its own: a process has one simulated runtime. */
 static struct duet_runtime *duet;
@@ -17,12 +15,6 @@ static int refusal;                      /* of the child that comes after one of
 static double cost(const void *args, const char *arch)
 {
     return 2e-6;
-}
-
-static void must(int error)
-{
-    if (error)
-        g_error("%s (%s)", duet_strerror(error), duet_last_message(duet));
 }
 
 static int do_nothing(const struct duet_call *call)
@@ -57,25 +49,22 @@ static struct duet_codelet *make(const char *name, duet_expand_fn expand)
                                            .expand = expand,
                                            .waits = expand != NULL};
     struct duet_codelet *made = NULL;
-    must(duet_codelet(duet, &desc, &made));
+    must(duet, duet_codelet(duet, &desc, &made));
     return made;
 }
 
-static void begin(const char *simulate, int cpus)
+struct where {
+    const char *simulate; /* NULL: this machine */
+    int cpus;
+};
+
+static void begin(const struct where *where)
 {
-    struct duet_message message = {""};
-    struct duet_config config;
-    duet_config_init(&config);
-    config.simulate = simulate;
-    config.cpus = cpus;
-    config.gpus = 0;
+    struct duet_config config = testing_config(where->simulate, where->cpus, 0);
     config.watchdog_s = 0.5;
-    config.quiet = true;
-    int error = duet_open(&duet, &config, &message);
-    if (error == DUET_EABSENT)
+    duet = testing_open(&config);
+    if (!duet)
         _exit(0);
-    if (error)
-        g_error("%s", message.text);
     nothing = make("nothing", NULL);
     inner = make("inner", run_inner);
     outer = make("outer", run_outer);
@@ -88,11 +77,11 @@ static void expect(const char *part)
 }
 
 /* The task that it is a child of in turn: it is refused, which is an error of its parent's. */
-static void after_parent(const char *simulate, int cpus)
+static void after_parent(const void *where, FILE *out)
 {
-    begin(simulate, cpus);
+    begin(where);
     const struct duet_task_extra extra = {.ref = &first};
-    must(duet_submit(duet, &(struct duet_task_desc){.codelet = outer, .extra = &extra}));
+    must(duet, duet_submit(duet, &(struct duet_task_desc){.codelet = outer, .extra = &extra}));
     g_assert_cmpint(duet_wait(duet), ==, DUET_EINVAL);
     g_assert_cmpint(refusal, ==, DUET_EINVAL);
     expect("a child comes after task 1 (outer), which ends only after that child");
@@ -101,21 +90,22 @@ static void after_parent(const char *simulate, int cpus)
 }
 
 /* Through another task it is not seen then; nothing waits for ever all the same. */
-static void after_itself(const char *simulate, int cpus)
+static void after_itself(const void *where, FILE *out)
 {
     static double words[8];
     struct duet_access access = {.mode = DUET_RW};
-    begin(simulate, cpus);
-    must(duet_vector(duet, words, G_N_ELEMENTS(words), sizeof *words, &access.handle));
-    must(duet_acquire(duet, access.handle, DUET_RW)); /* so that the first begins later */
+    begin(where);
+    must(duet, duet_vector(duet, words, G_N_ELEMENTS(words), sizeof *words, &access.handle));
+    must(duet, duet_acquire(duet, access.handle, DUET_RW)); /* so that the first begins later */
     const struct duet_task_extra extras[] = {{.ref = &first},
                                              {.ref = &between, .after = &first, .after_count = 1}};
-    must(duet_submit(duet, &(struct duet_task_desc){.codelet = outer,
-                                                    .accesses = &access,
-                                                    .access_count = 1,
-                                                    .extra = &extras[0]}));
-    must(duet_submit(duet, &(struct duet_task_desc){.codelet = nothing, .extra = &extras[1]}));
-    must(duet_release(duet, access.handle));
+    must(duet, duet_submit(duet, &(struct duet_task_desc){.codelet = outer,
+                                                          .accesses = &access,
+                                                          .access_count = 1,
+                                                          .extra = &extras[0]}));
+    must(duet,
+         duet_submit(duet, &(struct duet_task_desc){.codelet = nothing, .extra = &extras[1]}));
+    must(duet, duet_release(duet, access.handle));
     g_assert_cmpint(duet_wait(duet), ==, DUET_ESTUCK);
     g_assert_cmpint(refusal, ==, DUET_OK);
     expect("(nothing) comes after task 2 (nothing), which comes after task 1 (outer), which waits");
@@ -124,20 +114,11 @@ static void after_itself(const char *simulate, int cpus)
     duet_ref_free(between);
 }
 
-static void in_all_worlds(void (*run)(const char *simulate, int cpus))
+static void in_all_worlds(void (*run)(const void *where, FILE *out))
 {
-    static const char *const worlds[] = {NULL, "idgraf"};
     for (unsigned i = 0; i < 4; i++) {
-        int status = -1;
-        pid_t child = fork();
-        g_assert_cmpint(child, >=, 0);
-        if (child == 0) {
-            (void)alarm(300);
-            run(worlds[i / 2], 1 + (int)i % 2);
-            _exit(0);
-        }
-        g_assert_cmpint(waitpid(child, &status, 0), ==, child);
-        g_assert_cmpint(status, ==, 0);
+        const struct where where = {i / 2 ? "idgraf" : NULL, 1 + (int)i % 2};
+        g_byte_array_unref(lab_fork(run, &where));
     }
 }
 

@@ -5,9 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <glib.h>
-
-#include <duet/duet.h>
+#include "world/testing.h"
 
 enum { COUNT = 1 << 16, HANDLES = 6, RUNTIMES = 2, ABSENT = 99 };
 
@@ -23,12 +21,6 @@ struct program {
 
 static struct program program;
 static double data[RUNTIMES][HANDLES][COUNT];
-
-static void must(struct duet_runtime *duet, int error)
-{
-    if (error)
-        g_error("%s", duet_last_message(duet));
-}
 
 /* Ends the program, by one of its threads: exit may not be called by two. */
 static void leave(void)
@@ -85,21 +77,13 @@ static void open_codelets(struct duet_runtime *duet)
 /* Has the program wait in the middle of a run, with kernels and copies in flight. */
 static void run_a_while(unsigned index)
 {
-    struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
     struct duet_handle *handles[HANDLES];
-    struct duet_config config;
-    duet_config_init(&config);
-    config.quiet = true;
-    config.simulate = program.simulate;
+    struct duet_config config =
+        testing_config(program.simulate, 2, program.simulate || program.emulate ? 2 : 0);
     config.emulate = program.emulate;
-    config.cpus = 2;
-    config.gpus = program.simulate || program.emulate ? 2 : 0;
-    int error = duet_open(&duet, &config, &message);
-    if (error == DUET_EABSENT)
+    struct duet_runtime *duet = testing_open(&config);
+    if (!duet)
         exit(ABSENT);
-    if (error)
-        g_error("%s", message.text);
     open_codelets(duet);
     for (unsigned i = 0; i < HANDLES; i++)
         must(duet, duet_vector(duet, data[index][i], COUNT, sizeof(double), &handles[i]));
@@ -109,7 +93,7 @@ static void run_a_while(unsigned index)
             submit(duet, "compute", handles[i % HANDLES]);
     if (program.when != IN_FLIGHT)
         submit(duet, "end", NULL);
-    error = duet_acquire(duet, handles[0], DUET_R);
+    int error = duet_acquire(duet, handles[0], DUET_R);
     g_assert_true(!error || program.when == FAILED);
 }
 

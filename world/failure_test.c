@@ -5,9 +5,7 @@
  */
 #include <string.h>
 
-#include <glib.h>
-
-#include <duet/duet.h>
+#include "world/testing.h"
 
 enum { PARTS = 4, ROWS = 64 };
 
@@ -60,12 +58,6 @@ static int split(struct duet_expansion *expansion, const struct duet_call *call)
     return error;
 }
 
-static void must(const struct world *world, int error)
-{
-    if (error)
-        g_error("%s", duet_last_message(world->duet));
-}
-
 static struct duet_codelet *codelet(const struct world *world, const char *name, duet_kernel_fn run,
                                     duet_expand_fn expand)
 {
@@ -76,31 +68,23 @@ static struct duet_codelet *codelet(const struct world *world, const char *name,
                                            .cost = run ? cost : NULL,
                                            .expand = expand};
     struct duet_codelet *made = NULL;
-    must(world, duet_codelet(world->duet, &desc, &made));
+    must(world->duet, duet_codelet(world->duet, &desc, &made));
     return made;
 }
 
 /* false: not in this build. */
 static bool open_world(struct world *world, const char *simulate, bool keep_going)
 {
-    struct duet_message message = {""};
-    struct duet_config config;
-    duet_config_init(&config);
-    config.simulate = simulate;
+    struct duet_config config = testing_config(simulate, 2, 2);
     config.emulate = simulate ? NULL : "free";
-    config.quiet = true;
-    config.cpus = config.gpus = 2;
     config.keep_going = keep_going;
-    *world = (struct world){.duet = NULL};
-    int error = duet_open(&world->duet, &config, &message);
-    if (error == DUET_EABSENT)
+    *world = (struct world){.duet = testing_open(&config)};
+    if (!world->duet)
         return false;
-    if (error)
-        g_error("%s", message.text);
     for (unsigned i = 0; i < PARTS; i++)
-        must(world,
+        must(world->duet,
              duet_vector(world->duet, world->values[i], ROWS, sizeof(double), &world->parts[i]));
-    must(world, duet_vector(world->duet, world->total, 1, sizeof(double), &world->sum));
+    must(world->duet, duet_vector(world->duet, world->total, 1, sizeof(double), &world->sum));
     world->add = codelet(world, "add", add, NULL);
     world->split = codelet(world, "split", NULL, split);
     return true;
@@ -115,7 +99,7 @@ static void submit(const struct world *world, const struct duet_codelet *kernel,
                                         .access_count = count,
                                         .args = &argument,
                                         .args_bytes = sizeof argument};
-    must(world, duet_submit(world->duet, &task));
+    must(world->duet, duet_submit(world->duet, &task));
 }
 
 /* One part fails deep inside; another reads it. */
@@ -156,10 +140,10 @@ static void go_on(const char *simulate)
     duet_failures(world.duet, &failures);
     g_assert_cmpuint(failures.failed, ==, 1);
     g_assert_cmpuint(failures.cancelled, ==, 1);
-    must(&world, duet_recover(world.duet));
+    must(world.duet, duet_recover(world.duet));
     /* from here on as if nothing had been */
     submit(&world, world.add, (struct duet_access[]){{world.sum, DUET_RW}}, 1, false);
-    must(&world, duet_wait(world.duet));
+    must(world.duet, duet_wait(world.duet));
     check(&world, !simulate);
     g_assert_cmpint(duet_close(world.duet), ==, DUET_OK);
     g_assert_cmpfloat(world.total[0], >=, 0);
@@ -181,8 +165,8 @@ static void test_recover(void)
         if (i % 2)
             duet_cancel(world.duet);
         g_assert_cmpint(duet_wait(world.duet), !=, DUET_OK);
-        must(&world, duet_recover(world.duet));
-        must(&world, duet_wait(world.duet));
+        must(world.duet, duet_recover(world.duet));
+        must(world.duet, duet_wait(world.duet));
         g_assert_false(duet_valid(world.duet, world.parts[1]));
         check(&world, true);
         g_assert_cmpint(duet_close(world.duet), ==, DUET_OK);

@@ -2,19 +2,13 @@
 /* Tasks as lists of arguments, from C++, in both worlds. */
 #include <vector>
 
-#include <glib.h>
-
 /* in C, a function and a struct may share a name */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #include <duet/duet.h>
 #pragma GCC diagnostic pop
 
-static void must(struct duet_runtime *duet, int error)
-{
-    if (error)
-        g_error("%s", duet_last_message(duet));
-}
+#include "world/testing.h"
 
 /* y = alpha * x + y, with everything that the list may say. */
 static int axpy(const struct duet_call *call)
@@ -47,18 +41,8 @@ static void count(struct duet_runtime *duet, void *ended, int status)
 /* nullptr: not in this build. */
 static struct duet_runtime *open(const char *platform)
 {
-    struct duet_config config;
-    struct duet_message message = {""};
-    struct duet_runtime *duet = nullptr;
-    duet_config_init(&config);
-    config.simulate = platform;
-    config.cpus = 1;
-    config.gpus = 0;
-    config.quiet = true;
-    int error = duet_open(&duet, &config, &message);
-    if (error && error != DUET_EABSENT)
-        g_error("%s", message.text);
-    return duet;
+    const struct duet_config config = testing_config(platform, 1, 0);
+    return testing_open(&config);
 }
 
 static struct duet_codelet *make_axpy(struct duet_runtime *duet)

@@ -2,18 +2,11 @@
 /* What kernels and expansions may call, and what they get, in both worlds. */
 #include <string.h>
 
-#include <glib.h>
-
-#include <duet/duet.h>
 #include <duet/trace.h>
 
-static struct duet_handle *handle;
+#include "world/testing.h"
 
-static void must(struct duet_runtime *duet, int error)
-{
-    if (error)
-        g_error("%s", duet_last_message(duet));
-}
+static struct duet_handle *handle;
 
 static int compute(const struct duet_call *call)
 {
@@ -98,20 +91,11 @@ static void make(struct duet_runtime *duet, const char *name, duet_kernel_fn run
 static struct duet_runtime *open_world(const char *simulate)
 {
     static double value;
-    struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
-    struct duet_config config;
-    duet_config_init(&config);
-    config.simulate = simulate;
-    config.quiet = true;
-    config.cpus = 1;
-    config.gpus = 0;
+    struct duet_config config = testing_config(simulate, 1, 0);
     config.window = 1;
-    int error = duet_open(&duet, &config, &message);
-    if (error == DUET_EABSENT)
+    struct duet_runtime *duet = testing_open(&config);
+    if (!duet)
         return NULL;
-    if (error)
-        g_error("%s", message.text);
     must(duet, duet_vector(duet, &value, 1, sizeof value, &handle));
     make(duet, "compute", compute, NULL);
     make(duet, "unfold", NULL, unfold);

@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The summary tells what iterations took, where tasks say which one they are of. */
-#include <glib.h>
-
-#include <duet/duet.h>
+#include "world/testing.h"
 
 enum { ITERATIONS = 5 };
-
-static void must(struct duet_runtime *duet, int error)
-{
-    if (error)
-        g_error("%s", duet_last_message(duet));
-}
 
 /* Milliseconds are the argument. */
 static double cost(const void *args, const char *arch)
@@ -22,18 +14,11 @@ static double cost(const void *args, const char *arch)
 /* Iterations of 1, 2, 3 ... ms. */
 static void iterate(void)
 {
-    struct duet_config config;
-    struct duet_message message = {""};
-    struct duet_runtime *duet = NULL;
+    struct duet_config config = testing_config("idgraf", 1, 0);
+    config.no_costs = config.report = config.record = true;
+    struct duet_runtime *duet = testing_open(&config);
     struct duet_codelet *codelet;
     struct duet_handle *handle;
-    duet_config_init(&config);
-    config.simulate = "idgraf";
-    config.cpus = 1;
-    config.gpus = 0;
-    config.no_costs = config.report = config.record = true;
-    if (duet_open(&duet, &config, &message))
-        g_error("%s", message.text);
     const struct duet_implementation where = {"cpu", NULL};
     const struct duet_codelet_desc desc = {.name = "sweep",
                                            .implementations = &where,
@@ -53,12 +38,9 @@ static void test_summary(void)
         iterate();
         return;
     }
-    struct duet_config config;
-    struct duet_message message = {""};
-    struct duet_runtime *duet = NULL;
-    duet_config_init(&config);
-    config.simulate = "idgraf";
-    if (duet_open(&duet, &config, &message) == DUET_EABSENT) {
+    const struct duet_config config = testing_config("idgraf", -1, -1);
+    struct duet_runtime *duet = testing_open(&config);
+    if (!duet) {
         g_test_skip("there is no SimGrid");
         return;
     }

@@ -3,26 +3,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include <glib.h>
-
-#include <duet/duet.h>
 #include <duet/trace.h>
 
 #include "platforms/platform.h"
 #include "real/real.h"
 #include "world/open.h"
+#include "world/testing.h"
 
 enum { COUNT = 64, TILE = 960 };
-
-static struct duet_runtime *open_good(const struct duet_config *config)
-{
-    struct duet_runtime *duet = NULL;
-    struct duet_message message = {""};
-    int error = duet_open(&duet, config, &message);
-    if (error)
-        g_error("not opened: %s", message.text);
-    return duet;
-}
 
 /* A configuration with a short watchdog, so that what goes wrong ends. */
 static struct duet_config defaults(void)
@@ -97,7 +85,7 @@ static void test_real(void)
     struct duet_config config = defaults();
     config.cpus = 1;
     config.gpus = 0;
-    struct duet_runtime *one = open_good(&config), *other = open_good(&config);
+    struct duet_runtime *one = testing_open(&config), *other = testing_open(&config);
     count_to_20(one);
     count_to_20(other);
     struct duet_class_stats stats;
@@ -106,7 +94,7 @@ static void test_real(void)
     g_assert_cmpfloat(stats.expected_s[0], >, 0);
     g_assert_cmpint(duet_close(one), ==, DUET_OK);
     g_assert_cmpint(duet_close(other), ==, DUET_OK);
-    one = open_good(&config);
+    one = testing_open(&config);
     count_to_20(one);
     g_assert_cmpint(duet_close(one), ==, DUET_OK);
 }
@@ -117,7 +105,7 @@ static void test_history_is_empty(void)
     struct duet_config config = defaults();
     config.cpus = 1;
     config.gpus = 0;
-    struct duet_runtime *duet = open_good(&config);
+    struct duet_runtime *duet = testing_open(&config);
     struct duet_codelet *codelet = codelet_of(duet, fail);
     struct duet_handle *handle = NULL;
     double values[COUNT] = {0};
@@ -138,7 +126,7 @@ static void test_free(void)
     config.cpus = 0;
     config.gpus = 2;
     config.gpu_memory_bytes = 1 << 20;
-    struct duet_runtime *duet = open_good(&config);
+    struct duet_runtime *duet = testing_open(&config);
     g_assert_cmpuint(duet_runtime_machine(duet)->worker_count, ==, 2);
     g_assert_cmpuint(duet_runtime_machine(duet)->nodes[2].capacity_bytes, ==, 1 << 20);
     count_to_20(duet);
@@ -160,7 +148,7 @@ static void test_gpus(void)
     config.gpu_window_short = 6;
     config.gpu_streams = 4;
     config.pin_bytes = 60;
-    struct duet_runtime *duet = open_good(&config);
+    struct duet_runtime *duet = testing_open(&config);
     const struct duet_machine *machine = duet_runtime_machine(duet);
     uint64_t half = machine->nodes[1].capacity_bytes;
     const struct duet_worker *gpu = &machine->workers[machine->worker_count - 1];
@@ -172,7 +160,7 @@ static void test_gpus(void)
     config.gpu_window = 5;
     config.gpu_window_short = 0;
     config.pin_bytes = 0;
-    duet = open_good(&config);
+    duet = testing_open(&config);
     machine = duet_runtime_machine(duet);
     gpu = &machine->workers[machine->worker_count - 1];
     g_assert_true(gpu->window == 5 && gpu->window_short == 5);
@@ -182,7 +170,7 @@ static void test_gpus(void)
     g_assert_cmpint(duet_pin(duet, data, SIZE_MAX / 2), ==, DUET_ENOMEM); /* more than there is */
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
     config.no_pin = true;
-    duet = open_good(&config);
+    duet = testing_open(&config);
     g_assert_cmpint(duet_pin(duet, data, 1), ==, DUET_ENOMEM);
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
 }
@@ -197,7 +185,7 @@ static void test_paced_gpus(void)
     char data[64];
     config.emulate = "idgraf";
     config.gpus = 1;
-    struct duet_runtime *duet = open_good(&config);
+    struct duet_runtime *duet = testing_open(&config);
     uint64_t all = duet_runtime_machine(duet)->nodes[1].capacity_bytes;
     const struct duet_worker *gpu =
         &duet_runtime_machine(duet)->workers[duet_runtime_machine(duet)->worker_count - 1];
@@ -206,7 +194,7 @@ static void test_paced_gpus(void)
     config.gpu_memory_share = 0.5;
     config.gpu_streams = 4;
     config.no_pin = true;
-    duet = open_good(&config);
+    duet = testing_open(&config);
     g_assert_cmpuint(duet_runtime_machine(duet)->nodes[1].capacity_bytes, ==, all / 2);
     g_assert_cmpint(duet_pin(duet, data, sizeof data), ==, DUET_OK);
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
@@ -272,7 +260,7 @@ static struct duet_runtime *open_paced(double scale, struct duet_codelet **codel
     config.cpus = 0;
     config.gpus = 1;
     config.record = true;
-    struct duet_runtime *duet = open_good(&config);
+    struct duet_runtime *duet = testing_open(&config);
     const struct duet_implementation where[] = {{"cpu", unreachable}, {"cuda", unreachable}};
     const struct duet_codelet_desc desc = {.name = "dgemm",
                                            .implementations = where,
@@ -333,7 +321,7 @@ static void test_paced_beyond(void)
     config.scale = 0.01;
     for (int extrapolate = 0; extrapolate < 2; extrapolate++) {
         config.extrapolate = extrapolate;
-        struct duet_runtime *duet = open_good(&config);
+        struct duet_runtime *duet = testing_open(&config);
         const struct duet_implementation where[] = {{"cpu", NULL}, {"cuda", NULL}};
         const struct duet_codelet_desc desc = {.name = "dgemm",
                                                .implementations = where,
@@ -358,7 +346,7 @@ static struct duet_runtime *open_failing(void)
     struct duet_config config = defaults();
     config.cpus = 1;
     config.gpus = 0;
-    struct duet_runtime *duet = open_good(&config);
+    struct duet_runtime *duet = testing_open(&config);
     const struct duet_task_desc task = {.codelet = codelet_of(duet, fail)};
     g_assert_cmpint(duet_submit(duet, &task), ==, DUET_OK);
     return duet;
@@ -393,9 +381,9 @@ static void open_crowded(void)
 {
     struct duet_config config = defaults();
     config.cpus = (int)duet__real_cores() + 1;
-    duet_close(open_good(&config));
+    duet_close(testing_open(&config));
     config.quiet = true;
-    duet_close(open_good(&config));
+    duet_close(testing_open(&config));
 }
 
 static void test_quiet(void)
@@ -411,7 +399,7 @@ static void test_close_after_cancel(void)
     struct duet_config config = defaults();
     config.emulate = "free";
     config.gpus = 1;
-    struct duet_runtime *duet = open_good(&config);
+    struct duet_runtime *duet = testing_open(&config);
     struct duet_codelet *codelet = codelet_of(duet, increment);
     double values[COUNT] = {0};
     struct duet_handle *handle = NULL;

@@ -12,13 +12,12 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include <glib.h>
-
-#include <duet/duet.h>
 #include <duet/policy.h>
 #include <duet/trace.h>
 
 #include "core/testing_part.h"
+#include "sim/testing.h"
+#include "world/testing.h"
 
 enum { WORDS = 64, HALF = WORDS / 2, TASK_US = 2, PARTS = 3 };
 
@@ -35,33 +34,17 @@ static double cost(const void *args, const char *arch)
     return TASK_US * 1e-6;
 }
 
-static void must(const struct world *world, int error)
-{
-    if (error)
-        g_error("%s (%s, %d CPUs): %s (%s)", world->simulate ? world->simulate : "this machine",
-                world->policy ? world->policy : "ws", world->cpus, duet_strerror(error),
-                duet_last_message(world->duet));
-}
-
 static void open_world(struct world *world)
 {
-    struct duet_message message = {""};
-    struct duet_config config;
-    duet_config_init(&config);
-    config.simulate = world->simulate;
+    struct duet_config config = testing_config(world->simulate, world->cpus, world->gpus);
     config.emulate = world->emulate;
     config.policy = world->policy;
-    config.cpus = world->cpus;
-    config.gpus = world->gpus;
     config.window = 1;
     config.record = !world->plain;
     config.no_costs = world->simulate != NULL;
-    config.quiet = true;
-    int error = duet_open(&world->duet, &config, &message);
-    if (error == DUET_EABSENT)
+    world->duet = testing_open(&config);
+    if (!world->duet)
         _exit(0);
-    if (error)
-        g_error("%s", message.text);
 }
 
 static struct duet_codelet *make(const struct world *world, const char *name, duet_expand_fn expand,
@@ -75,7 +58,7 @@ static struct duet_codelet *make(const struct world *world, const char *name, du
                                            .expand = expand,
                                            .waits = expand != NULL};
     struct duet_codelet *made = NULL;
-    must(world, duet_codelet(world->duet, &desc, &made));
+    must(world->duet, duet_codelet(world->duet, &desc, &made));
     return made;
 }
 
@@ -93,6 +76,8 @@ static int submit(const struct world *world, const char *kernel, const struct du
 /* Runs a case in a process. */
 static void apart(void (*run)(struct world *world), const struct world *like)
 {
+    g_test_message("%s, %s, %d CPUs", like->simulate ? like->simulate : "this machine",
+                   like->policy ? like->policy : "ws", like->cpus);
     pid_t child = fork();
     int status = -1;
     g_assert_cmpint(child, >=, 0);
@@ -154,7 +139,7 @@ static void check_records(const struct world *world, uint64_t tasks)
     size_t count, whole = 0;
     double busy_s = 0;
     duet_stats(world->duet, &stats);
-    must(world, duet_trace_events(world->duet, &events, &count));
+    must(world->duet, duet_trace_events(world->duet, &events, &count));
     for (size_t i = 0; i < count; i++) {
         g_assert_false(events[i].failed);
         g_assert_cmpfloat(events[i].start_s, >=, events[i].ready_s);
@@ -184,13 +169,13 @@ static void recursion(struct world *world)
     (void)make(world, "fibonacci", fibonacci, NULL);
     for (unsigned i = 0; i < 2; i++) {
         value = 0;
-        must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
-        must(world, duet_wait(world->duet));
+        must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
+        must(world->duet, duet_wait(world->duet));
         g_assert_cmpuint(value, ==, VALUE);
     }
     if (world->simulate || strcmp(world->policy, "ws") != 0)
         check_records(world, 2 * calls_of(N));
-    must(world, duet_close(world->duet));
+    must(world->duet, duet_close(world->duet));
 }
 
 static void test_recursion(void)
@@ -219,15 +204,15 @@ static void many(struct world *world)
     (void)make(world, "fibonacci", fibonacci, NULL);
     for (unsigned i = 0; i < 4; i++) {
         value = 0;
-        must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
-        must(world, duet_wait(world->duet));
+        must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
+        must(world->duet, duet_wait(world->duet));
         g_assert_cmpuint(value, ==, VALUE);
     }
     duet_stats(world->duet, &stats);
     g_assert_cmpuint(stats.tasks, ==, 4 * calls_of(N));
     g_assert_cmpuint(duet_tasks_done(world->duet), >=, stats.tasks);
     g_assert_cmpfloat(stats.busy_s, <=, world->cpus * duet_now(world->duet));
-    must(world, duet_close(world->duet));
+    must(world->duet, duet_close(world->duet));
 }
 
 static void test_many(void)
@@ -239,8 +224,9 @@ static void test_many(void)
 }
 
 /* Prints what a simulated run was like. */
-static void digest(struct world *world)
+static void digest(const void *like, FILE *out)
 {
+    struct world own = *(const struct world *)like, *world = &own;
     uint64_t value;
     struct duet_event *events;
     size_t count;
@@ -248,40 +234,21 @@ static void digest(struct world *world)
     const struct call root = {.n = 12, .value = &value};
     open_world(world);
     (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
-    must(world, duet_wait(world->duet));
-    must(world, duet_trace_events(world->duet, &events, &count));
+    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
+    must(world->duet, duet_wait(world->duet));
+    must(world->duet, duet_trace_events(world->duet, &events, &count));
     for (size_t i = 0; i < count; i++)
         sum = fma(sum, 0.99, events[i].start_s + events[i].worker * (double)events[i].id);
-    g_print("%.17g", sum);
+    (void)fprintf(out, "%.17g", sum);
+    free(events);
 }
 
 /* The same run to the last digit. */
 static void test_deterministic(void)
 {
     const struct world world = {.simulate = "idgraf", .cpus = 4, .policy = "ws"};
-    g_autofree char *first = NULL;
-    for (unsigned i = 0; i < 2; i++) {
-        int ends[2];
-        char text[64] = "";
-        g_assert_cmpint(pipe(ends), ==, 0);
-        pid_t child = fork();
-        if (child == 0) {
-            struct world own = world;
-            (void)dup2(ends[1], STDOUT_FILENO);
-            digest(&own);
-            (void)fflush(stdout);
-            _exit(0);
-        }
-        (void)close(ends[1]);
-        (void)!read(ends[0], text, sizeof text - 1);
-        (void)close(ends[0]);
-        (void)waitpid(child, NULL, 0);
-        if (first)
-            g_assert_cmpstr(first, ==, text);
-        else
-            first = g_strdup(text);
-    }
+    g_autoptr(GByteArray) first = lab_fork(digest, &world), again = lab_fork(digest, &world);
+    g_assert_cmpmem(first->data, first->len, again->data, again->len);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -333,17 +300,17 @@ static void data(struct world *world)
     open_world(world);
     (void)make(world, "rounds", rounds, NULL);
     (void)make(world, "add_one", NULL, add_one);
-    must(world,
+    must(world->duet,
          duet_vector(world->duet, world->simulate ? NULL : words, WORDS, sizeof *words, &handle));
     const struct duet_access access = {handle, DUET_RW};
-    must(world, submit(world, "rounds", &access, NULL, 0));
-    must(world, submit(world, "add_one", &access, NULL, 0));
-    must(world, duet_unregister(world->duet, handle));
+    must(world->duet, submit(world, "rounds", &access, NULL, 0));
+    must(world->duet, submit(world, "add_one", &access, NULL, 0));
+    must(world->duet, duet_unregister(world->duet, handle));
     duet_stats(world->duet, &stats);
     g_assert_cmpuint(stats.tasks, ==, 2 + 2 * PARTS + 1);
     for (unsigned i = 0; i < WORDS && !world->simulate; i++)
         g_assert_cmpfloat(words[i], ==, (1 << (PARTS + 1)) - 2 + (i < HALF) + 1);
-    must(world, duet_close(world->duet));
+    must(world->duet, duet_close(world->duet));
 }
 
 static void test_data(void)
@@ -364,7 +331,7 @@ static void failing(struct world *world)
     const struct call root = {.n = 16, .value = &value, .fails = 1};
     open_world(world);
     (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
     g_assert_cmpint(duet_wait(world->duet), ==, DUET_EIO);
     g_assert_nonnull(strstr(duet_last_message(world->duet), "a leaf of the recursion"));
     g_assert_cmpint(duet_close(world->duet), ==, DUET_EIO);
@@ -376,7 +343,7 @@ static void cancelled(struct world *world)
     const struct call root = {.n = 16, .value = &value, .cancels = 1};
     open_world(world);
     (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
     g_assert_cmpint(duet_wait(world->duet), ==, DUET_ECANCELED);
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ECANCELED);
 }
@@ -388,7 +355,7 @@ static void closing(struct world *world)
     const struct call root = {.n = 10, .value = &value};
     open_world(world);
     (void)make(world, "fibonacci", fibonacci, NULL);
-    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
     g_assert_cmpint(duet_close(world->duet), ==, DUET_OK);
     g_assert_cmpuint(value, ==, 55);
 }
@@ -414,9 +381,9 @@ static void too_deep(struct world *world)
     if (world->simulate)
         return;
     (void)make(world, "deeper", deeper, NULL);
-    must(world, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
-    must(world, duet_wait(world->duet));
-    must(world, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
+    must(world->duet, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
+    must(world->duet, duet_wait(world->duet));
+    must(world->duet, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
     g_assert_cmpint(duet_wait(world->duet), ==, DUET_ENOMEM);
     g_assert_nonnull(strstr(duet_last_message(world->duet), "stack is used up"));
     g_assert_cmpint(duet_close(world->duet), ==, DUET_ENOMEM);
@@ -426,9 +393,9 @@ static void *wait_deeply(void *argument)
 {
     struct world *world = argument;
     const unsigned depths[] = {50, 1000000};
-    must(world, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
-    must(world, duet_wait(world->duet));
-    must(world, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
+    must(world->duet, submit(world, "deeper", NULL, &depths[0], sizeof *depths));
+    must(world->duet, duet_wait(world->duet));
+    must(world->duet, submit(world, "deeper", NULL, &depths[1], sizeof *depths));
     g_assert_cmpint(duet_wait(world->duet), ==, DUET_ENOMEM);
     g_assert_nonnull(strstr(duet_last_message(world->duet), "stack is used up"));
     return NULL;
@@ -459,8 +426,8 @@ static struct fiber {
 static void wait_on_fiber(void)
 {
     const unsigned depth = 3;
-    must(fiber.world, submit(fiber.world, "deeper", NULL, &depth, sizeof depth));
-    must(fiber.world, duet_wait(fiber.world->duet));
+    must(fiber.world->duet, submit(fiber.world, "deeper", NULL, &depth, sizeof depth));
+    must(fiber.world->duet, duet_wait(fiber.world->duet));
 }
 
 /* A thread of the application that waits is on another stack than its own. */
@@ -497,8 +464,8 @@ static void refused(struct world *world)
     g_assert_cmpint(duet_codelet(world->duet, &kernel, &codelet), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(world->duet), "does not expand"));
     const struct duet_codelet_desc silent = {.name = "fibonacci", .expand = fibonacci};
-    must(world, duet_codelet(world->duet, &silent, &codelet));
-    must(world, submit(world, "fibonacci", NULL, &root, sizeof root));
+    must(world->duet, duet_codelet(world->duet, &silent, &codelet));
+    must(world->duet, submit(world, "fibonacci", NULL, &root, sizeof root));
     g_assert_cmpint(duet_wait(world->duet), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(world->duet), "`waits`"));
     g_assert_cmpint(duet_close(world->duet), ==, DUET_EINVAL);
@@ -563,12 +530,12 @@ static void kinds(struct world *world)
     (void)make(world, "kernel", NULL, count_kernel);
     struct duet_codelet *expansion;
     const struct duet_codelet_desc desc = {.name = "expansion", .expand = count_expansion};
-    must(world, duet_codelet(world->duet, &desc, &expansion));
-    must(world, submit(world, "mixed", NULL, &depth, sizeof depth));
-    must(world, duet_wait(world->duet));
+    must(world->duet, duet_codelet(world->duet, &desc, &expansion));
+    must(world->duet, submit(world, "mixed", NULL, &depth, sizeof depth));
+    must(world->duet, duet_wait(world->duet));
     g_assert_cmpuint(expansions_run, ==, depth - 1);
     g_assert_cmpuint(kernels_run, ==, duet_computes(world->duet) ? 2 * (depth - 1) : 0);
-    must(world, duet_close(world->duet));
+    must(world->duet, duet_close(world->duet));
 }
 
 static void test_kinds(void)
