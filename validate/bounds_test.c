@@ -86,56 +86,53 @@ static double area(const struct duet_class_stats *classes, size_t count, const u
 /* ------------------------------------------------------------------------------------------- */
 /* Instances solved by hand                                                                     */
 
-static void test_one_arch(void)
-{
-    const unsigned workers[] = {4};
-    const double first[] = {2}, second[] = {0.5};
-    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 10, .expected_s = first},
-                                               {.kernel = "b", .tasks = 8, .expected_s = second}};
-    g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 1), 5, 1e-12);
-    g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 1), 6, 1e-12);
-}
+enum { ARCHS_BY_HAND = 3, CLASSES_BY_HAND = 3 };
 
-/* 12 tasks, 1 s on one GPU, 2 s on one CPU: 8 and 4 of them, 8 s. */
-static void test_two_archs(void)
-{
-    const unsigned workers[] = {1, 1};
-    const double seconds[] = {2, 1};
-    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 12, .expected_s = seconds}};
-    g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 2), 8, 1e-12);
-}
+/* Workers by architecture, as many as it has; classes of tasks, each with its seconds there. */
+static const struct by_hand {
+    unsigned workers[ARCHS_BY_HAND];
+    struct {
+        uint64_t tasks;
+        double seconds[ARCHS_BY_HAND];
+    } classes[CLASSES_BY_HAND];
+    double area_s, tolerance;
+} by_hand[] = {
+    {{4}, {{10, {2}}}, 5, 1e-12},
+    {{4}, {{10, {2}}, {8, {0.5}}}, 6, 1e-12},
+    /* 12 tasks, 1 s on one GPU, 2 s on one CPU: 8 and 4 of them, 8 s; the same in three classes */
+    {{1, 1}, {{12, {2, 1}}}, 8, 1e-12},
+    {{1, 1}, {{5, {2, 1}}, {3, {2, 1}}, {4, {2, 1}}}, 8, 1e-12},
+    /* 4 tasks only on the CPU, 1 s; 30 of 10 s there, 1 s on one of two GPUs. Balanced: 4 + 10 x =
+       (30 - x) / 2, x = 22 / 21, T = 4 + 220 / 21 */
+    {{1, 2}, {{4, {1, 0}}, {30, {10, 1}}}, 4 + 220.0 / 21, 1e-10},
+    /* the task with the greater speed-up goes to the GPU, the other one stays on the CPU */
+    {{1, 1}, {{6, {4, 1}}, {3, {2, 1.5}}}, 6, 1e-10},
+    /* rates 1, 2 and 4 tasks a second: 70 tasks in 10 s; with two of the middle ones, 70 / 9 */
+    {{1, 1, 1}, {{70, {1, 0.5, 0.25}}}, 10, 1e-10},
+    {{1, 2, 1}, {{70, {1, 0.5, 0.25}}}, 70.0 / 9, 1e-10},
+    /* many tasks, and long ones beside short ones */
+    {{4, 8}, {{1000000000000000, {1e-6, 1e-7}}}, 1e15 / 84e6, 1e-9},
+    {{4, 8}, {{1000000000000, {1e-6, 1e-7}}, {3, {1e4, 1e3}}}, (1e12 * 1e-7 + 3e3) / 8.4, 1e-6},
+    /* nothing */
+    {{1, 1}, {{0, {0, 0}}}, 0, DBL_MIN},
+};
 
-/*
- * "p" only on the CPU, 4 x 1 s. "g": 30 tasks, 10 s on the CPU, 1 s on one of two GPUs. Balanced:
- * 4 + 10 x = (30 - x) / 2, x = 22 / 21, T = 4 + 220 / 21.
- */
-static void test_restricted(void)
+static void test_by_hand(void)
 {
-    const unsigned workers[] = {1, 2};
-    const double panel[] = {1, 0}, update[] = {10, 1};
-    const struct duet_class_stats classes[] = {{.kernel = "p", .tasks = 4, .expected_s = panel},
-                                               {.kernel = "g", .tasks = 30, .expected_s = update}};
-    g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 2), 4 + 220.0 / 21, 1e-10);
-}
-
-/* The task with the greater speed-up goes to the GPU: a (4 to 1) there, b (2 to 1.5) on the CPU. */
-static void test_affinity(void)
-{
-    const unsigned workers[] = {1, 1};
-    const double fast[] = {4, 1}, slow[] = {2, 1.5};
-    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 6, .expected_s = fast},
-                                               {.kernel = "b", .tasks = 3, .expected_s = slow}};
-    g_assert_cmpfloat_with_epsilon(area(classes, 2, workers, 2), 6, 1e-10);
-}
-
-/* Rates 1, 2 and 4 tasks a second: 70 tasks in 10 s; with two of the middle ones, 70 / 9. */
-static void test_three_archs(void)
-{
-    const unsigned workers[] = {1, 1, 1}, more[] = {1, 2, 1};
-    const double seconds[] = {1, 0.5, 0.25};
-    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 70, .expected_s = seconds}};
-    g_assert_cmpfloat_with_epsilon(area(classes, 1, workers, 3), 10, 1e-10);
-    g_assert_cmpfloat_with_epsilon(area(classes, 1, more, 3), 70.0 / 9, 1e-10);
+    for (size_t i = 0; i < G_N_ELEMENTS(by_hand); i++) {
+        const struct by_hand *own = &by_hand[i];
+        struct duet_class_stats classes[CLASSES_BY_HAND];
+        size_t archs = 0;
+        while (archs < ARCHS_BY_HAND && own->workers[archs])
+            archs++;
+        for (size_t c = 0; c < CLASSES_BY_HAND; c++)
+            classes[c] = (struct duet_class_stats){.kernel = "k",
+                                                   .tasks = own->classes[c].tasks,
+                                                   .expected_s = own->classes[c].seconds};
+        g_assert_cmpfloat_with_epsilon(area(classes, CLASSES_BY_HAND, own->workers, archs),
+                                       own->area_s, own->tolerance * fmax(own->area_s, 1));
+    }
+    g_assert_cmpfloat(area(NULL, 0, by_hand[0].workers, 1), ==, 0);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -222,40 +219,6 @@ static void test_random_twins(void)
 
 /* ------------------------------------------------------------------------------------------- */
 /* Degenerate and wrong input                                                                   */
-
-static void test_nothing(void)
-{
-    const unsigned workers[] = {1, 1};
-    const double nowhere[] = {0, 0};
-    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 0, .expected_s = nowhere}};
-    g_assert_cmpfloat(area(NULL, 0, workers, 2), ==, 0);
-    g_assert_cmpfloat(area(classes, 1, workers, 2), ==, 0);
-}
-
-static void test_big(void)
-{
-    const unsigned workers[] = {4, 8};
-    const double short_s[] = {1e-6, 1e-7}, long_s[] = {1e4, 1e3};
-    const struct duet_class_stats one[] = {
-        {.kernel = "a", .tasks = UINT64_C(1000000000000000), .expected_s = short_s}};
-    const struct duet_class_stats both[] = {{.kernel = "a",
-                                             .tasks = UINT64_C(1000000000000),
-                                             .expected_s = short_s},
-                                            {.kernel = "b", .tasks = 3, .expected_s = long_s}};
-    g_assert_cmpfloat_with_epsilon(area(one, 1, workers, 2) / (1e15 / 84e6), 1, 1e-9);
-    g_assert_cmpfloat_with_epsilon(area(both, 2, workers, 2) / ((1e12 * 1e-7 + 3e3) / 8.4), 1,
-                                   1e-6);
-}
-
-static void test_merging(void)
-{
-    const unsigned workers[] = {1, 1};
-    const double seconds[] = {2, 1}, same[] = {2, 1};
-    const struct duet_class_stats classes[] = {{.kernel = "a", .tasks = 5, .expected_s = seconds},
-                                               {.kernel = "b", .tasks = 3, .expected_s = same},
-                                               {.kernel = "c", .tasks = 4, .expected_s = seconds}};
-    g_assert_cmpfloat_with_epsilon(area(classes, 3, workers, 2), 8, 1e-12);
-}
 
 /* Nothing is known where some tasks can run nowhere, or their time there is no number. */
 static void test_unknown(void)
@@ -384,6 +347,21 @@ static void test_limited(void)
     duet__classes_free(&all);
     g_free(own.rows);
     g_rand_free(random);
+}
+
+/*
+ * Two nodes, 1 CPU and 1 GPU, and 3 CPUs: 10 tasks of 3 s on CPUs alone and, of the other node, 16
+ * that take 4 s there and 1 s on a GPU. 30 + 4 x = 4 (16 - x), x = 17 / 4, T = 47 / 4.
+ */
+static void test_nodes(void)
+{
+    double first[] = {0, 1, 1, 0, 0, 1, 10, 3, 0}, second[] = {0, 3, 0, 0, 0, 0, 16, 4, 1};
+    const struct duet__node_classes nodes[] = {{2, 1, first}, {2, 1, second}},
+                                    other[] = {{2, 1, first}, {1, 0, second}};
+    g_assert_cmpfloat_with_epsilon(duet__bounds_of_nodes(nodes, 2, 1).area_s, 47.0 / 4, 1e-12);
+    g_assert_cmpfloat(duet__bounds_of_nodes(other, 2, 1).critical_path_s, ==, 0);
+    second[7] = second[8] = 0;
+    g_assert_cmpfloat(duet__bounds_of_nodes(nodes, 2, 1).area_s, ==, 0);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -567,21 +545,15 @@ static void test_run(void)
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/validate/bounds/one_arch", test_one_arch);
-    g_test_add_func("/validate/bounds/two_archs", test_two_archs);
-    g_test_add_func("/validate/bounds/restricted", test_restricted);
-    g_test_add_func("/validate/bounds/affinity", test_affinity);
-    g_test_add_func("/validate/bounds/three_archs", test_three_archs);
+    g_test_add_func("/validate/bounds/by_hand", test_by_hand);
     g_test_add_func("/validate/bounds/random_two", test_random_two);
     g_test_add_func("/validate/bounds/random_twins", test_random_twins);
-    g_test_add_func("/validate/bounds/nothing", test_nothing);
-    g_test_add_func("/validate/bounds/big", test_big);
-    g_test_add_func("/validate/bounds/merging", test_merging);
     g_test_add_func("/validate/bounds/unknown", test_unknown);
     g_test_add_func("/validate/bounds/many", test_many);
     g_test_add_func("/validate/bounds/many_twins", test_many_twins);
     g_test_add_func("/validate/bounds/extreme", test_extreme);
     g_test_add_func("/validate/bounds/limited", test_limited);
+    g_test_add_func("/validate/bounds/nodes", test_nodes);
     g_test_add_func("/validate/bounds/best_schedules", test_best_schedules);
     g_test_add_func("/validate/bounds/run", test_run);
     return g_test_run();
