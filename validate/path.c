@@ -54,8 +54,10 @@ static const struct duet_event *event_at(const struct walk *walk, size_t event)
 /* ------------------------------------------------------------------------------------------- */
 /* Looking up                                                                                   */
 
-static int compare(const struct entry *a, const struct entry *b)
+static int by_entry(const void *left, const void *right)
 {
+    const struct entry *a = left, *b = right;
+
     if (a->lookup != b->lookup)
         return a->lookup < b->lookup ? -1 : 1;
     if (a->number != b->number)
@@ -65,11 +67,6 @@ static int compare(const struct entry *a, const struct entry *b)
     if (a->end_s != b->end_s)
         return a->end_s < b->end_s ? -1 : 1;
     return (a->event > b->event) - (a->event < b->event);
-}
-
-static int by_entry(const void *left, const void *right)
-{
-    return compare(left, right);
 }
 
 static int by_submission(const void *left, const void *right, void *data)
@@ -107,7 +104,7 @@ static size_t find(const struct walk *walk, enum lookup lookup, uint64_t number,
     while (low < high) {
         guint middle = low + (high - low) / 2;
 
-        if (compare(&g_array_index(walk->entries, struct entry, middle), &key) < 0)
+        if (by_entry(&g_array_index(walk->entries, struct entry, middle), &key) < 0)
             low = middle + 1;
         else
             high = middle;
