@@ -219,12 +219,7 @@ def main():
     rows = {} if wanted.all else read()
     if wanted.write:
         rows = simulate_missing(rows, policies, CASES, lambda rows: write(rows, policies))
-    page = PAGE.read_text(encoding="utf-8")
-    fresh = reproduction.filled(page, blocks(rows, policies))
-    if wanted.write:
-        PAGE.write_text(fresh, encoding="utf-8")
-    else:
-        print(fresh, end="")
+    reproduction.put(PAGE, blocks(rows, policies), wanted.write)
 
 
 if __name__ == "__main__":

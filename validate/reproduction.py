@@ -486,6 +486,15 @@ def filled(page, parts):
     return page
 
 
+def put(path, parts, write):
+    """Writes the parts into the page, or prints what that would be."""
+    fresh = filled(path.read_text(encoding="utf-8"), parts)
+    if write:
+        path.write_text(fresh, encoding="utf-8")
+    else:
+        print(fresh, end="")
+
+
 def arguments():
     parser = argparse.ArgumentParser(description="The tables of docs/reproduction.md.")
     parser.add_argument("--write", action="store_true", help="write them into the page")
@@ -503,12 +512,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             print(compare(wanted.keep or folder, *page), end="")
         return
-    page = PAGE.read_text(encoding="utf-8")
-    fresh = filled(page, blocks())
-    if wanted.write:
-        PAGE.write_text(fresh, encoding="utf-8")
-    else:
-        print(fresh, end="")
+    put(PAGE, blocks(), wanted.write)
 
 
 if __name__ == "__main__":
