@@ -60,4 +60,20 @@ static inline char *testing_written(void (*write)(FILE *stream, const void *grap
     return own;
 }
 
+/* A text of a format is refused, with a message that says that. */
+static inline void testing_refused(const char *format, const char *text, const char *path,
+                                   const char *says)
+{
+    struct duet__graph graph;
+    struct duet_message message = {""};
+
+    duet__graph_init(&graph);
+    g_assert_cmpint(duet__graph_format_find(format)->read(&graph, text, strlen(text), path,
+                                                          &message),
+                    ==, DUET_EPARSE);
+    if (!strstr(message.text, says))
+        g_error("'%s' does not say '%s'", message.text, says);
+    duet__graph_fini(&graph);
+}
+
 #endif
