@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of measured copies, on emulated machines. */
-#include <string.h>
 
 #include "calibrate/testing_copies.h"
 #include "world/clock.h"
@@ -147,19 +146,6 @@ static void test_stop(void)
     g_assert_cmpuint(canceled, >=, 3);
 }
 
-static void test_refused(void)
-{
-    struct duet_config config = defaults("no-such-platform", 1);
-    struct duet__copies copies;
-    struct duet_message message = {""};
-    int error =
-        duet__copies_measure(&(struct duet__measurement){.config = &config, .message = &message},
-                             &copies);
-    g_assert_cmpint(error, ==, DUET_ENOTFOUND);
-    g_assert_nonnull(strstr(message.text, "no-such-platform"));
-    duet__copies_fini(&copies);
-}
-
 int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
@@ -168,6 +154,5 @@ int main(int argc, char **argv)
     g_test_add_func("/copies/free", test_free);
     g_test_add_func("/copies/none", test_none);
     g_test_add_func("/copies/stop", test_stop);
-    g_test_add_func("/copies/refused", test_refused);
     return g_test_run();
 }
