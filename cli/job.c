@@ -87,16 +87,11 @@ static bool is_awaited(const struct duet__job *job)
     unsigned count;
 
     duet__launched_as(&count);
-    switch (count > 1 && !job->values.openmp ? job->command->where : 0) {
-    case DUET__IN_RUN:
-        return duet__processes_share(&job->request);
-    case DUET__IN_VALIDATE:
-        return duet__given(job, "nodes");
-    case DUET__IN_CALIBRATE:
-        return job->values.nodes;
-    default:
+    if (count == 1 || job->values.openmp)
         return false;
-    }
+    return job->command->where == DUET__IN_VALIDATE
+               ? duet__given(job, "nodes")
+               : job->command->where == DUET__IN_RUN && duet__processes_share(&job->request);
 }
 
 int duet__command_run(const struct duet__command *command, int argc, char **argv)
