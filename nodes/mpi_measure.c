@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "nodes/mpi_internal.h"
 
@@ -111,9 +112,22 @@ static bool is_eager(const struct measuring *m, int bytes)
     return ended;
 }
 
+/* Until node 0 has something to say. Meanwhile others are measured, whose processors these may be:
+   they are left alone. */
+static void await(const struct measuring *m)
+{
+    const struct timespec pause = {.tv_nsec = 1000 * 1000};
+    for (int there = 0; !there;) {
+        MPI_Iprobe(0, ORDER_TAG, m->comm, &there, MPI_STATUS_IGNORE);
+        if (!there)
+            nanosleep(&pause, NULL);
+    }
+}
+
 /* The other node's half, until there is no more. */
 static void follow(const struct measuring *m)
 {
+    await(m);
     for (struct order order = {PING, 0, 0};;) {
         MPI_Recv(&order, sizeof order, MPI_BYTE, 0, ORDER_TAG, m->comm, MPI_STATUS_IGNORE);
         if (order.kind == END)
@@ -211,10 +225,15 @@ int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct due
         error = duet_fail(message, DUET_EINVAL,
                           "messages are measured between processes: mpirun -n 2 duet calibrate "
                           "--nodes");
-    if (!error && out->node > 0)
+    if (!error && out->node > 0) {
         follow(&m);
+        await(&m); /* the end of all */
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, ORDER_TAG, m.comm, MPI_STATUS_IGNORE);
+    }
     for (m.node = 1; m.node < (int)out->nodes && out->node == 0 && !error; m.node++)
         lead(&m, seconds / (out->nodes - 1));
+    for (m.node = 1; m.node < (int)out->nodes && out->node == 0 && !error; m.node++)
+        MPI_Send(NULL, 0, MPI_BYTE, m.node, ORDER_TAG, m.comm);
     free(m.data);
     duet__mpi_transport()->close(mpi);
     return error;
