@@ -65,6 +65,23 @@ static int find(struct duet__job *job, const char *path, struct findings *findin
 /* ------------------------------------------------------------------------------------------- */
 /* What would help                                                                              */
 
+/* The workload of a trace, which takes no longer than what the trace shows. */
+static int take_workload(struct duet__request *request, const struct duet__trace *trace,
+                         unsigned nodes, struct duet_message *message)
+{
+    const double there = (double)trace->run.recording.event_count;
+    int error = duet__what_if_workload(request, trace, trace->tile, message);
+
+    if (!error &&
+        (duet__request_nodes(request) != nodes || (double)duet__request_tasks(request) > 2 * there))
+        error = duet_fail(message, DUET_EPARSE,
+                          "the trace is of %u nodes and %.0f records, and names a run of %u nodes "
+                          "and %.0f tasks",
+                          nodes, there, duet__request_nodes(request),
+                          (double)duet__request_tasks(request));
+    return error;
+}
+
 /* What is simulated is the run's graph. Of several nodes it does not say who owns which data: there
    it is the workload itself. */
 static int take_work(struct duet__job *job, const struct duet__trace *trace, unsigned nodes,
@@ -74,7 +91,7 @@ static int take_work(struct duet__job *job, const struct duet__trace *trace, uns
 
     request->config.strict = false;
     if (nodes > 1)
-        return duet__what_if_workload(request, trace, trace->tile, message);
+        return take_workload(request, trace, nodes, message);
     job->graph_workload = duet__graph_workload(job->graph);
     request->workload = &job->graph_workload;
     request->problem.graph = job->graph;
@@ -83,12 +100,21 @@ static int take_work(struct duet__job *job, const struct duet__trace *trace, uns
     return 0;
 }
 
-/* The name of one node: several are "idgraf_x4". */
+/* The name of one node: several are "idgraf_x4", of a long one's beginning (duet__machine_join). */
 static char *node_name(const char *machine, unsigned nodes)
 {
     const char *end = nodes > 1 ? strrchr(machine, '_') : NULL;
 
     return g_strndup(machine, end ? (gsize)(end - machine) : strlen(machine));
+}
+
+/* Whether a platform has that name of a node. */
+static bool is_named(const struct duet__platform *platform, const char *name, unsigned nodes)
+{
+    enum { CUT = 20 };
+
+    return strcmp(platform->name, name) == 0 ||
+           (nodes > 1 && strlen(name) == CUT && g_str_has_prefix(platform->name, name));
 }
 
 /* The request that simulates what was run as it was run, as far as the trace says how. */
@@ -106,6 +132,8 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     config->simulate = job->values.platform ? job->values.platform : name;
     if (job->values.config.network)
         config->network = job->values.config.network;
+    if (!error && job->values.config.network && nodes == 1)
+        error = duet_fail(message, DUET_EINVAL, "--network joins nodes, and the run is of one");
     if (!error)
         error = duet__platform_load(config->simulate, &job->platform, message);
     if (!error)
@@ -115,7 +143,7 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     request->reps = 1;
     request->warmups = 0;
     config->seed = request->seed = trace->run.seed;
-    if (strcmp(job->platform->name, name) == 0) { /* as much of it as the run had, or its node 0 */
+    if (is_named(job->platform, name, nodes)) { /* as much of it as the run had, or its node 0 */
         config->cpus = config->gpus = 0;
         for (unsigned i = 0; i < machine->worker_count; i++)
             if (duet__host_of(machine, machine->workers[i].node) == DUET_HOST)
@@ -157,12 +185,13 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
     }
     if (number)
         return duet__complain(DUET__SIGNALLED + number, "interrupted");
-    if (error && job->values.platform)
+    if (error && (job->values.platform || job->values.config.network))
         return duet__job_refuse(error, &message);
     if (error)
-        duet__complain(DUET__DONE,
-                       "nothing is simulated: %s (--platform P simulates another machine)",
-                       message.text);
+        duet__complain(DUET__DONE, "nothing is simulated: %s%s", message.text,
+                       strstr(message.text, "--network")
+                           ? ""
+                           : " (--platform P simulates another machine)");
     if (error)
         duet__what_if_fini(&findings->what_if);
     return DUET__DONE;
@@ -188,7 +217,8 @@ static int check(const struct duet__job *job, int argc, char *const *argv,
         return duet_fail(message, DUET_EINVAL, "--html and the trace are one file, %s", html);
     if (html)
         error = duet__file_check(html, message);
-    return error ? error : duet__exclude(job, "platform", "no-what-if", message);
+    error = error ? error : duet__exclude(job, "platform", "no-what-if", message);
+    return error ? error : duet__exclude(job, "network", "no-what-if", message);
 }
 
 static int work(struct duet__job *job, int argc, char **argv)

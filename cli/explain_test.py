@@ -209,6 +209,19 @@ def test_nodes(folder):
                 "switch:2Gbps,1us", "--quiet", "--trace", trace).returncode == 0
     told = duet("explain", trace)
     assert told.returncode == 0 and "which node has which data" in told.stderr, told
+    told = duet("explain", trace, "--network", "switch:2Gbps,1us", "--no-what-if")
+    assert told.returncode == 2 and "exclude each other" in told.stderr, told
+    # what a trace says takes no longer than the run that it shows, and runs no code
+    result = duet("simulate", *run.split(), "2x1", "--platform", "idgraf", "--quiet", "--trace",
+                  trace)
+    written = pathlib.Path(trace).read_text(encoding="utf-8")
+    for old, new, says in (('"n":9600', '"n":960000', "of 2 nodes and "),
+                           ("nodes=2x1;", "nodes=64x64;", "names a run of 4096 nodes"),
+                           ("switch:2Gbps,1us", "file:./evil.so", "it is a shared object")):
+        pathlib.Path(trace).write_text(written.replace(old, new), encoding="utf-8")
+        told = duet("explain", trace)
+        assert result.returncode == told.returncode == 0 and old in written, (old, result)
+        assert says in told.stderr and "critical path" in told.stdout, told
 
 
 def test_text(folder):

@@ -81,29 +81,18 @@ int duet__job_parse(struct duet__job *job, int *argc, char ***argv)
     return duet__finish_output();
 }
 
-/* Whether the other processes of a launcher wait for this one, to make runs together. */
-static bool is_awaited(const struct duet__job *job)
-{
-    unsigned count;
-
-    duet__launched_as(&count);
-    if (count == 1 || job->values.openmp)
-        return false;
-    return job->command->where == DUET__IN_VALIDATE
-               ? duet__given(job, "nodes")
-               : job->command->where == DUET__IN_RUN && duet__processes_share(&job->request);
-}
-
 int duet__command_run(const struct duet__command *command, int argc, char **argv)
 {
     struct duet__job job;
+    unsigned count;
     int status;
 
     duet__job_init(&job, command, argc, argv);
     status = duet__job_parse(&job, &argc, &argv);
     if (status < 0)
         status = command->work(&job, argc, argv);
-    if (status != DUET__DONE && is_awaited(&job))
+    duet__launched_as(&count);
+    if (status != DUET__DONE && job.together && count > 1)
         duet__processes_decline(duet__last_line());
     duet__job_fini(&job);
     return status;

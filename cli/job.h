@@ -29,6 +29,7 @@ struct duet__job {
     GArray *given;              /* struct duet__given, of all options, in order */
     bool several;   /* some have several values: these are not among `values`, each makes a run */
     bool in_table;  /* it is one of several, and says nothing itself */
+    bool together;  /* other processes of a launcher make its runs with it, or may do so */
     char **program; /* what stands behind "--", borrowed; NULL: nothing does */
     struct duet__request request;
     const char *graph_path;    /* of a file, as it was given; NULL: none */

@@ -164,6 +164,13 @@ for words in ([*first, "--policy", "ws,eager"],
     told = [line for line in testing.said(result.stderr) if "mine.json" in line]
     assert result.returncode == 1 and re.match("duet: .*node 1: ", *told), result
 
+# Of one node each, a process waits for no other.
+alone = [DUET, "validate", *VALIDATE[:VALIDATE.index("--nodes")], "--nodes", "1", "--reps", "2",
+         "--quiet"]
+result = subprocess.run(["mpirun", "--timeout", "300", "-n", "1", *alone, ":", "-n", "1", *alone,
+                         "--fail-over", "0.0001%"], capture_output=True, text=True, check=False)
+assert result.returncode == 0 and "1 case" in result.stdout, result
+
 # What a library of another process says before it aborts is seen.
 testing.compile_policy("abort.so", keeps="0",
                        popped="assert(getenv(\"OMPI_COMM_WORLD_RANK\")[0] == '0');")

@@ -274,7 +274,7 @@ static bool is_told_by_another(const struct duet__job *job)
 {
     unsigned count;
 
-    return duet__processes_share(&job->request) && duet__launched_as(&count) > 0;
+    return job->together && duet__launched_as(&count) > 0;
 }
 
 static int make_and_report(struct duet__job *job)
@@ -360,6 +360,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error, status;
 
+    job->together = duet__processes_share(&job->request);
     if (job->several && duet__given(job, "nodes") && !is_simulated(job))
         return duet__complain(DUET__MISUSED, "runs on several nodes are no table: one command for "
                                              "each value of an option");

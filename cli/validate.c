@@ -215,6 +215,8 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
         error = duet__files_distinct(validate->job, message);
     if (!error)
         error = duet__trials_make(&validate->experiment, message);
+    if (!error)
+        validate->job->together = validate->experiment.together;
     if (!error && validate->experiment.together)
         error = check_together(validate->job, message);
     if (!error && validate->job->values.calibrate)
@@ -277,7 +279,7 @@ static int measure(struct validate *validate)
 
     duet__monitor_start(&monitor, false, 0, 0);
     if (experiment->number) /* which other processes do not know yet */
-        atomic_store(&monitor.number, experiment->number);
+        duet__monitor_adopt(&monitor, experiment->number);
     duet__warn_of_load();
     duet__progress_init(&progress, !validate->job->values.quiet, 0, 0);
     status = calibrate(validate, 0, runs_s, &monitor, &progress);
@@ -371,14 +373,16 @@ static int report(struct validate *validate, const struct duet__tally *tally)
 static int validate_all(struct validate *validate)
 {
     const struct duet__experiment *experiment = &validate->experiment;
-    int status = duet__files_check(validate->job);
+    unsigned count;
+    /* the first process has what was measured */
+    const bool is_told_by_another = experiment->together && duet__launched_as(&count) > 0;
+    int status = is_told_by_another ? DUET__DONE : duet__files_check(validate->job);
     struct duet__tally tally;
-    unsigned ranks;
 
     if (status == DUET__DONE)
         status = make_sides(validate);
-    if (status != DUET__DONE || (experiment->together && duet__launched_as(&ranks) > 0))
-        return status; /* the first process has what was measured */
+    if (status != DUET__DONE || is_told_by_another)
+        return status;
     tally = duet__experiment_tally(experiment);
     if (!tally.left && !experiment->number)
         return duet__complain(duet__status_of(tally.failed->error), "%s under %s %s",
@@ -395,6 +399,19 @@ static int validate_all(struct validate *validate)
     return status == DUET__DONE ? validate->status : status;
 }
 
+/* Whether an option may say that runs are of several nodes: cases are not known yet. */
+static bool has_nodes(const struct duet__job *job)
+{
+    bool found = false;
+
+    for (guint i = 0; i < job->given->len; i++) {
+        const struct duet__given *given = &g_array_index(job->given, struct duet__given, i);
+
+        found |= strcmp(given->option->name, "nodes") == 0 && strcmp(given->text, "1") != 0;
+    }
+    return found;
+}
+
 static int work(struct duet__job *job, int argc, char **argv)
 {
     struct validate validate = {.job = job};
@@ -403,6 +420,7 @@ static int work(struct duet__job *job, int argc, char **argv)
 
     if (job->values.openmp)
         return duet__openmp_validate(job);
+    job->together = has_nodes(job);
     validate.tables = (struct duet__tables){.job = job, .study = duet__study_new()};
     duet__experiment_init(&validate.experiment);
     error = read_all(&validate, argc, argv, &message);

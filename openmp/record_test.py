@@ -338,7 +338,7 @@ def check_loops(compiler, folder):
             ((), [], "(--loops)"), (("--loops", "4"), known, "are cut"),
             (("--loops", "4", "--static-loops"), [4, 4, 2, 4], "are cut")):
         more = compiler == "gcc" and len(options) < 3
-        for _ in range(10):  # where other load takes the time, loops are too little to tell of
+        for _ in range(50):  # where other load takes the time, loops are too little to tell of
             done = duet("record", "--threads", "1", *options, "--out", out, "--", program)
             if says in done.stderr and ("(--static-loops)" in done.stderr) == more:
                 break

@@ -310,8 +310,11 @@ void check_routes()
 // What it takes from one card to another is kept, and taken out of SimGrid's links.
 void load_file(const duet__network *how)
 {
+    const auto ending = std::filesystem::path(how->file).extension();
     if (std::filesystem::is_directory(how->file))
         throw std::runtime_error("it is a directory");
+    if (ending == ".so" || ending == ".dylib") // SimGrid would run it
+        throw std::runtime_error("it is a shared object, and no description");
     network->engine->load_platform(how->file);
     network->cards = network->engine->get_all_hosts();
     std::sort(network->cards.begin(), network->cards.end(), in_natural_order);

@@ -261,6 +261,7 @@ int duet__what_if_workload(struct duet__request *request, const struct duet__tra
                                               .tile = tile,
                                               .precision = *kernel == 's' ? 's' : 'd',
                                               .seed = trace->run.seed};
+    /* a run's settings begin with its nodes, where there are several (duet__request_facts) */
     error =
         duet__request_set_params(request, params + (*params && g_str_has_prefix(*params, "nodes=")),
                                  message);
