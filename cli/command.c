@@ -83,7 +83,6 @@ static ssize_t say_other(void *nothing, const char *text, size_t bytes)
     const bool own = bytes > 6 && !memcmp(text, "duet: ", 6);
     ssize_t said = (ssize_t)bytes;
 
-    (void)nothing;
     if (!own || memmem(text, bytes, " Assertion `", 12)) {
         said = write(STDERR_FILENO, text, bytes);
     } else {

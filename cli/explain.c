@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet explain`: reads a trace, finds why its run took so long, simulates what would help. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -7,6 +8,7 @@
 #include "cli/job.h"
 #include "platforms/atomic_file.h"
 #include "report/page/page.h"
+#include "runs/merge.h"
 #include "runs/simulated.h"
 
 /* All that is found out. Zero-initialise. */
@@ -65,21 +67,19 @@ static int find(struct duet__job *job, const char *path, struct findings *findin
 /* ------------------------------------------------------------------------------------------- */
 /* What would help                                                                              */
 
-/* The workload of a trace, which takes no longer than what the trace shows. */
+/* The workload of a trace, if it is no larger than what the trace shows. */
 static int take_workload(struct duet__request *request, const struct duet__trace *trace,
                          unsigned nodes, struct duet_message *message)
 {
-    const double there = (double)trace->run.recording.event_count;
+    const size_t records = trace->run.recording.event_count;
     int error = duet__what_if_workload(request, trace, trace->tile, message);
 
-    if (!error &&
-        (duet__request_nodes(request) != nodes || (double)duet__request_tasks(request) > 2 * there))
-        error = duet_fail(message, DUET_EPARSE,
-                          "the trace is of %u nodes and %.0f records, and names a run of %u nodes "
-                          "and %.0f tasks",
-                          nodes, there, duet__request_nodes(request),
-                          (double)duet__request_tasks(request));
-    return error;
+    if (error || (duet__request_nodes(request) == nodes && duet__request_tasks(request) <= records))
+        return error;
+    return duet_fail(message, DUET_EPARSE,
+                     "the trace is of %u nodes and %zu records, and names a run of %u nodes and "
+                     "%" PRIu64 " tasks",
+                     nodes, records, duet__request_nodes(request), duet__request_tasks(request));
 }
 
 /* What is simulated is the run's graph. Of several nodes it does not say who owns which data: there
@@ -100,7 +100,7 @@ static int take_work(struct duet__job *job, const struct duet__trace *trace, uns
     return 0;
 }
 
-/* The name of one node: several are "idgraf_x4", of a long one's beginning (duet__machine_join). */
+/* The name of one node, cut off where it is long: several are "idgraf_x4". */
 static char *node_name(const char *machine, unsigned nodes)
 {
     const char *end = nodes > 1 ? strrchr(machine, '_') : NULL;
@@ -111,10 +111,8 @@ static char *node_name(const char *machine, unsigned nodes)
 /* Whether a platform has that name of a node. */
 static bool is_named(const struct duet__platform *platform, const char *name, unsigned nodes)
 {
-    enum { CUT = 20 };
-
-    return strcmp(platform->name, name) == 0 ||
-           (nodes > 1 && strlen(name) == CUT && g_str_has_prefix(platform->name, name));
+    return nodes > 1 ? strncmp(platform->name, name, DUET__NODE_NAME) == 0
+                     : strcmp(platform->name, name) == 0;
 }
 
 /* The request that simulates what was run as it was run, as far as the trace says how. */

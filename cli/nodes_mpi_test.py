@@ -171,6 +171,11 @@ result = subprocess.run(["mpirun", "--timeout", "300", "-n", "1", *alone, ":", "
                          "--fail-over", "0.0001%"], capture_output=True, text=True, check=False)
 assert result.returncode == 0 and "1 case" in result.stdout, result
 
+# Simulated nodes are no processes: what one cannot write, no other waits for.
+result = run("cholesky", "--platform", "idgraf", "--n", "1920", "--nodes", "2", "--network",
+             "switch:10Gbps,5us", "--trace", "nowhere/a.json", ranks=2, command="simulate")
+assert result.returncode == 2 and len(testing.said(result.stderr)) == 1, result
+
 # What a library of another process says before it aborts is seen.
 testing.compile_policy("abort.so", keeps="0",
                        popped="assert(getenv(\"OMPI_COMM_WORLD_RANK\")[0] == '0');")

@@ -360,7 +360,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     struct duet_message message = {""};
     int error, status;
 
-    job->together = duet__processes_share(&job->request);
+    job->together = !is_simulated(job) && duet__processes_share(&job->request);
     if (job->several && duet__given(job, "nodes") && !is_simulated(job))
         return duet__complain(DUET__MISUSED, "runs on several nodes are no table: one command for "
                                              "each value of an option");

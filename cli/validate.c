@@ -399,19 +399,6 @@ static int validate_all(struct validate *validate)
     return status == DUET__DONE ? validate->status : status;
 }
 
-/* Whether an option may say that runs are of several nodes: cases are not known yet. */
-static bool has_nodes(const struct duet__job *job)
-{
-    bool found = false;
-
-    for (guint i = 0; i < job->given->len; i++) {
-        const struct duet__given *given = &g_array_index(job->given, struct duet__given, i);
-
-        found |= strcmp(given->option->name, "nodes") == 0 && strcmp(given->text, "1") != 0;
-    }
-    return found;
-}
-
 static int work(struct duet__job *job, int argc, char **argv)
 {
     struct validate validate = {.job = job};
@@ -420,7 +407,7 @@ static int work(struct duet__job *job, int argc, char **argv)
 
     if (job->values.openmp)
         return duet__openmp_validate(job);
-    job->together = has_nodes(job);
+    job->together = duet__given(job, "nodes"); /* until it is known of how many */
     validate.tables = (struct duet__tables){.job = job, .study = duet__study_new()};
     duet__experiment_init(&validate.experiment);
     error = read_all(&validate, argc, argv, &message);

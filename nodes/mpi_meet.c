@@ -14,7 +14,7 @@
 
 /* MPI is opened once a process, and closed at its end; runtimes that are open are counted. */
 static atomic_int open_runtimes;
-static bool agreed;           /* on anything, with the others */
+static atomic_bool agreed;    /* on anything, with the others */
 static struct notice parting; /* what a process has said that has left them; error 0: none has */
 
 /* At the end of the process. Without duet_close the others would wait for this one for ever. */

@@ -151,7 +151,8 @@ int duet__machine_join(struct duet_machine *out, const struct duet_machine *cons
     error = duet_machine_init(out, archs, all.memory, all.worker, all.link);
     if (error)
         return duet_fail(message, error, "%s", duet_strerror(error));
-    (void)snprintf(out->name, sizeof out->name, "%.20s_x%u", machines[0]->name, count);
+    (void)snprintf(out->name, sizeof out->name, "%.*s_x%u", DUET__NODE_NAME, machines[0]->name,
+                   count);
     out->arch_count = 0; /* those that are different */
     out->costs = machines[0]->costs;
     out->sharing = machines[0]->sharing;

@@ -45,6 +45,8 @@ struct duet__wires {
     double bandwidth_Bps, latency_s;
 };
 
+enum { DUET__NODE_NAME = 20 }; /* bytes of a node's name in that of several: "idgraf_x4" */
+
 /*
  * Makes the machine of so many nodes, owned by the caller. DUET_EINVAL with a message: they have
  * more than DUET_MEMORIES_MOST memories; DUET_ENOMEM.
