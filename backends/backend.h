@@ -36,6 +36,14 @@ struct backend_setup {
     double (*now)(void *clock); /* seconds since the run began; any thread */
     void *clock;
     uint64_t pin_bytes; /* of the host's memory that may be page-locked; 0: none */
+    /* Says how much that is by now, when it is reached: a virtual machine's memory may grow. Any
+       thread. NULL: no more. */
+    uint64_t (*pin_more)(void *clock);
+    /*
+     * Seconds for which a device may end nothing, after an error or while it is closed, before it
+     * is given up (`abandon`). 0: it is waited for without limit.
+     */
+    double patience_s;
     /* Says something to the user, once in a run: one line without newline. Any thread. NULL: no. */
     void (*say)(void *clock, const char *line);
     /* To be called on a thread of the backend that runs kernels, before the first. NULL: no. */
@@ -48,6 +56,8 @@ struct backend_config {
     unsigned node;           /* its memory node in the machine */
     uint64_t capacity_bytes; /* of the slab to allocate */
     unsigned kernel_streams; /* kernels that may run at the same time, on as many streams; 0: 1 */
+    unsigned kernels;        /* in flight at most, for which room is made; 0: not known */
+    bool untimed;            /* dates may be those at which the host launched and saw an end */
     uint64_t lose_at;        /* emulated: lost when it is given its lose_at-th kernel or copy, with
                                 that one and all in flight; 0: never */
     /* Something has ended, poll again. Called on any thread, any time after open. */
@@ -205,6 +215,11 @@ struct duet__backend {
     size_t (*poll)(struct backend_device *device, struct backend_completion *out, size_t max);
     /* true once the device itself is lost: a copy ends with DUET_ELOST when its peer is, too. */
     bool (*lost)(const struct backend_device *device);
+    /*
+     * Gives up a device on which nothing ends any more: it is lost, and `close` leaves to the end
+     * of the process what could be freed only after what is in flight. NULL: that is not possible.
+     */
+    void (*abandon)(struct backend_device *device);
     /*
      * When to poll again, as far as that is known: a date, and config.notify tells if it becomes
      * earlier; INFINITY: config.notify tells; 0: it must be asked again and again. At a date poll

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of architectures, statuses, and the time of threads. */
+/* Names of architectures, statuses, and what threads have done. */
 #include "backends/common.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/resource.h>
 
 void duet__arch_name(char arch[DUET_NAME_MAX], const char *name)
 {
@@ -41,9 +41,27 @@ int duet__late_status(int late, int *info)
     }
 }
 
-double duet__thread_s(void)
+static double seconds_of(const struct timeval *time)
 {
-    struct timespec spent;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (double)spent.tv_sec + 1e-9 * (double)spent.tv_nsec;
+    return (double)time->tv_sec + 1e-6 * (double)time->tv_usec;
+}
+
+void duet__thread_usage(struct duet__usage *usage)
+{
+    struct rusage now;
+    *usage = (struct duet__usage){0};
+    if (getrusage(RUSAGE_THREAD, &now))
+        return;
+    usage->computed_s = seconds_of(&now.ru_utime) + seconds_of(&now.ru_stime);
+    usage->sleeps = now.ru_nvcsw;
+}
+
+bool duet__has_prepared(double wall_s, const struct duet__usage *before)
+{
+    struct duet__usage now;
+    if (wall_s <= DUET__PREPARING_S)
+        return false;
+    duet__thread_usage(&now);
+    return now.sleeps > before->sleeps ||
+           now.computed_s - before->computed_s > DUET__PREPARING_S / 2;
 }

@@ -18,15 +18,23 @@ void duet__arch_name(char arch[DUET_NAME_MAX], const char *name);
  */
 int duet__late_status(int late, int *info);
 
-/* Seconds that this thread has computed. */
-double duet__thread_s(void);
+/* What a thread has done so far. */
+struct duet__usage {
+    double computed_s; /* as exact as the system's ticks */
+    long sleeps;       /* times that it gave up its core to wait for something */
+};
+
+void duet__thread_usage(struct duet__usage *usage);
+
+/* A kernel's function that takes longer than this may have prepared something. */
+#define DUET__PREPARING_S 5e-3
 
 /*
- * Enqueueing takes microseconds. A kernel's function that computes for longer than this has made
- * something first: a library was opened, a handle made, code compiled or loaded. That is not part
- * of the kernel. A thread that was only preempted for so long has made nothing, and its kernel may
- * have begun meanwhile.
+ * Says whether the function of a kernel, which took `wall_s` on this thread and found `before`, has
+ * prepared something: a library was opened, a handle made, code compiled or loaded. That is no part
+ * of the kernel. Enqueueing takes microseconds and waits for nothing; a thread that was only
+ * preempted has prepared nothing, and its kernel may have begun meanwhile.
  */
-#define DUET__PREPARING_S 5e-3
+bool duet__has_prepared(double wall_s, const struct duet__usage *before);
 
 #endif

@@ -71,25 +71,27 @@ static void test_kernel_streams(const void *argument)
     enum { COUNT = 40 };
     struct testing t;
     struct testing_device d;
-    struct testing_probe blocked = {.status = 0}, probe = {.status = 0};
-    struct testing_argument args[2] = {{&blocked}, {&probe}};
-    struct duet_call calls[COUNT] = {{.args = &args[0]}};
+    struct testing_probe probe = {.status = 0};
     struct backend_completion done[COUNT];
     if (testing_absent(argument, 1))
         return;
+    struct testing_probe *blocked = testing_blocked(argument);
+    struct testing_argument args[2] = {{blocked}, {&probe}};
+    struct duet_call calls[COUNT] = {{.args = &args[0]}};
     testing_init(&t, argument);
     testing_open_as(&d, &t,
                     (struct backend_config){.node = 1,
                                             .capacity_bytes = TESTING_BYTES,
-                                            .kernel_streams = 3});
+                                            .kernel_streams = 3,
+                                            .kernels = COUNT});
     testing_launch(&d, &calls[0], testing_kernels(t.backend)->blocking, &calls[0]);
     for (unsigned i = 1; i < COUNT; i++) {
         calls[i].args = &args[1];
         testing_launch(&d, &calls[i], testing_kernels(t.backend)->probe, &calls[i]);
     }
-    blocked.go = true;
+    blocked->go = true;
     testing_collect(&d, done, COUNT);
-    g_assert_cmpuint(blocked.ran, ==, 1);
+    g_assert_cmpuint(blocked->ran, ==, 1);
     g_assert_cmpuint(probe.ran, ==, COUNT - 1);
     testing_stop(&t, &d);
 }
@@ -99,27 +101,28 @@ static void test_overlap(const void *argument)
 {
     struct testing t;
     struct testing_device d;
-    struct testing_probe blocked = {.status = 0}, behind = {.status = 0};
-    struct testing_argument args[2] = {{&blocked}, {&behind}};
-    struct duet_call calls[2] = {{.args = &args[0]}, {.args = &args[1]}};
+    struct testing_probe behind = {.status = 0};
     struct backend_completion done[2];
     unsigned char host[100] = {3}, back[100];
     if (testing_absent(argument, 1))
         return;
+    struct testing_probe *blocked = testing_blocked(argument);
+    struct testing_argument args[2] = {{blocked}, {&behind}};
+    struct duet_call calls[2] = {{.args = &args[0]}, {.args = &args[1]}};
     testing_start(&t, &d, argument);
-    testing_launch(&d, &blocked, testing_kernels(t.backend)->blocking, &calls[0]);
+    testing_launch(&d, blocked, testing_kernels(t.backend)->blocking, &calls[0]);
     testing_launch(&d, &behind, testing_kernels(t.backend)->probe, &calls[1]);
-    while (!blocked.waiting)
+    while (!blocked->waiting)
         (void)sched_yield();
     for (unsigned i = 0; i < 50; i++) {
         testing_write(&d, 0, host, sizeof host);
         testing_read(&d, 0, back, sizeof back);
         g_assert_cmpmem(back, sizeof back, host, sizeof host);
     }
-    g_assert_cmpuint(blocked.ran + behind.ran, ==, 0);
-    blocked.go = true;
+    g_assert_cmpuint(blocked->ran + behind.ran, ==, 0);
+    blocked->go = true;
     testing_collect(&d, done, 2);
-    g_assert_true(done[0].tag == &blocked && done[1].tag == &behind);
+    g_assert_true(done[0].tag == blocked && done[1].tag == &behind);
     testing_stop(&t, &d);
 }
 

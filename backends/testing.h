@@ -362,9 +362,28 @@ static inline int testing_blocking_kernel(const struct duet_call *call)
     return testing_blocking_body(call->args, NULL, 0);
 }
 
+static inline int testing_ran_body(const void *args, unsigned char *bytes, size_t count)
+{
+    const struct testing_argument *argument = args;
+    argument->probe->ran++;
+    return DUET_OK;
+}
+
 static inline int testing_blocking_cuda(const struct duet_call *call)
 {
-    return testing_cuda_call(call, testing_blocking_body);
+    struct testing_probe *probe = ((const struct testing_argument *)call->args)->probe;
+    int error = testing_cuda_block(call, &probe->waiting, &probe->go);
+    return error ? error : testing_cuda_call(call, testing_ran_body);
+}
+
+/* A probe for a kernel that blocks, one at a time: where kernels of the backend reach it. */
+static inline struct testing_probe *testing_blocked(const struct duet__backend *backend)
+{
+    static struct testing_probe ordinary;
+    struct testing_probe *probe =
+        strcmp(backend->name, "cuda") != 0 ? &ordinary : testing_cuda_shared();
+    memset(probe, 0, sizeof *probe);
+    return probe;
 }
 
 static inline int testing_blocking_opencl(const struct duet_call *call)

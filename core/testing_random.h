@@ -6,6 +6,7 @@
  *
  * DUET_TEST_SEED=N: only the program number N.
  * DUET_TEST_LONG=N: programs ten times as long, until N tasks have been run.
+ * DUET_TEST_SECONDS=N: programs until N seconds have passed.
  */
 #ifndef DUET_CORE_TESTING_RANDOM_H
 #define DUET_CORE_TESTING_RANDOM_H
@@ -531,7 +532,8 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
         setting->config.seed = number + ((uint64_t)i << 32);
         draw(setting);
         /* one process cannot end in two ways, or while others look at it */
-        setting->exits = exits && (program->count == 1 || !program->threads);
+        setting->exits = exits && (program->count == 1 || !program->threads) &&
+                         !setting->world->stays;
         setting->observed = setting->observed && !setting->alone && !setting->exits;
     }
 }
@@ -544,12 +546,14 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
 static inline struct tally run_programs(unsigned count, draw_fn draw, unsigned most, bool apart)
 {
     const char *only = g_getenv("DUET_TEST_SEED"), *text = g_getenv("DUET_TEST_LONG");
+    const char *seconds = g_getenv("DUET_TEST_SECONDS");
     uint64_t tasks = text ? g_ascii_strtoull(text, NULL, 10) : 0, first = tasks ? LONG_FIRST : 0;
     uint64_t number = only ? g_ascii_strtoull(only, NULL, 10) : first;
     struct program program;
     struct tally sum = {0};
     count /= testing_part();
     gint64 start = g_get_monotonic_time();
+    gint64 end = seconds ? start + (gint64)(1e6 * g_ascii_strtod(seconds, NULL)) : 0;
     do {
         make_program(&program, number, draw, most);
         announce(number, &program);
@@ -565,7 +569,9 @@ static inline struct tally run_programs(unsigned count, draw_fn draw, unsigned m
             sum.tasks += program.tallies[i].tasks;
         }
         number++;
-    } while (!only && (tasks ? sum.tasks < tasks : number < count));
+    } while (!only && (tasks ? sum.tasks < tasks
+                       : end ? g_get_monotonic_time() < end
+                             : number < count));
     g_test_message("%" G_GUINT64_FORMAT " tasks of programs %" G_GUINT64_FORMAT
                    " to %" G_GUINT64_FORMAT " in %.1f s; %u of %u runs ended well, of %u with "
                    "losses %u",

@@ -354,6 +354,18 @@ static void rest(struct worker *self)
     atomic_store_explicit(&self->resting, false, memory_order_relaxed);
 }
 
+/* Gives the device up once a run has failed and nothing has ended on it for the watchdog's time. */
+static void lose_patience(struct worker *self)
+{
+    const struct real *real = self->real;
+    double now_s = duet__clock_now(&real->clock);
+    if (self->still_s == 0)
+        self->still_s = now_s;
+    if (!self->lost && self->backend->abandon &&
+        now_s - self->still_s > real->options.watchdog_s)
+        self->backend->abandon(self->opened);
+}
+
 static void drive(struct worker *self)
 {
     bool called = true;
@@ -365,6 +377,10 @@ static void drive(struct worker *self)
         if (!goes_on)
             return;
         called = true;
+        if (ended || !duet__failed(self->real->core))
+            self->still_s = 0;
+        else if (self->kernels || self->copies)
+            lose_patience(self);
         if (self->kernels || self->copies)
             called = doze(self);
         else
@@ -389,6 +405,8 @@ static int open_device(struct worker *self, struct duet_message *message)
         .node = self->node,
         .capacity_bytes = real->machine.nodes[self->node].capacity_bytes,
         .kernel_streams = real->options.gpu_streams,
+        .kernels = self->slot_count,
+        .untimed = real->options.gpu_untimed,
         .lose_at = self->lose_at,
         .notify = notify,
         .owner = self,

@@ -276,6 +276,12 @@ static void thread_computes(void *engine)
     duet__one_thread_enter(engine, &before);
 }
 
+static uint64_t pin_more(void *engine)
+{
+    const struct real *real = engine;
+    return real->options.pin_more();
+}
+
 static int attach_backends(struct real *real, struct duet_message *message)
 {
     const struct backend_setup setup = {
@@ -284,6 +290,8 @@ static int attach_backends(struct real *real, struct duet_message *message)
         .now = real_now,
         .clock = real,
         .pin_bytes = real->options.pin_bytes,
+        .pin_more = real->options.pin_more ? pin_more : NULL,
+        .patience_s = isinf(real->options.watchdog_s) ? 0 : real->options.watchdog_s,
         .say = duet__say,
         .computes = thread_computes,
     };

@@ -26,7 +26,9 @@ struct real_options {
     bool emulate;         /* devices, whatever their architecture's backend, are emulated */
     const char *lose;     /* as in struct duet_config */
     unsigned gpu_streams; /* likewise, resolved: at least 1 */
+    bool gpu_untimed;     /* likewise */
     uint64_t pin_bytes;   /* likewise, resolved: 0 for none */
+    uint64_t (*pin_more)(void); /* what it is resolved to by now; NULL: it stays */
     /*
      * The number of each device at its backend, as duet__real_machine gives it; the caller's. NULL:
      * 0, 1 and so on.

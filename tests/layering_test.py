@@ -118,7 +118,8 @@ RULES = [
     ("bench/peers/count_mpi", "c posix mpi"),
     ("bench/messages/*", "c posix threads mpi duet/* core/engine.h nodes/mpi.h"),
     ("bench/*", "c posix glib cuda cublas blas bench/*"),
-    ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h ."),
+    ("tests/fake_cuda/*", "c posix threads cuda cublas blas duet/* workloads/kernels*.h "
+     "backends/cuda/testing_gpu.h ."),
     ("tests/*", "c posix threads glib duet/* ."),
 ]
 

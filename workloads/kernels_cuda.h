@@ -27,6 +27,9 @@ duet_kernel_fn duet__cuda_kernel(const char *base);
  */
 int duet__cuda_jacobi2d(const struct duet_buffer *buffers, void *stream);
 
+/* Enqueues a kernel that does nothing. Returns a cudaError_t. */
+int duet__cuda_launch_empty(void *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -121,13 +121,17 @@ double duet__spin_s(void)
     return SPIN_NS * 1e-9;
 }
 
+/* Of the memory that there is now. */
+static uint64_t pin_default(void)
+{
+    return duet__real_memory_bytes() / 4 * 3;
+}
+
 uint64_t duet__open_pin_bytes(const struct duet_config *config)
 {
     if (config->no_pin)
         return 0;
-    if (config->pin_bytes)
-        return config->pin_bytes;
-    return duet__real_memory_bytes() / 4 * 3;
+    return config->pin_bytes ? config->pin_bytes : pin_default();
 }
 
 /* Makes the engine and the core, and starts them. */
@@ -148,7 +152,9 @@ static int start(struct opening *opening, struct duet__core_config *core, struct
         .lose = config->lose,
         .devices = opening->devices,
         .gpu_streams = config->gpu_streams ? config->gpu_streams : 1,
+        .gpu_untimed = config->gpu_untimed,
         .pin_bytes = duet__open_pin_bytes(config),
+        .pin_more = config->no_pin || config->pin_bytes ? NULL : pin_default,
         .scale = opening->scale,
         .seconds = times ? seconds : NULL,
         .classify = times ? classify : NULL,

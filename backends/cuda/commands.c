@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Commands of a device: what launch and copy give to CUDA, and how poll finds what has ended. A
- * kernel costs two records of events, what it enqueues itself, and one look at its end.
+ * kernel costs two records of events (one if they are untimed), what it enqueues itself, and one
+ * look at its end.
  */
 #include <limits.h>
 #include <math.h>
@@ -30,6 +31,17 @@ static int refuse(struct backend_device *device, const struct failure *failure, 
 {
     device->why = duet__cuda_text(device->refusal, failure);
     return duet__cuda_status(failure->error, otherwise);
+}
+
+bool duet__cuda_begin(struct backend_device *device, const struct stream *stream,
+                      struct command *command, struct failure *failure)
+{
+    command->timing = duet__timings_take(&device->timings, command->is_kernel, failure);
+    command->launched_s = cuda_now(device->cuda);
+    return command->timing &&
+           (device->config.untimed ||
+            !duet__cuda_failed(failure, "cudaEventRecord",
+                               cudaEventRecord(command->timing->start, stream->handle)));
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -69,11 +81,11 @@ static int run(struct backend_device *device, struct stream *stream, struct comm
     kernel->call->status = command->timing->status;
     /* runtimes that keep cudaErrorNotReady as an error would show it to the kernel's function */
     (void)cudaGetLastError();
-    double begun_s = duet__thread_s();
+    struct duet__usage before;
+    duet__thread_usage(&before);
     command->status = kernel->run(kernel->call);
     command->returned_s = cuda_now(device->cuda);
-    command->prepared = command->returned_s - command->launched_s > DUET__PREPARING_S &&
-                        duet__thread_s() - begun_s > DUET__PREPARING_S;
+    command->prepared = duet__has_prepared(command->returned_s - command->launched_s, &before);
     look_behind(device, command);
     if (cuda_lost(device) ||
         !duet__cuda_failed(&failure, "cudaEventRecord",
@@ -106,11 +118,7 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
         return DUET_ENOMEM;
     if (cuda_lost(device))
         return end_at_once(device, stream, &command, device->loss);
-    command.timing = duet__timings_take(&device->timings, &failure);
-    command.launched_s = cuda_now(device->cuda);
-    if (command.timing &&
-        !duet__cuda_failed(&failure, "cudaEventRecord",
-                           cudaEventRecord(command.timing->start, stream->handle))) {
+    if (duet__cuda_begin(device, stream, &command, &failure)) {
         struct command *entered = duet__cuda_push(stream, &command);
         stream->given++;
         return run(device, stream, entered, kernel);

@@ -72,16 +72,6 @@ static bool move(const struct backend_device *device, const struct stream *strea
 /* ------------------------------------------------------------------------------------------- */
 /* Directly                                                                                     */
 
-static bool begin(struct backend_device *device, const struct stream *stream,
-                  struct command *command, struct failure *failure)
-{
-    command->timing = duet__timings_take(&device->timings, failure);
-    command->launched_s = cuda_now(device->cuda);
-    return command->timing &&
-           !duet__cuda_failed(failure, "cudaEventRecord",
-                              cudaEventRecord(command->timing->start, stream->handle));
-}
-
 static bool end(const struct stream *stream, const struct command *command, struct failure *failure)
 {
     return !duet__cuda_failed(failure, "cudaEventRecord",
@@ -100,7 +90,7 @@ static enum progress give_direct(struct backend_device *device, struct stream *s
         .width = copy->column_bytes,
         .cols = copy->cols,
     };
-    bool good = begin(device, stream, command, failure) &&
+    bool good = duet__cuda_begin(device, stream, command, failure) &&
                 move(device, stream, copy->peer, &ends, failure) && end(stream, command, failure);
     return good ? WHOLE : REFUSED;
 }
@@ -202,7 +192,7 @@ static enum progress give_pieces(struct backend_device *device, struct stream *s
             return REFUSED;
         if (staging->count == STAGING_BUFFERS || !*budget)
             return PART;
-        if (!command->timing && !begin(device, stream, command, failure))
+        if (!command->timing && !duet__cuda_begin(device, stream, command, failure))
             return REFUSED;
         --*budget;
         (void)duet__piece_cut(&command->copy, &command->cut, staging->bytes, &piece);
@@ -212,26 +202,6 @@ static enum progress give_pieces(struct backend_device *device, struct stream *s
     return end(stream, command, failure) ? WHOLE : REFUSED;
 }
 
-/* Once a stream. */
-static bool open_staging(struct backend_device *device, struct stream *stream)
-{
-    const struct backend_setup *setup = &device->cuda->setup;
-    char text[FAILURE_TEXT], line[2 * FAILURE_TEXT];
-    struct failure failure;
-    /* its events belong to the current device; a thread may have opened several */
-    if (!duet__cuda_failed(&failure, "cudaSetDevice", cudaSetDevice((int)device->config.index)) &&
-        duet__staging_open(&stream->staging, device->cuda->staging_bytes, &failure))
-        return true;
-    stream->unstaged = true;
-    if (setup->say && duet__cuda_fate(failure.error) == FATE_REFUSED) {
-        (void)snprintf(line, sizeof line,
-                       "cuda: no buffers for what is not page-locked: %s; such copies are slow",
-                       duet__cuda_text(text, &failure));
-        setup->say(setup->clock, line);
-    }
-    return false;
-}
-
 /*
  * Without buffers CUDA may still take ordinary memory as it is, slowly and not beside anything
  * else, but never memory of which only a part is page-locked.
@@ -239,7 +209,7 @@ static bool open_staging(struct backend_device *device, struct stream *stream)
 static enum progress give_staged(struct backend_device *device, struct stream *stream,
                                  struct command *command, unsigned *budget, struct failure *failure)
 {
-    if (stream->staging.memory || (!stream->unstaged && open_staging(device, stream)))
+    if (stream->staging.memory)
         return give_pieces(device, stream, command, budget, failure);
     const struct pin_span span = span_of(&command->copy);
     if (!duet__pins_ordinary(&device->cuda->pins, &span)) {

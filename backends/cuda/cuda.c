@@ -36,6 +36,7 @@ static int attach(void **shared, const struct backend_setup *setup, struct duet_
         return duet_fail(message, DUET_ENOMEM, "GPUs: no mutex");
     }
     cuda->pins.registrar = (struct registrar){duet__cuda_well, cuda};
+    cuda->pins.more = setup->pin_more;
     *shared = cuda;
     return DUET_OK;
 }
@@ -96,5 +97,6 @@ const struct duet__backend duet__backend_cuda = {
     .why = why,
     .poll = duet__cuda_poll,
     .lost = lost,
+    .abandon = duet__cuda_abandon,
     .next_s = next_s,
 };

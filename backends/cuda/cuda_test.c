@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the CUDA backend: what there is, kernels and their statuses, and what a task costs. */
 #include "backends/common.h"
+#include "backends/common.h"
 #include "backends/cuda/testing.h"
 
 enum { MIB = 1 << 20 };
@@ -347,11 +348,11 @@ static void test_many_reasons(void)
     user_end(&user);
 }
 
+/* Loads something first, which takes time and no processor. */
 static int prepare_kernel(const struct duet_call *call)
 {
-    double begun_s = user_thread_s();
-    while (user_thread_s() - begun_s < 1.2 * USER_PREPARING_S)
-        ;
+    const struct timespec nap = {.tv_nsec = (long)(1.2e9 * DUET__PREPARING_S)};
+    (void)nanosleep(&nap, NULL);
     *(double *)(uintptr_t)call->args = testing_now(NULL);
     struct passed passed = {.status = call->status};
     g_assert_cmpint(fake_cuda_launch(call->stream, run_job, &passed, sizeof passed), ==, 0);

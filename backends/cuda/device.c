@@ -6,10 +6,7 @@
 
 #include "backends/cuda/internal.h"
 
-enum {
-    NAP_NS = 20000, /* between two looks at what a device still has when it is closed */
-    MASK = 64,      /* devices that struct cuda's mask has bits for */
-};
+enum { MASK = 64 }; /* devices that struct cuda's mask has bits for */
 
 static double gib(uint64_t bytes)
 {
@@ -87,6 +84,7 @@ static void delist(struct backend_device *device)
     *link = device->next;
     if (cuda_lost(device))
         cuda->well &= ~bit_of(device->config.index);
+    cuda->hung |= device->abandoned;
     (void)pthread_mutex_unlock(&cuda->mutex);
 }
 
@@ -95,12 +93,14 @@ int duet__cuda_well(void *shared, int current, int broken)
     struct cuda *cuda = shared;
     int found = -1;
     (void)pthread_mutex_lock(&cuda->mutex);
+    if (cuda->hung)
+        found = REGISTER_NEVER;
     for (const struct backend_device *device = cuda->devices; device; device = device->next)
         if (cuda_lost(device))
             cuda->well &= ~bit_of(device->config.index);
     if (broken >= 0)
         cuda->well &= ~bit_of((unsigned)broken);
-    for (int i = 0; i < MASK && found != current; i++)
+    for (int i = 0; i < MASK && found != current && !cuda->hung; i++)
         if (cuda->well >> i & 1)
             found = i;
     (void)pthread_mutex_unlock(&cuda->mutex);
@@ -123,6 +123,27 @@ static bool make_streams(struct backend_device *device, struct failure *failure)
         if (duet__cuda_failed(failure, "cudaStreamCreateWithFlags",
                               cudaStreamCreateWithFlags(&stream->handle, cudaStreamNonBlocking)))
             return false;
+    }
+    return true;
+}
+
+/*
+ * Makes the buffers through which a direction's copies of memory go that is not page-locked. Where
+ * there is no memory for them, such copies are made without.
+ */
+static bool stage(struct backend_device *device, struct stream *stream, struct failure *failure)
+{
+    const struct backend_setup *setup = &device->cuda->setup;
+    char text[FAILURE_TEXT], line[2 * FAILURE_TEXT];
+    if (duet__staging_open(&stream->staging, device->cuda->staging_bytes, failure))
+        return true;
+    if (duet__cuda_broken(device, failure))
+        return false;
+    if (setup->say) {
+        (void)snprintf(line, sizeof line,
+                       "cuda: no buffers for what is not page-locked: %s; such copies are slow",
+                       duet__cuda_text(text, failure));
+        setup->say(setup->clock, line);
     }
     return true;
 }
@@ -153,8 +174,10 @@ static bool make(struct backend_device *device, struct failure *failure)
                           cudaMalloc(&slab, (size_t)device->config.capacity_bytes)))
         return false;
     device->base = slab;
-    return make_streams(device, failure) &&
-           duet__timings_init(&device->timings, cuda_in(device)->handle, failure) &&
+    return make_streams(device, failure) && stage(device, cuda_in(device), failure) &&
+           stage(device, cuda_out(device), failure) &&
+           duet__timings_init(&device->timings, cuda_in(device)->handle, device->config.kernels,
+                              failure) &&
            enlist(device, failure);
 }
 
@@ -211,6 +234,7 @@ int duet__cuda_open(struct backend_device **out, void *shared, const struct back
     device->config = *config;
     device->stream_count = streams;
     device->timings.device = (int)config->index;
+    device->timings.untimed = config->untimed;
     device->timings.now = cuda->setup.now;
     device->timings.clock = cuda->setup.clock;
     (void)snprintf(device->label, sizeof device->label, "GPU %u", config->index);
@@ -234,14 +258,34 @@ static bool is_busy(const struct backend_device *device)
     return false;
 }
 
-/* Until nothing is in flight, which is at once if the device is lost. */
+/* Until nothing is in flight, which is at once if the device is lost, or nothing ends any more. */
 static void drain(struct backend_device *device)
 {
     struct backend_completion completions[TEXTS];
-    const struct timespec nap = {.tv_nsec = NAP_NS};
-    while (is_busy(device))
-        if (!duet__cuda_poll(device, completions, TEXTS))
+    const struct timespec nap = {.tv_nsec = CUDA_NAP_NS};
+    double patience_s = device->cuda->setup.patience_s, since_s = cuda_now(device->cuda);
+    while (is_busy(device)) {
+        double now_s = cuda_now(device->cuda);
+        if (duet__cuda_poll(device, completions, TEXTS))
+            since_s = now_s;
+        else if (patience_s > 0 && now_s - since_s > patience_s)
+            duet__cuda_abandon(device);
+        else
             (void)nanosleep(&nap, NULL);
+    }
+}
+
+/* Frees all that is CUDA's, which may wait for what the device runs. */
+static void free_all(struct backend_device *device)
+{
+    for (unsigned i = 0; i < device->stream_count; i++)
+        if (device->streams[i].handle)
+            duet__cuda_ignore(cudaStreamDestroy(device->streams[i].handle));
+    for (unsigned i = 0; i < device->stream_count; i++)
+        duet__staging_close(&device->streams[i].staging);
+    duet__timings_fini(&device->timings);
+    if (device->base)
+        duet__cuda_ignore(cudaFree(device->base));
 }
 
 void duet__cuda_close(struct backend_device *device)
@@ -251,15 +295,9 @@ void duet__cuda_close(struct backend_device *device)
     duet__cuda_ignore(cudaSetDevice((int)device->config.index));
     drain(device);
     delist(device);
+    if (!device->abandoned)
+        free_all(device);
     for (unsigned i = 0; i < device->stream_count; i++)
-        if (device->streams[i].handle)
-            duet__cuda_ignore(cudaStreamDestroy(device->streams[i].handle));
-    for (unsigned i = 0; i < device->stream_count; i++) {
-        duet__staging_close(&device->streams[i].staging);
         free(device->streams[i].commands);
-    }
-    duet__timings_fini(&device->timings);
-    if (device->base)
-        duet__cuda_ignore(cudaFree(device->base));
     free(device);
 }

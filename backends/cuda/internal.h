@@ -4,7 +4,8 @@
  *
  * A device is used by its worker's thread alone; other threads only look at its base and whether it
  * is lost. Commands are in a ring a stream, in order: those that CUDA has, then those that wait for
- * a staging buffer. Nothing is waited for but in open, in close and after an error.
+ * a staging buffer. Nothing is waited for but in open, in close and after an error; memory is
+ * allocated in open only, as CUDA may wait for the whole device before it does that.
  */
 #ifndef DUET_CUDA_INTERNAL_H
 #define DUET_CUDA_INTERNAL_H
@@ -36,6 +37,7 @@ struct cuda {
     pthread_mutex_t mutex;          /* of the list */
     struct backend_device *devices; /* that are open */
     uint64_t well;                  /* those that were opened and, when last looked at, not lost */
+    bool hung;                      /* one was given up, and may still use page-locked memory */
 };
 
 /* A kernel or a copy, from its launch until its completion was polled. */
@@ -67,8 +69,7 @@ struct stream {
     size_t given;                  /* of `count`: all of it was given to CUDA, or it has ended */
     uint64_t reported;             /* commands that were here before the oldest */
     double end_s;                  /* of the last one reported */
-    struct staging staging;
-    bool unstaged; /* no memory for its buffers: not tried again */
+    struct staging staging; /* of copies; without memory if there was none */
 };
 
 struct backend_device {
@@ -80,6 +81,7 @@ struct backend_device {
     unsigned char *base;
     size_t max_pitch; /* bytes, of 2-D copies */
     _Atomic(bool) lost;
+    bool abandoned;          /* what it runs does not end: nothing of it can be freed */
     char loss[FAILURE_TEXT]; /* why it is lost */
     const char *why;         /* the last refusal, or NULL */
     char refusal[FAILURE_TEXT];
@@ -126,6 +128,8 @@ DUET_MUST_CHECK int duet__cuda_describe(unsigned index, struct backend_info *inf
 /* ------------------------------------------------------------------------------------------- */
 /* device.c: open and close                                                                     */
 
+enum { CUDA_NAP_NS = 20000 }; /* between two looks at what a device still has */
+
 DUET_MUST_CHECK int duet__cuda_open(struct backend_device **out, void *shared,
                                     const struct backend_config *config,
                                     struct duet_message *message);
@@ -133,8 +137,8 @@ void duet__cuda_close(struct backend_device *device);
 
 /*
  * A device that page-locking can be asked of: the current one if it is open, or was, and was not
- * lost; else another one such; -1: none. `broken`, if it is not -1, is not taken any more. Any
- * thread.
+ * lost; else another one such; -1: none; REGISTER_NEVER: one hangs. `broken`, if it is not -1, is
+ * not taken any more. Any thread.
  */
 int duet__cuda_well(void *shared, int current, int broken);
 
@@ -145,6 +149,10 @@ DUET_MUST_CHECK int duet__cuda_launch(struct backend_device *device,
                                       const struct backend_kernel *kernel);
 DUET_MUST_CHECK int duet__cuda_copy(struct backend_device *device, const struct backend_copy *copy);
 size_t duet__cuda_poll(struct backend_device *device, struct backend_completion *out, size_t max);
+
+/* Takes a timing for the command and records its start. false: *failure says why. */
+DUET_MUST_CHECK bool duet__cuda_begin(struct backend_device *device, const struct stream *stream,
+                                      struct command *command, struct failure *failure);
 
 /* ------------------------------------------------------------------------------------------- */
 /* queue.c: the ring of a stream                                                                */
@@ -166,12 +174,18 @@ void duet__cuda_shift(struct backend_device *device, struct stream *stream);
  */
 void duet__cuda_lose(struct backend_device *device, const struct failure *failure);
 
-/* Loses the device if this error means that it is broken. true if so, or if it was lost before. */
+/* Gives the device up as its work does not end, as the slot of struct duet__backend. */
+void duet__cuda_abandon(struct backend_device *device);
+
+/*
+ * Loses the device if this error means that it is broken, which an error that is not known means if
+ * the next call has it, too. true if so, or if it was lost before.
+ */
 bool duet__cuda_broken(struct backend_device *device, const struct failure *failure);
 
 /*
  * Ends a command of the stream with an error, once nothing of it runs any more: waits for all that
- * the stream has. Or loses the device.
+ * the stream has, as long as the setup's patience_s. Or loses the device.
  */
 void duet__cuda_fail(struct backend_device *device, struct stream *stream, struct command *command,
                      const struct failure *failure);

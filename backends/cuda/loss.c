@@ -2,6 +2,7 @@
 /* Errors that end a command, and those that end the device. */
 #include <math.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "backends/cuda/internal.h"
 
@@ -29,57 +30,98 @@ static bool end_all(struct backend_device *device, struct stream *stream, bool b
     return blamed;
 }
 
-void duet__cuda_lose(struct backend_device *device, const struct failure *failure)
+/* Loses the device for the reason that device->loss says. true: tasks failed, whose errors say it.
+ */
+static bool lose(struct backend_device *device, bool by_kernel)
 {
-    const struct backend_setup *setup = &device->cuda->setup;
-    bool by_kernel = duet__cuda_fate(failure->error) == FATE_KERNEL, blamed = false;
-    char line[LABEL + FAILURE_TEXT + 16];
-    if (cuda_lost(device))
-        return;
-    (void)duet__cuda_text(device->loss, failure);
+    bool blamed = false;
     atomic_store_explicit(&device->lost, true, memory_order_release);
     for (unsigned i = 0; i < device->stream_count; i++)
         blamed |= end_all(device, &device->streams[i], by_kernel);
-    if (blamed || !setup->say)
-        return; /* the task's error says it */
+    return blamed;
+}
+
+static void say(const struct backend_device *device)
+{
+    const struct backend_setup *setup = &device->cuda->setup;
+    char line[LABEL + FAILURE_TEXT + 16];
+    if (!setup->say)
+        return;
     (void)snprintf(line, sizeof line, "%s is lost: %s", device->label, device->loss);
     setup->say(setup->clock, line);
 }
 
+void duet__cuda_lose(struct backend_device *device, const struct failure *failure)
+{
+    if (cuda_lost(device))
+        return;
+    (void)duet__cuda_text(device->loss, failure);
+    /* an error that is not known yet is one of kernels: those of hardware and driver are old */
+    if (!lose(device, duet__cuda_fate(failure->error) != FATE_GONE))
+        say(device);
+}
+
+void duet__cuda_abandon(struct backend_device *device)
+{
+    device->abandoned = true;
+    if (cuda_lost(device))
+        return;
+    (void)snprintf(device->loss, sizeof device->loss,
+                   "what it runs has not ended for %g s and is waited for no longer",
+                   device->cuda->setup.patience_s);
+    (void)lose(device, true);
+    say(device);
+}
+
+/*
+ * Looks whether the device itself works: what went wrong may be the other end of a copy, or one
+ * call. false: *failure is what any call has now.
+ */
+static bool is_well(const struct backend_device *device, struct failure *failure)
+{
+    cudaError_t error = cudaStreamQuery(device->streams[0].handle);
+    return error == cudaErrorNotReady || !duet__cuda_failed(failure, "cudaStreamQuery", error);
+}
+
 bool duet__cuda_broken(struct backend_device *device, const struct failure *failure)
 {
-    if (!cuda_lost(device) && duet__cuda_fate(failure->error) != FATE_REFUSED)
-        duet__cuda_lose(device, failure);
+    struct failure lasting = *failure;
+    if (!cuda_lost(device) &&
+        (duet__cuda_fate(failure->error) != FATE_REFUSED || !is_well(device, &lasting)))
+        duet__cuda_lose(device, &lasting);
     return cuda_lost(device);
 }
 
-/* Whether the device itself works: what went wrong may be the other end of a copy. */
-static bool is_well(const struct backend_device *device)
-{
-    cudaError_t error = cudaStreamQuery(device->streams[0].handle);
-    if (error == cudaSuccess || error == cudaErrorNotReady)
-        return true;
-    duet__cuda_ignore(error);
-    return false;
-}
-
-/* Waits until the stream is idle. A device that refuses even that is of no use any more. */
-static bool settle(struct backend_device *device, struct stream *stream)
+/*
+ * Waits until the stream is idle. A device that refuses even that is of no use any more; nor is one
+ * that has not done it in time.
+ */
+static void settle(struct backend_device *device, struct stream *stream)
 {
     struct failure failure;
-    if (duet__cuda_failed(&failure, "cudaStreamSynchronize",
-                          cudaStreamSynchronize(stream->handle))) {
-        duet__cuda_lose(device, &failure);
-        return false;
+    const struct timespec nap = {.tv_nsec = CUDA_NAP_NS};
+    double patience_s = device->cuda->setup.patience_s, begun_s = cuda_now(device->cuda);
+    cudaError_t error = cudaStreamQuery(stream->handle);
+    while (error == cudaErrorNotReady &&
+           !(patience_s > 0 && cuda_now(device->cuda) - begun_s > patience_s)) {
+        (void)nanosleep(&nap, NULL);
+        error = cudaStreamQuery(stream->handle);
     }
-    return duet__cuda_empty(stream, true, &failure);
+    if (error == cudaErrorNotReady)
+        duet__cuda_abandon(device);
+    else if (duet__cuda_failed(&failure, "cudaStreamQuery", error))
+        duet__cuda_lose(device, &failure);
+    else if (!duet__cuda_empty(stream, true, &failure))
+        duet__cuda_lose(device, &failure);
 }
 
 void duet__cuda_fail(struct backend_device *device, struct stream *stream, struct command *command,
                      const struct failure *failure)
 {
     const struct backend_device *peer = command->is_kernel ? NULL : command->copy.peer;
-    bool foreign = peer && duet__cuda_fate(failure->error) != FATE_REFUSED && is_well(device);
+    struct failure lasting;
+    bool foreign =
+        peer && duet__cuda_fate(failure->error) != FATE_REFUSED && is_well(device, &lasting);
     if (!foreign && duet__cuda_broken(device, failure))
         return;
     command->ended = true; /* before what it has in staging buffers is emptied */
@@ -90,6 +132,6 @@ void duet__cuda_fail(struct backend_device *device, struct stream *stream, struc
         command->status = DUET_ELOST;
     command->start_s = command->timing ? command->launched_s : cuda_now(device->cuda);
     if (command->timing)
-        (void)settle(device, stream);
+        settle(device, stream);
     command->end_s = fmax(cuda_now(device->cuda), command->start_s);
 }

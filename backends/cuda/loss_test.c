@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of errors in the middle of things: devices that break, peers that are lost, refusals. */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "backends/cuda/testing.h"
 
 enum { MIB = 1 << 20, LARGE = 3 * TESTING_STAGING, FLIGHT = 6 };
@@ -171,6 +174,74 @@ static void test_fuse(void)
     }
 }
 
+/* An error that is not listed breaks the device if the next call has it, too. */
+static void test_unlisted(void)
+{
+    enum { UNLISTED = 730 }; /* no name yet, of a context's errors */
+    for (unsigned lasting = 0; lasting < 2; lasting++) {
+        struct scene s;
+        begin(&s, 2);
+        s.open = true;
+        if (lasting)
+            fake_cuda_break(0, UNLISTED, 0);
+        else
+            fake_cuda_fail("cudaEventQuery", 1, UNLISTED);
+        user_collect(s.device, s.done, 2);
+        g_assert_cmpint(s.done[0].status, ==, DUET_ETASK);
+        g_assert_cmpint(s.done[1].status, ==, lasting ? DUET_ETASK : DUET_OK);
+        g_assert_true(duet__backend_cuda.lost(s.device) == (lasting > 0));
+        end(&s);
+    }
+}
+
+/* What a kernel that never ends leaves behind, nobody can free: in a process of its own. */
+static void in_child(void (*test)(struct scene *s))
+{
+    int status = -1;
+    pid_t child = fork();
+    if (!child) {
+        struct scene s;
+        begin(&s, 2);
+        struct cuda *cuda = s.user.shared;
+        cuda->setup.patience_s = 0.05;
+        cuda->pins.limit_bytes = MIB;
+        g_assert_cmpint(duet__backend_cuda.pin(cuda, s.host, MIB, NULL), ==, DUET_OK);
+        test(&s);
+        g_assert_true(duet__backend_cuda.lost(s.device));
+        g_assert_cmpuint(heard(&s.user.hearing, "has not ended for 0.05 s"), ==, 1);
+        duet__backend_cuda.close(s.device);
+        duet__backend_cuda.detach(cuda);
+        g_assert_cmpuint(fake_cuda_calls("cudaHostUnregister"), ==, 0);
+        _exit(0);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void close_hung(struct scene *s)
+{
+    duet__backend_cuda.abandon(s->device);
+    g_assert_cmpuint(duet__backend_cuda.poll(s->device, s->done, 64), ==, 2);
+    for (unsigned i = 0; i < 2; i++)
+        g_assert_cmpint(s->done[i].status, ==, DUET_ETASK);
+    expect_gone(s);
+}
+
+/* After an error, what the stream had before is waited for in vain. */
+static void settle_hung(struct scene *s)
+{
+    struct backend_kernel kernel = {.tag = s, .run = gate_kernel, .call = &s->calls[0]};
+    fake_cuda_fail("cudaEventRecord", 2, cudaErrorInvalidValue);
+    (void)duet__backend_cuda.launch(s->device, &kernel);
+}
+
+/* A kernel that does not end costs its device, and nobody's patience without limit. */
+static void test_hung(void)
+{
+    in_child(close_hung);
+    in_child(settle_hung);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Two devices                                                                                  */
 
@@ -250,6 +321,8 @@ int main(int argc, char **argv)
     g_test_add_func("/cuda/loss/by_hardware", test_by_hardware);
     g_test_add_func("/cuda/loss/close_broken", test_close_broken);
     g_test_add_func("/cuda/loss/fuse", test_fuse);
+    g_test_add_func("/cuda/loss/unlisted", test_unlisted);
+    g_test_add_func("/cuda/loss/hung", test_hung);
     g_test_add_func("/cuda/loss/peer", test_peer);
     g_test_add_func("/cuda/loss/peer_in_flight", test_peer_in_flight);
     g_test_add_func("/cuda/loss/own_loss", test_own_loss);

@@ -101,6 +101,16 @@ static bool reserve(struct pins *pins)
 /* ------------------------------------------------------------------------------------------- */
 /* Registering, with the mutex held                                                             */
 
+/* true if so many bytes may be page-locked beside those that are. */
+static bool within_limit(struct pins *pins, uint64_t bytes)
+{
+    if (bytes > pins->limit_bytes - pins->bytes && pins->more) {
+        uint64_t now_bytes = pins->more(pins->clock);
+        pins->limit_bytes = now_bytes > pins->limit_bytes ? now_bytes : pins->limit_bytes;
+    }
+    return bytes <= pins->limit_bytes - pins->bytes;
+}
+
 /* Whole pages around these bytes. false: they do not fit into the address space. */
 static bool pages(const struct pins *pins, const void *data, uint64_t bytes, uintptr_t *begin,
                   uintptr_t *end)
@@ -238,7 +248,7 @@ static int pin(struct pins *pins, const void *data, uint64_t bytes, struct duet_
         return duet_fail(message, DUET_ENOMEM,
                          "page-locking %.1f MiB at %p: page-locking is switched off", mib(bytes),
                          data);
-    if (end - begin > pins->limit_bytes - pins->bytes)
+    if (!within_limit(pins, end - begin))
         return duet_fail(
             message, DUET_ENOMEM,
             "page-locking %.1f MiB at %p: %.1f MiB of at most %.1f MiB are page-locked "
@@ -323,7 +333,7 @@ static struct pin_range *lock_span(struct pins *pins, const struct pin_span *spa
              "not page-locked, and its copies are slower; duet_pin page-locks all of it at once");
         return NULL;
     }
-    if (end - begin > pins->limit_bytes - pins->bytes) {
+    if (!within_limit(pins, end - begin)) {
         tell_limit(pins);
         return NULL;
     }

@@ -11,11 +11,14 @@
 
 #include "backends/cuda/errors.h"
 
+/* A device hangs, for which CUDA would wait: no page-locking is ended any more. */
+enum { REGISTER_NEVER = -2 };
+
 /* Who knows of a device to register on. Zeroed: nobody, and the current one is taken. */
 struct registrar {
     /*
-     * `current` if that one is in use and well, else another one that is; -1: none is. `broken` has
-     * shown that it is not, if it is not -1.
+     * `current` if that one is in use and well, else another one that is; -1: none is;
+     * REGISTER_NEVER. `broken` has shown that it is not, if it is not -1.
      */
     int (*device)(void *context, int current, int broken);
     void *context;

@@ -222,11 +222,11 @@ static void test_without_buffers(void)
     struct fake_cuda_stats stats;
     unsigned char *host = user_pages(2 * MIB);
     user_begin(&user, &config, 4 * MIB);
+    fake_cuda_fail("cudaHostAlloc", 1, cudaErrorMemoryAllocation);
+    fake_cuda_fail("cudaHostAlloc", 2, cudaErrorMemoryAllocation);
     struct backend_device *device = user_open(&user, user_config(0, 2 * MIB));
     memset(host, 3, MIB);
     memset(host + MIB, 4, MIB);
-    fake_cuda_fail("cudaHostAlloc", 1, cudaErrorMemoryAllocation);
-    fake_cuda_fail("cudaHostAlloc", 2, cudaErrorMemoryAllocation);
     struct backend_copy in = user_copy(device, true, 0, host, 1000, 1000, 1024);
     struct backend_copy out = user_copy(device, false, 0, host + MIB, 1000, 1000, 1024);
     for (unsigned i = 0; i < 2; i++) {

@@ -141,17 +141,6 @@ static inline struct backend_copy user_copy(struct backend_device *device, bool 
                                  .source_pitch = in ? pitch : bytes};
 }
 
-/* What takes a kernel's function longer than this, of its thread's own time, prepares something. */
-#define USER_PREPARING_S 5e-3
-
-/* How long this thread has computed. */
-static inline double user_thread_s(void)
-{
-    struct timespec spent;
-    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
-    return (double)spent.tv_sec + 1e-9 * (double)spent.tv_nsec;
-}
-
 static inline void *user_pages(size_t bytes)
 {
     void *memory = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tests' kernels for GPUs; see testing_kernels.h. */
+#include "backends/cuda/testing_gpu.h"
 #include "backends/cuda/testing_kernels.h"
 
 #include <stdatomic.h>
@@ -35,7 +36,8 @@ int testing_cuda_start(void)
     void *bytes;
     if (cudaSetDevice(0))
         return DUET_EABSENT;
-    if (cudaHostAlloc(&bytes, (size_t)TESTING_CUDA_FLIGHT * TESTING_CUDA_BYTES,
+    if (cudaHostAlloc(&bytes,
+                      (size_t)TESTING_CUDA_FLIGHT * TESTING_CUDA_BYTES + TESTING_CUDA_SHARED,
                       cudaHostAllocPortable))
         return DUET_ENOMEM;
     pool.bytes = bytes;
@@ -46,6 +48,11 @@ void testing_cuda_stop(void)
 {
     (void)cudaFreeHost(pool.bytes);
     pool.bytes = NULL;
+}
+
+void *testing_cuda_shared(void)
+{
+    return pool.bytes + (size_t)TESTING_CUDA_FLIGHT * TESTING_CUDA_BYTES;
 }
 
 /* On a thread of CUDA's, in stream order. */
@@ -117,4 +124,11 @@ int testing_cuda_call(const struct duet_call *call, testing_body body)
         }
     }
     return enqueue(call, flight);
+}
+
+int testing_cuda_block(const struct duet_call *call, volatile void *waiting,
+                       const volatile void *go)
+{
+    return check(call, "testing_gpu_wait",
+                 (cudaError_t)testing_gpu_wait(call->stream, waiting, go));
 }

@@ -2,7 +2,8 @@
 /*
  * Kernels of tests that work on a GPU's memory, without code of a GPU: they copy to page-locked
  * memory, let the stream call a function of the host there, and copy back. All of it is enqueued,
- * as kernels of users are. testing_kernels_absent.c stands in without CUDA.
+ * as kernels of users are. One that blocks is code for a GPU (testing_gpu.h).
+ * testing_kernels_absent.c stands in without CUDA.
  */
 #ifndef DUET_CUDA_TESTING_KERNELS_H
 #define DUET_CUDA_TESTING_KERNELS_H
@@ -14,6 +15,7 @@
 enum {
     TESTING_CUDA_BYTES = 1 << 20, /* of a buffer, at most */
     TESTING_CUDA_FLIGHT = 4,      /* kernels with a buffer that may be in flight */
+    TESTING_CUDA_SHARED = 4096,   /* bytes */
 };
 
 /*
@@ -28,5 +30,16 @@ typedef int (*testing_body)(const void *args, unsigned char *bytes, size_t count
 
 /* To be called by a kernel, whose result it gives. The first buffer, if any, must be dense. */
 int testing_cuda_call(const struct duet_call *call, testing_body body);
+
+/* Page-locked memory for TESTING_CUDA_SHARED bytes that kernels and the host share; one at a time.
+ */
+void *testing_cuda_shared(void);
+
+/*
+ * Enqueues a kernel that sets *waiting and runs until *go is set, which may then wait for anything:
+ * a function of the host must not. Both are bools in that memory. The kernel's result.
+ */
+int testing_cuda_block(const struct duet_call *call, volatile void *waiting,
+                       const volatile void *go);
 
 #endif

@@ -15,3 +15,14 @@ int testing_cuda_call(const struct duet_call *call, testing_body body)
 {
     return DUET_EABSENT;
 }
+
+void *testing_cuda_shared(void)
+{
+    return NULL;
+}
+
+int testing_cuda_block(const struct duet_call *call, volatile void *waiting,
+                       const volatile void *go)
+{
+    return DUET_EABSENT;
+}

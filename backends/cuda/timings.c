@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 enum {
-    BLOCK = 32,                     /* timings made at a time */
+    BLOCK = 32,                     /* timings made at a time, at least */
     STRIDE = 64 / (int)sizeof(int), /* statuses lie in cache lines of their own */
 };
 
@@ -15,8 +15,9 @@ static const double resolution_s = 5e-7; /* of an event, says the reference */
 
 struct timing_block {
     struct timing_block *next;
-    int *statuses; /* from cudaHostAlloc */
-    struct timing timings[BLOCK];
+    int *statuses; /* of kernels, from cudaHostAlloc */
+    unsigned count;
+    struct timing timings[];
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -24,7 +25,7 @@ struct timing_block {
 
 static void free_block(struct timing_block *block)
 {
-    for (unsigned i = 0; i < BLOCK; i++) {
+    for (unsigned i = 0; i < block->count; i++) {
         if (block->timings[i].start)
             duet__cuda_ignore(cudaEventDestroy(block->timings[i].start));
         if (block->timings[i].end)
@@ -35,68 +36,79 @@ static void free_block(struct timing_block *block)
     free(block);
 }
 
-/* An event that has a date. Others (cudaEventDisableTiming) would be cheaper. */
-static bool make_event(cudaEvent_t *event, struct failure *failure)
+/* Makes an event that has a date, unless the timings are untimed, which is cheaper. */
+static bool make_event(const struct timings *timings, cudaEvent_t *event, struct failure *failure)
 {
+    unsigned flags = timings->untimed ? cudaEventDisableTiming : cudaEventDefault;
     return !duet__cuda_failed(failure, "cudaEventCreateWithFlags",
-                              cudaEventCreateWithFlags(event, cudaEventDefault));
+                              cudaEventCreateWithFlags(event, flags));
 }
 
-static bool fill_block(struct timing_block *block, struct failure *failure)
+static bool fill_block(const struct timings *timings, struct timing_block *block, bool kernels,
+                       struct failure *failure)
 {
     void *statuses = NULL;
-    if (duet__cuda_failed(failure, "cudaHostAlloc",
-                          cudaHostAlloc(&statuses, BLOCK * STRIDE * sizeof(int),
-                                        cudaHostAllocPortable)))
+    if (kernels && duet__cuda_failed(failure, "cudaHostAlloc",
+                                     cudaHostAlloc(&statuses, block->count * STRIDE * sizeof(int),
+                                                   cudaHostAllocPortable)))
         return false;
     block->statuses = statuses;
-    for (unsigned i = 0; i < BLOCK; i++) {
+    for (unsigned i = 0; i < block->count; i++) {
         struct timing *timing = &block->timings[i];
-        timing->status = block->statuses + i * STRIDE;
-        if (!make_event(&timing->start, failure) || !make_event(&timing->end, failure))
+        timing->status = kernels ? block->statuses + (size_t)i * STRIDE : NULL;
+        if (!make_event(timings, &timing->start, failure) ||
+            !make_event(timings, &timing->end, failure))
             return false;
     }
     return true;
 }
 
-static bool grow(struct timings *timings, struct failure *failure)
+static void put(struct timings *timings, struct timing *timing)
+{
+    struct timing **list = timing->status ? &timings->kernels : &timings->copies;
+    timing->next = *list;
+    *list = timing;
+}
+
+static bool grow(struct timings *timings, bool kernels, unsigned count, struct failure *failure)
 {
     *failure = (struct failure){.call = "calloc", .error = cudaErrorMemoryAllocation};
-    struct timing_block *block = calloc(1, sizeof *block);
+    count = count < BLOCK ? BLOCK : count;
+    struct timing_block *block = calloc(1, sizeof *block + count * sizeof(struct timing));
     if (!block)
         return false;
+    block->count = count;
     /* events belong to the current device; a thread may have opened several */
     if (duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice(timings->device)) ||
-        !fill_block(block, failure)) {
+        !fill_block(timings, block, kernels, failure)) {
         free_block(block);
         return false;
     }
     block->next = timings->blocks;
     timings->blocks = block;
-    for (unsigned i = 0; i < BLOCK; i++) {
-        block->timings[i].next = timings->free;
-        timings->free = &block->timings[i];
-    }
+    for (unsigned i = 0; i < count; i++)
+        put(timings, &block->timings[i]);
     return true;
 }
 
-struct timing *duet__timings_take(struct timings *timings, struct failure *failure)
+struct timing *duet__timings_take(struct timings *timings, bool kernel, struct failure *failure)
 {
-    if (!timings->free && !grow(timings, failure))
+    struct timing **list = kernel ? &timings->kernels : &timings->copies;
+    if (!*list && !grow(timings, kernel, BLOCK, failure))
         return NULL;
-    struct timing *timing = timings->free;
-    timings->free = timing->next;
+    struct timing *timing = *list;
+    *list = timing->next;
     timing->anchor = timings->anchor;
     timing->anchor->users++;
-    *timing->status = 0;
+    if (kernel)
+        *timing->status = 0;
     return timing;
 }
 
 void duet__timings_give(struct timings *timings, struct timing *timing)
 {
     timing->anchor->users--;
-    timing->next = timings->free;
-    timings->free = timing;
+    put(timings, timing);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -134,6 +146,8 @@ bool duet__timings_read(struct timings *timings, struct timing *timing, const st
     double since_s, length_s;
     *start_s = fmax(timed->launched_s, timed->stream_s);
     *end_s = timed->seen_s;
+    if (timings->untimed)
+        return true;
     if (!elapsed(timing->anchor->event, timing->start, &since_s, failure) ||
         !elapsed(timing->start, timing->end, &length_s, failure))
         return false;
@@ -164,16 +178,17 @@ static bool strike(struct timings *timings, cudaStream_t stream, struct failure 
     return true;
 }
 
-bool duet__timings_init(struct timings *timings, cudaStream_t stream, struct failure *failure)
+bool duet__timings_init(struct timings *timings, cudaStream_t stream, unsigned kernels,
+                        struct failure *failure)
 {
     for (unsigned i = 0; i < ANCHORS; i++)
-        if (!make_event(&timings->anchors[i].event, failure))
+        if (!make_event(timings, &timings->anchors[i].event, failure))
             return false;
     timings->anchor = &timings->anchors[0];
     timings->anchor_age_s = usual_age_s;
     /* twice: the first time much in the driver happens for the first time */
-    return grow(timings, failure) && strike(timings, stream, failure) &&
-           strike(timings, stream, failure);
+    return grow(timings, true, kernels, failure) && grow(timings, false, BLOCK, failure) &&
+           strike(timings, stream, failure) && strike(timings, stream, failure);
 }
 
 void duet__timings_fini(struct timings *timings)

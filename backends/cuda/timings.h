@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What commands in flight carry: a pair of timing events around each, a page-locked int for its
- * late status, and a date to count from. They are taken from a list and given back, so that nothing
- * is made on the path of a task; the list grows when more commands are in flight than ever before.
+ * What commands in flight carry: a pair of timing events around each, a date to count from, and, if
+ * it is a kernel, a page-locked int for its late status. They are taken from lists and given back,
+ * so that nothing is made on the path of a task. A list grows when more commands are in flight than
+ * ever before. Page-locked memory, which CUDA may allocate only once the device is idle, is made
+ * for all kernels that may be in flight when the device is opened.
  *
  * cudaEventElapsedTime is a float of milliseconds and loses its half microsecond after some
  * seconds. Commands are therefore measured from an anchor: an event that had happened when they
@@ -26,16 +28,17 @@ struct anchor {
 
 struct timing {
     cudaEvent_t start, end;
-    int *status; /* page-locked */
+    int *status; /* of a kernel, page-locked; NULL: of a copy */
     struct anchor *anchor;
-    struct timing *next; /* in the list */
+    struct timing *next; /* in its list */
 };
 
 struct timing_block;
 
 struct timings {
     int device;
-    struct timing *free;
+    bool untimed; /* events tell only that something has ended: dates are the host's */
+    struct timing *kernels, *copies; /* that are free */
     struct timing_block *blocks;
     struct anchor anchors[ANCHORS];
     struct anchor *anchor; /* the newest */
@@ -46,16 +49,18 @@ struct timings {
 };
 
 /*
- * Makes the first ones, and the first anchor on `stream`, which is empty; waits for that. The
- * device is current. On failure *failure says which call; duet__timings_fini frees what there is.
+ * Makes those of `kernels` kernels in flight and of some copies, and the first anchor on `stream`,
+ * which is empty; waits for that. The device is current. On failure *failure says which call;
+ * duet__timings_fini frees what there is.
  */
 DUET_MUST_CHECK bool duet__timings_init(struct timings *timings, cudaStream_t stream,
-                                        struct failure *failure);
+                                        unsigned kernels, struct failure *failure);
 /* Safe on zeroed ones. Nothing is in flight. */
 void duet__timings_fini(struct timings *timings);
 
-/* A timing for a command to be launched now; its status is 0. NULL: *failure says why. */
-struct timing *duet__timings_take(struct timings *timings, struct failure *failure);
+/* A timing for a kernel, whose status is 0, or a copy, to be launched now. NULL: *failure says why.
+ */
+struct timing *duet__timings_take(struct timings *timings, bool kernel, struct failure *failure);
 void duet__timings_give(struct timings *timings, struct timing *timing);
 
 /* Of a command between whose events the device was busy. */
@@ -67,8 +72,8 @@ struct timed {
 };
 
 /*
- * When it ran, on the engine's clock. false: a call failed, and the dates are those of launching
- * and seeing. The timing's end may become an anchor.
+ * When a command ran, on the engine's clock. The dates are those of launching and seeing if events
+ * are untimed or, with the result false, if a call failed. The timing's end may become an anchor.
  */
 DUET_MUST_CHECK bool duet__timings_read(struct timings *timings, struct timing *timing,
                                         const struct timed *timed, double *start_s, double *end_s,

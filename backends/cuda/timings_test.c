@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of timings: dates of commands on a device whose clock runs otherwise, over many anchors. */
+#include "backends/common.h"
 #include "backends/cuda/testing.h"
 
 enum { MIB = 1 << 20, ROUNDS = 60, FLIGHT = 5 };
@@ -7,7 +8,7 @@ enum { MIB = 1 << 20, ROUNDS = 60, FLIGHT = 5 };
 /* When a kernel's body really ran, on the host's clock. */
 struct body {
     double start_s, end_s;
-    double launch_s; /* how long its launch has computed */
+    double launch_s; /* how long its launch has taken */
 };
 
 static void run_body(void *argument)
@@ -25,21 +26,20 @@ static int body_kernel(const struct duet_call *call)
     return fake_cuda_launch(call->stream, run_body, body, sizeof *body) ? DUET_ETASK : DUET_OK;
 }
 
-/* Launches a kernel. Says how long that takes of the thread's own time. */
+/* Launches a kernel, and notes how long that takes. */
 static void launch(struct backend_device *device, struct body *body, duet_kernel_fn run,
                    struct duet_call *call)
 {
     const struct backend_kernel kernel = {.tag = body, .run = run, .call = call};
-    double begun_s = user_thread_s();
+    double begun_s = testing_now(NULL);
     g_assert_cmpint(duet__backend_cuda.launch(device, &kernel), ==, DUET_OK);
-    body->launch_s = user_thread_s() - begun_s;
+    body->launch_s = testing_now(NULL) - begun_s;
 }
 
 /*
  * The body ran between the dates, as far as the offset of the clocks was known; of the command
  * before it, too, whose end its start may have been moved to. Where launching has taken as long as
- * if something had been prepared (another virtual machine's time may count as this thread's), the
- * start is that of what came after it.
+ * if something had been prepared, the start may be that of what came after it.
  */
 static void check(const struct timings *timings, const struct backend_completion *done,
                   double *unsure_s)
@@ -47,7 +47,7 @@ static void check(const struct timings *timings, const struct backend_completion
     const struct body *body = done->tag;
     *unsure_s = fmax(*unsure_s, timings->dates.high_s - timings->dates.low_s + 1e-5);
     g_assert_cmpint(done->status, ==, DUET_OK);
-    if (body->launch_s < USER_PREPARING_S)
+    if (body->launch_s < DUET__PREPARING_S)
         g_assert_cmpfloat(done->start_s, <=, body->start_s + *unsure_s);
     g_assert_cmpfloat(done->end_s, >=, body->end_s - *unsure_s);
     g_assert_cmpfloat(done->start_s, <=, done->end_s);
@@ -95,33 +95,59 @@ static void test_anchors(void)
     }
 }
 
-/* The thread sleeps for longer than any function enqueues, as if it had been preempted. */
-static int preempted_kernel(const struct duet_call *call)
+/*
+ * A function that has slept or computed has prepared something. One that took long without either
+ * was preempted, and nothing is known of its kernel but its events.
+ */
+static void test_prepared(void)
 {
-    const struct timespec nap = {.tv_nsec = 8000000};
-    int status = body_kernel(call);
-    (void)nanosleep(&nap, NULL);
-    return status;
+    struct duet__usage now, sleepy, busy;
+    duet__thread_usage(&now);
+    sleepy = busy = now;
+    sleepy.sleeps--;
+    busy.computed_s -= DUET__PREPARING_S;
+    now.computed_s += 1; /* this thread computes on, and sleeps no more */
+    now.sleeps += 1000;
+    g_assert_true(duet__has_prepared(1.1 * DUET__PREPARING_S, &sleepy));
+    g_assert_true(duet__has_prepared(1.1 * DUET__PREPARING_S, &busy));
+    g_assert_false(duet__has_prepared(1.1 * DUET__PREPARING_S, &now));
+    g_assert_false(duet__has_prepared(0.9 * DUET__PREPARING_S, &sleepy));
 }
 
-/* A kernel that runs while the thread that has enqueued it does not: its dates are the kernel's. */
-static void test_preempted(void)
+/* Without times, dates are those of the host: a kernel begins when it is launched or after the one
+   before it, and has ended when that is seen. No event has a date. */
+static void test_untimed(void)
 {
     const struct fake_cuda_config config = {.devices = 1};
     struct user user;
-    struct body body, *tag = &body;
-    struct duet_call call = {.args = &tag};
-    double unsure_s = 0;
+    struct body bodies[FLIGHT], *tags[FLIGHT];
+    struct duet_call calls[FLIGHT];
+    double end_s = 0;
     user_begin(&user, &config, 0);
-    struct backend_device *device = user_open(&user, user_config(0, MIB));
-    launch(device, &body, preempted_kernel, &call);
-    struct backend_completion done = user_finish(device);
-    check(&device->timings, &done, &unsure_s);
+    struct backend_config wanted = user_config(0, MIB);
+    wanted.untimed = true;
+    struct backend_device *device = user_open(&user, wanted);
+    uint64_t records = fake_cuda_calls("cudaEventRecord");
+    for (unsigned i = 0; i < FLIGHT; i++) {
+        tags[i] = &bodies[i];
+        calls[i] = (struct duet_call){.args = &tags[i]};
+        launch(device, &bodies[i], body_kernel, &calls[i]);
+    }
+    g_assert_cmpuint(fake_cuda_calls("cudaEventRecord") - records, ==, FLIGHT);
+    for (unsigned i = 0; i < FLIGHT; i++) {
+        struct backend_completion done = user_finish(device);
+        g_assert_true(done.tag == &bodies[i]);
+        g_assert_cmpint(done.status, ==, DUET_OK);
+        g_assert_cmpfloat(done.start_s, >=, end_s);
+        g_assert_cmpfloat(done.end_s, >=, bodies[i].end_s);
+        end_s = done.end_s;
+    }
+    g_assert_cmpuint(fake_cuda_calls("cudaEventElapsedTime"), ==, 0);
     duet__backend_cuda.close(device);
     user_end(&user);
 }
 
-/* The list grows with what is in flight, and is kept. */
+/* The lists grow with what is in flight, and are kept; page-locked memory is made at once. */
 static void test_list(void)
 {
     enum { MANY = 150 };
@@ -134,17 +160,23 @@ static void test_list(void)
     duet__timings_fini(&timings);
     timings = (struct timings){.now = testing_now};
     g_assert_cmpint(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), ==, cudaSuccess);
-    g_assert_true(duet__timings_init(&timings, stream, &failure));
+    g_assert_true(duet__timings_init(&timings, stream, MANY / 2, &failure));
     for (unsigned round = 0; round < 3; round++) {
         uint64_t events = fake_cuda_calls("cudaEventCreateWithFlags");
         for (unsigned i = 0; i < MANY; i++) {
-            taken[i] = duet__timings_take(&timings, &failure);
+            bool kernel = i % 2;
+            taken[i] = duet__timings_take(&timings, kernel, &failure);
             g_assert_nonnull(taken[i]);
-            g_assert_cmpint(*taken[i]->status, ==, 0);
-            *taken[i]->status = 5;
+            g_assert_true(kernel == (taken[i]->status != NULL));
+            if (kernel) {
+                g_assert_cmpint(*taken[i]->status, ==, 0);
+                *taken[i]->status = 5;
+            }
             for (unsigned k = 0; k < i; k++)
-                g_assert_true(taken[k] != taken[i] && taken[k]->status != taken[i]->status);
+                g_assert_true(taken[k] != taken[i] &&
+                              (!kernel || taken[k]->status != taken[i]->status));
         }
+        g_assert_cmpuint(fake_cuda_calls("cudaHostAlloc"), ==, 1);
         g_assert_cmpuint(timings.anchor->users, ==, MANY);
         for (unsigned i = 0; i < MANY; i++)
             duet__timings_give(&timings, taken[i]);
@@ -159,7 +191,8 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/cuda/timings/anchors", test_anchors);
-    g_test_add_func("/cuda/timings/preempted", test_preempted);
+    g_test_add_func("/cuda/timings/prepared", test_prepared);
+    g_test_add_func("/cuda/timings/untimed", test_untimed);
     g_test_add_func("/cuda/timings/list", test_list);
     return g_test_run();
 }

@@ -87,11 +87,11 @@ static void run(struct backend_device *device, struct stream *stream, struct com
     }
     kernel->call->stream = &stream->view;
     kernel->call->status = &command->late;
-    double begun_s = duet__thread_s();
+    struct duet__usage before;
+    duet__thread_usage(&before);
     command->status = kernel->run(kernel->call);
     command->returned_s = opencl_now(device->opencl);
-    command->prepared = command->returned_s - command->launched_s > DUET__PREPARING_S &&
-                        duet__thread_s() - begun_s > DUET__PREPARING_S;
+    command->prepared = duet__has_prepared(command->returned_s - command->launched_s, &before);
     if (mark(stream, &command->end, &failure)) {
         (void)clFlush(stream->queue);
         return;

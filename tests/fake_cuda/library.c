@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How computations of libraries get to streams, and the kernel that duet itself has. */
+/* How computations of libraries get to streams, and the kernels of duet itself and of its tests. */
 #include "tests/fake_cuda/library.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cuda/testing_gpu.h"
+#include "tests/fake_cuda/fake.h"
 #include "tests/fake_cuda/internal.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
@@ -81,4 +84,62 @@ int duet__cuda_jacobi2d(const struct duet_buffer *buffers, void *stream)
     struct fake_library library = {fake_device(), stream};
     fake_unlock();
     return (int)fake_compute(&library, jacobi2d, real, sizeof real, matrices, JACOBI_BUFFERS);
+}
+
+static void empty(void *argument)
+{
+}
+
+int duet__cuda_launch_empty(void *stream)
+{
+    return fake_cuda_launch(stream, empty, NULL, 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels of tests                                                                             */
+
+struct task {
+    struct testing_gpu_work *work;
+    void (*on_host)(struct testing_gpu_work *work);
+};
+
+static void compute(void *argument)
+{
+    const struct task *task = argument;
+    task->on_host(task->work);
+}
+
+int testing_gpu_compute(void *stream, struct testing_gpu_work *work,
+                        void (*on_host)(struct testing_gpu_work *work))
+{
+    struct task task = {work, on_host};
+    struct fake_matrix matrices[TESTING_GPU_BUFFERS];
+    for (size_t i = 0; i < work->count; i++) {
+        struct duet_buffer *buffer = &work->buffers[i];
+        matrices[i] = (struct fake_matrix){&buffer->data, buffer->rows, buffer->cols, buffer->ld,
+                                           buffer->element_bytes};
+    }
+    fake_lock();
+    const struct fake_library library = {fake_device(), stream};
+    fake_unlock();
+    return (int)fake_compute(&library, compute, &task, sizeof task, matrices, work->count);
+}
+
+struct gate {
+    volatile bool *waiting;
+    const volatile bool *go;
+};
+
+static void wait_for(void *argument)
+{
+    const struct gate *gate = argument;
+    *gate->waiting = true;
+    while (!*gate->go)
+        (void)sched_yield();
+}
+
+int testing_gpu_wait(void *stream, volatile void *waiting, const volatile void *go)
+{
+    const struct gate gate = {waiting, go};
+    return fake_cuda_launch(stream, wait_for, &gate, sizeof gate);
 }

@@ -183,6 +183,8 @@ static cudaError_t allocate(void **out, size_t bytes, unsigned device, bool pool
 cudaError_t cudaMalloc(void **pointer, size_t bytes)
 {
     cudaError_t error = fake_enter(FAKE_cudaMalloc, true);
+    if (!error)
+        error = fake_drain_device(fake_device());
     return fake_leave(error ? error : allocate(pointer, bytes, fake_device(), false));
 }
 
@@ -264,6 +266,8 @@ cudaError_t cudaHostAlloc(void **pointer, size_t bytes, unsigned flags)
     if (!error && flags & ~(unsigned)(cudaHostAllocPortable | cudaHostAllocMapped |
                                       cudaHostAllocWriteCombined))
         error = cudaErrorInvalidValue;
+    if (!error)
+        error = fake_drain_device(fake_device());
     return fake_leave(error ? error : allocate_host(pointer, bytes));
 }
 
