@@ -532,8 +532,8 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
         setting->config.seed = number + ((uint64_t)i << 32);
         draw(setting);
         /* one process cannot end in two ways, or while others look at it */
-        setting->exits = exits && (program->count == 1 || !program->threads) &&
-                         !setting->world->stays;
+        setting->exits =
+            exits && (program->count == 1 || !program->threads) && !setting->world->stays;
         setting->observed = setting->observed && !setting->alone && !setting->exits;
     }
 }

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <glib.h>
@@ -313,6 +314,39 @@ static void test_pin_after_loss(void)
     g_free(data);
 }
 
+static void never_end(void *argument)
+{
+    for (;;)
+        (void)pause();
+}
+
+static int hang(const struct duet_call *call)
+{
+    return fake_cuda_launch(call->stream, never_end, NULL, 0) ? DUET_ETASK : DUET_OK;
+}
+
+/*
+ * A kernel that never ends: once the run is cancelled, its GPU is given up after the watchdog's
+ * time, and the runtime closes. In a process of its own, which takes the kernel with it.
+ */
+static void test_hung(void)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (!child) {
+        struct duet_config config = start(1, 0);
+        config.watchdog_s = 0.1;
+        struct duet_runtime *duet = open_with(&config);
+        submit(duet, codelet(duet, hang, NULL), NULL);
+        duet_cancel(duet);
+        int error = duet_wait(duet);
+        int closed = duet_close(duet);
+        _exit(error && closed ? 0 : 1);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_cmpint(status, ==, 0);
+}
+
 /*
  * A thread that looks again and again, since it has no core to itself, sleeps shortly in between.
  */
@@ -371,6 +405,7 @@ int main(int argc, char **argv)
     g_test_add_func("/cuda/pin", test_pin);
     g_test_add_func("/cuda/handles", test_handles);
     g_test_add_func("/cuda/pin_after_loss", test_pin_after_loss);
+    g_test_add_func("/cuda/hung", test_hung);
     g_test_add_func("/cuda/slack", test_slack);
     g_test_add_func("/cuda/left_out", test_left_out);
     g_test_add_func("/cuda/broken", test_broken);

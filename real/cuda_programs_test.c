@@ -33,8 +33,7 @@ static struct flight *flight_take(const struct duet_call *call)
             flight->work.failure = DUET_OK;
             flight->work.add_words = 0;
             flight->work.count = call->buffer_count;
-            memcpy(flight->work.buffers, call->buffers,
-                   call->buffer_count * sizeof *call->buffers);
+            memcpy(flight->work.buffers, call->buffers, call->buffer_count * sizeof *call->buffers);
             return flight;
         }
         if (i == FLIGHTS - 1)
@@ -68,8 +67,8 @@ static void CUDART_CB flight_end(void *argument)
 /* What is refused was not enqueued, or the flight is lost with its device. */
 static int flight_enqueue(const struct duet_call *call, struct flight *flight)
 {
-    int error = flight->bare.run ? cudaSuccess
-                                 : testing_gpu_compute(call->stream, &flight->work, on_host);
+    int error =
+        flight->bare.run ? cudaSuccess : testing_gpu_compute(call->stream, &flight->work, on_host);
     if (!error)
         error = cudaLaunchHostFunc(call->stream, flight_end, flight);
     return error ? duet_fail(call->message, DUET_ETASK, "launch: error %d", error) : DUET_OK;

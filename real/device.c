@@ -361,8 +361,7 @@ static void lose_patience(struct worker *self)
     double now_s = duet__clock_now(&real->clock);
     if (self->still_s == 0)
         self->still_s = now_s;
-    if (!self->lost && self->backend->abandon &&
-        now_s - self->still_s > real->options.watchdog_s)
+    if (!self->lost && self->backend->abandon && now_s - self->still_s > real->options.watchdog_s)
         self->backend->abandon(self->opened);
 }
 

@@ -20,14 +20,14 @@
 enum { SPIN_NS = 30000 };
 
 struct real_options {
-    bool bind;            /* threads to cores */
-    bool quiet;           /* as in struct duet_config */
-    double watchdog_s;    /* as in struct duet_config, resolved: > 0, or INFINITY */
-    bool emulate;         /* devices, whatever their architecture's backend, are emulated */
-    const char *lose;     /* as in struct duet_config */
-    unsigned gpu_streams; /* likewise, resolved: at least 1 */
-    bool gpu_untimed;     /* likewise */
-    uint64_t pin_bytes;   /* likewise, resolved: 0 for none */
+    bool bind;                  /* threads to cores */
+    bool quiet;                 /* as in struct duet_config */
+    double watchdog_s;          /* as in struct duet_config, resolved: > 0, or INFINITY */
+    bool emulate;               /* devices, whatever their architecture's backend, are emulated */
+    const char *lose;           /* as in struct duet_config */
+    unsigned gpu_streams;       /* likewise, resolved: at least 1 */
+    bool gpu_untimed;           /* likewise */
+    uint64_t pin_bytes;         /* likewise, resolved: 0 for none */
     uint64_t (*pin_more)(void); /* what it is resolved to by now; NULL: it stays */
     /*
      * The number of each device at its backend, as duet__real_machine gives it; the caller's. NULL:

@@ -249,16 +249,16 @@ static int jacobi2d(const struct duet_call *call)
 
 static int empty(const struct duet_call *call)
 {
-    return duet__cudart_check((cudaError_t)duet__cuda_launch_empty(call->stream), "cudaLaunchKernel",
-                              call->message);
+    return duet__cudart_check((cudaError_t)duet__cuda_launch_empty(call->stream),
+                              "cudaLaunchKernel", call->message);
 }
 
 static const struct {
     const char *base;
     duet_kernel_fn run;
 } kernels[] = {
-    {"gemm", gemm},         {"syrk", syrk}, {"trsm", trsm},   {"trsm_l", trsm_l},
-    {"trsm_r", trsm_r},     {"axpy", axpy}, {"potrf", potrf}, {"getrf_nopiv", getrf_nopiv},
+    {"gemm", gemm},         {"syrk", syrk},   {"trsm", trsm},   {"trsm_l", trsm_l},
+    {"trsm_r", trsm_r},     {"axpy", axpy},   {"potrf", potrf}, {"getrf_nopiv", getrf_nopiv},
     {"jacobi2d", jacobi2d}, {"empty", empty},
 };
 

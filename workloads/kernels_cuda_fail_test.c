@@ -109,7 +109,8 @@ static void test_workspace(void)
     uint64_t before = fake_cuda_calls("cudaMallocAsync");
     fake_cuda_fail("cudaMallocAsync", 1, cudaErrorMemoryAllocation);
     fails(&bench, "potrf", DUET_ENOMEM,
-          "cudaMallocAsync: out of memory (cudaErrorMemoryAllocation)");
+          "cudaMallocAsync: no 1 MiB of the GPU's memory are left for cuSOLVER beside that for "
+          "data: leave it more (--gpu-memory, DUET_GPU_MEMORY)");
     works(&bench, "potrf");
     fake_cuda_fail("cudaMemcpyAsync", 1, cudaErrorInvalidValue);
     fails(&bench, "getrf_nopiv", DUET_ETASK,
@@ -141,7 +142,8 @@ static void test_streams(void)
     check(cudaStreamDestroy(gone));
     cudaStream_t stream = bench.stream;
     bench.stream = gone;
-    fails(&bench, "syrk", DUET_ETASK, "cublasDsyrk: CUBLAS_STATUS_EXECUTION_FAILED");
+    fails(&bench, "syrk", DUET_ETASK,
+          "cudaStreamGetId: invalid resource handle (cudaErrorInvalidResourceHandle)");
     bench.stream = stream;
     works(&bench, "syrk");
     bench_close(&bench);
@@ -200,11 +202,30 @@ static void test_names(void)
     g_assert_cmpstr(message.text, ==, "f: status 12345 of cuSOLVER");
 }
 
+static const struct fake_cuda_config config = {.devices = DEVICES};
+
+/* Handles are bound anew to a stream that lies where one lay which is gone. */
+static void test_same_address(void)
+{
+    struct duet__cuda_handles *handles[2];
+    cudaStream_t streams[2];
+    unsigned long long id;
+    struct duet_message message = {""};
+    for (unsigned i = 0; i < 2; i++) {
+        fake_cuda_reset(&config); /* which begins anew with addresses, too */
+        check(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
+        check(cudaStreamGetId(streams[i], &id));
+        g_assert_cmpint(duet__cuda_handles(&handles[i], streams[i], &message), ==, 0);
+        g_assert_cmpuint(handles[i]->stream_id, ==, id);
+        check(cudaStreamDestroy(streams[i]));
+    }
+    g_assert_true(streams[0] == streams[1] && handles[0] == handles[1]);
+}
+
 int main(int argc, char **argv)
 {
-    const struct fake_cuda_config config = {.devices = DEVICES};
     g_test_init(&argc, &argv, NULL);
-    fake_cuda_reset(&config);
+    g_test_add_func("/workloads/kernels_cuda_fail/same_address", test_same_address);
     g_test_add_func("/workloads/kernels_cuda_fail/handles", test_handles);
     g_test_add_func("/workloads/kernels_cuda_fail/workspace", test_workspace);
     g_test_add_func("/workloads/kernels_cuda_fail/arguments", test_arguments);

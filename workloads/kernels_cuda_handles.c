@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 256 /* of what cudaMalloc gives */ };
+enum { ALIGNMENT = 256 /* of what cudaMalloc gives */, MIB = 1 << 20 };
 
 /* One stream's, in the list of its thread or among the spare ones. */
 struct owned {
@@ -88,10 +88,11 @@ static struct owned *make(int device, int *error, struct duet_message *message)
 
 /* Binds what there is to a stream, which stays bound until the thread ends. */
 static int bind_stream(struct duet__cuda_handles *handles, cudaStream_t stream,
-                       struct duet_message *message)
+                       unsigned long long id, struct duet_message *message)
 {
     const struct duet__cuda_library *library = handles->library;
     handles->stream = stream;
+    handles->stream_id = id;
     int error = duet__cublas_check(library, library->cublasSetStream(handles->blas, stream),
                                    "cublasSetStream", message);
     if (!error && handles->solver)
@@ -102,15 +103,15 @@ static int bind_stream(struct duet__cuda_handles *handles, cudaStream_t stream,
 
 /* Handles for a stream that this thread has none for yet, put at the head of its list. NULL with
  * *error. */
-static struct owned *acquire(struct owned *list, int device, cudaStream_t stream, int *error,
-                             struct duet_message *message)
+static struct owned *acquire(struct owned *list, int device, cudaStream_t stream,
+                             unsigned long long id, int *error, struct duet_message *message)
 {
     struct owned *owned = take(device);
     if (!owned)
         owned = make(device, error, message);
     if (!owned)
         return NULL;
-    *error = bind_stream(&owned->handles, stream, message);
+    *error = bind_stream(&owned->handles, stream, id, message);
     owned->next = list;
     if (!*error && pthread_setspecific(key, owned))
         *error = duet_fail(message, DUET_ENOMEM, "no memory for what a thread keeps");
@@ -125,17 +126,22 @@ int duet__cuda_handles(struct duet__cuda_handles **out, cudaStream_t stream,
                        struct duet_message *message)
 {
     int device;
+    unsigned long long id;
     pthread_once(&once, make_key);
     if (key_error)
         return duet_fail(message, DUET_ENOMEM, "no key for what a thread keeps");
     int error = duet__cudart_check(cudaGetDevice(&device), "cudaGetDevice", message);
+    if (!error)
+        error = duet__cudart_check(cudaStreamGetId(stream, &id), "cudaStreamGetId", message);
     if (error)
         return error;
     struct owned *list = pthread_getspecific(key), *owned = list;
     while (owned && (owned->handles.stream != stream || owned->device != device))
         owned = owned->next;
     if (!owned)
-        owned = acquire(list, device, stream, &error, message);
+        owned = acquire(list, device, stream, id, &error, message);
+    else if (owned->handles.stream_id != id)
+        error = bind_stream(&owned->handles, stream, id, message);
     if (owned)
         *out = &owned->handles;
     return error;
@@ -168,6 +174,11 @@ static int grow(struct owned *owned, size_t bytes, struct duet_message *message)
     cudaStream_t stream = owned->handles.stream;
     int error =
         duet__cudart_check(cudaMallocAsync(&memory, bytes, stream), "cudaMallocAsync", message);
+    if (error == DUET_ENOMEM)
+        return duet_fail(message, error,
+                         "cudaMallocAsync: no %zu MiB of the GPU's memory are left for cuSOLVER "
+                         "beside that for data: leave it more (--gpu-memory, DUET_GPU_MEMORY)",
+                         (bytes + MIB - 1) / MIB);
     if (error)
         return error;
     if (owned->workspace)

@@ -17,6 +17,7 @@
 struct duet__cuda_handles {
     const struct duet__cuda_library *library;
     cudaStream_t stream;
+    unsigned long long stream_id; /* a later stream may lie at the same address */
     cublasHandle_t blas;
     cusolverDnHandle_t solver; /* NULL until duet__cuda_solver has made it */
 };

@@ -69,7 +69,7 @@ struct stream {
     size_t given;                  /* of `count`: all of it was given to CUDA, or it has ended */
     uint64_t reported;             /* commands that were here before the oldest */
     double end_s;                  /* of the last one reported */
-    struct staging staging; /* of copies; without memory if there was none */
+    struct staging staging;        /* of copies; without memory if there was none */
 };
 
 struct backend_device {

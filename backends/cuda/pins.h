@@ -28,7 +28,7 @@ struct pins {
     struct pin_range *dead; /* unpinned, but marks still point to them */
     uint64_t limit_bytes, bytes;
     uint64_t (*more)(void *clock); /* the limit as it is now, or NULL */
-    uint64_t piece_bytes; /* of one registration at most */
+    uint64_t piece_bytes;          /* of one registration at most */
     uintptr_t page_bytes;
     unsigned told;     /* what was said already, bits */
     unsigned refusals; /* of handles' memory, by the system */

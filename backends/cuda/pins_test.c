@@ -83,6 +83,25 @@ static void test_pin(void)
     end(&f); /* and the end unregisters what is left */
 }
 
+static uint64_t three_mib(void *clock)
+{
+    return 3 * MIB;
+}
+
+/* A limit that grows with the machine's memory is asked for anew where it is reached. */
+static void test_growing_limit(void)
+{
+    struct fixture f;
+    begin(&f, MIB, 0);
+    f.pins.more = three_mib;
+    expect_pin(&f, 0, 2 * MIB, DUET_OK);
+    expect_pin(&f, 2 * MIB, MIB + 1, DUET_ENOMEM);
+    expect_pin(&f, 2 * MIB, MIB, DUET_OK);
+    expect_unpin(&f, 0, DUET_OK);
+    expect_unpin(&f, 2 * MIB, DUET_OK);
+    end(&f);
+}
+
 static void test_limit(void)
 {
     struct fixture f;
@@ -373,6 +392,7 @@ int main(int argc, char **argv)
     g_test_init(&argc, &argv, NULL);
     g_test_add_func("/cuda/pins/pin", test_pin);
     g_test_add_func("/cuda/pins/limit", test_limit);
+    g_test_add_func("/cuda/pins/growing_limit", test_growing_limit);
     g_test_add_func("/cuda/pins/pieces", test_pieces);
     g_test_add_func("/cuda/pins/refused", test_refused);
     g_test_add_func("/cuda/pins/handles", test_handles);

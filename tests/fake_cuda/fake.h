@@ -16,8 +16,8 @@
  * - Host memory whose page lock ends while a command that uses it has not ended, cudaMemcpy kinds
  *   that do not fit the pointers, and leaks are told. There is no default stream: naming it gives
  *   cudaErrorInvalidResourceHandle.
- * - cudaMalloc and cudaHostAlloc wait for all that the device has, as CUDA may: what lets a kernel or
- *   a host function go on must not come after them.
+ * - cudaMalloc and cudaHostAlloc wait for all that the device has, as CUDA may: what lets a kernel
+ * or a host function go on must not come after them.
  * - A host function that calls CUDA gets cudaErrorNotPermitted, and a process that was forked after
  *   a call cudaErrorInitializationError (not after fake_cuda_reset).
  * - With a broken device current, cudaHostUnregister does nothing while another device has been

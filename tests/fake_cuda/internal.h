@@ -45,6 +45,7 @@
     X(cudaStreamDestroy)                                                                           \
     X(cudaStreamSynchronize)                                                                       \
     X(cudaStreamQuery)                                                                             \
+    X(cudaStreamGetId)                                                                             \
     X(cudaStreamWaitEvent)                                                                         \
     X(cudaLaunchHostFunc)                                                                          \
     X(cudaEventCreate)                                                                             \
@@ -100,6 +101,7 @@ struct fake_stream {
     uint64_t given, done;
     unsigned waiters; /* threads in fake_drain */
     uint64_t random;  /* for delays */
+    uint64_t id;      /* no other stream of the process has it */
     bool closing;
 };
 

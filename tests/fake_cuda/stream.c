@@ -181,6 +181,8 @@ cudaError_t fake_stream_of(cudaStream_t handle, struct fake_stream **out)
     return *out ? fake_error_of((*out)->device) : cudaErrorInvalidResourceHandle;
 }
 
+static uint64_t streams_made; /* in the process, with the lock */
+
 static cudaError_t create(cudaStream_t *out, unsigned flags)
 {
     if (!out || flags & ~(unsigned)cudaStreamNonBlocking)
@@ -190,6 +192,7 @@ static cudaError_t create(cudaStream_t *out, unsigned flags)
         abort();
     stream->device = fake_device();
     stream->flags = flags;
+    stream->id = ++streams_made;
     *out = fake_put(&fake_state()->streams, stream);
     stream->random = (uintptr_t)*out;
     if (pthread_create(&stream->thread, NULL, work, stream))
@@ -258,6 +261,17 @@ cudaError_t cudaStreamQuery(cudaStream_t handle)
         error = fake_stream_of(handle, &stream);
     if (!error && stream->first)
         error = cudaErrorNotReady;
+    return fake_leave(error);
+}
+
+cudaError_t cudaStreamGetId(cudaStream_t handle, unsigned long long *id)
+{
+    struct fake_stream *stream;
+    cudaError_t error = fake_enter(FAKE_cudaStreamGetId, false);
+    if (!error)
+        error = fake_stream_of(handle, &stream);
+    if (!error)
+        *id = stream->id;
     return fake_leave(error);
 }
 
