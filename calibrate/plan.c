@@ -221,19 +221,19 @@ static void list_tiles(const struct duet__calibrate_request *request, size_t pla
     }
 }
 
-/* All that the request stands for: the first tile of each, which are the lightest, then the second;
-   at last larger tiles for devices. */
+/* All that the request stands for: large tiles for devices, which take them little time; the first
+   tile of each workload, which are the lightest, then the second. */
 static GArray *list_subjects(const struct duet__calibrating *c)
 {
     const struct duet__calibrate_request *request = c->request;
     GArray *subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
     size_t places = request->tiles.count ? request->tiles.count : TILES_DEFAULT;
+    bool devices = c->gpus && !request->runs->config.emulate && !request->tiles.count &&
+                   !request->sizes.count;
+    for (size_t i = 0; devices && i < G_N_ELEMENTS(device_tiles); i++)
+        list_tiles(request, 0, device_tiles[i], subjects);
     for (size_t place = 0; place < places; place++)
         list_tiles(request, place, 0, subjects);
-    if (!c->gpus || request->runs->config.emulate || request->tiles.count || request->sizes.count)
-        return subjects;
-    for (size_t i = 0; i < G_N_ELEMENTS(device_tiles); i++)
-        list_tiles(request, 0, device_tiles[i], subjects);
     return subjects;
 }
 

@@ -26,7 +26,7 @@ offers '--help --version .*run.*platform' ''
 offers 'cholesky' simulate chol
 offers 'cholesky' validate chol
 offers '--gpu-memory --gpu-window --gpu-window-short' simulate --gpu-
-offers '--gpu-memory --gpu-window --gpu-window-short --gpu-streams' run --gpu-
+offers '--gpu-memory --gpu-window --gpu-window-short --gpu-streams --gpu-untimed' run --gpu-
 offers '' simulate --watch
 offers 'idgraf' simulate cholesky --platform idg
 offers 'idgraf' simulate cholesky -p idg

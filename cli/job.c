@@ -62,7 +62,7 @@ void duet__job_take_values(struct duet__job *job)
     request->reps = (size_t)values->reps;
     request->warmups = (size_t)values->warmups;
     request->jobs = (unsigned)(values->jobs ? values->jobs : g_get_num_processors());
-    request->verify = values->verify;
+    request->verify = (enum duet__verified)values->verify;
 }
 
 int duet__job_parse(struct duet__job *job, int *argc, char ***argv)

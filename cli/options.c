@@ -101,8 +101,8 @@ static gboolean take(const char *option, const char *text, gpointer data, GError
 }
 
 /*
- * Takes flags with values, "--set-arch=0,1", out of the command line: GOption would take what
- * stands behind a flag without one for its value.
+ * Takes flags with values, "--set-arch=0,1" or "--verify last", out of the command line: GOption
+ * would take what stands behind a flag without one for its value.
  */
 static bool take_flags(struct duet__job *job, int *argc, char **argv, GError **error)
 {
@@ -111,11 +111,14 @@ static bool take_flags(struct duet__job *job, int *argc, char **argv, GError **e
 
     for (int i = 1; i < *argc; i++) {
         const char *equals = g_str_has_prefix(argv[i], "--") ? strchr(argv[i], '=') : NULL;
-        g_autofree char *name = equals ? g_strndup(argv[i], (size_t)(equals - argv[i])) : NULL;
-        const struct duet__option *option = name ? find(job->command->where, name) : NULL;
+        g_autofree char *name =
+            equals ? g_strndup(argv[i], (size_t)(equals - argv[i])) : g_strdup(argv[i]);
+        const struct duet__option *option =
+            g_str_has_prefix(name, "--") ? find(job->command->where, name) : NULL;
+        bool word = option && !equals && i + 1 < *argc && duet__option_takes(option, argv[i + 1]);
 
-        if (good && option && option->where & DUET__FACTOR && !option->value)
-            good = take(name, equals + 1, job, error);
+        if (good && option && !option->value && (equals || word))
+            good = take(name, word ? argv[++i] : equals + 1, job, error);
         else
             argv[left++] = argv[i];
     }

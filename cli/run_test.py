@@ -43,6 +43,7 @@ BAD = [
     ("+ --emulate free --scale 0.1", "--scale is for an emulated platform"),
     ("+ --emulate idgraf --scale 0", "--scale takes a number"),
     ("+ --emulate idgraf --verify", "computes nothing"),
+    ("+ --verify=twice", "--verify takes nothing, 'last' or 'exact', not 'twice'"),
     ("+ --emulate idgraf --link fish=1GB/s --tile 320", "fish"),
     ("+ --emulate idgraf --cpus 100", "100"),
     ("+ --emulate idgraf", "--extrapolate"),
@@ -128,7 +129,7 @@ def test_bad_input():
 
 
 def test_table():
-    text = good(*SMALL, "--policy", "ws,heft", "--verify", "--warmup", "2")
+    text = good(*SMALL, "--policy", "ws,heft", "--verify", "exact", "--warmup", "2")
     assert re.match(r"run on \S+: 1 CPU \(\S+\)\n", text), text
     assert ("cholesky, n 512, tile 128, double precision, 20 tasks, 2 runs a policy after 2 "
             "warm-ups, ") in text
@@ -152,7 +153,7 @@ def test_json():
         assert run["bounds_from"] == "measured" and run["bounds_s"]["critical_path"] > 0
         check = run["verification"]
         assert check["passed"] is True and len(check["residuals"]) == 3, check
-        assert all(0 < residual < check["threshold"] == 30 for residual in check["residuals"])
+        assert all(0 < residual < check["threshold"] == 16 for residual in check["residuals"])
     assert len({run["platform"] for run in runs}) == 1
     assert good_json(*SMALL)[0]["verification"] is None
 
@@ -171,6 +172,17 @@ def test_choice():
     assert re.search(r"^auto took \w+", text, re.M), text
 
 
+def test_judged():
+    """Each run by a random vector, the last one only, or each by the product of its factors."""
+    for words, bound, count in ((["--verify"], "16", 2), (["--verify", "last"], "16", 1),
+                                (["--verify=exact"], "30", 2), (["--verify", "exact"], "30", 2)):
+        text = good(*words, *SMALL, "--policy", "ws,heft")
+        assert re.search(rf"to be below {bound}: passed in all {2 * count} runs$", text, re.M), text
+        run = good_json(*SMALL, *words)[0]
+        assert len(run["makespan_s"]["values"]) == 2, run
+        assert len(run["verification"]["residuals"]) == count, run
+
+
 def test_same_data():
     """The same seed makes the same data, and other seeds others."""
     residuals = [good_json(*SMALL, "--verify", "--seed", seed)[0]["verification"]["residuals"]
@@ -185,8 +197,8 @@ def test_csv():
         (policy, str(rep)) for policy in ("ws", "eager") for rep in range(2)]
     for row in rows:
         assert (row["world"], row["emulation"], row["scale"], row["lose"]) == ("real", "", "", "")
-        assert (row["warmups"], row["interrupted"], row["threshold"]) == ("1", "false", "30")
-        assert 0 < float(row["residual"]) < 30 and float(row["wall_s"]) > 0
+        assert (row["warmups"], row["interrupted"], row["threshold"]) == ("1", "false", "16")
+        assert 0 < float(row["residual"]) < 16 and float(row["wall_s"]) > 0
 
 
 def test_first_run():

@@ -35,6 +35,7 @@ struct duet__policy_summary duet__report_summarise(const struct duet__series *se
         double residual = run->verdict.residual;
 
         values[i] = run->stats.makespan_s;
+        summary.judged += run->verdict.formula != NULL;
         summary.failed += !duet__run_passes(run);
         summary.residual = fmax(summary.residual, isnan(residual) ? INFINITY : residual);
     }
@@ -85,9 +86,21 @@ const char *duet__report_world(const struct duet__report *report)
     return config->simulate ? "simulated" : config->emulate ? "emulated" : "real";
 }
 
+struct duet__verdict duet__series_verdict(const struct duet__series *series)
+{
+    for (size_t i = 0; i < series->count; i++)
+        if (series->runs[i].verdict.formula)
+            return series->runs[i].verdict;
+    return (struct duet__verdict){.formula = NULL};
+}
+
 struct duet__verdict duet__report_verdict(const struct duet__report *report)
 {
-    return report->series_count ? report->series[0].runs[0].verdict : (struct duet__verdict){0};
+    struct duet__verdict verdict = {.formula = NULL};
+
+    for (size_t i = 0; i < report->series_count && !verdict.formula; i++)
+        verdict = duet__series_verdict(&report->series[i]);
+    return verdict;
 }
 
 char *duet__report_problem(const struct duet__report *report)

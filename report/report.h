@@ -34,7 +34,7 @@ struct duet__policy_summary {
     double makespan_s, mean_s;
     double ci95_low_s, ci95_high_s; /* interval of the mean; NaN of fewer than DUET_INTERVAL_RUNS */
     double residual;                /* the largest; infinite if one is not a number */
-    size_t failed;                  /* residuals that do not pass */
+    size_t judged, failed;          /* results, and those whose residuals do not pass */
 };
 
 struct duet__policy_summary duet__report_summarise(const struct duet__series *series);
@@ -65,7 +65,9 @@ static inline bool duet__report_simulated(const struct duet__report *report)
  * policy that chooses among no others. Free with g_free. */
 char *duet__report_choice(const struct duet__series *series);
 
-/* What the results of all runs were judged by; formula NULL: they were not. */
+/* A verdict of the series, which says what results were judged by; formula NULL: none was. */
+struct duet__verdict duet__series_verdict(const struct duet__series *series);
+/* The same of all series. */
 struct duet__verdict duet__report_verdict(const struct duet__report *report);
 
 /* "4 CPUs (x5650), 8 GPUs (c2050)". Never NULL; free with g_free. */

@@ -136,7 +136,7 @@ static void put_real(struct duet__json_writer *json, const struct duet__report *
                      const struct duet__series *series, const struct duet__policy_summary *summary)
 {
     const struct duet__request *request = report->request;
-    const struct duet__verdict *verdict = &series->runs[0].verdict;
+    const struct duet__verdict verdict = duet__series_verdict(series);
     bool paced = duet__request_paced(request);
 
     if (paced)
@@ -151,15 +151,16 @@ static void put_real(struct duet__json_writer *json, const struct duet__report *
                      "\n     ",
                      request->config.lose, report->cores, request->warmups, request->reps,
                      paced ? "platform" : "measured");
-    if (!verdict->formula) {
+    if (!verdict.formula) {
         duet__json_print(json, "verification: null");
         return;
     }
     duet__json_print(json,
                      "verification: {formula: %s, threshold: %g, passed: %d\n      residuals: [",
-                     verdict->formula, verdict->threshold, !summary->failed);
+                     verdict.formula, verdict.threshold, !summary->failed);
     for (size_t i = 0; i < series->count; i++)
-        duet__json_put_number(json, NULL, series->runs[i].verdict.residual);
+        if (series->runs[i].verdict.formula)
+            duet__json_put_number(json, NULL, series->runs[i].verdict.residual);
     duet__json_print(json, "]}");
 }
 

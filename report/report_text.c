@@ -204,8 +204,10 @@ static void put_verification(FILE *stream, const struct duet__report *report)
     if (!verdict.formula)
         return;
     for (size_t i = 0; i < report->series_count; i++) {
-        runs += report->series[i].count;
-        failed += duet__report_summarise(&report->series[i]).failed;
+        const struct duet__policy_summary summary = duet__report_summarise(&report->series[i]);
+
+        runs += summary.judged;
+        failed += summary.failed;
     }
     fprintf(stream, "verification: residual %s, to be below %g: ", verdict.formula,
             verdict.threshold);

@@ -16,6 +16,7 @@
 #include <duet/machine.h>
 
 #include "platforms/platform.h"
+#include "world/settings.h"
 #include "workloads/workload.h"
 
 /* Which runs of a policy are recorded. */
@@ -37,9 +38,9 @@ struct duet__request {
     size_t reps, warmups; /* runs of each policy: measured, and before these */
     uint64_t seed;        /* of real runs; run r (from 0) of a simulated policy has seed + r */
     enum duet__recorded records;
-    bool bounds;   /* of each run are wanted */
-    bool verify;   /* judge the result of each run */
-    unsigned jobs; /* simulated runs at a time */
+    bool bounds;                /* of each run are wanted */
+    enum duet__verified verify; /* which results are judged */
+    unsigned jobs;              /* simulated runs at a time */
     /* in memory, for simulated runs to be opened on; borrowed; NULL: config.simulate is loaded */
     const struct duet__platform *platform;
     /* by policy: what its simulated runs are made of in place of this; NULL: all are of this */

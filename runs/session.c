@@ -163,6 +163,32 @@ static int measure(struct duet__session *session, struct duet__run *run, enum du
     return 0;
 }
 
+static bool is_given_up(void *session)
+{
+    return given_up(session);
+}
+
+/* Judges the run's result if that is asked for. A signal gives the judgement up, not the run. */
+static int judge(const struct duet__session *session, struct duet__run *run,
+                 struct duet_message *message)
+{
+    const struct duet__request *request = session->request;
+    const struct duet__judging how = {.exact = request->verify == DUET__VERIFY_EXACT,
+                                      .stop = is_given_up,
+                                      .context = (void *)(uintptr_t)session};
+    int error;
+
+    if (request->verify == DUET__VERIFY_NONE ||
+        (request->verify == DUET__VERIFY_LAST && !session->last) ||
+        duet_node(session->runtime) != 0)
+        return 0;
+    error = request->workload->verify(session->problem.data, &how, &run->verdict, message);
+    if (error != DUET_ECANCELED)
+        return error;
+    run->verdict = (struct duet__verdict){.formula = NULL};
+    return 0;
+}
+
 static int run_once(struct duet__session *session, struct duet__run *run,
                     enum duet__recorded record, struct duet_message *message)
 {
@@ -193,9 +219,7 @@ static int run_once(struct duet__session *session, struct duet__run *run,
     if (!run)
         return 0;
     run->wall_s = duet__clock_s() - start_s;
-    return request->verify && duet_node(session->runtime) == 0
-               ? request->workload->verify(session->problem.data, &run->verdict, message)
-               : 0;
+    return judge(session, run, message);
 }
 
 /* Whether a program has run on the workers that it was told to. */
@@ -274,6 +298,7 @@ static int make_series(struct duet__session *session, struct duet__series *serie
     for (size_t i = 0; i < request->warmups && !error; i++)
         error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &series->message);
     while (!error && series->count < request->reps) {
+        session->last = series->count + 1 == request->reps;
         error = duet__session_run(session, &series->runs[series->count],
                                   duet__request_records(request, series->count), &series->message);
         series->count += !error;
@@ -291,7 +316,7 @@ int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
     struct duet__problem problem = request->problem;
     int error = 0, number = 0;
 
-    problem.verify = request->verify;
+    problem.verify = request->verify != DUET__VERIFY_NONE;
     if (!duet__request_paced(request) && request->workload->generate)
         error = request->workload->generate(request->workload, &request->problem, &problem.data,
                                             message);

@@ -22,6 +22,7 @@ struct duet__session {
     /* the caller's, may be changed between runs: */
     struct duet__problem problem; /* with the data that was generated for it, or none where paced */
     bool quiet; /* what is to be said of a machine such as this has been said before */
+    bool last;  /* the next run is the last one under this policy */
     /* the session's own: */
     struct duet_runtime *runtime;
     void *state; /* the workload's, of the run at hand */

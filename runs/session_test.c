@@ -33,7 +33,8 @@ static int retrieve(struct duet_runtime *runtime, void *state)
 
 static struct duet__monitor monitor;
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     *verdict = (struct duet__verdict){.formula = "none", .residual = 1, .threshold = 2};
     if (interrupts)

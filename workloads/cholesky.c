@@ -263,10 +263,11 @@ static const struct duet__tiled tiled = {
     .submit = submit,
 };
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
-    return duet__judge_cholesky(&made->matrices[0], verdict, message);
+    return duet__judge_cholesky(&made->matrices[0], how, verdict, message);
 }
 
 const struct duet__workload duet__workload_cholesky = {

@@ -176,7 +176,8 @@ static int retrieve(struct duet_runtime *runtime, void *state)
     return duet_wait(runtime);
 }
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     const struct result *result = data;
     uint64_t values[2] = {0, 1};

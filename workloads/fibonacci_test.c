@@ -35,10 +35,10 @@ static void test_counts(void)
         g_assert_cmpuint(stats.tasks, ==, cases[i].tasks);
         g_assert_cmpuint(w->tasks(&problem), ==, cases[i].tasks);
         g_assert_cmpfloat(w->flops(&problem), ==, (double)cases[i].flops);
-        g_assert_cmpint(w->verify(problem.data, &verdict, NULL), ==, DUET_OK);
+        g_assert_cmpint(w->verify(problem.data, NULL, &verdict, NULL), ==, DUET_OK);
         g_assert_cmpfloat(verdict.residual, ==, 0);
         w->fill(problem.data, NULL); /* what has not been computed is not right */
-        g_assert_cmpint(w->verify(problem.data, &verdict, NULL), ==, DUET_OK);
+        g_assert_cmpint(w->verify(problem.data, NULL, &verdict, NULL), ==, DUET_OK);
         g_assert_cmpfloat(verdict.residual, >=, verdict.threshold);
         g_assert_cmpint(duet_close(runtime), ==, DUET_OK);
         w->discard(problem.data);

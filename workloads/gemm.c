@@ -189,6 +189,7 @@ static void sums_fini(struct sums *sums)
 /* A product with a vector, of which a part of the rows is computed at a time. */
 struct product {
     const struct duet__storage *matrix;
+    const struct duet__judging *how;
     const struct sums *x;
     struct sums *y;
 };
@@ -201,7 +202,7 @@ static void add_rows(void *self, uint64_t first, uint64_t end)
     struct sums *y = product->y;
     double column[512];
     size_t length = sizeof column / sizeof *column;
-    for (uint64_t j = 0; j < product->matrix->cols; j++) {
+    for (uint64_t j = 0; j < product->matrix->cols && !duet__judging_stopped(product->how); j++) {
         for (uint64_t i = first; i < end; i += length) {
             size_t count = end - i < length ? (size_t)(end - i) : length;
             duet__storage_initial_column(product->matrix, i, j, count, column);
@@ -217,7 +218,7 @@ static void add_rows(void *self, uint64_t first, uint64_t end)
 static void subtract_rows(void *self, uint64_t first, uint64_t end)
 {
     const struct product *product = self;
-    for (uint64_t j = 0; j < product->matrix->cols; j++) {
+    for (uint64_t j = 0; j < product->matrix->cols && !duet__judging_stopped(product->how); j++) {
         for (uint64_t i = first; i < end; i++)
             product->y->value[i] -=
                 duet__storage_value(product->matrix, i, j) * product->x->value[j];
@@ -225,14 +226,14 @@ static void subtract_rows(void *self, uint64_t first, uint64_t end)
 }
 
 static void on_all_rows(duet__part_fn *run, const struct duet__storage *matrix,
-                        const struct sums *x, struct sums *y)
+                        const struct duet__judging *how, const struct sums *x, struct sums *y)
 {
-    struct product product = {matrix, x, y};
+    struct product product = {matrix, how, x, y};
     duet__share(matrix->rows, matrix->rows * matrix->cols, run, &product);
 }
 
-static double residual(const struct duet__tiled_data *data, struct sums *x, struct sums *y,
-                       struct sums *bx)
+static double residual(const struct duet__tiled_data *data, const struct duet__judging *how,
+                       struct sums *x, struct sums *y, struct sums *bx)
 {
     const struct duet__storage *matrices = data->matrices, *c = &matrices[C];
     double roundoff = data->problem.precision == 's' ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
@@ -244,10 +245,10 @@ static double residual(const struct duet__tiled_data *data, struct sums *x, stru
         x->value[j] = number < 0 ? number - 0.5 : number + 0.5;
         x->gauge[j] = fabs(x->value[j]);
     }
-    on_all_rows(add_rows, &matrices[B], x, bx);
-    on_all_rows(add_rows, &matrices[A], bx, y);
-    on_all_rows(add_rows, c, x, y);
-    on_all_rows(subtract_rows, c, x, y);
+    on_all_rows(add_rows, &matrices[B], how, x, bx);
+    on_all_rows(add_rows, &matrices[A], how, bx, y);
+    on_all_rows(add_rows, c, how, x, y);
+    on_all_rows(subtract_rows, c, how, x, y);
     double worst = 0;
     for (uint64_t i = 0; i < c->rows; i++) {
         double ratio = fabs(y->value[i]) / (roundoff * y->gauge[i]);
@@ -258,7 +259,8 @@ static double residual(const struct duet__tiled_data *data, struct sums *x, stru
     return worst;
 }
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     struct sums x = {0}, y = {0}, bx = {0};
@@ -272,7 +274,9 @@ static int verify(void *data, struct duet__verdict *verdict, struct duet_message
     if (!error)
         error = sums_init(&bx, made->matrices[B].rows, message);
     if (!error)
-        verdict->residual = residual(made, &x, &y, &bx);
+        verdict->residual = residual(made, how, &x, &y, &bx);
+    if (!error && duet__judging_stopped(how))
+        error = DUET_ECANCELED;
     sums_fini(&x);
     sums_fini(&y);
     sums_fini(&bx);

@@ -13,6 +13,7 @@
  * a border south that no task writes, and so on. So there is only one kind of task.
  */
 #include "workloads/kernels.h"
+#include "workloads/share.h"
 #include "workloads/tiles.h"
 
 enum { TASKS_MAX = 100000000, CHUNK = 512 /* points that are filled at a time */ };
@@ -239,12 +240,12 @@ static void fill(void *pointer, const struct duet_runtime *runtime)
 /* ------------------------------------------------------------------------------------------- */
 /* Is the result right?                                                                         */
 
-/* A step on the grid with its boundary, of edge x edge points in all, in the order of additions in
- * which the tasks do it, so that the results must be equal. */
+/* A step on columns of the grid with its boundary, whose columns have `edge` points, in the order
+ * of additions in which the tasks do it, so that the results must be equal. */
 #define DEFINE_STEP(name, type)                                                                    \
-    static void name(const type *old, type *new, size_t edge)                                      \
+    static void name(const type *old, type *new, size_t edge, size_t first, size_t end)            \
     {                                                                                              \
-        for (size_t j = 1; j + 1 < edge; j++) {                                                    \
+        for (size_t j = first; j < end; j++) {                                                     \
             for (size_t i = 1; i + 1 < edge; i++) {                                                \
                 size_t at = i + j * edge;                                                          \
                 new[at] = ((old[at - 1] + old[at + 1]) + (old[at - edge] + old[at + edge])) *      \
@@ -267,22 +268,37 @@ static uint64_t count_different(const struct duet__storage *grid, const struct d
     return count;
 }
 
-/* Computes all steps in `frames`, two filled grids with their boundary. */
-static uint64_t judge(const struct duet__tiled_data *data, const struct duet__storage *frames)
+/* A step between two filled grids with their boundary. */
+struct stepping {
+    const struct duet__storage *old, *new;
+};
+
+/* Columns of inner points, counted from 0. */
+static void step_columns(void *self, uint64_t first, uint64_t end)
 {
-    size_t edge = data->problem.n + 2;
-    for (uint64_t step = 0; step < data->iterations; step++) {
-        void *old = frames[step % 2].memory, *new = frames[1 - step % 2].memory;
-        if (data->problem.precision == 's')
-            step_single(old, new, edge);
-        else
-            step_double(old, new, edge);
+    const struct stepping *s = self;
+    const void *old = s->old->memory;
+    if (s->old->element_bytes == sizeof(float))
+        step_single(old, (float *)(void *)s->new->memory, s->old->rows, first + 1, end + 1);
+    else
+        step_double(old, (double *)(void *)s->new->memory, s->old->rows, first + 1, end + 1);
+}
+
+/* Computes all steps in `frames`, two filled grids with their boundary. */
+static uint64_t judge(const struct duet__tiled_data *data, const struct duet__judging *how,
+                      const struct duet__storage *frames)
+{
+    uint64_t n = data->problem.n;
+    for (uint64_t step = 0; step < data->iterations && !duet__judging_stopped(how); step++) {
+        struct stepping stepping = {&frames[step % 2], &frames[1 - step % 2]};
+        duet__share(n, n * n, step_columns, &stepping);
     }
     uint64_t last = data->iterations % 2;
     return count_different(&data->matrices[GRIDS * last + GRID], &frames[last]);
 }
 
-static int verify(void *pointer, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *pointer, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     const struct duet__tiled_data *data = pointer;
     struct duet__storage frames[2] = {framed(data), framed(data)};
@@ -295,8 +311,10 @@ static int verify(void *pointer, struct duet__verdict *verdict, struct duet_mess
     if (!error) {
         duet__storage_fill(&frames[0], NULL, NULL);
         duet__storage_fill(&frames[1], NULL, NULL);
-        verdict->residual = (double)judge(data, frames);
+        verdict->residual = (double)judge(data, how, frames);
     }
+    if (!error && duet__judging_stopped(how))
+        error = DUET_ECANCELED;
     duet__storage_free(&frames[0]);
     duet__storage_free(&frames[1]);
     return error;

@@ -72,9 +72,10 @@ void duet__blas_one_thread(void);
  * Judges the lower triangle `a`, filled, then factorised: *residual = ||A - L L'|| / (n ||A|| eps)
  * in the 1-norm with eps the unit roundoff of the precision, as LAPACK's test program does
  * (xPOT01). NaN where the factor holds one. On one thread, so as many flops as the factorisation
- * on one core. DUET_ENOMEM with a message.
+ * on one core. DUET_ENOMEM with a message; DUET_ECANCELED where `how` (NULL: never) stops it.
  */
-DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a, double *residual,
+DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a,
+                                            const struct duet__judging *how, double *residual,
                                             struct duet_message *message);
 
 /*
@@ -83,31 +84,34 @@ DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a, doubl
  * interchange is none.
  */
 DUET_MUST_CHECK int duet__residual_lu(const struct duet__storage *a,
-                                      const struct duet__storage *pivots, double *residual,
+                                      const struct duet__storage *pivots,
+                                      const struct duet__judging *how, double *residual,
                                       struct duet_message *message);
 
 /*
- * The same by one random vector x, in n^2 operations and extended precision: the largest, over
- * rows, of |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|)), a backward error of each row as it
- * shows in x (Freivalds; Higham, Accuracy and Stability of Numerical Algorithms, 10.1 and 9.3). A
- * wrong element goes unnoticed only if x hides it. P A: as above. DUET_ENOMEM with a message.
+ * Judges the same by one random vector x, in n^2 operations and extended precision on all cores:
+ * the largest, over rows, of |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|)), a backward error of
+ * each row as it shows in x (Freivalds; Higham, Accuracy and Stability of Numerical
+ * Algorithms, 10.1 and 9.3). A wrong element goes unnoticed only if x hides it. P A and errors: as
+ * above.
  */
-DUET_MUST_CHECK int duet__probe_cholesky(const struct duet__storage *a, double *residual,
+DUET_MUST_CHECK int duet__probe_cholesky(const struct duet__storage *a,
+                                         const struct duet__judging *how, double *residual,
                                          struct duet_message *message);
 DUET_MUST_CHECK int duet__probe_lu(const struct duet__storage *a,
-                                   const struct duet__storage *pivots, double *residual,
+                                   const struct duet__storage *pivots,
+                                   const struct duet__judging *how, double *residual,
                                    struct duet_message *message);
 
-/* Up to this order factorisations are judged by multiplying the factors, beyond by a vector. */
-enum { DUET__EXACT_MAX = 8192 };
-
-/* Fills *verdict by whichever of the two it is. Errors as theirs. */
+/* Fills *verdict by the one of the two that `how` asks for. Errors as theirs. */
 DUET_MUST_CHECK int duet__judge_cholesky(const struct duet__storage *a,
+                                         const struct duet__judging *how,
                                          struct duet__verdict *verdict,
                                          struct duet_message *message);
 DUET_MUST_CHECK int duet__judge_lu(const struct duet__storage *a,
                                    const struct duet__storage *pivots,
-                                   struct duet__verdict *verdict, struct duet_message *message);
+                                   const struct duet__judging *how, struct duet__verdict *verdict,
+                                   struct duet_message *message);
 
 /*
  * The order in which the interchanges leave the rows: row i of P A is row rows[i] of A. false if

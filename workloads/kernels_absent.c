@@ -13,14 +13,15 @@ void duet__blas_one_thread(void)
 {
 }
 
-int duet__residual_cholesky(const struct duet__storage *a, double *residual,
-                            struct duet_message *message)
+int duet__residual_cholesky(const struct duet__storage *a, const struct duet__judging *how,
+                            double *residual, struct duet_message *message)
 {
     return duet_fail(message, DUET_EABSENT, "this duet was built without BLAS");
 }
 
 int duet__residual_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                      double *residual, struct duet_message *message)
+                      const struct duet__judging *how, double *residual,
+                      struct duet_message *message)
 {
     return duet_fail(message, DUET_EABSENT, "this duet was built without BLAS");
 }

@@ -24,6 +24,7 @@ struct vector {
 
 struct probe {
     const struct duet__storage *a;
+    const struct duet__judging *how;
     bool symmetric;       /* A = L L', only the lower triangle; else P A = L U */
     const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
     struct vector x, y, product, truth;
@@ -95,7 +96,7 @@ static void each_of_tiles(void *self, uint64_t first, uint64_t end)
         uint32_t ti = pass->by_column ? 0 : low;
         if (a->lower && ti < tj)
             ti = tj;
-        for (; ti < last_row; ti++)
+        for (; ti < last_row && !duet__judging_stopped(pass->probe->how); ti++)
             for (uint64_t c = 0; c < duet__piece(a->cols, a->tile_cols, tj); c++)
                 each_column(pass, ti, tj, c);
     }
@@ -144,7 +145,7 @@ static void initial_rows(void *self, uint64_t first, uint64_t end)
 {
     struct probe *probe = self;
     double piece[PIECE];
-    for (uint64_t j = 0; j < probe->a->rows; j++) {
+    for (uint64_t j = 0; j < probe->a->rows && !duet__judging_stopped(probe->how); j++) {
         for (uint64_t i = probe->symmetric && first < j ? j : first; i < end; i += PIECE) {
             size_t count = end - i < PIECE ? (size_t)(end - i) : PIECE;
             duet__storage_initial_column(probe->a, i, j, count, piece);
@@ -160,7 +161,7 @@ static void initial_mirrors(void *self, uint64_t first, uint64_t end)
     struct probe *probe = self;
     double piece[PIECE];
     uint64_t n = probe->a->rows;
-    for (uint64_t j = first; j < end; j++) {
+    for (uint64_t j = first; j < end && !duet__judging_stopped(probe->how); j++) {
         for (uint64_t i = j + 1; i < n; i += PIECE) {
             size_t count = n - i < PIECE ? (size_t)(n - i) : PIECE;
             duet__storage_initial_column(probe->a, i, j, count, piece);
@@ -211,9 +212,10 @@ static double judge(struct probe *probe)
 }
 
 static int probe_factors(const struct duet__storage *a, bool symmetric, const uint64_t *rows,
-                         double *residual, struct duet_message *message)
+                         const struct duet__judging *how, double *residual,
+                         struct duet_message *message)
 {
-    struct probe probe = {.a = a, .symmetric = symmetric, .rows = rows};
+    struct probe probe = {.a = a, .how = how, .symmetric = symmetric, .rows = rows};
     struct vector *vectors[] = {&probe.x, &probe.y, &probe.product, &probe.truth};
     int error = 0;
     for (unsigned v = 0; v < 4; v++)
@@ -223,6 +225,8 @@ static int probe_factors(const struct duet__storage *a, bool symmetric, const ui
                           (unsigned long long)a->rows);
     else
         *residual = judge(&probe);
+    if (!error && duet__judging_stopped(how))
+        error = DUET_ECANCELED;
     for (unsigned v = 0; v < 4; v++)
         vector_fini(vectors[v]);
     return error;
@@ -247,17 +251,17 @@ bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *p
     return true;
 }
 
-int duet__probe_cholesky(const struct duet__storage *a, double *residual,
-                         struct duet_message *message)
+int duet__probe_cholesky(const struct duet__storage *a, const struct duet__judging *how,
+                         double *residual, struct duet_message *message)
 {
-    return probe_factors(a, true, NULL, residual, message);
+    return probe_factors(a, true, NULL, how, residual, message);
 }
 
 int duet__probe_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                   double *residual, struct duet_message *message)
+                   const struct duet__judging *how, double *residual, struct duet_message *message)
 {
     if (!pivots)
-        return probe_factors(a, false, NULL, residual, message);
+        return probe_factors(a, false, NULL, how, residual, message);
     uint64_t *rows = calloc(a->rows, sizeof *rows);
     int error = 0;
     if (!rows)
@@ -266,38 +270,39 @@ int duet__probe_lu(const struct duet__storage *a, const struct duet__storage *pi
     else if (!duet__permutation(rows, a->rows, pivots))
         *residual = NAN;
     else
-        error = probe_factors(a, false, rows, residual, message);
+        error = probe_factors(a, false, rows, how, residual, message);
     free(rows);
     return error;
 }
 
-int duet__judge_cholesky(const struct duet__storage *a, struct duet__verdict *verdict,
-                         struct duet_message *message)
+int duet__judge_cholesky(const struct duet__storage *a, const struct duet__judging *how,
+                         struct duet__verdict *verdict, struct duet_message *message)
 {
-    if (a->rows <= DUET__EXACT_MAX) {
+    if (how && how->exact) {
         *verdict =
             (struct duet__verdict){.formula = "||A - L L'|| / (n ||A|| eps)", .threshold = 30};
-        return duet__residual_cholesky(a, &verdict->residual, message);
+        return duet__residual_cholesky(a, how, &verdict->residual, message);
     }
     *verdict =
         (struct duet__verdict){.formula = "max |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|))",
                                .threshold = 16};
-    return duet__probe_cholesky(a, &verdict->residual, message);
+    return duet__probe_cholesky(a, how, &verdict->residual, message);
 }
 
 int duet__judge_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                   struct duet__verdict *verdict, struct duet_message *message)
+                   const struct duet__judging *how, struct duet__verdict *verdict,
+                   struct duet_message *message)
 {
-    if (a->rows <= DUET__EXACT_MAX) {
+    if (how && how->exact) {
         *verdict = (struct duet__verdict){.formula = pivots ? "||P A - L U|| / (n ||A|| eps)"
                                                             : "||A - L U|| / (n ||A|| eps)",
                                           .threshold = 30};
-        return duet__residual_lu(a, pivots, &verdict->residual, message);
+        return duet__residual_lu(a, pivots, how, &verdict->residual, message);
     }
     *verdict =
         (struct duet__verdict){.formula =
                                    pivots ? "max |L U x - P A x| / (eps (|L| |U| |x| + |A| |x|))"
                                           : "max |L U x - A x| / (eps (|L| |U| |x| + |A| |x|))",
                                .threshold = 16};
-    return duet__probe_lu(a, pivots, &verdict->residual, message);
+    return duet__probe_lu(a, pivots, how, &verdict->residual, message);
 }

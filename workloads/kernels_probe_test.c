@@ -78,10 +78,10 @@ static void lu(const struct duet__storage *a, const struct duet__storage *pivots
 static void check(const struct duet__storage *a, const struct duet__storage *pivots)
 {
     double residual = NAN;
-    int (*probe)(const struct duet__storage *, double *, struct duet_message *) =
-        duet__probe_cholesky;
-    g_assert_cmpint(a->lower ? probe(a, &residual, NULL)
-                             : duet__probe_lu(a, pivots, &residual, NULL),
+    int (*probe)(const struct duet__storage *, const struct duet__judging *, double *,
+                 struct duet_message *) = duet__probe_cholesky;
+    g_assert_cmpint(a->lower ? probe(a, NULL, &residual, NULL)
+                             : duet__probe_lu(a, pivots, NULL, &residual, NULL),
                     ==, 0);
     g_assert_cmpfloat(residual, <, 2);
     g_assert_cmpfloat(residual, >, 0);
@@ -91,15 +91,15 @@ static void check(const struct duet__storage *a, const struct duet__storage *piv
             continue;
         double right = get(a, i, j);
         set(a, i, j, right + 0.1);
-        g_assert_cmpint(a->lower ? probe(a, &residual, NULL)
-                                 : duet__probe_lu(a, pivots, &residual, NULL),
+        g_assert_cmpint(a->lower ? probe(a, NULL, &residual, NULL)
+                                 : duet__probe_lu(a, pivots, NULL, &residual, NULL),
                         ==, 0);
         g_assert_cmpfloat(residual, >, 100);
         set(a, i, j, right);
     }
     set(a, a->rows - 1, 0, NAN);
-    g_assert_cmpint(a->lower ? probe(a, &residual, NULL)
-                             : duet__probe_lu(a, pivots, &residual, NULL),
+    g_assert_cmpint(a->lower ? probe(a, NULL, &residual, NULL)
+                             : duet__probe_lu(a, pivots, NULL, &residual, NULL),
                     ==, 0);
     g_assert_true(isnan(residual));
 }
@@ -137,34 +137,49 @@ static void test_lu_pivot(void)
     double residual = 0;
     g_assert_cmpint(duet__storage_allocate(&pivots, NULL), ==, 0);
     lu(&a, &pivots, 3);
-    g_assert_cmpint(duet__probe_lu(&a, &pivots, &residual, NULL), ==, 0);
+    g_assert_cmpint(duet__probe_lu(&a, &pivots, NULL, &residual, NULL), ==, 0);
     g_assert_cmpfloat(residual, <, 16);
     *(int32_t *)duet__storage_at(&pivots, 5, 0) = 7;
-    g_assert_cmpint(duet__probe_lu(&a, &pivots, &residual, NULL), ==, 0);
+    g_assert_cmpint(duet__probe_lu(&a, &pivots, NULL, &residual, NULL), ==, 0);
     g_assert_cmpfloat(residual, >, 100);
     *(int32_t *)duet__storage_at(&pivots, 5, 0) = 0;
-    g_assert_cmpint(duet__probe_lu(&a, &pivots, &residual, NULL), ==, 0);
+    g_assert_cmpint(duet__probe_lu(&a, &pivots, NULL, &residual, NULL), ==, 0);
     g_assert_true(isnan(residual));
     duet__storage_free(&pivots);
     duet__storage_free(&a);
 }
 
-/* Which of the two judges is a matter of size. */
+static bool stop_at_once(void *context)
+{
+    ++*(_Atomic(unsigned) *)context;
+    return true;
+}
+
+/* A random vector judges unless the exact residual is asked for; both can be given up. */
 static void test_verdict(void)
 {
-    struct duet__storage a = matrix(40, 16, 8, false);
+    _Atomic(unsigned) asked = 0;
+    struct duet__judging how = {.exact = false};
     struct duet__verdict verdict = {0};
     struct duet_message message = {""};
-    lu(&a, NULL, 0);
-    int error = duet__judge_lu(&a, NULL, &verdict, &message);
-    if (error == DUET_EABSENT) {
-        g_test_skip(message.text);
-    } else {
-        g_assert_cmpint(error, ==, 0);
-        g_assert_cmpstr(verdict.formula, ==, "||A - L U|| / (n ||A|| eps)");
-        g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
+    for (unsigned exact = 0; exact < 2; exact++) {
+        struct duet__storage a = matrix(40, 16, 8, false);
+        how = (struct duet__judging){.exact = exact};
+        lu(&a, NULL, 0);
+        int error = duet__judge_lu(&a, NULL, exact ? &how : NULL, &verdict, &message);
+        if (error == DUET_EABSENT) {
+            g_test_skip(message.text);
+        } else {
+            g_assert_cmpint(error, ==, 0);
+            g_assert_true(g_str_has_prefix(verdict.formula, exact ? "||A - L U||" : "max |L U x"));
+            g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
+            how.stop = stop_at_once;
+            how.context = &asked;
+            g_assert_cmpint(duet__judge_lu(&a, NULL, &how, &verdict, &message), ==, DUET_ECANCELED);
+            g_assert_cmpuint(asked, >, exact);
+        }
+        duet__storage_free(&a);
     }
-    duet__storage_free(&a);
 }
 
 int main(int argc, char **argv)

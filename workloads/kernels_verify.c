@@ -15,6 +15,7 @@
 /* One judgement under way. */
 struct judge {
     const struct duet__storage *a;
+    const struct duet__judging *how;
     bool symmetric;       /* A = L L', only the lower triangle; else P A = L U */
     const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
     double *difference;   /* by column: sums of |P A - L U| and of |A| */
@@ -65,7 +66,7 @@ static struct duet_buffer multiply(const struct judge *judge, uint32_t i, uint32
     struct duet_buffer triangle = view(judge->a, diagonal, diagonal);
     enum duet__triangle kind = i > j ? DUET__RIGHT_UPPER : DUET__LEFT_LOWER_UNIT;
     duet__blas_trmm(judge->symmetric ? DUET__RIGHT_LOWER_TRANSPOSED : kind, &triangle, &product);
-    for (uint32_t k = 0; k < diagonal; k++) {
+    for (uint32_t k = 0; k < diagonal && !duet__judging_stopped(judge->how); k++) {
         struct duet_buffer left = view(judge->a, i, k);
         struct duet_buffer right = judge->symmetric ? view(judge->a, j, k) : view(judge->a, k, j);
         duet__blas_gemm(judge->symmetric, 1, &left, &right, &product);
@@ -113,7 +114,8 @@ static double residual_of(const struct judge *judge)
     uint32_t tiles = tiles_of(a->rows, a->tile_rows);
     double roundoff = a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
     for (uint32_t j = 0; j < tiles; j++) {
-        for (uint32_t i = judge->symmetric ? j : 0; i < tiles; i++)
+        for (uint32_t i = judge->symmetric ? j : 0; i < tiles && !duet__judging_stopped(judge->how);
+             i++)
             compare_tile(judge, i, j);
     }
     return largest(judge->difference, a->cols) / (double)a->rows / largest(judge->norm, a->cols) /
@@ -138,6 +140,8 @@ static int judge_factor(struct judge *judge, const struct duet__storage *pivots,
         *residual = NAN;
     else
         *residual = residual_of(judge);
+    if (!error && duet__judging_stopped(judge->how))
+        error = DUET_ECANCELED;
     free(judge->difference);
     free(judge->norm);
     free(judge->work);
@@ -145,16 +149,17 @@ static int judge_factor(struct judge *judge, const struct duet__storage *pivots,
     return error;
 }
 
-int duet__residual_cholesky(const struct duet__storage *a, double *residual,
-                            struct duet_message *message)
+int duet__residual_cholesky(const struct duet__storage *a, const struct duet__judging *how,
+                            double *residual, struct duet_message *message)
 {
-    struct judge judge = {.a = a, .symmetric = true};
+    struct judge judge = {.a = a, .how = how, .symmetric = true};
     return judge_factor(&judge, NULL, residual, message);
 }
 
 int duet__residual_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                      double *residual, struct duet_message *message)
+                      const struct duet__judging *how, double *residual,
+                      struct duet_message *message)
 {
-    struct judge judge = {.a = a};
+    struct judge judge = {.a = a, .how = how};
     return judge_factor(&judge, pivots, residual, message);
 }

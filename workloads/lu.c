@@ -56,10 +56,11 @@ static const struct duet__tiled tiled = {
     .submit = duet__factor_lu,
 };
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
-    return duet__judge_lu(&made->matrices[0], NULL, verdict, message);
+    return duet__judge_lu(&made->matrices[0], NULL, how, verdict, message);
 }
 
 const struct duet__workload duet__workload_lu = {

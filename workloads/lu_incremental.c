@@ -79,7 +79,8 @@ static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
     return 0;
 }
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     *verdict =
         (struct duet__verdict){.formula = "||A x - b|| / (||A|| ||x|| sqrt(n) eps), A x = b solved",

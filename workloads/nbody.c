@@ -166,7 +166,8 @@ static double distance(const struct duet__tiled_data *data, const double *right)
     return worst;
 }
 
-static int verify(void *pointer, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *pointer, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     const struct duet__tiled_data *data = pointer;
     const uint64_t n = data->problem.n;
@@ -180,7 +181,7 @@ static int verify(void *pointer, struct duet__verdict *verdict, struct duet_mess
         duet__storage_initial_column(&data->matrices[PLACES], 0, col, n, bodies.old + col * n);
     for (uint64_t col = 0; col < 3; col++)
         duet__storage_initial_column(&data->matrices[SPEEDS], 0, col, n, bodies.speeds + col * n);
-    for (uint64_t step = 0; step < data->iterations; step++) {
+    for (uint64_t step = 0; step < data->iterations && !duet__judging_stopped(how); step++) {
         double *old = bodies.old;
         duet__share(n, n * n, step_bodies, &bodies);
         bodies.old = bodies.new;

@@ -56,7 +56,7 @@ static void run_work(struct node *node)
         g_assert_cmpstr(error ? duet_last_message(node->duet) : "", ==, "");
         g_assert_cmpint(error, ==, 0);
         if (work->verify && node->number == 0) {
-            g_assert_cmpint(workload->verify(problem.data, &verdict, NULL), ==, 0);
+            g_assert_cmpint(workload->verify(problem.data, NULL, &verdict, NULL), ==, 0);
             g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
         }
         if (!work->verify)

@@ -105,7 +105,8 @@ static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
     return error;
 }
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     *verdict = (struct duet__verdict){
         .formula = "max(||Q R x - A x|| / ||A x||, ||Q' Q x - x|| / ||x||) / (sqrt(n) eps)",

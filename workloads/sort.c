@@ -91,7 +91,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static int verify(void *data, struct duet__verdict *verdict, struct duet_message *message)
+static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     const struct duet__storage *lists = &made->matrices[0];

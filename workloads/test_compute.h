@@ -39,11 +39,13 @@ static inline void compute(const struct duet__workload *workload, struct duet__p
     recorder_free(recorder);
 }
 
+static const struct duet__judging exactly = {.exact = true};
+
 static inline double judged(const struct duet__workload *workload, void *data, bool *passes)
 {
     struct duet__verdict verdict = {0};
     struct duet_message message = {""};
-    g_assert_cmpint(workload->verify(data, &verdict, &message), ==, 0);
+    g_assert_cmpint(workload->verify(data, &exactly, &verdict, &message), ==, 0);
     g_assert_nonnull(verdict.formula);
     *passes = verdict.residual < verdict.threshold;
     return verdict.residual;

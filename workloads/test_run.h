@@ -113,12 +113,13 @@ static inline void run_on(const struct run *run, char precision, const struct pl
     struct duet_runtime *runtime = open_runtime(place);
     g_assert_cmpint(workload->generate(workload, &problem, &problem.data, NULL), ==, 0);
     for (int i = 0; i < RUNS; i++) {
+        const struct duet__judging exactly = {.exact = true};
         struct duet__verdict verdict = {0};
         workload->fill(problem.data, NULL);
         int error = once(workload, runtime, &problem);
         g_assert_cmpstr(error ? duet_last_message(runtime) : "", ==, "");
         g_assert_cmpint(error, ==, 0);
-        g_assert_cmpint(workload->verify(problem.data, &verdict, NULL), ==, 0);
+        g_assert_cmpint(workload->verify(problem.data, &exactly, &verdict, NULL), ==, 0);
         g_test_message("%s %c: residual %g", run->workload, precision, verdict.residual);
         g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
     }

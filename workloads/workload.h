@@ -48,6 +48,20 @@ static inline bool duet__several_nodes(const struct duet__problem *problem)
     return (uint64_t)problem->nodes.rows * problem->nodes.cols > 1;
 }
 
+/* How results are judged. */
+struct duet__judging {
+    bool exact; /* factors are multiplied out, in n^3 operations on one core; else applied to a
+                   random vector, in n^2 on all of them */
+    bool (*stop)(
+        void *context); /* true: the judgement is given up. Any thread; NULL: it never is */
+    void *context;
+};
+
+static inline bool duet__judging_stopped(const struct duet__judging *how)
+{
+    return how && how->stop && how->stop(how->context);
+}
+
 /* Whether a result is right, as LAPACK's own tests judge it. */
 struct duet__verdict {
     const char *formula; /* "||A - L L'|| / (n ||A|| eps)": a constant */
@@ -113,9 +127,11 @@ struct duet__workload {
     /* Unregisters the data, so that results are in the host's memory: of several nodes, where they
      * are owned, or at node 0 (problem->verify). The run's error. */
     int (*retrieve)(struct duet_runtime *runtime, void *state);
-    /* Judges the results of a run that was filled and retrieved, on node 0. Leaves the data
-     * unspecified. DUET_ENOMEM with a message. */
-    int (*verify)(void *data, struct duet__verdict *verdict, struct duet_message *message);
+    /* Judges the results of a run that was filled and retrieved, on node 0; `how` NULL: as quickly
+     * as possible, to the end. Leaves the data unspecified. DUET_ENOMEM with a message;
+     * DUET_ECANCELED: how->stop said so, and the verdict says nothing. */
+    int (*verify)(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                  struct duet_message *message);
     /* Frees the data. NULL is fine. */
     void (*discard)(void *data);
 };

@@ -54,6 +54,7 @@ enum {
     PIN,
     WATCHDOG,
     EFFECTS, /* a list of effects of simulations */
+    VERIFY,  /* nothing, or a word */
 };
 
 /* A field of struct duet__values and its width; those of its configuration by their own name. */
@@ -131,7 +132,8 @@ static const struct duet__option settings[] = {
      "Seed of the data and of every choice; default: 1", "S"},
     {SIMULATE | STUDY | TUNE, "seed", 0, COUNT, AT(seed), 0, UINT64_MAX,
      "Seed of the first run; default: 1", "S"},
-    {RUN, "verify", 0, FLAG, OWN(verify), 0, 0, "Judge the result of every measured run", NULL},
+    {RUN, "verify", 0, VERIFY, OWN(verify), 0, 0,
+     "Judge every measured result; last: of the last run only; exact: multiply factors out", NULL},
     {ALL | FACTOR | CASE | ENVIRONMENT, "nodes", 0, NODES, AT(nodes), 0, 0,
      "Nodes of a cluster, or rows and columns of them; default: 1", "N|RxC"},
     {SIMULATE | FACTOR | VALIDATE | EXPLAIN | ENVIRONMENT, "network", 0, NETWORK, AT(network), 0, 0,
@@ -348,6 +350,19 @@ static int set_flag(const char *label, const char *text, bool *out, struct duet_
     return DUET_OK;
 }
 
+static const char *const verified[] = {"0", "", "last", "exact"}; /* as enum duet__verified */
+
+static int set_verify(const char *label, const char *text, int *out, struct duet_message *message)
+{
+    for (size_t i = 0; i < G_N_ELEMENTS(verified); i++) {
+        *out = (int)i;
+        if (!strcmp(text, verified[i]))
+            return DUET_OK;
+    }
+    return duet_fail(message, DUET_EINVAL, "%s takes nothing, 'last' or 'exact', not '%s'", label,
+                     text);
+}
+
 static int set_count(const struct duet__option *setting, const char *label, const char *text,
                      void *field, struct duet_message *message)
 {
@@ -410,6 +425,8 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     switch (setting->kind) {
     case FLAG:
         return set_flag(label, text, field, message);
+    case VERIFY:
+        return set_verify(label, text, field, message);
     case LIST:
         return add_to_list(values, field, text);
     case COUNTS:
@@ -452,6 +469,12 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     if (!error)
         *(const char **)field = text;
     return error;
+}
+
+bool duet__option_takes(const struct duet__option *setting, const char *word)
+{
+    return setting->kind == VERIFY && (!strcmp(word, verified[DUET__VERIFY_LAST]) ||
+                                       !strcmp(word, verified[DUET__VERIFY_EXACT]));
 }
 
 bool duet__option_named(const struct duet__option *setting)

@@ -35,6 +35,14 @@ enum {
     DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
 };
 
+/* Which runs are judged, and how. */
+enum duet__verified {
+    DUET__VERIFY_NONE,
+    DUET__VERIFY_EACH,
+    DUET__VERIFY_LAST,  /* the last one of each policy */
+    DUET__VERIFY_EXACT, /* each, factors multiplied out */
+};
+
 /* What "A,B,C" gives. */
 struct duet__numbers {
     uint64_t *items;
@@ -57,7 +65,8 @@ struct duet__values {
     double until, fail_over; /* parts of 1 */
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
-    bool verify, calibrate, no_noise, follow_speed, keep_disturbed;
+    int verify; /* enum duet__verified */
+    bool calibrate, no_noise, follow_speed, keep_disturbed;
     bool nodes, from, replace, merge, no_costs, no_copies, nvlink, nvswitch, openmp, static_loops;
     bool show, retry, no_what_if, no_verify;
 };
@@ -97,6 +106,9 @@ DUET_MUST_CHECK int duet__option_set(const struct duet__option *setting, void *v
 DUET_MUST_CHECK int duet__option_values(const struct duet__option *setting, const char *label,
                                         const char *text, GPtrArray *values,
                                         struct duet_message *message);
+
+/* true if the option may be given without a value or with this one: "--verify", "--verify last". */
+bool duet__option_takes(const struct duet__option *setting, const char *word);
 
 /* Whether it can be repeated, each time with a name: "pcie=1x". */
 bool duet__option_named(const struct duet__option *setting);

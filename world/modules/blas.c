@@ -15,18 +15,19 @@ void duet__blas_one_thread(void)
         blas->one_thread();
 }
 
-int duet__residual_cholesky(const struct duet__storage *a, double *residual,
-                            struct duet_message *message)
+int duet__residual_cholesky(const struct duet__storage *a, const struct duet__judging *how,
+                            double *residual, struct duet_message *message)
 {
     const struct duet__blas_module *blas = duet__module_open("blas", message);
-    return blas ? blas->residual_cholesky(a, residual, message) : DUET_EABSENT;
+    return blas ? blas->residual_cholesky(a, how, residual, message) : DUET_EABSENT;
 }
 
 int duet__residual_lu(const struct duet__storage *a, const struct duet__storage *pivots,
-                      double *residual, struct duet_message *message)
+                      const struct duet__judging *how, double *residual,
+                      struct duet_message *message)
 {
     const struct duet__blas_module *blas = duet__module_open("blas", message);
-    return blas ? blas->residual_lu(a, pivots, residual, message) : DUET_EABSENT;
+    return blas ? blas->residual_lu(a, pivots, how, residual, message) : DUET_EABSENT;
 }
 
 bool duet__blas_about(struct duet__blas *about)

@@ -41,10 +41,11 @@ struct duet__blas_module {
     struct duet__module module;
     duet_kernel_fn (*kernel)(const char *base);
     void (*one_thread)(void);
-    int (*residual_cholesky)(const struct duet__storage *a, double *residual,
-                             struct duet_message *message);
+    int (*residual_cholesky)(const struct duet__storage *a, const struct duet__judging *how,
+                             double *residual, struct duet_message *message);
     int (*residual_lu)(const struct duet__storage *a, const struct duet__storage *pivots,
-                       double *residual, struct duet_message *message);
+                       const struct duet__judging *how, double *residual,
+                       struct duet_message *message);
     bool (*about)(struct duet__blas *blas);
 };
 
