@@ -344,25 +344,13 @@ static void test_sharing(const void *argument)
     g_free(memory);
 }
 
-static void add(const struct duet__backend *backend, const char *name, GTestDataFunc test)
-{
-    char path[128];
-    g_snprintf(path, sizeof path, "/backends/copies/%s/%s", backend->name, name);
-    g_test_add_data_func(path, backend, test);
-}
-
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    for (size_t i = 0; duet__backend_at(i); i++) {
-        const struct duet__backend *backend = duet__backend_at(i);
-        if (backend->execute)
-            continue;
-        add(backend, "pin", test_pin);
-        add(backend, "limit", test_limit);
-        add(backend, "ways", test_ways);
-        add(backend, "handles", test_handles);
-        add(backend, "sharing", test_sharing);
-    }
-    return g_test_run();
+    static const struct testing_test tests[] = {{"pin", test_pin, TESTING_STREAMS},
+                                                {"limit", test_limit, TESTING_STREAMS},
+                                                {"ways", test_ways, TESTING_STREAMS},
+                                                {"handles", test_handles, TESTING_STREAMS},
+                                                {"sharing", test_sharing, TESTING_STREAMS},
+                                                {NULL, NULL, TESTING_ANY}};
+    return testing_run(argc, argv, "copies/", tests);
 }

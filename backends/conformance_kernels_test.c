@@ -126,27 +126,14 @@ static void test_overlap(const void *argument)
     testing_stop(&t, &d);
 }
 
-static void add(const struct duet__backend *backend, const char *name, GTestDataFunc test)
-{
-    char path[128];
-    g_snprintf(path, sizeof path, "/backends/kernels/%s/%s", backend->name, name);
-    g_test_add_data_func(path, backend, test);
-}
-
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    for (size_t i = 0; duet__backend_at(i); i++) {
-        const struct duet__backend *backend = duet__backend_at(i);
-        if (backend->execute)
-            continue;
-        add(backend, "statuses", test_statuses);
-        add(backend, "status_words", test_status_words);
-        add(backend, "kernel_streams", test_kernel_streams);
-        add(backend, "overlap", test_overlap);
-    }
-    testing_kernels_start();
-    int result = g_test_run();
-    testing_kernels_stop();
-    return result;
+    static const struct testing_test tests[] = {{"statuses", test_statuses, TESTING_STREAMS},
+                                                {"status_words", test_status_words,
+                                                 TESTING_STREAMS},
+                                                {"kernel_streams", test_kernel_streams,
+                                                 TESTING_STREAMS},
+                                                {"overlap", test_overlap, TESTING_STREAMS},
+                                                {NULL, NULL, TESTING_ANY}};
+    return testing_run(argc, argv, "kernels/", tests);
 }

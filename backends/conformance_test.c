@@ -22,7 +22,7 @@ static void test_table(const void *argument)
     g_assert_true(b->execute ? !some : all);
 }
 
-static void test_unknown(void)
+static void test_unknown(const void *argument)
 {
     size_t count = 0;
     while (duet__backend_at(count))
@@ -486,42 +486,22 @@ static void test_two_threads(const void *argument)
     testing_fini(&t);
 }
 
-static void add(const struct duet__backend *backend, const char *name, GTestDataFunc test)
-{
-    char path[128];
-    g_snprintf(path, sizeof path, "/backends/%s/%s", backend->name, name);
-    g_test_add_data_func(path, backend, test);
-}
-
-static void add_asynchronous(const struct duet__backend *backend)
-{
-    add(backend, "base", test_base);
-    add(backend, "shapes", test_shapes);
-    add(backend, "isolation", test_isolation);
-    add(backend, "peer", test_peer);
-    add(backend, "order", test_order);
-    add(backend, "tags", test_tags);
-    add(backend, "notify", test_notify);
-    add(backend, "close_busy", test_close_busy);
-    add(backend, "two_threads", test_two_threads);
-}
-
 int main(int argc, char **argv)
 {
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/backends/unknown", test_unknown);
-    for (size_t i = 0; duet__backend_at(i); i++) {
-        const struct duet__backend *backend = duet__backend_at(i);
-        add(backend, "table", test_table);
-        add(backend, "describe", test_describe);
-        add(backend, "open_close", test_open_close);
-        if (backend->execute)
-            add(backend, "execute", test_execute);
-        else
-            add_asynchronous(backend);
-    }
-    testing_kernels_start();
-    int result = g_test_run();
-    testing_kernels_stop();
-    return result;
+    static const struct testing_test tests[] = {{"unknown", test_unknown, TESTING_ANY},
+                                                {"base", test_base, TESTING_STREAMS},
+                                                {"shapes", test_shapes, TESTING_STREAMS},
+                                                {"isolation", test_isolation, TESTING_STREAMS},
+                                                {"peer", test_peer, TESTING_STREAMS},
+                                                {"order", test_order, TESTING_STREAMS},
+                                                {"tags", test_tags, TESTING_STREAMS},
+                                                {"notify", test_notify, TESTING_STREAMS},
+                                                {"close_busy", test_close_busy, TESTING_STREAMS},
+                                                {"two_threads", test_two_threads, TESTING_STREAMS},
+                                                {"table", test_table, TESTING_ANY},
+                                                {"describe", test_describe, TESTING_ANY},
+                                                {"open_close", test_open_close, TESTING_ANY},
+                                                {"execute", test_execute, TESTING_EXECUTE},
+                                                {NULL, NULL, TESTING_ANY}};
+    return testing_run(argc, argv, "", tests);
 }

@@ -17,6 +17,7 @@
 #include <glib.h>
 
 #include "backends/backend.h"
+#include "backends/cuda/testing_gpu.h"
 #include "backends/cuda/testing_kernels.h"
 #include "backends/opencl/testing_kernels.h"
 
@@ -372,8 +373,8 @@ static inline int testing_ran_body(const void *args, unsigned char *bytes, size_
 static inline int testing_blocking_cuda(const struct duet_call *call)
 {
     struct testing_probe *probe = ((const struct testing_argument *)call->args)->probe;
-    int error = testing_cuda_block(call, &probe->waiting, &probe->go);
-    return error ? error : testing_cuda_call(call, testing_ran_body);
+    int error = testing_gpu_wait(call->stream, &probe->waiting, &probe->go);
+    return error ? DUET_ETASK : testing_cuda_call(call, testing_ran_body);
 }
 
 /* A probe for a kernel that blocks, one at a time: where kernels of the backend reach it. */
@@ -447,6 +448,34 @@ static inline void testing_kernels_stop(void)
     const struct duet__backend *cuda = duet__backend_find("cuda");
     if (cuda && cuda->count(NULL))
         testing_cuda_stop();
+}
+
+/* A test of every backend, or of those with (or without) streams. */
+struct testing_test {
+    const char *name;
+    GTestDataFunc test; /* of the backend */
+    enum { TESTING_STREAMS, TESTING_EXECUTE, TESTING_ANY } of;
+};
+
+/* What main does with a list of tests that ends without a name: "/backends/PREFIX/cuda/NAME". */
+static inline int testing_run(int argc, char **argv, const char *prefix,
+                              const struct testing_test *tests)
+{
+    g_test_init(&argc, &argv, NULL);
+    for (size_t i = 0; duet__backend_at(i); i++) {
+        const struct duet__backend *backend = duet__backend_at(i);
+        for (const struct testing_test *test = tests; test->name; test++) {
+            char path[128];
+            g_snprintf(path, sizeof path, "/backends/%s%s/%s", prefix, backend->name, test->name);
+            if (test->of == TESTING_ANY ||
+                (test->of == TESTING_EXECUTE) == (backend->execute != NULL))
+                g_test_add_data_func(path, backend, test->test);
+        }
+    }
+    testing_kernels_start();
+    int result = g_test_run();
+    testing_kernels_stop();
+    return result;
 }
 
 static inline struct duet_buffer testing_buffer(const struct testing_device *d, size_t offset,

@@ -137,8 +137,9 @@ def main():
     options = parser.parse_args()
 
     options.build = options.build.resolve()
-    common.execute(["cmake", "--build", options.build, "--target", "bench-contention",
-                    "bench-contention_count"])
+    if (options.build / "CMakeCache.txt").exists():  # else it is packed
+        common.execute(["cmake", "--build", options.build, "--target", "bench-contention",
+                        "bench-contention_count"])
     if options.measure:
         options.costs = machine_costs(options)
     columns = COLUMNS + (MEASURED if options.measure else [])

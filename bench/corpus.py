@@ -68,8 +68,8 @@ def record(options):
     machine = options.folder / f"{options.name}.json"
     runs = options.folder / f"{options.name}.jsonl.gz"
     common.execute([options.build / "duet", "calibrate", "saxpy", "--tile", "65536", "--budget",
-                    options.budget, "--quiet", "--replace", "--name", options.name, "--out",
-                    machine])
+                    options.budget, "--gpus", "0", "--quiet", "--replace", "--name", options.name,
+                    "--out", machine])
     cases = options.cases or all_cases(SMALL if options.small else CASES, workers)
     with tempfile.TemporaryFile() as lines:
         subprocess.run([options.build / "bench" / "corpus", "record", str(options.rounds), *cases],

@@ -1,207 +1,249 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench/gpu.py at tiny sizes, on a fake GPU: every part gives rows that are verified, what fails is
-listed while the rest goes on, and the report has all of it. No figure is looked at."""
+named while the rest goes on, whoever ends it loses one row at most, and the next call goes on. No
+figure is looked at."""
 
 import json
 import os
 import pathlib
+import random
+import re
+import signal
 import subprocess
 import sys
+import tarfile
 import tempfile
+import time
 
-import gpu_parts
+import gpu_session
 from repository import BUILD, ROOT, SKIPPED, skip
 
 FAKE = pathlib.Path(os.environ.get("DUET_FAKE_CUDA") or BUILD / "tests" / "duet_fake_cuda")
 PEERS = ["cuda_peers", "overhead_cuda"]
-PARTS = ["calibrate", "overhead", "gemm", "cholesky", "lu", "overlap", "memory"]
+PARTS = ["validate", "gemm", "cholesky", "lu", "overlap", "overhead", "memory"]
+FILES = ["logs.tgz", "machine.json", "results.json", "results.md"]
+EVERYTHING = ["--budget", 900, "--precisions", "d"]
 
 
-def programs_in(folder, **others):
-    """A folder with the fake programs under the names of the real ones."""
-    folder.mkdir()
-    for name in PEERS:
-        (folder / name).symlink_to(others.get(name, BUILD / "tests" / f"{name}_fake"))
-    return folder
+class Place:
+    """A folder with links to the fake programs, by whose path the processes of a test are known."""
+
+    def __init__(self, folder, **others):
+        self.folder = folder
+        folder.mkdir()
+        (folder / "duet").symlink_to(FAKE)
+        for name in PEERS:
+            (folder / name).symlink_to(others.get(name, BUILD / "tests" / f"{name}_fake"))
+
+    def command(self, *arguments):
+        command = [sys.executable, ROOT / "bench" / "gpu.py", "--quick", "--duet",
+                   self.folder / "duet", "--programs", self.folder, *arguments]
+        return [str(word) for word in command]
+
+    def gpu(self, *arguments, **variables):
+        return subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              timeout=1000, check=False,
+                              env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
+
+    def processes(self):
+        """The commands of this folder's programs that run now."""
+        found = []
+        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0].startswith(bytes(self.folder)):
+                found.append(words)
+        return found
 
 
-def gpu(*arguments, duet=FAKE, **variables):
-    command = [sys.executable, ROOT / "bench" / "gpu.py", "--quick", "--duet", duet, *arguments]
-    return subprocess.run([str(word) for word in command], capture_output=True, text=True,
-                          timeout=1000, check=False,
-                          env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
-
-
-def load(path):
-    return json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+def load(folder):
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
 
 
 def check_rows(record):
     for row in record["rows"]:
         assert row["least"] <= row["median"] <= row["most"], row
-        assert row["values"] and row["unit"] and row["peer"], row
-        if row["part"] == "calibrate":
-            continue
-        assert row["least"] > 0, row
-        if not row.get("choice"):
-            assert row["verified"] is True, row
+        assert row["values"] and row["unit"] and row["peer"] and row["key"], row
+        if row["part"] != "validate":
+            assert row["least"] > 0 and row["verified"] is True, row
 
 
-def check_choices(record):
-    """What is measured out of core is what was the best of those that were tried."""
-    rows = [row for row in record["rows"] if row["peer"] == "duet" and row["part"] == "gemm"]
-    tried = {(row["tile"], row["window"], row["params"]): row["back"] for row in rows
-             if row.get("choice")}
-    assert {key[1] for key in tried} == {2, 8}, tried
-    assert {key[2] for key in tried} == {"block=4", "block=8"}, tried
-    best = max(tried, key=tried.get)
-    taken = {(row["tile"], row["window"], row["params"]) for row in rows
-             if row["slab"] and not row.get("choice")}
-    assert taken == {best}, (taken, tried)
-    for workload in "cholesky", "lu":
-        rows = [row for row in record["rows"] if row["part"] == workload and row.get("choice")]
-        for slab in True, False:
-            windows = {row["window"] for row in rows if bool(row["slab"]) is slab}
-            assert windows >= {2, 8}, (workload, slab, windows)
+def check_plan(place, folder):
+    """Both calls, on a machine that takes what an H100 is expected to: all parts begin in time."""
+    tests = folder / "tests"
+    tests.mkdir()
+    for name in ("backends.conformance", "workloads.kernels_cuda_gpu", "real.cuda_random_gpu"):
+        (tests / name).write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+        (tests / name).chmod(0o755)
+    for only, parts, budget, left_out in (("checks", ["tests", "memcheck", "verify"], 140, 0),
+                                          ("figures", PARTS, 540, 25)):
+        words = place.command("--plan", "--budget", budget, "--only", only, "--tests", tests,
+                              "--memory", 110)
+        text = subprocess.run([word for word in words if word != "--quick"], text=True, check=True,
+                              capture_output=True).stdout
+        rows = re.findall(r"^ *([\d.]+) s  (\w+) +([\d.]+) s  ", text, re.MULTILINE)
+        assert list(dict.fromkeys(part for _, part, _ in rows)) == parts, text
+        assert all(float(begin) + float(lasts) <= budget for begin, _, lasts in rows), text
+        assert text.count("left out") <= left_out, text
+    shown = " ".join(line for line in text.splitlines() if "left out" not in line)
+    for words in ("--n 65536 --precision d", "--n 32768 --precision s", "gemm-xt --n 24576"):
+        assert words in shown, (words, text)
+    assert not list(folder.glob("*/results*"))
 
 
-class Clock:
-    """A session whose runs take so many seconds of 60 each; the rate is the variant's number."""
-
-    def __init__(self, *seconds):
-        self.seconds, self.now, self.part, self.omitted = list(seconds), 60, "gemm", []
-        self.record = {"rows": []}
-
-    def left(self):
-        return self.now
-
-    def omit(self, what, why):
-        self.omitted.append((what, why))
-
-    def duet(self, workload, number, choice, more=0):
-        self.now -= self.seconds.pop(0)
-        return [{"workload": workload, "median": number + more, "choice": choice}]
-
-
-def check_choice_within_time():
-    """A choice takes a sixth of the time, but for its first run; options are tried one by one."""
-    for seconds, best, omitted in ((1, 1, 1), 9, 0), ((4, 4, 4), 9, 1), ((40, 1, 1), 3, 1):
-        clock = Clock(*seconds)
-        assert gpu_parts.choose(clock, "gemm", {"number": [3, 9, 5]}) == {"number": best}, seconds
-        assert len(clock.omitted) == omitted, (seconds, clock.omitted)
-    clock = Clock(1, 1, 1, 1)
-    assert gpu_parts.choose(clock, "gemm", {"number": [3, 9], "more": [0, 2, -1]}) == {
-        "number": 9, "more": 2}
-    assert not clock.seconds
-
-
-def check_help():
-    """Each option once in the list, with a text of its own."""
-    text = gpu("--help", COLUMNS="300").stdout
-    listed = [line.split() for line in text.splitlines() if line.startswith("  -")]
-    names = [words[0] for words in listed]
-    assert len(names) == len(set(names)) > 20 and all(len(words) > 3 for words in listed), text
-    assert text.count("--gemm-n ") == 2 and "Usage:" not in text, text  # in the usage, and listed
-
-
-def check_everything(folder, programs):
-    """One precision, so that it is quick; the other one is in the next check."""
-    path = folder / "all.md"
-    result = gpu("--output", path, "--budget", 900, "--precisions", "d", "--programs", programs)
+def check_everything(place, folder):
+    result = place.gpu("--output", folder, *EVERYTHING)
     assert result.returncode == 0, result.stderr
-    record = load(path)
-    assert not record["failures"], record["failures"]
+    assert sorted(path.name for path in folder.iterdir()) == FILES, list(folder.iterdir())
+    record = load(folder)
+    assert not record["failures"] and not record["omitted"], record
     check_rows(record)
     parts = [row["part"] for row in record["rows"]]
-    assert set(parts) == set(PARTS), set(PARTS) - set(parts)
+    assert list(dict.fromkeys(parts)) == PARTS, parts
     for part, peers in {"gemm": {"cublas", "cublasxt", "duet"}, "cholesky": {"cusolver", "duet"},
                         "lu": {"cusolver", "duet"}, "memory": {"cublas", "duet"}}.items():
         assert {row["peer"] for row in record["rows"] if row["part"] == part} == peers, part
     policies = {row["policy"] for row in record["rows"] if row["part"] == "cholesky"
                 and row["peer"] == "duet"}
-    assert policies == {"ws", "locality-aware", "heft", "eager"}, policies
-    windows = {row["window"] for row in record["rows"] if row["part"] == "overlap"}
-    assert windows == {None, 1, 4, 16}, windows
-    check_choices(record)
-    goals = [goal["goal"] for goal in record["goals"]]
-    assert len(goals) == 6 and all(goal["reached"] is (goal["figure"] >= goal["bound"])
-                                   for goal in record["goals"]), goals
-    text = path.read_text(encoding="utf-8")
-    for title in ("Goals", "Copies, and what", "What a task", "Matrix product",
+    assert policies == {"ws", "locality-aware", "heft", "dmdas"}, policies
+    assert len({case["policy"] for case in record["validation"]["cases"]}) == 4
+    names = [goal["goal"] for goal in record["goals"]]
+    assert len(names) == 6 and len(set(names)) == 6, names
+    text = (folder / "results.md").read_text(encoding="utf-8")
+    for title in ("Goals", "Predictions", "Copies, and what", "What a task", "Matrix product",
                   "Cholesky", "LU", "Overlap", "SAXPY", "Commands", "duet info"):
         assert f"\n## {title}" in text, title
     for row in record["rows"]:
-        assert row["command"] in text, row["command"]
-    return path
+        assert row["key"] in text, row["key"]
+    report = [sys.executable, ROOT / "bench" / "gpu_report.py", folder / "results.json"]
+    assert subprocess.run(report, capture_output=True, text=True, check=True).stdout == text
+    table = subprocess.run([*report, "--readme"], capture_output=True, text=True, check=True).stdout
+    assert "| gemm | d | 256 | duet |" in table and "Predictions of 16 cases" in table, table
+    with tarfile.open(folder / "logs.tgz") as tar:
+        logs = [tar.extractfile(name).read().decode() for name in tar.getnames()]
+    assert any("duet validate" in log or " validate " in log for log in logs), logs
 
 
-def check_append(path, programs):
-    """A part that is measured again replaces its rows; the others stay."""
-    before = load(path)
-    result = gpu("--output", path, "--append", "--only", "memory", "--budget", 900, "--precisions",
-                 "s", "--programs", programs)
+def check_going_on(place, folder):
+    """What is there stays; a part that is named is measured anew, and nothing else."""
+    before = load(folder)
+    result = place.gpu("--output", folder, *EVERYTHING, "--again", "memory")
     assert result.returncode == 0, result.stderr
-    record = load(path)
-    others = [row for row in before["rows"] if row["part"] != "memory"]
-    assert [row for row in record["rows"] if row["part"] != "memory"] == others
-    assert {row["precision"] for row in record["rows"] if row["part"] == "memory"} == {"s"}
-    assert len(record["runs"]) == 2 and record["goals"] == before["goals"], record["runs"]
+    record = load(folder)
+    assert len(record["runs"]) == 2 and len(record["rows"]) == len(before["rows"])
+    for part in PARTS:
+        rows = [[row["seconds"] for row in of["rows"] if row["part"] == part]
+                for of in (before, record)]
+        assert (rows[0] == rows[1]) is (part != "memory"), (part, rows)
+    assert place.gpu("--output", folder, *EVERYTHING, FAKE_CUDA_MEMORY="640000000").returncode == 1
+    assert load(folder) == record  # another GPU's: refused
 
 
-def check_failures(folder, programs):
-    """A program that fails is in the report, and the others' figures too; so are checks."""
-    path = folder / "failed.md"
-    broken = programs_in(folder / "broken", overhead_cuda="/bin/false")
-    tests = folder / "tests"
+def check_kills(place, folder):
+    """Killed at random moments: a whole record each time, no process left, and then the rest."""
+    kept = []
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL, signal.SIGKILL, signal.SIGINT):
+        process = subprocess.Popen(place.command("--output", folder, *EVERYTHING),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   env={**os.environ, "FAKE_CUDA_DEVICES": "1"})
+        more = random.randrange(1, 7)
+        while process.poll() is None and not ((folder / "results.json").exists() and len(
+                {row["key"] for row in load(folder)["rows"]}) >= len(
+                    {row["key"] for row in kept}) + more):
+            time.sleep(0.01)
+        process.send_signal(number)
+        process.wait()
+        while place.processes():
+            time.sleep(0.01)
+        rows = load(folder)["rows"]
+        assert rows[:len(kept)] == kept and rows, (len(rows), len(kept))
+        kept = rows
+    assert place.gpu("--output", folder, *EVERYTHING).returncode == 0
+    record = load(folder)
+    keys = [row["key"] for row in record["rows"]]
+    assert record["rows"][:len(kept)] == kept and set(PARTS) == {row["part"]
+                                                                 for row in record["rows"]}
+    assert keys.count("duet calibrate") == 12 and sorted(
+        path.name for path in folder.iterdir()) == FILES, keys
+
+
+def check_failures(place, folder):
+    """A program that fails is in the report, and the others' figures too; so are checks, of which
+    one goes on for ever with a program of its own."""
+    broken = Place(place.folder.with_name("broken"), overhead_cuda="/bin/false")
+    tests = folder.with_name("checks")
     tests.mkdir()
-    for name, status in ("one", 0), ("two", 3), ("three", SKIPPED):
-        (tests / name).write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n",
-                                  encoding="utf-8")
+    for name, text in (("one", "exit 0"), ("two", "exit 3"), ("three", f"exit {SKIPPED}"),
+                       ("four", f"trap '' INT; '{broken.folder}/sleep' 1000 & wait")):
+        (tests / name).write_text(f"#!/bin/sh\necho {name} is over\n{text}\n", encoding="utf-8")
         (tests / name).chmod(0o755)
-    result = gpu("--output", path, "--only", "tests,calibrate,overhead", "--tests", tests,
-                 "--budget", 900, "--programs", broken)
+    (broken.folder / "sleep").symlink_to("/bin/sleep")
+    result = broken.gpu("--output", folder, "--only", "tests,overhead,memory", "--tests", tests,
+                        "--budget", 30)
     assert result.returncode == 1, result
     assert "two: failed (status 3): two is over" in result.stdout, result.stdout
-    record = load(path)
-    assert len(record["failures"]) == 12 and "status 1" in record["failures"][0]["why"], record
-    assert {row["part"] for row in record["rows"]} == {"calibrate"}, record["rows"]
-    assert (folder / "machine.json").exists()
-    text = path.read_text(encoding="utf-8")
-    assert "\n## What failed" in text and "1 passed, 1 failed, 1 skipped" in text, text
-    assert "two is over" in text and (folder / "logs" / "one.log").exists(), text
-    result = gpu("--output", path, "--only", "gemm", "--budget", 900, "--precisions", "d",
-                 "--programs", programs, PEERS_TEST_BREAK="dgemm")
-    assert result.returncode == 1, result
-    assert any("a wrong result" in failure["why"] for failure in load(path)["failures"])
+    while broken.processes():
+        time.sleep(0.01)
+    record = load(folder)
+    assert {check["name"]: check["outcome"].split()[0] for check in record["checks"]} == {
+        "four": "failed", "one": "passed", "two": "failed", "three": "skipped"}, record["checks"]
+    assert all("status 1" in failure["why"] for failure in record["failures"]), record["failures"]
+    text = (folder / "results.md").read_text(encoding="utf-8")
+    assert "\n## What failed" in text and "1 passed, 2 failed, 1 skipped" in text, text
+    result = place.gpu("--output", folder.with_name("wrong"), "--only", "gemm", *EVERYTHING,
+                       PEERS_TEST_BREAK="dgemm")
+    assert result.returncode == 1 and "a wrong result" in result.stderr, result
 
 
-def check_time(folder, programs):
-    """Without time things are left out, not failed."""
-    path = folder / "late.md"
-    result = gpu("--output", path, "--only", "cholesky", "--budget", 1, "--programs", programs)
-    assert result.returncode in (0, SKIPPED), result
-    if result.returncode == 0:
-        assert load(path)["omitted"] and not load(path)["failures"], load(path)
+def check_time(place, folder):
+    """Without time or memory things are left out, not failed."""
+    result = place.gpu("--output", folder, "--only", "cholesky", "--budget", 1)
+    assert result.returncode == 0, result
+    assert load(folder)["omitted"] and not load(folder)["rows"], load(folder)
+    result = place.gpu("--output", folder, "--only", "gemm", "--budget", 900, "--gemm-n",
+                       1 << 20, "--precisions", "d")
+    assert "GiB of the host's memory" in load(folder)["omitted"][0]["why"], load(folder)
 
 
-def check_absence(folder, programs):
-    result = gpu("--output", folder / "none.md", "--programs", programs, FAKE_CUDA_DEVICES="0")
+def check_absence(place, folder):
+    result = place.gpu("--output", folder, FAKE_CUDA_DEVICES="0")
     assert result.returncode == SKIPPED and "1 GPU is wanted" in result.stderr, result
-    assert not (folder / "none.md").exists()
-    assert gpu("--only", "nothing").returncode == 2
-    assert gpu(duet="/nowhere/duet").returncode == 2
+    assert not folder.exists()
+    assert place.gpu("--only", "nothing").returncode == 2
+    assert place.gpu("--duet", "/nowhere/duet").returncode == 2
+    result = place.gpu("--libraries", "libnone.so.7", "--output", folder)
+    assert result.returncode == 2 and not folder.exists(), result
+    assert "libnone.so.7 is nowhere" in result.stderr and len(result.stderr.splitlines()) == 1
+
+
+def check_libraries(folder):
+    """CUDA's libraries as Python's packages have them."""
+    places = [folder / "x-packages/nvidia" / name / "lib" for name in ("cu13", "cusparse")]
+    for path in places:
+        path.mkdir(parents=True)
+    (places[0] / "libnone.so.7").touch()
+    sys.path.append(str(folder / "x-packages"))
+    assert gpu_session.find_libraries(["libnone.so.7", "libc.so.6"]) == [str(path) for path in
+                                                                        places]
+    os.environ["LD_LIBRARY_PATH"] = str(places[0])
+    assert not gpu_session.find_libraries(["libnone.so.7"])
+    del os.environ["LD_LIBRARY_PATH"]
 
 
 if not all((BUILD / "tests" / f"{name}_fake").exists() for name in PEERS) or not FAKE.exists():
     skip("the fake GPU is built where CUDA and BLAS are")
 if "TSAN_OPTIONS" in os.environ:
     skip("what runs here is tested under sanitizers by itself")
-check_help()
-check_choice_within_time()
-with tempfile.TemporaryDirectory() as name:
-    place = pathlib.Path(name)
-    fakes = programs_in(place / "programs")
-    check_append(check_everything(place, fakes), fakes)
-    check_failures(place, fakes)
-    check_time(place, fakes)
-    check_absence(place, fakes)
+with tempfile.TemporaryDirectory() as temporary:
+    top = pathlib.Path(temporary).resolve()
+    fakes = Place(top / "programs")
+    check_plan(fakes, top)
+    check_everything(fakes, top / "all")
+    check_going_on(fakes, top / "all")
+    check_kills(fakes, top / "kills")
+    check_failures(fakes, top / "failed")
+    check_time(fakes, top / "late")
+    check_absence(fakes, top / "none")
+    check_libraries(top)

@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of bench/gpu.py: what is checked and measured, in which order."""
+"""The parts of bench/gpu.py: what is checked and measured, in the order of its worth. Each row has
+the seconds that it takes on an H100, by what its data, flops and runs come to."""
 
 import json
 import os
 import pathlib
 import shutil
-import statistics
+import sys
 
+HERE = pathlib.Path(__file__).resolve().parent
 ELEMENT = {"d": 8, "s": 4}
 PANELS = {"cholesky": "potrf", "lu": "getrf"}  # kernels that stay on CPUs, unless told otherwise
-LAZY = {"cpus": 1, "set_arch": True, "policy": "locality-aware"}  # all kernels on the GPU
+FLOPS = {"gemm": 2.0, "cholesky": 1 / 3, "lu": 2 / 3}  # over n^3
+ARRAYS = {"gemm": 3.0, "cholesky": 0.5, "lu": 1.0}  # over n^2
+ON_GPU = {"cpus": 1, "set_arch": True}  # all kernels that can be
+MOST_PEER = 32768  # order of a peer's largest matrix: it is twice in the host's memory
+# of an H100 and a host beside it: flops and bytes a second, and what a process begins with
+GPU_FLOPS, LOCK, FILL, COPY, BEGIN_S = 45e12, 3e9, 15e9, 40e9, 2.5
 
 
 def rate(row):
@@ -21,322 +28,293 @@ def best(rows):
     return max(rows, key=rate, default=None)
 
 
-def fitting_workers(session):
-    """Of the numbers of CPU workers that are asked for, those that leave the GPU a core."""
-    return [count for count in session.options.workers if count < max(session.cores, 2)] or [1]
+def workers(session):
+    """CPU workers that leave the GPU and the system a core each."""
+    return max(1, min(session.cores - 2, 64))
 
 
-def slab_of(elements, precision):
-    """As an option of duet, and a little more than these elements."""
-    return f"{1 + ELEMENT[precision] * elements // (1 << 20)}MiB"
+def cost(session, workload, n, precision, policies=1):
+    """What a row of a workload takes: `seconds`, and `bytes_` of the host's memory."""
+    bytes_ = ARRAYS[workload] * n * n * ELEMENT[precision]
+    run = bytes_ / FILL + bytes_ / COPY + FLOPS[workload] * n ** 3 / GPU_FLOPS
+    runs = bytes_ / LOCK + (session.options.reps + 1) * run + bytes_ / FILL
+    return {"seconds": BEGIN_S + policies * runs, "bytes_": 1.1 * bytes_}
 
 
-def matrices_fit(session, n, precision, count):
-    return session.fits(count * ELEMENT[precision] * n * n, f"n {n}, precision {precision}")
+def peer(session, operation, workload, orders, precision, slower=1.3, **options):
+    """Rows of cuda_peers: one process for all orders, whose memory is that of the largest."""
+    orders = [n for n in orders if n <= MOST_PEER]
+    costs = [cost(session, workload, n, precision) for n in orders]
+    words = [word for key, value in {"n": ",".join(map(str, orders)), "precision": precision,
+                                     "repeats": session.options.reps, **options}.items()
+             for word in (f"--{key}", value)]
+    if orders:
+        session.program("cuda_peers", [operation, *words], tile=options.get("block"),
+                        seconds=slower * sum(one["seconds"] for one in costs),
+                        bytes_=3 * max(one["bytes_"] for one in costs))
 
 
-# ------------------------------------------------------------------------------------------------
-# Checks
-
-def programs_of(session, pattern):
+def programs_of(session, *patterns):
     tests = session.options.tests
-    return [path for path in sorted(tests.glob(pattern) if tests else [])
+    return [path for pattern in patterns for path in sorted(tests.glob(pattern) if tests else [])
             if path.is_file() and os.access(path, os.X_OK)]
 
 
 def tests(session):
+    """Backends on the GPU, kernels, the library; random programs, as long as there is time."""
     for path in programs_of(session, "*"):
-        session.check(path.name, [path])
+        if not path.name.startswith("real.cuda_random"):
+            session.check(path.name, [path], 5 if session.options.quick else 20)
+    for path in programs_of(session, "real.cuda_random*"):
+        seconds = 1 if session.options.quick else 20
+        session.check(path.name, [path], variables={"DUET_TEST_SECONDS": str(seconds)},
+                      seconds=seconds + 3)
 
 
 def memcheck(session):
-    """The backends' tests under NVIDIA's tool. Calls that CUDA refuses are part of them."""
+    """What launches kernels, under NVIDIA's tool. Calls that CUDA refuses are part of it."""
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    places = [os.environ["PATH"], *(str(pathlib.Path(path).parent / "bin") for path in libraries)]
+    places = [os.environ["PATH"], "/usr/local/cuda/bin",
+              *(str(pathlib.Path(path).parent / "bin") for path in libraries)]
     tool = shutil.which("compute-sanitizer", path=":".join(places))
-    if not tool:
-        session.check("memcheck", ["sh", "-c", "echo compute-sanitizer is not here; exit 77"])
-        return
-    for path in programs_of(session, "backends.conformance*"):
-        session.check(f"memcheck-{path.name}", [tool, "--tool", "memcheck", "--report-api-errors",
-                                                "no", "--error-exitcode", 99, path], 300)
+    for path in programs_of(session, "workloads.kernels_cuda_gpu", "real.cuda_random*"):
+        command = [tool, "--tool", "memcheck", "--report-api-errors", "no", "--error-exitcode", 99,
+                   path] if tool else ["sh", "-c", "echo there is no compute-sanitizer; exit 77"]
+        session.check(f"memcheck-{path.name}", command, 40, {"DUET_TEST_SECONDS": "5"}, 10,
+                      "not supported")  # there are machines on which it may not watch the GPU
 
 
 def verify(session):
-    """Every workload in both precisions, with all of the GPU's memory and with little of it."""
+    """Every workload in both precisions, with enough of the GPU's memory and with little of it: a
+    process each."""
     quick = session.options.quick
     edges = ["--n", 512, "--tile", 128] if quick else ["--n", 4096, "--tile", 512]
-    policies = ["--policy", "ws,locality-aware,heft"]
-    little = {"": [], "-small-memory": ["--gpu-memory", "2MiB" if quick else "64MiB"]}
-    cases = {f"{workload}-{precision}{name}": [workload, *edges, "--precision", precision,
-                                               *policies, *memory]
-             for workload in ("cholesky", "lu", "lu-pivot", "gemm", "jacobi2d")
-             for precision in "sd" for name, memory in little.items()}
-    cases["saxpy"] = ["saxpy", "--n", 1 << 22, "--tile", 1 << 16]
-    cases["cholesky-on-gpu"] = ["cholesky", *edges, "--param", "potrf=any", "--set-arch"]
-    cases["cholesky-columns"] = ["cholesky", *edges, "--param", "layout=lapack"]
+    memory = ["--gpu-memory", "2MiB,64MiB" if quick else "64MiB,8GiB"]
+    usual = ["--precision", "s,d", "--policy", "ws,locality-aware"]
+    cases = {workload: [workload, *edges, *memory, *usual]
+             for workload in ("cholesky", "lu", "gemm", "lu-pivot", "jacobi2d")}
+    cases["cholesky-on-gpu"] = ["cholesky", *edges, *usual, "--param", "potrf=any", "--set-arch"]
+    cases["cholesky-columns"] = ["cholesky", *edges, *usual, "--param", "layout=lapack"]
+    cases["saxpy"] = ["saxpy", "--n", 1 << 22, "--tile", 1 << 16, "--precision", "s,d"]
     for name, words in cases.items():
         session.check(f"verify-{name}", [*session.options.duet, "run", *words, "--gpus", 1,
-                                         "--cpus", 1, "--reps", 2, "--verify", "--quiet"])
+                                         "--cpus", 1, "--reps", 2, "--verify", "--quiet"],
+                      seconds=4)
 
-
-# ------------------------------------------------------------------------------------------------
-# Copies, the runtime's own operations, and what a task costs
 
 def calibrate(session):
-    """What `duet calibrate` measures beside kernels. The machine that it writes stays, to be
-    simulated."""
+    """The machine, as it will be simulated, and what `duet calibrate` measures beside kernels."""
     options = session.options
-    path = options.output.parent / "machine.json"
-    words = ["calibrate", *(["gemm", "--tile", 64] if options.quick else []), "--gpus", 1, "--json",
-             "--quiet", "--out", path, "--replace", "--budget",
-             f"{max(1, int((1 if options.quick else 60) * min(1, session.left() / 90)))}s"]
-    facts = {"peer": "duet", "command": f"duet {' '.join(map(str, words))}", "verified": None}
+    path = options.output / "machine.json"
+    seconds = 2 if options.quick else max(5, min(45, int(0.4 * session.left())))
+    words = ["calibrate", "cholesky", "gemm", "--precision", "d", "--tile",
+             64 if options.quick else 1024, "--cpus", 1 if options.quick else workers(session),
+             "--gpus", 1, "--json", "--quiet", "--out", path, "--replace", "--budget",
+             f"{seconds}s"]
 
     def bandwidths(name, *figures):
-        return {"what": name, "unit": "GB/s", "values": [1e-9 * value for value in figures],
-                **facts}
+        return {"what": name, "unit": "GB/s", "values": [1e-9 * value for value in figures]}
 
     def measure():
-        report = json.loads(session.execute([*options.duet, *words]))
+        report = json.loads(session.execute([*options.duet, *words])[0])
         copies = report["copies"]
         name = [f"copy from {copy['source']} to {copy['destination']}" for copy in copies]
         rows = [bandwidths(name[i], copy["bandwidth_Bps"]) for i, copy in enumerate(copies)]
-        rows += [{"what": f"{name[i]}, latency", "unit": "us", "values": [1e6 * copy["latency_s"]],
-                  **facts} for i, copy in enumerate(copies)]
+        rows += [{"what": f"{name[i]}, latency", "unit": "us", "values": [1e6 * copy["latency_s"]]}
+                 for i, copy in enumerate(copies)]
         rows += [bandwidths(f"{name[pair['first']]} and {name[pair['second']]}, together",
                             pair["first_Bps"] + pair["second_Bps"])
                  for pair in report["together"]]
-        rows += [{"what": f"{cost['name']}: {cost['description']}", "unit": "us", **facts,
+        rows += [{"what": f"{cost['name']}: {cost['description']}", "unit": "us",
                   "values": [1e6 * cost[key] for key in ("quartile1_s", "median_s", "quartile3_s")]}
                  for cost in report["costs"] if cost["median_s"]]
-        return rows
-    session.attempt(facts["command"], measure)
+        return [{"peer": "duet", "verified": None, **row} for row in rows]
+    session.attempt("duet calibrate", measure, seconds + 5)
+
+
+def validate(session):
+    """Predicts each case from that calibration, and then measures it."""
+    options = session.options
+    calibrate(session)
+    seconds = max(5, session.left() - 8)
+    edges = ["--n", "256,384", "--tile", 64] if options.quick else ["--n", "8192,16384", "--tile",
+                                                                   1024]
+    cpus = 1 if options.quick else f"1,{workers(session)}"
+    words = ["validate", "cholesky", "gemm", *edges, "--precision", "d", "--cpus", cpus, "--gpus",
+             1, "--policy", ",".join(options.policies), "--platform", options.output /
+             "machine.json", "--rounds", 3, "--reps", 6, "--budget", f"{0.6 * seconds:.0f}s",
+             "--json", "--quiet"]
+
+    def measure():
+        session.record["validation"] = json.loads(
+            session.execute([*options.duet, *words])[0])
+    if options.plan or ("validation" not in session.record and
+                        (options.output / "machine.json").exists()):
+        session.attempt("duet validate", measure, min(seconds, 70))
+
+
+def gemm(session):
+    """In core and out of core: tile, how far ahead data is fetched, blocks of C, as simulated."""
+    options, n = session.options, session.options.gemm_n
+    variants = options.gemm_variants
+    for precision in options.precisions:
+        usual = {"n": n, "precision": precision, **ON_GPU, "policy": "locality-aware",
+                 **cost(session, "gemm", n, precision)}
+        peer(session, "gemm", "gemm", [n], precision)
+        for memory in None, options.gemm_memory:
+            for tile, window, block in variants:
+                session.duet("gemm", tile=tile, gpu_window=window, params=[f"block={block}"],
+                             gpu_memory=memory, **usual)
+        peer(session, "gemm-xt", "gemm", [n], precision, 1.7, block=variants[0][0])
+        # the better one is enough for the other precision
+        chosen = best(session.rows(peer="duet")) or {"tile": variants[0][0]}
+        variants = [variant for variant in variants if variant[0] == chosen["tile"]]
+
+
+def factorisation(session, workload, orders):
+    """Panels anywhere. The middle order chooses tile and policy; then the largest, out of core, and
+    with the CPUs."""
+    options = session.options
+    middle = orders[len(orders) // 2]
+    for precision in options.precisions:
+        def duet(n, policies=1, **more):
+            slab = options.gemm_memory if more.pop("outside", False) else None
+            return session.duet(workload, n=n, precision=precision, gpu_memory=slab,
+                                params=[f"{PANELS[workload]}=any"], **{**ON_GPU, **more},
+                                **cost(session, workload, n, precision, policies))
+        tried = [row for tile in options.tiles for row in
+                 duet(middle, len(options.policies), tile=tile, policy=",".join(options.policies))]
+        chosen = best(tried) or {"tile": options.tiles[0], "policy": options.policies[0]}
+        chosen = {key: chosen[key] for key in ("tile", "policy")}
+        for n in orders:
+            if n != middle:
+                duet(n, **chosen)
+        peer(session, workload, workload, orders, precision)
+        duet(middle, cpus=workers(session), set_arch=None, tile=chosen["tile"], policy="heft")
+        duet(middle, outside=True, **chosen)
+
+
+def cholesky(session):
+    factorisation(session, "cholesky", session.options.orders)
+
+
+def lu(session):
+    factorisation(session, "lu", session.options.orders[1:])
+
+
+def overlap(session):
+    options = session.options
+    n, tile = options.orders[-1], options.tiles[-1]
+    for variant in ({}, {"gpu_window": 1}, {"gpu_window": 8}, {"gpu_streams": 4}, {"pin": "none"}):
+        session.duet("gemm", n=n, tile=tile, precision="d", policy="locality-aware",
+                     gpu_memory=options.overlap_memory, **ON_GPU, **variant,
+                     **cost(session, "gemm", n, "d"))
 
 
 def overhead(session):
     options = session.options
-    size = {"independent": options.tasks, "chain": options.tasks, "cholesky": options.tiles_a_side}
-    for benchmark in size:
-        for window in 2, 8:
-            for streams in 1, 4:
-                variables = {"DUET_GPU_WINDOW": str(window), "DUET_GPU_WINDOW_SHORT": str(window),
-                             "DUET_GPU_STREAMS": str(streams)}
-                session.program("overhead_cuda", [benchmark, 1, options.reps, size[benchmark]],
-                                variables, peer="duet", window=window, streams=streams,
-                                verified=True)
-
-
-# ------------------------------------------------------------------------------------------------
-# The choice of options, one run each
-
-# of the time that a part has left, what one choice may take
-CHOICE_SHARE = 1 / 6
-
-
-def choose(session, workload, stages, **fixed):
-    """The best of some options (name: values): one after the other is tried, with the best of those
-    before it and the first of those behind it, by one run each while there is time. All are rows of
-    the choice. {} if nothing ran."""
-    begin, longest, rates, omitted = session.left(), 0, {}, []
-    chosen = {key: values[0] for key, values in stages.items()}
-    for key, values in stages.items():
-        for value in values:
-            variant, before = {**chosen, key: value}, session.left()
-            if str(variant) in rates:
-                continue
-            if rates and begin - before + longest > CHOICE_SHARE * begin:
-                omitted.append(variant)
-                continue
-            found = session.duet(workload, choice=True, **fixed, **variant)
-            longest = max(longest, before - session.left())
-            rates[str(variant)] = (rate(best(found)) if found else 0, variant)
-        chosen = max(rates.values(), key=lambda pair: pair[0])[1] if rates else chosen
-    if omitted:
-        session.omit(f"choice of {workload} {fixed}: {omitted}",
-                     "no time left for it beside the measurements")
-    return chosen if any(pair[0] for pair in rates.values()) else {}
-
-
-# ------------------------------------------------------------------------------------------------
-# GEMM
-
-def gemm(session):
-    options = session.options
-    middle = options.gemm_n[min(1, len(options.gemm_n) - 1)]
-    for precision in options.precisions:
-        common = {"precision": precision, **LAZY}
-        slab = slab_of(options.slab_elements, precision)
-        # the simulator says that both, how far ahead data is fetched and blocks, matter where the
-        # bus does
-        chosen = choose(session, "gemm",
-                        {"tile": [tile for tile in options.gemm_tiles if tile < middle],
-                         "gpu_window": options.gemm_windows,
-                         "params": [[f"block={block}"] for block in options.gemm_blocks]},
-                        n=middle, gpu_memory=slab, **common)
-        for n in options.gemm_n:
-            if not matrices_fit(session, n, precision, 4):
-                continue
-            session.peer("gemm", n=n, precision=precision)
-            for block in options.blocks:
-                session.peer("gemm-xt", n=n, precision=precision, block=block)
-            if chosen:
-                session.duet("gemm", n=n, gpu_memory=slab, **chosen, **common)
-                session.duet("gemm", n=n, tile=chosen["tile"], **common)
-        if chosen:
-            session.duet("gemm", n=options.gemm_n[0], tile=chosen["tile"], precision=precision,
-                         cpus=max(fitting_workers(session)), policy="heft")
-
-
-# ------------------------------------------------------------------------------------------------
-# Factorisations
-
-def larger(session, workload, n, tile, common):
-    """A larger matrix with what was best, in the whole of the GPU's memory and out of core."""
-    windows = session.options.windows
-    common = {"n": n, **common}
-    tiles = [edge for edge in (tile, 2 * tile) if edge in (tile, n) or edge < n]
-    inside = choose(session, workload, {"tile": tiles, "gpu_window": windows}, **common)
-    inside = inside or {"tile": tile, "gpu_window": windows[0]}
-    session.duet(workload, **inside, **common)
-    session.duet(workload, set_arch=True, **inside, **common)
-    # a quarter of the matrix
-    tile = inside["tile"]
-    common["gpu_memory"] = slab_of(max(n * n // 4, 24 * tile ** 2), common["precision"])
-    outside = choose(session, workload, {"gpu_window": [inside["gpu_window"], *windows]}, tile=tile,
-                     **common)
-    session.duet(workload, **{**inside, **outside}, **common)
-
-
-def factorisation(session, workload, precision):
-    options, most = session.options, max(fitting_workers(session))
-    same = {"n": options.matrix_n, "precision": precision}
-    if not session.rows(part="gemm", peer="cublas", precision=precision, copies=False):
-        session.peer("gemm", n=options.large_n[-1], precision=precision)
-    session.peer(workload, **same)
-    tile = choose(session, workload, {"tile": [tile for tile in options.tiles
-                                               if tile < options.matrix_n]},
-                  cpus=most, policy="locality-aware", **same).get("tile")
-    if not tile:
-        return
-    for cpus in sorted(fitting_workers(session), reverse=True):
-        session.duet(workload, tile=tile, cpus=cpus, policy=",".join(options.policies), **same)
-    chosen = best(session.rows(workload=workload, peer="duet", choice=None, **same))
-    if chosen:
-        common = {"precision": precision, "cpus": chosen["cpus"], "policy": chosen["policy"]}
-        for n in options.large_n:
-            if matrices_fit(session, n, precision, 2):
-                session.peer(workload, n=n, precision=precision)
-                larger(session, workload, n, tile, common)
-        session.duet(workload, n=options.matrix_n, tile=tile, params=[f"{PANELS[workload]}=any"],
-                     **common)
-    if workload == "lu":
-        session.duet("lu-pivot", tile=tile, cpus=most, policy="locality-aware", **same)
-
-
-def cholesky(session):
-    for precision in session.options.precisions:
-        factorisation(session, "cholesky", precision)
-
-
-def lu(session):
-    for precision in session.options.precisions:
-        factorisation(session, "lu", precision)
-
-
-# ------------------------------------------------------------------------------------------------
-# Overlap, page-locking, several kernels at once; what memory limits
-
-def overlap(session):
-    options = session.options
-    cpus, tile = max(fitting_workers(session)), options.tiles[min(1, len(options.tiles) - 1)]
-    for workload, n, edge, matrices in (("gemm", options.gemm_n[0], options.gemm_tiles[0], 3),
-                                        ("cholesky", options.matrix_n, tile, 1)):
-        # a quarter of the data, so that copies go on all the time
-        slab = slab_of(max(matrices * n * n // 4, 24 * edge * edge), "d")
-        for variant in ({}, {"gpu_window": 1}, {"gpu_window": 4}, {"gpu_window": 16},
-                        {"gpu_streams": 4}, {"pin": "none"}):
-            session.duet(workload, n=n, tile=edge, precision="d",
-                         **{**LAZY, "cpus": cpus, "gpu_memory": slab, **variant})
+    size = [(name, 50 if options.quick else 20000) for name in ("independent", "chain")]
+    for window, streams, untimed in (8, 1, 0), (8, 1, 1), (2, 1, 0), (8, 4, 0):
+        for benchmark, count in *size, ("cholesky", 4 if options.quick else 40):
+            session.program("overhead_cuda", [benchmark, 1, options.reps, count],
+                            {"DUET_GPU_WINDOW": str(window), "DUET_GPU_WINDOW_SHORT": str(window),
+                             "DUET_GPU_STREAMS": str(streams), "DUET_GPU_UNTIMED": str(untimed)},
+                            2.0, peer="duet", window=window, streams=streams, verified=True,
+                            timed=not untimed)
 
 
 def memory(session):
     """As the peers count: bytes that a kernel in core reads and writes."""
+    n, edge = (1 << 16, 256) if session.options.quick else (1 << 28, 16384)
+    usual = {"precision": "d", "policy": "locality-aware", **ON_GPU}
+    for rounds in 1, 10:
+        session.duet("saxpy", 24.0 * n * rounds, 4, 16.0 * n, n=n, tile=n // 32,
+                     params=[f"iterations={rounds}"], **usual)
+    session.program("cuda_peers", ["saxpy", "--n", n, "--precision", "d", "--repeats",
+                                   session.options.reps], seconds=4, bytes_=24.0 * n)
+    for pieces in 1, 4:  # one tile: all of it in the GPU's memory, copied before and after
+        session.duet("jacobi2d", 160.0 * edge * edge, 5, 48.0 * edge * edge, n=edge,
+                     tile=edge // pieces, params=["iterations=10"], **usual)
+
+
+def cpus(session):
+    """The machine's cores, by the scripts that measure those of any machine."""
     options = session.options
-    for precision in options.precisions:
-        element, n, edge = ELEMENT[precision], options.saxpy_n, options.jacobi_n
-        if session.fits(3 * element * n, f"saxpy of {n}"):
-            session.peer("saxpy", n=n, precision=precision)
-            for rounds in 1, 10:
-                session.duet("saxpy", 3.0 * element * n * rounds, n=n, tile=n // 32,
-                             precision=precision, params=[f"iterations={rounds}"], **LAZY)
-        if session.fits(2 * element * edge * edge, f"jacobi2d of {edge}"):
-            # one tile: all of it in the GPU's memory, copied before and after
-            for pieces in 1, 4, 8:
-                session.duet("jacobi2d", 20.0 * element * edge * edge, n=edge, tile=edge // pieces,
-                             precision=precision, params=["iterations=10"], **LAZY)
+    build, folder, quick = options.programs.parent, options.output / "corpus", options.quick
+    counts = [count for count in (1, 2, 4, 8, 16, 32, 64) if count < session.cores]
+    counts = ",".join(map(str, [*counts, session.cores]))
+    scripts = {
+        "overhead": (["--workers", counts, "--runs", 1 if quick else 3, "--benchmarks",
+                      "independent" if quick else "independent,cholesky,fork_join,stencil",
+                      *(["--size", "independent=100"] if quick else [])], 60),
+        "factorizations": (["--operations", "cholesky", "--workers", session.cores, "--n", 512 if
+                            quick else "4096,16384", "--tiles", 128 if quick else "256,512",
+                            "--runs", 1 if quick else 3], 60),
+        "corpus": (["record", "--rounds", 1 if quick else 8, "--folder", folder, "--name", "corpus",
+                    "--budget", "1s", *(["--cases", "saxpy:65536:16384:1:ws"] if quick else
+                                        ["--small"])], 60),
+        "contention": (["--measure", "--threads", "1,2" if quick else counts, "--graphs",
+                        "independent" if quick else "independent,cholesky", "--repeats", 3,
+                        *(["--size", "independent=200"] if quick else [])], 110),
+    }
+    for name, (words, seconds) in scripts.items():
+        session.text(name, [sys.executable, HERE / f"{name}.py", *words, "--build", build],
+                     3 if quick else seconds)
+    for path in sorted(folder.glob("*")):
+        session.logs[f"corpus/{path.name}"] = path.read_bytes()
+    shutil.rmtree(folder, ignore_errors=True)
+    session.save()
 
 
-# ------------------------------------------------------------------------------------------------
-
-# weights in time
-CHECKS = {tests: 20, memcheck: 10, verify: 20}
-FIGURES = {calibrate: 10, overhead: 8, gemm: 34, cholesky: 22, lu: 22, overlap: 10,
-           memory: 8}
-PARTS = {part.__name__: (part, weight) for part, weight in {**CHECKS, **FIGURES}.items()}
-CHECKS = {part.__name__ for part in CHECKS}
-
-
-def compare(session, text, ours, theirs, bound):
-    """A goal: duet's best rate over the best of the others, of the largest n that both have or,
-    where the others are a limit that n hardly matters to, of duet's largest."""
-    sizes = {row["n"] for row in ours}
-    n = max(sizes & {row["n"] for row in theirs} or sizes, default=None)
-    theirs = [row for row in theirs if row["n"] == n] or theirs
-    if n and theirs:
-        figure = rate(best([row for row in ours if row["n"] == n])) / best(theirs)["median"]
-        session.record["goals"].append({"goal": text.format(n=n), "figure": figure,
-                                        "bound": bound, "reached": figure >= bound})
+# shares of the time, in seconds of the two calls that docs/gpus.md describes
+CHECKS = {tests: 60, memcheck: 40, verify: 30}
+FIGURES = {validate: 120, gemm: 140, cholesky: 150, lu: 50, overlap: 35, overhead: 15, memory: 15}
+PARTS = {part.__name__: (part, share) for part, share in {**CHECKS, **FIGURES, cpus: 330}.items()}
+SETS = {"checks": [part.__name__ for part in CHECKS],
+        "figures": [part.__name__ for part in FIGURES]}
 
 
 def goals(session):
     """What was to be reached, as far as it was measured."""
-    session.record["goals"] = []
+    found = session.record["goals"] = []
+
+    def goal(text, figure, bound, reached):
+        found.append({"goal": text, "figure": figure, "bound": bound, "reached": reached})
+
+    for name, bound in ("median", 0.03), ("p95", 0.08):
+        if "validation" in session.record:
+            figure = session.record["validation"]["summary"][name]
+            goal(f"predictions: {name} absolute error, at most", figure, bound, figure <= bound)
     for precision in "d", "s":
-        def rows(part, peer, **facts):
-            return session.rows(part=part, peer=peer, precision=precision, choice=None, **facts)
-        duet = [row for row in rows("gemm", "duet") if row["slab"]]
-        core, title = rows("gemm", "cublas", copies=False), f"{precision}gemm"
-        same = {row["n"] for row in duet}
-        compare(session, f"{title} out of core, n {{n}}: share of cuBLAS in core", duet,
-                [row for row in core if row["n"] in same], 0.95)
-        compare(session, f"{title} out of core, n {{n}}: over cuBLASXt", duet,
-                [row for row in rows("gemm", "cublasxt") if row["n"] in same], 1.0)
-        for workload in PANELS:
-            ours = rows(workload, "duet", workload=workload)
-            ours = [row for row in ours if row["n"] == max(each["n"] for each in ours)]
-            limit = best(core + rows(workload, "cublas", copies=False))
-            compare(session, f"{workload} {precision}, n {{n}}: share of {title} in core", ours,
-                    [{**limit, "n": 0}] if limit else [], 0.85)
-            n = ours[0]["n"] if ours else 0
-            compare(session, f"{workload} {precision}, n {{n}}: over cuSOLVER with copies", ours,
-                    rows(workload, "cusolver", n=n, copies=True), 1.0)
+        def rows(part, peer_, **facts):
+            return session.rows(part=part, peer=peer_, precision=precision, **facts)
+
+        def share(text, ours, theirs, bound):
+            ours, theirs = best(ours), best(theirs)
+            if ours and theirs:
+                figure = rate(ours) / rate(theirs)
+                goal(f"{text}, n {ours['n']}, at least", figure, bound, figure >= bound)
+        cublas = rows("gemm", "cublas", copies=False)
+        inside = [{**row, "back": None} for row in rows("gemm", "duet", slab=None)]
+        outside = [row for row in rows("gemm", "duet") if row["slab"]]
+        large = rows("cholesky", "duet", slab=None)
+        title = f"{precision}gemm"
+        share(f"{title} in core until its last kernel: share of cuBLAS", inside, cublas, 0.95)
+        share(f"{title} out of core: share of cuBLAS in core", outside, cublas, 0.9)
+        share(f"{title} out of core: over cuBLASXt", outside, rows("gemm", "cublasxt"), 1.0)
+        share(f"cholesky {precision}: share of {title} in core",
+              [row for row in large if row["n"] == max(each["n"] for each in large)], cublas, 0.85)
 
 
-def run(session, save):
-    """Makes the chosen parts and calls `save` with the record after each of them, so that what
-    ends this program does not end the figures. Returns the record."""
+def run(session):
+    """Makes the chosen parts; after each row all of it is on the disk."""
     chosen = [name for name in PARTS if name in session.options.only]
-    weights = [PARTS[name][1] for name in chosen]
     for place, name in enumerate(chosen):
-        session.begin(name, weights[place] / sum(weights[place:]))
-        session.attempt(name, lambda name=name: PARTS[name][0](session))
+        shares = [PARTS[each][1] for each in chosen[place:]]
+        session.begin(name, shares[0] / sum(shares))
+        try:
+            PARTS[name][0](session)
+        except Exception as error:  # a mistake in one part costs no other
+            session.fail(name, error)
         goals(session)
-        rows = session.record["rows"]
-        session.record["verified"] = {
-            "yes": sum(row.get("verified") is True for row in rows),
-            "not_asked": sum(row.get("verified") is None for row in rows),
-            "spread": statistics.median([(row["most"] - row["least"]) / row["median"]
-                                         for row in rows if row["median"]] or [0])}
-        save(session.finish())
-    return session.record
+    session.save()

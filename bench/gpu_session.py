@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of bench/gpu.py measure with: programs within the time that is left, rows of
-figures, checks, and what failed."""
+"""What the parts of bench/gpu.py measure with: programs that end in time, rows of figures, checks,
+and a record that is on the disk after each of them."""
 
+import contextlib
+import ctypes
 import datetime
+import glob
+import io
 import json
 import os
 import shlex
@@ -10,13 +14,23 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
+import tempfile
+import threading
 import time
 
 import common
+import gpu_report
 
 SKIPPED = 77
-SMI = ["nvidia-smi", "--query-gpu=name,driver_version,clocks.max.sm,clocks.max.mem,power.limit,"
-       "pcie.link.gen.current,pcie.link.width.current", "--format=csv,noheader"]
+GIB = 1 << 30
+LOG_BYTES = 200000  # of one log: the rest of a longer one is cut out of its middle
+SMI = ["nvidia-smi", "--format=csv,noheader", "--query-gpu="
+       "name,driver_version,clocks.max.sm,clocks.max.mem,power.limit,pcie.link.gen.current,"
+       "pcie.link.width.current"]
+STATES = ["nvidia-smi", "--format=csv,noheader,nounits", "-lms", "250", "--query-gpu="
+          "clocks.sm,temperature.gpu,power.draw,clocks_throttle_reasons.active"]
+IDLE = 0x3  # of the reasons: idle, and clocks that applications have set
 
 
 class Stopped(Exception):
@@ -28,138 +42,287 @@ def last_line(text):
     return lines[-1].strip().split("skipped: ")[-1] if lines else "no message"
 
 
-def start_program(command, most, variables=None):
-    """(status, standard output, errors), where a status of None says that it ran out of time.
-    It is then interrupted first: duet reports the runs that are finished."""
-    with subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
-                          env={**os.environ, **(variables or {})}) as process:
-        for seconds, stop in (most, lambda: process.send_signal(signal.SIGINT)), (20, process.kill):
-            try:
-                output, errors = process.communicate(timeout=seconds)
-                return process.returncode if seconds == most else None, output, errors
-            except subprocess.TimeoutExpired:
-                stop()
-        return None, *process.communicate()
+def lead_group():
+    """In a child: signals reach all that it starts, and it does not outlive this program."""
+    os.setpgrp()
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def start_program(command, most, variables=None, grace=10):
+    """(status, standard output, errors), where a status of None says that it ran out of time. It is
+    interrupted then, as duet reports the runs that are finished, and killed after `grace` seconds,
+    with all that it has started."""
+    with tempfile.TemporaryFile("w+", errors="replace") as output, \
+            tempfile.TemporaryFile("w+", errors="replace") as errors:
+        process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
+                                   stdout=output, stderr=errors, preexec_fn=lead_group,
+                                   env={**os.environ, **(variables or {})})
+        status = None
+        try:
+            for number, seconds in (0, most), (signal.SIGINT, grace), (signal.SIGKILL, 5):
+                with contextlib.suppress(subprocess.TimeoutExpired, ProcessLookupError):
+                    if number:
+                        os.killpg(process.pid, number)
+                    ended = process.wait(max(seconds, 0.1))
+                    status = None if number else ended
+                    break
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        for stream in output, errors:
+            stream.seek(0)
+        return status, output.read(), errors.read()
+
+
+def find_libraries(names):
+    """The folders to be searched for these shared libraries where the loader does not know them by
+    itself: named by the user, beside nvcc, or of Python's packages. Stopped if one is nowhere."""
+    roots = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda",
+             os.path.dirname(os.path.dirname(os.path.realpath(shutil.which("nvcc") or "/x/x")))]
+    folders = [f"{root}/{name}" for root in roots if root for name in ("lib64", "lib")]
+    packages = [folder for path in sys.path for folder in glob.glob(f"{path}/nvidia/*/lib")]
+    known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False)
+    loaded = {line.split()[0] for line in known.stdout.splitlines()[1:]}
+    found = set()
+    for name in names:
+        def has(folder, name=name):
+            return folder and os.path.exists(f"{folder}/{name}")
+        if name in loaded or any(map(has, os.environ.get("LD_LIBRARY_PATH", "").split(":"))):
+            continue
+        places = list(filter(has, folders + packages))
+        if not places:
+            raise Stopped(f"{name} is nowhere: not known to the loader, and not in "
+                          f"{', '.join(dict.fromkeys(folders + packages))}: name its folder in "
+                          "LD_LIBRARY_PATH")
+        # what it needs itself, as cuSOLVER needs cuSPARSE, may be another package
+        found.update(packages if places[0] in packages else places[:1])
+    return sorted(found)
+
+
+class States:
+    """Clocks, heat and power of the GPU meanwhile, by a program that goes on printing."""
+
+    def __init__(self):
+        self.lines = []
+        if shutil.which(STATES[0]):
+            self.process = subprocess.Popen(STATES, stdout=subprocess.PIPE, text=True,
+                                            stderr=subprocess.DEVNULL, preexec_fn=lead_group)
+            threading.Thread(target=self.read, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.append(line)
+
+    def since(self, first):
+        """The most that was seen from line number `first` on."""
+        words = [line.replace(" ", "").strip().split(",") for line in self.lines[first:]]
+        try:
+            clocks, heat, power, reasons = zip(*words)
+            reasons = {name for name in reasons if int(name, 16) & ~IDLE}
+            return {"sm_MHz": max(map(float, clocks)), "celsius": max(map(float, heat)),
+                    "watts": max(map(float, power)), "throttled": ",".join(sorted(reasons)) or None}
+        except ValueError:  # nothing was seen, or this GPU does not tell
+            return {}
+
+
+def write_file(path, data):
+    """In one step, so that what is there is whole whenever this program ends."""
+    beside = path.with_name(f".{path.name}")
+    beside.write_bytes(data)
+    os.replace(beside, path)
 
 
 class Session:
-    def __init__(self, options, before):
+    def __init__(self, options):
         self.options = options
         self.start = time.monotonic()
-        self.deadline = self.start + options.budget  # of all
-        self.until = self.deadline                   # of the part at hand
+        self.planned_s = 0  # of a plan, in which time passes as it is expected to
+        self.deadline = self.until = self.start + options.budget
         self.part = "info"
         self.cores = len(os.sched_getaffinity(0))
-        self.record = {"schema": 3, "rows": [], "checks": [], "failures": [], "omitted": [],
-                       "runs": [], **(before or {})}
-        self.before = list(self.record["runs"])
-
-    # --------------------------------------------------------------------------------------------
-    # Begin, end, and time
+        self.expected_s = self.taken_s = 1.0  # of the rows that were measured
+        self.record = {"schema": 4, "rows": [], "checks": [], "failures": [], "omitted": [],
+                       "texts": {}, "goals": [], "runs": [], "smi": "", "info": ""}
+        self.logs, self.before = {}, []
+        self.states = States() if not options.plan else None
 
     def probe(self):
-        """None, or why there is no GPU."""
-        info = [*self.options.duet, "info", *self.options.run_options]
+        """Looks for a GPU, and takes up what is in the output's folder. None, or why not."""
+        info = [*self.options.duet, "info"]
         status, output, errors = start_program([*info, "--gpus", 1, "--json"], 60)
         if status:
             return last_line(errors)
-        self.record["machine"] = json.loads(output)
-        self.record["info"] = start_program(info, 60)[1]
+        self.record.update(machine=json.loads(output), info=start_program(info, 60)[1])
         self.record["smi"] = start_program(SMI, 30)[1].strip() if shutil.which(SMI[0]) else ""
-        return None
+        return self.take_up()
 
-    def finish(self):
-        """The record, with what this run was, as far as it has come."""
-        run = {"date": datetime.date.today().isoformat(), "command": shlex.join(sys.argv),
-               "seconds": time.monotonic() - self.start, "parts": self.options.only}
-        self.record["runs"] = [*self.before, run]
-        return self.record
+    def take_up(self):
+        """Goes on with the record that is there, which has to be of this GPU and this duet."""
+        path = self.options.output / "results.json"
+        if not path.exists():
+            return
+        try:
+            before = json.loads(path.read_text(encoding="utf-8"))
+            same = [(of["machine"]["build"], [device["description"] for backend in
+                                              of["machine"]["backends"] if backend["name"] == "cuda"
+                                              for device in backend["devices"]])
+                    for of in (before, self.record)]
+        except (ValueError, KeyError, TypeError) as error:
+            raise SystemExit(f"gpu: {path}: not written by gpu.py: {error}") from None
+        if same[0] != same[1]:
+            raise SystemExit(f"gpu: {path} is of another GPU or another duet: name another folder "
+                             "(--output)")
+        # what failed or was left out is tried again
+        before["failures"] = before["omitted"] = []
+        before["checks"] = [check for check in before["checks"] if "failed" not in check["outcome"]]
+        for part in self.options.again:
+            for key in "rows", "checks":
+                before[key] = [entry for entry in before[key] if entry["part"] != part]
+            before["texts"].pop(part, None)
+            if part == "validate":
+                before.pop("validation", None)
+        self.record = {**before, **{key: self.record[key] for key in ("machine", "info", "smi")}}
+        self.before = before["runs"]
+        if path.with_name("logs.tgz").exists():
+            with tarfile.open(path.with_name("logs.tgz")) as tar:
+                self.logs = {name: tar.extractfile(name).read() for name in tar.getnames()}
+
+    def save(self):
+        """Writes all files."""
+        if self.options.plan:
+            return
+        self.record["runs"] = [*self.before, {
+            "date": datetime.date.today().isoformat(), "command": shlex.join(sys.argv),
+            "seconds": self.now() - self.start, "parts": self.options.only}]
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+            for name, data in self.logs.items():
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                tar.addfile(member, io.BytesIO(data))
+        page = gpu_report.markdown(self.record)
+        for name, data in (("results.json", json.dumps(self.record, indent=1).encode()),
+                           ("results.md", page.encode()), ("logs.tgz", packed.getvalue())):
+            write_file(self.options.output / name, data)
+
+    def now(self):
+        return time.monotonic() + self.planned_s
 
     def left(self):
-        return min(self.until, self.deadline) - time.monotonic()
+        return min(self.until, self.deadline) - self.now()
 
     def begin(self, part, share):
-        """The part gets `share`, at most 1, of the time that is left, and some seconds at least."""
+        """The part gets `share`, at most 1, of the time that is left."""
         self.part = part
-        self.until = time.monotonic() + max(10, share * (self.deadline - time.monotonic()))
-        # what is measured anew replaces what was
-        for key in "rows", "checks", "failures", "omitted":
-            self.record[key] = [entry for entry in self.record[key] if entry["part"] != part]
-        print(f"gpu: {part}, {self.left():.0f} s at most", file=sys.stderr, flush=True)
+        self.until = self.now() + share * (self.deadline - self.now())
+        print(f"gpu: {part}, {self.left():.0f} of {self.deadline - self.now():.0f} s",
+              file=sys.stderr, flush=True)
 
-    # --------------------------------------------------------------------------------------------
-    # Programs
+    def log(self, command, text):
+        data = f"{shlex.join(map(str, command))}\n{text}".encode()
+        cut = len(data) - LOG_BYTES
+        self.logs[f"{len(self.logs) + 1:03}-{self.part}.log"] = data if cut <= 0 else (
+            data[:LOG_BYTES // 2] + b"\n[...]\n" + data[-LOG_BYTES // 2:])
+
+    def omit(self, what, why):
+        self.record["omitted"].append({"part": self.part, "what": what, "why": why})
+        self.save()
+
+    def fail(self, what, error):
+        why = str(error) if isinstance(error, RuntimeError) else repr(error)
+        self.record["failures"].append({"part": self.part, "what": what, "why": why})
+        print(f"gpu: {what} failed: {why}", file=sys.stderr, flush=True)
+
+    def memory(self):
+        """Bytes of the host's that are free, or will be: a virtual machine's memory may grow."""
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            free = next(int(line.split()[1]) << 10 for line in lines if "MemAvailable" in line)
+        return max(free, self.options.memory * GIB)
+
+    def begins(self, what, seconds, bytes_=0):
+        """Whether there is time and memory left for it, which is noted else; never in a plan, where
+        it has ended then."""
+        expected = seconds
+        seconds *= min(max(self.taken_s / self.expected_s, 0.25), 4)
+        if bytes_ > 0.85 * self.memory():
+            self.omit(what, f"needs {bytes_ / GIB:.0f} GiB of the host's memory, "
+                            f"{self.memory() / GIB:.0f} GiB are available (--memory)")
+        elif self.left() < seconds:
+            self.omit(what, f"takes about {seconds:.0f} s, {max(self.left(), 0):.0f} s are left")
+        elif not self.options.plan:
+            return True
+        else:
+            print(f"{self.now() - self.start:7.1f} s  {self.part:9} {expected:6.1f} s  {what}")
+            self.planned_s += expected
+        return False
 
     def execute(self, command, variables=None):
-        """Standard output of what is measured."""
-        if self.left() < 2:
-            raise Stopped("no time left")
+        """(standard output, remarks on standard error) of what is measured."""
         status, output, errors = start_program(command, self.left(), variables)
+        self.log(command, errors + output)
         if status is None and not output.strip():
             raise Stopped("no time left: not finished in its share of the time")
         if status == SKIPPED:
             raise Stopped(last_line(errors))
         if status:
             raise RuntimeError(f"status {status}: {last_line(errors)}")
-        return output
+        return output, [line for line in errors.splitlines() if "cuda:" in line]
 
-    def check(self, name, command, most=120):
-        """Runs what succeeds or fails; its output is kept, and its last line reported."""
-        started = time.monotonic()
-        most = min(most, self.deadline - started)
-        status, output, errors = (start_program(command, most) if most > 0
-                                  else (SKIPPED, "no time left", ""))
-        logs = self.options.output.parent / "logs"
-        logs.mkdir(parents=True, exist_ok=True)
-        (logs / f"{name}.log").write_text(output + errors, encoding="utf-8")
+    def attempt(self, what, measure, seconds=5.0, bytes_=0):
+        """The rows that `measure` returns, which are added; those of before if there are some, none
+        if that is among what failed or was left out. `seconds` are what it takes on an H100."""
+        rows = self.rows(key=what)
+        if rows or not self.begins(what, seconds, bytes_):
+            return rows
+        begun, first = self.now(), len(self.states.lines)
+        try:
+            rows = measure() or []
+        except Stopped as stopped:
+            self.omit(what, str(stopped))
+        except Exception as error:  # whatever it is, the rest goes on
+            self.fail(what, error)
+        if rows:
+            self.expected_s += seconds
+            self.taken_s += self.now() - begun
+        facts = {"part": self.part, "key": what, "seconds": self.now() - begun,
+                 **self.states.since(first)}
+        rows = [{**facts, **row, **common.figures(row["values"])} for row in rows]
+        self.record["rows"] += rows
+        self.save()
+        return rows
+
+    def check(self, name, command, most=120.0, variables=None, seconds=2.0, unable=None):
+        """Runs what succeeds or fails, or says that it is `unable` to; its output is kept, and its
+        last line reported."""
+        if any(check["name"] == name and check["part"] == self.part
+               for check in self.record["checks"]) or not self.begins(name, seconds):
+            return
+        begun = self.now()
+        status, output, errors = start_program(command, min(most, self.left()), variables, 3)
+        self.log(command, output + errors)
+        if status and unable and unable in output + errors:
+            status = SKIPPED
         outcome = {0: "passed", SKIPPED: "skipped", None: "failed (out of time)"}.get(
             status, f"failed (status {status})")
-        entry = {"part": self.part, "name": name, "outcome": outcome,
-                 "seconds": time.monotonic() - started}
+        entry = {"part": self.part, "name": name, "outcome": outcome, "seconds": self.now() - begun}
         if status != 0:
             entry["text"] = last_line(output + "\n" + errors)
         self.record["checks"].append(entry)
         print(f"{name}: {outcome}" + (f": {entry['text']}" if status else ""), flush=True)
+        self.save()
 
-    def omit(self, what, why):
-        entry = {"part": self.part, "what": what, "why": why}
-        if entry not in self.record["omitted"]:
-            self.record["omitted"].append(entry)
-
-    def attempt(self, what, measure):
-        """The rows that `measure` returns, which are added; none if that is among what failed or
-        was left out."""
-        try:
-            rows = [{"part": self.part, **row, **common.figures(row["values"])}
-                    for row in measure() or []]
-            self.record["rows"] += rows
-            return rows
-        except Stopped as stopped:
-            self.omit(what, str(stopped))
-        except Exception as error:  # whatever it is, the rest goes on
-            why = str(error) if isinstance(error, RuntimeError) else repr(error)
-            self.record["failures"].append({"part": self.part, "what": what, "why": why})
-            print(f"gpu: {what} failed: {why}", file=sys.stderr, flush=True)
-        return []
-
-    # --------------------------------------------------------------------------------------------
-    # Rows
+    def text(self, name, command, seconds):
+        """Keeps what a script prints, a table, beside the rows."""
+        def measure():
+            self.record["texts"].setdefault(self.part, {})[name] = self.execute(command)[0]
+        if name not in self.record["texts"].get(self.part, {}):
+            self.attempt(name, measure, seconds)
 
     def rows(self, part=None, **facts):
         return [row for row in self.record["rows"] if row["part"] == (part or self.part)
                 and all(row.get(key) == value for key, value in facts.items())]
 
-    def fits(self, bytes_, what):
-        """Whether the host's memory holds that much; else it is noted once."""
-        available = self.record["machine"]["host"]["free_bytes"]
-        if bytes_ >= 0.8 * available:
-            self.omit(what, f"needs {bytes_ / 2**30:.0f} GiB of the host's memory, "
-                            f"{available / 2**30:.0f} GiB are available")
-            return False
-        return True
-
-    def program(self, name, arguments, variables=None, **facts):
+    def program(self, name, arguments, variables=None, seconds=5.0, bytes_=0, **facts):
         """Rows of a program of bench/, which prints one a line, with facts of the caller's."""
         shown = " ".join([*(f"{key}={value}" for key, value in (variables or {}).items()), name,
                           *map(str, arguments)])
@@ -168,48 +331,41 @@ class Session:
             path = self.options.programs / name
             if not path.exists():
                 raise Stopped(f"{name} is not there (built where the CUDA toolkit is)")
-            return [{**line, **facts, "command": shown}
-                    for line in common.series(self.execute([path, *arguments], variables))]
-        return self.attempt(shown, measure)
+            output, _ = self.execute([path, *arguments], variables)
+            return [{**line, **facts} for line in common.series(output)]
+        return self.attempt(shown, measure, seconds, bytes_)
 
-    def peer(self, workload, block=None, **options):
-        """Rows of cuda_peers."""
-        options = {"repeats": self.options.reps, "limit": max(1, int(self.left() / 3)), **options,
-                   **({"block": block} if block else {})}
-        words = [word for key, value in options.items() for word in (f"--{key}", value)]
-        return self.program("cuda_peers", [workload, *words], tile=block)
-
-    def duet(self, workload, bytes_=0, choice=None, **options):
-        """Rows of `duet run`, one a policy: 10^9 bytes a second if it is said how many bytes its
-        kernels read and write, else Gflop/s. Those of a choice of options run once, unverified."""
-        options = {"reps": 1 if choice else self.options.reps, "verify": not choice, **options}
-        words = ["run", workload, "--gpus", 1, "--quiet", "--json", *self.options.run_options]
+    def duet(self, workload, amount=0.0, seconds=5.0, bytes_=0, **options):
+        """Rows of `duet run`, one a policy: 10^9 bytes a second if `amount` says how many bytes its
+        kernels read and write, else Gflop/s."""
+        options = {"reps": self.options.reps, "verify": "last", **options}
+        words = ["run", workload, "--gpus", 1, "--quiet", "--json"]
         for key, value in options.items():
             option = "--param" if key == "params" else f"--{key.replace('_', '-')}"
             if value is True:
                 words += [option]
-            elif value not in (None, False):
+            elif value is not None:
                 words += [word for each in (value if key == "params" else [value])
                           for word in (option, each)]
         shown = "duet " + shlex.join(map(str, words))
-        facts = {"workload": workload, "unit": "GB/s" if bytes_ else "Gflop/s", "choice": choice,
-                 "command": shown, "copies": True, "slab": options.get("gpu_memory"),
-                 "window": options.get("gpu_window"), "streams": options.get("gpu_streams"),
-                 "params": ",".join(options.get("params", [])) or None,
-                 "pin": options.get("pin")}
+        facts = {"workload": workload, "unit": "GB/s" if amount else "Gflop/s", "copies": True,
+                 "slab": options.get("gpu_memory"), "window": options.get("gpu_window"),
+                 "streams": options.get("gpu_streams"), "pin": options.get("pin"),
+                 "params": ",".join(options.get("params", [])) or None}
 
         def measure():
-            runs = json.loads(self.execute([*self.options.duet, *words]))["runs"]
+            output, said = self.execute([*self.options.duet, *words])
+            runs = json.loads(output)["runs"]
             if any(run["gpus"] != 1 for run in runs):
-                raise RuntimeError(f"no GPU took part: {shown}")
-            if options["verify"] and not all((run.get("verification") or {}).get("passed")
-                                             for run in runs):
-                raise RuntimeError(f"a wrong result: {shown}")
-            rows = [{**facts, **row_of(run, bytes_)} for run in runs if run["makespan_s"]["values"]]
+                raise RuntimeError("no GPU took part")
+            if not all(run["verification"]["passed"] for run in runs if run.get("verification")):
+                raise RuntimeError("a wrong result")
+            rows = [{**facts, "said": said or None, **row_of(run, amount)} for run in runs
+                    if run["makespan_s"]["values"]]
             if not rows:
                 raise Stopped("no time left: no run was finished")
             return rows
-        return self.attempt(shown, measure)
+        return self.attempt(shown, measure, seconds, bytes_)
 
 
 def row_of(run, bytes_):

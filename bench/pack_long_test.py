@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 from repository import BUILD, ROOT, SKIPPED, skip
@@ -33,8 +34,8 @@ def pack(output, *options):
 
 
 def check_folder(folder):
-    for name in ("run", "bin/duet", "bin/modules/libduet-blas.so", "bench/gpu.py",
-                 "lib/libduet.so.0"):
+    for name in ("run", "bin/duet", "duet", "bin/modules/libduet-blas.so", "bench/gpu.py",
+                 "bin/modules/libduet-sim.so", "bench/overhead_duet", "lib/libduet.so.0"):
         assert (folder / name).exists(), name
     # what is not of the C library, or CUDA's, is found in the folder
     programs = [path for place in ("bin", "bin/modules", "tests", "bench", "lib")
@@ -69,11 +70,14 @@ def check_builds(place):
     output.mkdir()
     (output / "run").write_text("made by bench/pack", encoding="utf-8")
     refused(pack(output, "--build", build), "has no command duet")
-    for cuda, blas, text in ((None, {}, "this build is without CUDA"),
-                             ({"toolkit": "13"}, None, "this build is without OpenBLAS"),
-                             ({"toolkit": "13"}, {"version": "1"}, "bench/overhead_cuda"),
-                             ("\"", {}, "says nothing of its build")):
-        what = json.dumps({"build": {"cuda": cuda, "blas": blas}}).replace("\\", "")
+    for cuda, blas, simgrid, text in (
+            (None, {}, "3", "this build is without CUDA"),
+            ({"toolkit": "13"}, None, "3", "this build is without OpenBLAS"),
+            ({"toolkit": "13"}, {"version": "1"}, None, "this build is without SimGrid"),
+            ({"toolkit": "13"}, {"version": "1"}, "3", "bench/overhead_cuda"),
+            ("\"", {}, "3", "says nothing of its build")):
+        what = json.dumps({"build": {"cuda": cuda, "blas": blas, "simgrid": simgrid}}).replace(
+            "\\", "")
         (build / "duet").write_text(f"#!/bin/sh\necho '{what}'\n", encoding="utf-8")
         (build / "duet").chmod(0o755)
         refused(pack(output, "--build", build), text)
@@ -86,7 +90,7 @@ def check_refusals(folder):
     refused(pack(folder.parent / "other"), "not made by pack")
     assert (folder.parent / "other" / "file").exists()
     for arguments, text in ((["--budget", "soon"], "soon"), (["--what"], "--what"),
-                            (["--only", "tests,foo"], "unknown 'foo': known are tests, memcheck")):
+                            (["--only", "tests,foo"], "unknown 'foo': known are checks, figures,")):
         result = execute(folder / "run", *arguments, cwd=folder.parent)
         assert result.returncode == 2 and "usage" in result.stderr, result
         assert text in result.stderr, (text, result.stderr)
@@ -102,6 +106,7 @@ def check_without_gpu(folder):
 
 
 def check_with_fake(folder):
+    """Checks, a part that measures, and the scripts of the cores, from the folder alone."""
     for place, name in FAKES.items():
         shutil.copy(BUILD / "tests" / name, folder / place)
     for path in (folder / "tests").iterdir():
@@ -110,35 +115,33 @@ def check_with_fake(folder):
         script = folder / "tests" / name
         script.write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n", encoding="utf-8")
         script.chmod(0o755)
-    result = execute("sh", folder / "run", "--quick", "--budget", 900, "--output",
-                     "fake/results.md", "--only",
-                     "tests,memcheck,verify,memory", "--precisions", "d",
-                     cwd=folder.parent, FAKE_CUDA_DEVICES=1)
+    result = execute("sh", folder / "run", "--quick", "--budget", 900, "--output", "fake",
+                     "--only", "checks,memory,cpus", cwd=folder.parent, FAKE_CUDA_DEVICES=1)
     assert result.returncode == 1, result.stdout
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped",
                           result.stdout.splitlines()[-1])
-    # good and 23 verifications; bad; other, and memcheck without its tool, or with no test for it
-    assert counts and counts.groups() in (("24", "1", "2"), ("24", "1", "1")), result.stdout
+    # good and eight verifications; bad; other (nothing here launches kernels under the tool)
+    assert counts and counts.groups() == ("9", "1", "1"), result.stdout
     assert "bad: failed (status 3): bad is over" in result.stdout, result.stdout
-    text = (folder.parent / "fake" / "results.md").read_text(encoding="utf-8")
+    output = folder.parent / "fake"
+    text = (output / "results.md").read_text(encoding="utf-8")
     assert "\n## Checks" in text and "bad is over" in text and "\n## SAXPY" in text, text
-    record = json.loads((folder.parent / "fake" / "results.json").read_text(encoding="utf-8"))
-    assert {row["part"] for row in record["rows"]} == {"memory"}
+    record = json.loads((output / "results.json").read_text(encoding="utf-8"))
+    assert {row["part"] for row in record["rows"]} == {"memory"} and not record["failures"], record
+    assert set(record["texts"]["cpus"]) == {"overhead", "factorizations", "corpus", "contention"}
+    with tarfile.open(output / "logs.tgz") as tar:
+        assert "corpus/corpus.jsonl.gz" in tar.getnames(), tar.getnames()
+    assert len(list(output.iterdir())) == 3, list(output.iterdir())
 
 
 def check_without_library(folder):
-    """Peers that cannot begin, as the loader says it, are listed, and the rest is measured."""
-    peers = folder / "bench" / "cuda_peers"
-    peers.unlink()
-    peers.write_text("#!/bin/sh\necho libcublas.so.13: not found >&2\nexit 127\n", encoding="utf-8")
-    peers.chmod(0o755)
-    result = execute("sh", folder / "run", "--quick", "--output", "less/results.md", "--only",
-                     "tests,memory", "--precisions", "d", cwd=folder.parent,
-                     FAKE_CUDA_DEVICES=1)
-    assert result.returncode == 1, result
-    assert "good: passed" in result.stdout, result.stdout
-    text = (folder.parent / "less" / "results.md").read_text(encoding="utf-8")
-    assert "libcublas.so.13: not found" in text and "\n## duet info" in text, text
+    """CUDA's libraries are nowhere: it is said at once, and nothing else."""
+    run = folder / "run"
+    run.write_text(run.read_text(encoding="utf-8").replace("libcublas.so.", "libnone.so."),
+                   encoding="utf-8")
+    result = execute("sh", run, "--output", "less", cwd=folder.parent, FAKE_CUDA_DEVICES=1)
+    assert result.returncode == 2 and "libnone.so." in result.stderr, result
+    assert not (folder.parent / "less").exists()
 
 
 if "ASAN_OPTIONS" in os.environ or "TSAN_OPTIONS" in os.environ:

@@ -50,6 +50,16 @@ def check_operations():
                 assert len(line["values"]) == 2 and min(line["values"]) > 0, line
 
 
+def check_orders():
+    """Several orders in one process, the largest first; each result is looked at."""
+    for operation in "gemm", "cholesky", "lu":
+        lines = lines_of(execute(PEERS, operation, "--n", "65,33,20", "--repeats", 1))
+        assert [line["n"] for line in lines] == [65, 65, 33, 33, 20, 20], lines
+        assert all(line["verified"] for line in lines), lines
+    result = execute(PEERS, "lu", "--n", "65,20", PEERS_TEST_BREAK="dgetrf")
+    assert result.returncode == 1 and '"n": 65' in result.stdout, result
+
+
 def check_broken():
     for what, operations in BROKEN.items():
         for operation in operations:
@@ -70,7 +80,8 @@ def check_limits():
 
 def check_usage():
     for arguments in ([], ["nothing", "--n", "8"], ["gemm"], ["gemm", "--n", "0"],
-                      ["gemm", "--n", "1x"], ["gemm", "--n", "8", "--repeats", "0"],
+                      ["gemm", "--n", "1x"], ["gemm", "--n", "8,9"],
+                      ["gemm", "--n", "8", "--repeats", "0"],
                       ["gemm", "--n", "8", "--precision", "q"], ["gemm", "--n", "8", "more"]):
         result = execute(PEERS, *arguments)
         assert result.returncode == 2 and "Usage" in result.stderr, (arguments, result)
@@ -97,6 +108,7 @@ def check_real_programs():
 if not PEERS.exists() or not OVERHEAD.exists():
     skip("the peers are built where CUDA and BLAS are")
 check_operations()
+check_orders()
 check_broken()
 check_limits()
 check_usage()

@@ -228,8 +228,8 @@ static GArray *list_subjects(const struct duet__calibrating *c)
     const struct duet__calibrate_request *request = c->request;
     GArray *subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
     size_t places = request->tiles.count ? request->tiles.count : TILES_DEFAULT;
-    bool devices = c->gpus && !request->runs->config.emulate && !request->tiles.count &&
-                   !request->sizes.count;
+    bool devices =
+        c->gpus && !request->runs->config.emulate && !request->tiles.count && !request->sizes.count;
     for (size_t i = 0; devices && i < G_N_ELEMENTS(device_tiles); i++)
         list_tiles(request, 0, device_tiles[i], subjects);
     for (size_t place = 0; place < places; place++)

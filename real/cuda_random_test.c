@@ -1,107 +1,120 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The whole library on the fake CUDA: random programs whose tasks run on its devices, with little
- * memory, page-locking by the application, by duet or not at all, and devices that break, against
- * the same programs carried out in order by one thread. See core/testing_random.h for the
- * environment.
+ * The whole library on CUDA: random programs whose tasks run on GPUs, with little memory and
+ * page-locking by the application, by duet or not at all, against the same programs carried out in
+ * order by one thread; on the fake CUDA also with several devices, some of which break. See
+ * core/testing_random.h for the environment. Skipped where there is no GPU.
  */
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/testing_gpu.h"
 #include "core/testing_random.h"
 #include "tests/fake_cuda/fake.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* What stands in for kernels                                                                   */
+/* Kernels: what one is told lies in a flight, from its launch until its stream has passed it    */
 
-/* One launch of a step's task, as its stream carries it out. */
-struct launch {
-    struct argument argument;
-    size_t count;
-    int *status, failure;                     /* written there before the end, unless it is 0 */
-    struct duet_buffer buffers[ACCESSES_MAX]; /* so many as count says */
+enum { FLIGHTS = 128 };
+
+struct flight {
+    _Atomic(bool) used;
+    struct argument argument; /* of a step's task; else its step is NULL */
+    struct addition bare;     /* what adds to none of the library's memory; else its run is NULL */
+    struct testing_gpu_work work;
 };
 
-static void run_work(void *argument)
+/* FLIGHTS of them, where GPUs reach them, all unused before the first program. */
+static struct flight *flights;
+
+/* Waits until one is free: those in flight end without this thread. */
+static struct flight *flight_take(const struct duet_call *call)
 {
-    const struct launch *launch = argument;
-    const struct argument *task = &launch->argument;
-    if (launch->failure)
-        *launch->status = launch->failure;
-    else
-        task->step->results[task->number] =
-            compute(task->salt, launch->buffers, modes_of(task), launch->count);
+    unsigned i = 0;
+    while (atomic_exchange(&flights[i].used, true))
+        if (++i == FLIGHTS) {
+            (void)sched_yield();
+            i = 0;
+        }
+    struct flight *flight = &flights[i];
+    flight->argument.step = NULL;
+    flight->bare.run = NULL;
+    flight->work.status = call->status;
+    flight->work.failure = DUET_OK;
+    flight->work.add_words = 0;
+    flight->work.count = call->buffer_count;
+    memcpy(flight->work.buffers, call->buffers, call->buffer_count * sizeof *call->buffers);
+    return flight;
 }
 
-/* The buffer as the host sees it. */
-static struct duet_buffer seen(const struct duet_buffer *buffer)
+/* The fake's kernel: the work in the host's memory. */
+static void flight_work(struct testing_gpu_work *work)
 {
-    struct duet_buffer at = *buffer;
-    int device = -1;
-    g_assert_cmpint(cudaGetDevice(&device), ==, cudaSuccess);
-    g_assert_cmpuint(at.ld, ==, at.rows);
-    at.data = fake_cuda_memory((unsigned)device, at.data, at.rows * at.cols * at.element_bytes);
-    g_assert_nonnull(at.data);
-    return at;
+    if (work->failure)
+        *work->status = work->failure;
+    else if (work->add_words)
+        add_to(work->buffers[0].data, work->salt);
+    else
+        work->sum = compute(work->salt, work->buffers, work->modes, work->count);
+}
+
+/* In stream order, behind the kernel. */
+static void CUDART_CB flight_end(void *argument)
+{
+    struct flight *flight = argument;
+    const struct argument *task = &flight->argument;
+    if (task->step && !flight->work.failure)
+        task->step->results[task->number] = flight->work.sum;
+    if (flight->bare.run)
+        (void)atomic_fetch_add(&flight->bare.run->real_bare, mix(flight->bare.salt));
+    atomic_store(&flight->used, false);
 }
 
 /* A launch that CUDA refuses fails the task, unless the device is lost, which duet finds out. */
-static int enqueue(const struct duet_call *call, void (*run)(void *argument), const void *argument,
-                   size_t bytes)
+static int flight_enqueue(const struct duet_call *call, struct flight *flight)
 {
-    int error = fake_cuda_launch(call->stream, run, argument, bytes);
-    return error ? duet_fail(call->message, DUET_ETASK, "launch: %d", error) : DUET_OK;
+    int error = flight->bare.run ? cudaSuccess
+                                 : testing_gpu_compute(call->stream, &flight->work, flight_work);
+    if (!error)
+        error = cudaLaunchHostFunc(call->stream, flight_end, flight);
+    return error ? duet_fail(call->message, DUET_ETASK, "launch: error %d", error) : DUET_OK;
 }
 
-/* The one that is to fail does so at once, or when it runs. */
+/* A step's task. The one that is to fail does so at once, or when it runs. */
 static int launch_work(const struct duet_call *call)
 {
-    struct launch launch;
-    launch.count = call->buffer_count;
-    launch.status = call->status;
-    memcpy(&launch.argument, call->args, sizeof launch.argument);
-    struct run *run = launch.argument.step->run;
+    struct argument argument;
+    memcpy(&argument, call->args, sizeof argument);
+    struct run *run = argument.step->run;
     g_assert_true(call->runtime == run->duet && call->stream && call->message);
     g_assert_true(call->status && *call->status == 0);
     int error = count_kernel(run);
     if (error && run->setting.fail_kernel % 2)
         return duet_fail(call->message, error, "not launched");
-    launch.failure = error;
     if (!error)
-        begin(&launch.argument);
-    for (size_t i = 0; i < call->buffer_count; i++)
-        launch.buffers[i] = seen(&call->buffers[i]);
-    return enqueue(call, run_work, &launch,
-                   offsetof(struct launch, buffers) + launch.count * sizeof *launch.buffers);
-}
-
-/* One launch of an adding task. */
-struct added {
-    struct addition addition;
-    uint64_t *words; /* NULL: it adds to what is none of the library's */
-};
-
-static void run_add(void *argument)
-{
-    const struct added *added = argument;
-    if (added->words)
-        add_to(added->words, added->addition.salt);
-    else
-        (void)atomic_fetch_add(&added->addition.run->real_bare, mix(added->addition.salt));
+        begin(&argument);
+    struct flight *flight = flight_take(call);
+    flight->argument = argument;
+    flight->work.failure = error;
+    flight->work.salt = argument.salt;
+    memcpy(flight->work.modes, modes_of(&argument), call->buffer_count);
+    return flight_enqueue(call, flight);
 }
 
 static int launch_add(const struct duet_call *call)
 {
-    struct added added = {.words = NULL};
-    memcpy(&added.addition, call->args, sizeof added.addition);
-    const struct addition *addition = &added.addition;
-    int error = count_kernel(addition->run);
+    struct addition addition;
+    memcpy(&addition, call->args, sizeof addition);
+    int error = count_kernel(addition.run);
     if (error)
         return error;
-    if (call->buffer_count)
-        added.words = seen(&call->buffers[0]).data;
-    error = enqueue(call, run_add, &added, sizeof added);
-    for (unsigned i = 0; !error && addition->deeper && i < 2; i++)
-        submit_addition(addition->run, descendant(addition->salt, i), addition->deeper - 1);
+    struct flight *flight = flight_take(call);
+    flight->work.salt = addition.salt;
+    flight->work.add_words = SUM_WORDS;
+    if (!call->buffer_count)
+        flight->bare = addition;
+    error = flight_enqueue(call, flight);
+    for (unsigned i = 0; !error && addition.deeper && i < 2; i++)
+        submit_addition(addition.run, descendant(addition.salt, i), addition.deeper - 1);
     return error;
 }
 
@@ -110,6 +123,7 @@ static int launch_add(const struct duet_call *call)
 
 static struct fake_cuda_stats devices; /* what happened on them in all programs */
 static bool last_loses;                /* the last program may have broken some */
+static int gpus;                       /* real ones; 0: the fake is there */
 
 /* The last program has ended: it has left nothing behind, and did nothing that is forbidden. */
 static void look_at_devices(void)
@@ -135,6 +149,8 @@ static void draw_devices(struct fake_cuda_config *fake, uint64_t *rng)
                                       .delay_us = duet_random_below(rng, 2) ? 0 : 50};
     if (duet_random_below(rng, 4) == 0)
         fake->registered_bytes = 8192; /* a limit of the system's: page-locking is refused */
+    if (gpus)
+        fake->devices = 1 + duet_random_below(rng, (unsigned)gpus);
 }
 
 static void draw_config(struct duet_config *config, const struct fake_cuda_config *fake,
@@ -144,6 +160,7 @@ static void draw_config(struct duet_config *config, const struct fake_cuda_confi
     config->gpus = (int)fake->devices;
     config->no_peer = one_of(rng, 4);
     config->gpu_streams = duet_random_below(rng, 4);
+    config->gpu_untimed = config->seed % 4 == 3;
     config->no_pin = one_of(rng, 4);
     config->pin_bytes = one_of(rng, 4) ? 4096 : 0;
     config->watchdog_s = WATCHDOG_S / 4.0;
@@ -164,7 +181,7 @@ static void break_devices(struct setting *setting, unsigned count, uint64_t *rng
     }
 }
 
-static int open_fake(struct run *run, struct duet_message *message)
+static int open_real(struct run *run, struct duet_message *message)
 {
     return duet_open(&run->duet, &run->setting.config, message);
 }
@@ -172,22 +189,25 @@ static int open_fake(struct run *run, struct duet_message *message)
 /* Also starts the fake anew, once what it says of the program before has been looked at. */
 static void draw(struct setting *setting)
 {
-    static const struct world world = {.arch = "cuda",
-                                       .work = launch_work,
-                                       .add = launch_add,
-                                       .open = open_fake};
+    static struct world world = {.arch = "cuda",
+                                 .work = launch_work,
+                                 .add = launch_add,
+                                 .open = open_real};
     uint64_t rng = duet_random_stream(setting->config.seed, 77);
     struct fake_cuda_config fake;
     look_at_devices();
     draw_devices(&fake, &rng);
     fake_cuda_reset(&fake);
+    for (unsigned i = 0; i < FLIGHTS; i++) /* also those of devices that broke */
+        atomic_store(&flights[i].used, false);
+    world.stays = gpus > 0;
     setting->world = &world;
     draw_machine(setting, &rng);
     draw_config(&setting->config, &fake, &rng);
     draw_program(setting, &rng, 200);
     setting->config.model = NULL;
     setting->fail_copy = 0;
-    if (one_of(&rng, 3))
+    if (one_of(&rng, 3) && !gpus)
         break_devices(setting, fake.devices, &rng);
     last_loses = setting->loses;
 }
@@ -200,7 +220,7 @@ static void test_programs(void)
     g_test_message("%" G_GUINT64_FORMAT " copies in, %" G_GUINT64_FORMAT
                    " between, %" G_GUINT64_FORMAT " kernels",
                    devices.in, devices.direct, devices.kernels);
-    if (g_getenv("DUET_TEST_SEED"))
+    if (g_getenv("DUET_TEST_SEED") || gpus)
         return;
     /* duet itself brings data into page-locked memory; kernels ran, peers were used */
     g_assert_cmpuint(devices.pageable_in, ==, 0);
@@ -209,7 +229,14 @@ static void test_programs(void)
 
 int main(int argc, char **argv)
 {
+    void *memory = g_new0(struct flight, FLIGHTS);
     g_test_init(&argc, &argv, NULL);
+    if (!fake_cuda_present() && (cudaGetDeviceCount(&gpus) || !gpus))
+        return (void)fprintf(stderr, "skipped: no GPU\n"), 77;
+    if (gpus)
+        g_assert_cmpint(cudaHostAlloc(&memory, FLIGHTS * sizeof *flights, cudaHostAllocPortable),
+                        ==, cudaSuccess);
+    flights = memory;
     g_test_add_func("/cuda_random/programs", test_programs);
-    return g_test_run();
+    return g_test_run(); /* its memory goes with the process */
 }

@@ -8,10 +8,7 @@
 #include <float.h>
 #include <math.h>
 
-#include <glib.h>
-
 #include "workloads/kernels.h"
-#include "workloads/share.h"
 #include "workloads/tiles.h"
 
 enum {
@@ -126,7 +123,7 @@ static double element_error(double x, double y0, double y, double count, double 
     return difference == 0 ? 0 : difference / bound;
 }
 
-/* The larger of `worst` and the error of `count` elements from `first` on; NaN if one is one. */
+/* The larger of `worst` and the error of `count` elements from `first` on; NaN if one is. */
 static double block_error(const struct duet__tiled_data *data, uint64_t first, size_t count,
                           double worst)
 {
@@ -146,26 +143,6 @@ static double block_error(const struct duet__tiled_data *data, uint64_t first, s
     return worst;
 }
 
-/* A judgement under way, on several threads. */
-struct judged {
-    const struct duet__tiled_data *data;
-    const struct duet__judging *how;
-    GMutex mutex; /* of the following */
-    double worst; /* NaN if one is one */
-};
-
-static void judge_elements(void *self, uint64_t first, uint64_t end)
-{
-    struct judged *judged = self;
-    double worst = 0;
-    for (; first < end && !isnan(worst) && !duet__judging_stopped(judged->how); first += CHUNK)
-        worst = block_error(judged->data, first, end - first < CHUNK ? end - first : CHUNK, worst);
-    g_mutex_lock(&judged->mutex);
-    if (isnan(worst) || worst > judged->worst)
-        judged->worst = worst;
-    g_mutex_unlock(&judged->mutex);
-}
-
 static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
                   struct duet_message *message)
 {
@@ -174,11 +151,11 @@ static int verify(void *data, const struct duet__judging *how, struct duet__verd
         .formula = "max |y - (y0 + K alpha x)| / ((2 K + 1) eps (|y0| + K |alpha x|))",
         .threshold = 1,
     };
-    struct judged judged = {.data = made, .how = how};
-    g_mutex_init(&judged.mutex);
-    duet__share(made->problem.n, made->problem.n, judge_elements, &judged);
-    g_mutex_clear(&judged.mutex);
-    verdict->residual = judged.worst;
+    uint64_t n = made->problem.n;
+    for (uint64_t first = 0; first < n && !isnan(verdict->residual) && !duet__judging_stopped(how);
+         first += CHUNK)
+        verdict->residual =
+            block_error(made, first, n - first < CHUNK ? n - first : CHUNK, verdict->residual);
     return duet__judging_stopped(how) ? DUET_ECANCELED : 0;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The tests' kernels for GPUs; see testing_kernels.h. */
-#include "backends/cuda/testing_gpu.h"
 #include "backends/cuda/testing_kernels.h"
 
 #include <stdatomic.h>
@@ -124,11 +123,4 @@ int testing_cuda_call(const struct duet_call *call, testing_body body)
         }
     }
     return enqueue(call, flight);
-}
-
-int testing_cuda_block(const struct duet_call *call, volatile void *waiting,
-                       const volatile void *go)
-{
-    return check(call, "testing_gpu_wait",
-                 (cudaError_t)testing_gpu_wait(call->stream, waiting, go));
 }

@@ -35,11 +35,4 @@ int testing_cuda_call(const struct duet_call *call, testing_body body);
  */
 void *testing_cuda_shared(void);
 
-/*
- * Enqueues a kernel that sets *waiting and runs until *go is set, which may then wait for anything:
- * a function of the host must not. Both are bools in that memory. The kernel's result.
- */
-int testing_cuda_block(const struct duet_call *call, volatile void *waiting,
-                       const volatile void *go);
-
 #endif

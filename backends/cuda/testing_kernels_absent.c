@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* In the place of the tests' kernels for GPUs, where there is no CUDA: nobody calls them. */
+#include "backends/cuda/testing_gpu.h"
 #include "backends/cuda/testing_kernels.h"
 
 int testing_cuda_start(void)
@@ -21,8 +22,7 @@ void *testing_cuda_shared(void)
     return NULL;
 }
 
-int testing_cuda_block(const struct duet_call *call, volatile void *waiting,
-                       const volatile void *go)
+int testing_gpu_wait(void *stream, volatile void *waiting, const volatile void *go)
 {
     return DUET_EABSENT;
 }

@@ -81,6 +81,7 @@ static int take_turn(struct work *work, const struct corpus_case *of, unsigned r
     request.workload = work->workload;
     request.records = DUET_RECORDS_ACCESSES;
     request.config.cpus = (int)of->cpus;
+    request.config.gpus = 0;
     request.seed = 1 + round;
     session.problem = work->problem;
     if (!error)

@@ -14,6 +14,7 @@
 #include "bench/peers/peers.h"
 #include "bench/timing.h"
 
+static bool opened; /* for the largest order */
 static cudaStream_t stream;
 static void *device[ARRAYS_MAX]; /* the arrays */
 static cublasHandle_t blas;
@@ -131,10 +132,15 @@ static void gemm_xt(const struct problem *p)
 static void open_solver(const struct problem *p)
 {
     int64_t n = (int64_t)p->n;
-    type = p->precision == 's' ? CUDA_R_32F : CUDA_R_64F;
-    CUSOLVER(cusolverDnCreate(&solver));
-    CUSOLVER(cusolverDnSetStream(solver, stream));
-    CUSOLVER(cusolverDnCreateParams(&parameters));
+    size_t before = workspace_bytes, host_before = host_workspace_bytes;
+    if (!pivots) {
+        type = p->precision == 's' ? CUDA_R_32F : CUDA_R_64F;
+        CUSOLVER(cusolverDnCreate(&solver));
+        CUSOLVER(cusolverDnSetStream(solver, stream));
+        CUSOLVER(cusolverDnCreateParams(&parameters));
+        pivots = allocate_device(p->n * sizeof *pivots);
+        info = allocate_device(sizeof *info);
+    }
     if (p->operation->kind == CHOLESKY)
         CUSOLVER(cusolverDnXpotrf_bufferSize(solver, parameters, CUBLAS_FILL_MODE_LOWER, n, type,
                                              device[0], n, type, &workspace_bytes,
@@ -143,10 +149,14 @@ static void open_solver(const struct problem *p)
         CUSOLVER(cusolverDnXgetrf_bufferSize(solver, parameters, n, n, type, device[0], n, type,
                                              &workspace_bytes, &host_workspace_bytes));
     /* one byte more: nothing of no bytes is asked for */
-    workspace = allocate_device(workspace_bytes + 1);
-    host_workspace = zeroed(host_workspace_bytes + 1);
-    pivots = allocate_device(p->n * sizeof *pivots);
-    info = allocate_device(sizeof *info);
+    if (!workspace || workspace_bytes > before) {
+        CUDA(cudaFree(workspace));
+        workspace = allocate_device(workspace_bytes + 1);
+    }
+    if (!host_workspace || host_workspace_bytes > host_before) {
+        free(host_workspace);
+        host_workspace = zeroed(host_workspace_bytes + 1);
+    }
 }
 
 static void factorise(const struct problem *p)
@@ -176,7 +186,7 @@ static void factors_out(const struct problem *p)
 
 /* ------------------------------------------------------------------------------------------- */
 
-void peer_open(const struct problem *p)
+static void open_blas(const struct problem *p)
 {
     CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     if (!p->operation->in) {
@@ -190,6 +200,13 @@ void peer_open(const struct problem *p)
     CUBLAS(cublasSetStream(blas, stream));
     for (unsigned i = 0; i < p->arrays; i++)
         device[i] = allocate_device(p->array_bytes);
+}
+
+void peer_open(const struct problem *p)
+{
+    if (!opened)
+        open_blas(p);
+    opened = true;
     if (p->operation->kind == CHOLESKY || p->operation->kind == LU)
         open_solver(p);
 }

@@ -16,8 +16,11 @@
 #include "bench/peers/peers.h"
 #include "bench/timing.h"
 
+enum { ORDERS_MAX = 16 };
+
 /* What the command line asks for beside the problem. */
 struct request {
+    size_t orders[ORDERS_MAX], order_count;
     unsigned repeats;
     double limit_s; /* no further repeat begins after this long; one is always made */
 };
@@ -140,20 +143,43 @@ static void measure(struct problem *p, const struct request *request)
     print(p, true, same, with_copies);
     free(x);
     free(right);
+    fflush(stdout); /* a later order may not end */
     if (!same)
         peer_end(1, "a wrong result");
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
+/* Reads "N,N,...", of which none is larger than the one before. false: that is something else. */
+static bool read_orders(struct request *request, const char *text)
+{
+    g_auto(GStrv) words = g_strsplit(text ? text : "", ",", -1);
+    guint64 n, most = G_MAXINT;
+    for (size_t i = 0; words[i]; i++, most = n) {
+        if (i == ORDERS_MAX || !g_ascii_string_to_unsigned(words[i], 10, 1, most, &n, NULL))
+            return false;
+        request->orders[request->order_count++] = n;
+    }
+    return request->order_count > 0;
+}
+
+/* Sets the order, and what follows from it. */
+static void set_order(struct problem *p, size_t n)
+{
+    size_t count = kinds[p->operation->kind].vectors ? n : n * n;
+    p->n = n;
+    p->array_bytes = count * element_bytes(p->precision);
+}
+
 /* Ends the program with status 2 if something is wrong. */
 static void parse(struct problem *p, struct request *request, int argc, char **argv)
 {
-    int n = 0, repeats = 3, threads = 1, block = 0;
-    g_autofree char *precision = NULL;
+    int repeats = 3, threads = 1, block = 0;
+    g_autofree char *precision = NULL, *orders = NULL;
     request->limit_s = G_MAXDOUBLE;
     const GOptionEntry entries[] =
-        {{"n", 'n', 0, G_OPTION_ARG_INT, &n, "Order of the matrices; elements of vectors", "N"},
+        {{"n", 'n', 0, G_OPTION_ARG_STRING, &orders,
+          "Order of the matrices, elements of vectors; or several, the largest first", "N,..."},
          {"precision", 0, 0, G_OPTION_ARG_STRING, &precision, "s or d (default)", "P"},
          {"repeats", 0, 0, G_OPTION_ARG_INT, &repeats, "After one that warms up; default: 3", "R"},
          {"limit", 0, 0, G_OPTION_ARG_DOUBLE, &request->limit_s, "No further repeat then",
@@ -173,13 +199,13 @@ static void parse(struct problem *p, struct request *request, int argc, char **a
     g_autoptr(GError) error = NULL;
     bool parsed = g_option_context_parse(context, &argc, &argv, &error);
     p->precision = precision ? *precision : 'd';
-    if (!parsed || argc != 2 || !p->operation || n < 1 || repeats < 1 || threads < 1 || block < 0 ||
+    if (!parsed || argc != 2 || !p->operation || !read_orders(request, orders) || repeats < 1 ||
+        threads < 1 || block < 0 ||
         (precision && strcmp(precision, "s") != 0 && strcmp(precision, "d") != 0)) {
         g_autofree char *help = g_option_context_get_help(context, true, NULL);
         fprintf(stderr, "%s%s%s", error ? error->message : "", error ? "\n" : "", help);
         exit(2);
     }
-    p->n = (size_t)n;
     p->threads = (unsigned)threads;
     p->block = (unsigned)block;
     request->repeats = (unsigned)repeats;
@@ -188,17 +214,19 @@ static void parse(struct problem *p, struct request *request, int argc, char **a
 int main(int argc, char **argv)
 {
     struct problem problem = {0};
-    struct request request;
+    struct request request = {.order_count = 0};
     parse(&problem, &request, argc, argv);
-    size_t count = kinds[problem.operation->kind].vectors ? problem.n : problem.n * problem.n;
-    problem.array_bytes = count * element_bytes(problem.precision);
+    set_order(&problem, request.orders[0]);
     problem.arrays = kinds[problem.operation->kind].arrays;
     for (unsigned i = 0; i < problem.arrays; i++)
         problem.last = problem.given[i] = peer_allocate(problem.array_bytes);
     g_assert(problem.last); /* every kind has an array */
     problem.result = peer_allocate(problem.array_bytes);
     problem.pivots = zeroed(problem.n * sizeof *problem.pivots);
-    peer_open(&problem);
-    measure(&problem, &request);
+    for (size_t i = 0; i < request.order_count; i++) {
+        set_order(&problem, request.orders[i]);
+        peer_open(&problem);
+        measure(&problem, &request);
+    }
     return 0; /* the process's memory goes with it */
 }

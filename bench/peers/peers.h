@@ -59,7 +59,10 @@ extern const struct operation peer_operations[]; /* the last one has no name */
 
 /* Memory of the host for one array. */
 void *peer_allocate(size_t bytes);
-/* What the operation needs beside the arrays of the host; called once, after all peer_allocate. */
+/*
+ * Makes what the operation needs beside the arrays of the host: for each order, the largest one
+ * first, after all peer_allocate.
+ */
 void peer_open(const struct problem *problem);
 
 /* Ends the program, with status 1 or PEER_SKIPPED and one line. */

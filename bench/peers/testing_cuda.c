@@ -37,6 +37,12 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
+cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMallocHost(void **memory, size_t bytes)
 {
     *memory = malloc(bytes);

@@ -62,6 +62,9 @@ struct fake_cuda_config {
     unsigned delay_us;    /* each operation waits up to as long, by chance, before it begins */
 };
 
+/* true, but where the real CUDA is linked (backends/cuda/testing_no_fake.c). */
+bool fake_cuda_present(void);
+
 /*
  * Starts anew with these devices: counters, faults and errors are forgotten. What is left of before
  * is a leak, and ends the process.

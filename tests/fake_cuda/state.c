@@ -236,6 +236,11 @@ void fake_table_clear(struct fake_table *table)
 /* ------------------------------------------------------------------------------------------- */
 /* Tests                                                                                        */
 
+bool fake_cuda_present(void)
+{
+    return true;
+}
+
 void fake_violation(const char *format, ...)
 {
     va_list arguments;
