@@ -36,8 +36,8 @@ struct backend_setup {
     double (*now)(void *clock); /* seconds since the run began; any thread */
     void *clock;
     uint64_t pin_bytes; /* of the host's memory that may be page-locked; 0: none */
-    /* Says how much that is by now, when it is reached: a virtual machine's memory may grow. Any
-       thread. NULL: no more. */
+    /* Computes pin_bytes anew when it is reached: a virtual machine's memory may grow. Any thread.
+       NULL: pin_bytes stays. */
     uint64_t (*pin_more)(void *clock);
     /*
      * Seconds for which a device may end nothing, after an error or while it is closed, before it

@@ -30,10 +30,9 @@ void duet__thread_usage(struct duet__usage *usage);
 #define DUET__PREPARING_S 5e-3
 
 /*
- * Says whether the function of a kernel, which took `wall_s` on this thread and found `before`, has
- * prepared something: a library was opened, a handle made, code compiled or loaded. That is no part
- * of the kernel. Enqueueing takes microseconds and waits for nothing; a thread that was only
- * preempted has prepared nothing, and its kernel may have begun meanwhile.
+ * Says whether a kernel's function prepared something (opened a library, compiled or loaded code),
+ * which is no part of the kernel. It took wall_s; `before` is its thread's usage at its start. A
+ * function that was only preempted has prepared nothing: its kernel may have begun meanwhile.
  */
 bool duet__has_prepared(double wall_s, const struct duet__usage *before);
 

@@ -457,7 +457,7 @@ struct testing_test {
     enum { TESTING_STREAMS, TESTING_EXECUTE, TESTING_ANY } of;
 };
 
-/* What main does with a list of tests that ends without a name: "/backends/PREFIX/cuda/NAME". */
+/* Runs the tests, whose list ends without a name, on each backend: "/backends/PREFIX/cuda/NAME". */
 static inline int testing_run(int argc, char **argv, const char *prefix,
                               const struct testing_test *tests)
 {

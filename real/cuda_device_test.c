@@ -320,14 +320,18 @@ static void never_end(void *argument)
         (void)pause();
 }
 
+static _Atomic(bool) hangs;
+
 static int hang(const struct duet_call *call)
 {
+    hangs = true;
     return fake_cuda_launch(call->stream, never_end, NULL, 0) ? DUET_ETASK : DUET_OK;
 }
 
 /*
  * A kernel that never ends: once the run is cancelled, its GPU is given up after the watchdog's
- * time, and the runtime closes. In a process of its own, which takes the kernel with it.
+ * time, nothing waits for it any more, and the runtime closes. In a process of its own, which takes
+ * the kernel with it.
  */
 static void test_hung(void)
 {
@@ -337,9 +341,14 @@ static void test_hung(void)
         struct duet_config config = start(1, 0);
         config.watchdog_s = 0.1;
         struct duet_runtime *duet = open_with(&config);
+        void *data = g_malloc(LARGE);
+        g_assert_cmpint(duet_pin(duet, data, LARGE), ==, DUET_OK);
         submit(duet, codelet(duet, hang, NULL), NULL);
+        while (!hangs)
+            (void)sched_yield();
         duet_cancel(duet);
         int error = duet_wait(duet);
+        g_assert_cmpint(duet_unpin(duet, data), ==, DUET_OK);
         int closed = duet_close(duet);
         _exit(error && closed ? 0 : 1);
     }

@@ -12,14 +12,14 @@
 #include "tests/fake_cuda/fake.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* Kernels: what one is told lies in a flight, from its launch until its stream has passed it    */
+/* A kernel's arguments lie in a flight, from its launch until flight_end in the same stream     */
 
 enum { FLIGHTS = 128 };
 
 struct flight {
     _Atomic(bool) used;
-    struct argument argument; /* of a step's task; else its step is NULL */
-    struct addition bare;     /* what adds to none of the library's memory; else its run is NULL */
+    struct argument argument; /* of a step's task; step NULL: of an addition */
+    struct addition bare;     /* an addition without a buffer, by flight_end; run NULL: none */
     struct testing_gpu_work work;
 };
 
@@ -123,7 +123,7 @@ static int launch_add(const struct duet_call *call)
 
 static struct fake_cuda_stats devices; /* what happened on them in all programs */
 static bool last_loses;                /* the last program may have broken some */
-static int gpus;                       /* real ones; 0: the fake is there */
+static int gpus;                       /* real GPUs in this machine; 0 with the fake CUDA */
 
 /* The last program has ended: it has left nothing behind, and did nothing that is forbidden. */
 static void look_at_devices(void)
@@ -229,14 +229,15 @@ static void test_programs(void)
 
 int main(int argc, char **argv)
 {
-    void *memory = g_new0(struct flight, FLIGHTS);
+    static struct flight of_host[FLIGHTS];
+    void *memory = of_host;
     g_test_init(&argc, &argv, NULL);
     if (!fake_cuda_present() && (cudaGetDeviceCount(&gpus) || !gpus))
         return (void)fprintf(stderr, "skipped: no GPU\n"), 77;
     if (gpus)
-        g_assert_cmpint(cudaHostAlloc(&memory, FLIGHTS * sizeof *flights, cudaHostAllocPortable),
-                        ==, cudaSuccess);
+        g_assert_cmpint(cudaHostAlloc(&memory, sizeof of_host, cudaHostAllocPortable), ==,
+                        cudaSuccess);
     flights = memory;
     g_test_add_func("/cuda_random/programs", test_programs);
-    return g_test_run(); /* its memory goes with the process */
+    return g_test_run(); /* the flights' memory goes with the process */
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the CUDA backend: what there is, kernels and their statuses, and what a task costs. */
 #include "backends/common.h"
-#include "backends/common.h"
 #include "backends/cuda/testing.h"
 
 enum { MIB = 1 << 20 };

@@ -84,8 +84,20 @@ static void delist(struct backend_device *device)
     *link = device->next;
     if (cuda_lost(device))
         cuda->well &= ~bit_of(device->config.index);
-    cuda->hung |= device->abandoned;
     (void)pthread_mutex_unlock(&cuda->mutex);
+}
+
+/* A GPU's context is the process's, and so is what hangs there. */
+static _Atomic(bool) hung;
+
+bool duet__cuda_hung(void)
+{
+    return atomic_load_explicit(&hung, memory_order_acquire);
+}
+
+void duet__cuda_hang(void)
+{
+    atomic_store_explicit(&hung, true, memory_order_release);
 }
 
 int duet__cuda_well(void *shared, int current, int broken)
@@ -93,14 +105,14 @@ int duet__cuda_well(void *shared, int current, int broken)
     struct cuda *cuda = shared;
     int found = -1;
     (void)pthread_mutex_lock(&cuda->mutex);
-    if (cuda->hung)
+    if (duet__cuda_hung())
         found = REGISTER_NEVER;
     for (const struct backend_device *device = cuda->devices; device; device = device->next)
         if (cuda_lost(device))
             cuda->well &= ~bit_of(device->config.index);
     if (broken >= 0)
         cuda->well &= ~bit_of((unsigned)broken);
-    for (int i = 0; i < MASK && found != current && !cuda->hung; i++)
+    for (int i = 0; i < MASK && found != current && found != REGISTER_NEVER; i++)
         if (cuda->well >> i & 1)
             found = i;
     (void)pthread_mutex_unlock(&cuda->mutex);
@@ -224,6 +236,11 @@ int duet__cuda_open(struct backend_device **out, void *shared, const struct back
     struct cuda *cuda = shared;
     struct failure failure;
     int error = check(config, message);
+    if (!error && duet__cuda_hung())
+        error = duet_fail(message, DUET_EIO,
+                          "GPU %u cannot be used: this process has given up a GPU, whose work has "
+                          "not ended and may block any other: start the program again",
+                          config->index);
     if (error)
         return error;
     unsigned streams = (config->kernel_streams ? config->kernel_streams : 1) + 2;
@@ -258,7 +275,7 @@ static bool is_busy(const struct backend_device *device)
     return false;
 }
 
-/* Until nothing is in flight, which is at once if the device is lost, or nothing ends any more. */
+/* Polls until nothing is in flight. A device that ends nothing for patience_s is given up. */
 static void drain(struct backend_device *device)
 {
     struct backend_completion completions[TEXTS];
@@ -281,9 +298,11 @@ static void free_all(struct backend_device *device)
     for (unsigned i = 0; i < device->stream_count; i++)
         if (device->streams[i].handle)
             duet__cuda_ignore(cudaStreamDestroy(device->streams[i].handle));
-    for (unsigned i = 0; i < device->stream_count; i++)
-        duet__staging_close(&device->streams[i].staging);
-    duet__timings_fini(&device->timings);
+    if (!duet__cuda_hung()) { /* these have page-locked memory */
+        for (unsigned i = 0; i < device->stream_count; i++)
+            duet__staging_close(&device->streams[i].staging);
+        duet__timings_fini(&device->timings);
+    }
     if (device->base)
         duet__cuda_ignore(cudaFree(device->base));
 }

@@ -4,8 +4,8 @@
  *
  * A device is used by its worker's thread alone; other threads only look at its base and whether it
  * is lost. Commands are in a ring a stream, in order: those that CUDA has, then those that wait for
- * a staging buffer. Nothing is waited for but in open, in close and after an error; memory is
- * allocated in open only, as CUDA may wait for the whole device before it does that.
+ * a staging buffer. Nothing is waited for but in open, in close and after an error. Open makes
+ * page-locked memory for config.kernels kernels, as CUDA may wait for the whole device to make it.
  */
 #ifndef DUET_CUDA_INTERNAL_H
 #define DUET_CUDA_INTERNAL_H
@@ -37,7 +37,6 @@ struct cuda {
     pthread_mutex_t mutex;          /* of the list */
     struct backend_device *devices; /* that are open */
     uint64_t well;                  /* those that were opened and, when last looked at, not lost */
-    bool hung;                      /* one was given up, and may still use page-locked memory */
 };
 
 /* A kernel or a copy, from its launch until its completion was polled. */
@@ -136,11 +135,19 @@ DUET_MUST_CHECK int duet__cuda_open(struct backend_device **out, void *shared,
 void duet__cuda_close(struct backend_device *device);
 
 /*
- * A device that page-locking can be asked of: the current one if it is open, or was, and was not
- * lost; else another one such; -1: none; REGISTER_NEVER: one hangs. `broken`, if it is not -1, is
- * not taken any more. Any thread.
+ * Returns a device for page-locking calls: `current` if it was opened and is not lost, else another
+ * such device, but not `broken` (-1: none). -1: there is none; REGISTER_NEVER: duet__cuda_hung().
+ * Any thread.
  */
 int duet__cuda_well(void *shared, int current, int broken);
+
+/*
+ * true once this process has given up a device: CUDA may wait for what that runs, without end, when
+ * page-locked memory is registered, unregistered or freed. Any thread.
+ */
+bool duet__cuda_hung(void);
+/* Makes it true. */
+void duet__cuda_hang(void);
 
 /* ------------------------------------------------------------------------------------------- */
 /* commands.c: launch, copy and poll                                                            */
@@ -178,14 +185,14 @@ void duet__cuda_lose(struct backend_device *device, const struct failure *failur
 void duet__cuda_abandon(struct backend_device *device);
 
 /*
- * Loses the device if this error means that it is broken, which an error that is not known means if
- * the next call has it, too. true if so, or if it was lost before.
+ * Loses the device if the error means that it is broken or, where it is not listed as that, if the
+ * next call fails, too. true: it is lost, now or before.
  */
 bool duet__cuda_broken(struct backend_device *device, const struct failure *failure);
 
 /*
  * Ends a command of the stream with an error, once nothing of it runs any more: waits for all that
- * the stream has, as long as the setup's patience_s. Or loses the device.
+ * the stream has, while something ends in the setup's patience_s. Or loses the device.
  */
 void duet__cuda_fail(struct backend_device *device, struct stream *stream, struct command *command,
                      const struct failure *failure);

@@ -30,8 +30,7 @@ static bool end_all(struct backend_device *device, struct stream *stream, bool b
     return blamed;
 }
 
-/* Loses the device for the reason that device->loss says. true: tasks failed, whose errors say it.
- */
+/* Loses the device, as device->loss says. true: tasks failed, and their errors carry that text. */
 static bool lose(struct backend_device *device, bool by_kernel)
 {
     bool blamed = false;
@@ -56,7 +55,7 @@ void duet__cuda_lose(struct backend_device *device, const struct failure *failur
     if (cuda_lost(device))
         return;
     (void)duet__cuda_text(device->loss, failure);
-    /* an error that is not known yet is one of kernels: those of hardware and driver are old */
+    /* kernels are blamed for an unlisted error, as all of hardware and driver are listed */
     if (!lose(device, duet__cuda_fate(failure->error) != FATE_GONE))
         say(device);
 }
@@ -64,6 +63,7 @@ void duet__cuda_lose(struct backend_device *device, const struct failure *failur
 void duet__cuda_abandon(struct backend_device *device)
 {
     device->abandoned = true;
+    duet__cuda_hang();
     if (cuda_lost(device))
         return;
     (void)snprintf(device->loss, sizeof device->loss,
@@ -92,26 +92,42 @@ bool duet__cuda_broken(struct backend_device *device, const struct failure *fail
     return cuda_lost(device);
 }
 
+/* Counts on as commands of the stream end, oldest first. true: at least one more has. */
+static bool goes_on(const struct stream *stream, size_t *ended)
+{
+    size_t before = *ended;
+    for (; *ended < stream->given; ++*ended) {
+        const struct command *command = cuda_at(stream, *ended);
+        if (command->timing && cudaEventQuery(command->timing->end) == cudaErrorNotReady)
+            break;
+    }
+    return *ended > before;
+}
+
 /*
  * Waits until the stream is idle. A device that refuses even that is of no use any more; nor is one
- * that has not done it in time.
+ * on which nothing ends for the setup's patience_s.
  */
 static void settle(struct backend_device *device, struct stream *stream)
 {
     struct failure failure;
     const struct timespec nap = {.tv_nsec = CUDA_NAP_NS};
-    double patience_s = device->cuda->setup.patience_s, begun_s = cuda_now(device->cuda);
+    double patience_s = device->cuda->setup.patience_s, since_s = cuda_now(device->cuda);
+    size_t ended = 0;
     cudaError_t error = cudaStreamQuery(stream->handle);
-    while (error == cudaErrorNotReady &&
-           !(patience_s > 0 && cuda_now(device->cuda) - begun_s > patience_s)) {
+    while (error == cudaErrorNotReady) {
+        double now_s = cuda_now(device->cuda);
+        if (goes_on(stream, &ended))
+            since_s = now_s;
+        else if (patience_s > 0 && now_s - since_s > patience_s)
+            break;
         (void)nanosleep(&nap, NULL);
         error = cudaStreamQuery(stream->handle);
     }
     if (error == cudaErrorNotReady)
         duet__cuda_abandon(device);
-    else if (duet__cuda_failed(&failure, "cudaStreamQuery", error))
-        duet__cuda_lose(device, &failure);
-    else if (!duet__cuda_empty(stream, true, &failure))
+    else if (duet__cuda_failed(&failure, "cudaStreamQuery", error) ||
+             !duet__cuda_empty(stream, true, &failure))
         duet__cuda_lose(device, &failure);
 }
 

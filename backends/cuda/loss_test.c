@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "backends/cuda/testing.h"
+#include "backends/cuda/testing_fake.h"
 
 enum { MIB = 1 << 20, LARGE = 3 * TESTING_STAGING, FLIGHT = 6 };
 
@@ -177,7 +178,7 @@ static void test_fuse(void)
 /* An error that is not listed breaks the device if the next call has it, too. */
 static void test_unlisted(void)
 {
-    enum { UNLISTED = 730 }; /* no name yet, of a context's errors */
+    enum { UNLISTED = 730 }; /* an error that errors.c does not list */
     for (unsigned lasting = 0; lasting < 2; lasting++) {
         struct scene s;
         begin(&s, 2);
@@ -194,10 +195,62 @@ static void test_unlisted(void)
     }
 }
 
+/* Kernels of which each ends when the clock is next looked at, a second later. */
+static struct queue {
+    struct gate gates[12];
+    unsigned opened;
+    double now_s;
+} queue;
+
+static int launch_gate(const struct duet_call *call)
+{
+    struct gate *const *gate = call->args;
+    block(call->stream, *gate);
+    return DUET_OK;
+}
+
+static double end_one(void *clock)
+{
+    (void)clock;
+    if (queue.opened == G_N_ELEMENTS(queue.gates))
+        return queue.now_s;
+    queue.gates[queue.opened++].open = true;
+    while (queue.opened < G_N_ELEMENTS(queue.gates) && !queue.gates[queue.opened].waiting)
+        (void)sched_yield();
+    return queue.now_s += 1;
+}
+
+/* An error that waits for a long queue gives no device up on which something ends meanwhile. */
+static void test_queue(void)
+{
+    struct scene s;
+    struct gate *gates[G_N_ELEMENTS(queue.gates)];
+    struct duet_call calls[G_N_ELEMENTS(gates)];
+    begin(&s, 0);
+    struct cuda *cuda = s.user.shared;
+    for (unsigned i = 0; i < G_N_ELEMENTS(gates); i++) {
+        gates[i] = &queue.gates[i];
+        calls[i] = (struct duet_call){.args = &gates[i]};
+        struct backend_kernel kernel = {.tag = &s, .run = launch_gate, .call = &calls[i]};
+        g_assert_cmpint(duet__backend_cuda.launch(s.device, &kernel), ==, DUET_OK);
+    }
+    cuda->setup.now = end_one;
+    cuda->setup.patience_s = 1.5;
+    fake_cuda_fail("cudaEventRecord", 2, cudaErrorInvalidValue);
+    s.open = true;
+    s.calls[0] = (struct duet_call){.args = &s.gate};
+    struct backend_kernel last = {.tag = &s, .run = gate_kernel, .call = &s.calls[0]};
+    g_assert_cmpint(duet__backend_cuda.launch(s.device, &last), ==, DUET_ETASK);
+    user_collect(s.device, s.done, G_N_ELEMENTS(gates));
+    for (unsigned i = 0; i < G_N_ELEMENTS(gates); i++)
+        g_assert_cmpint(s.done[i].status, ==, DUET_OK);
+    g_assert_false(duet__backend_cuda.lost(s.device));
+    end(&s);
+}
+
 /*
- * A kernel that does not end costs its device, and nobody's patience without limit: where the
- * device is closed, and where an error has to wait for what its stream had before. What such a
- * kernel leaves behind, nobody can free: in a process of its own.
+ * A device whose kernel never ends is given up after patience_s: while it is closed, and when an
+ * error has to wait for the stream. Its memory can then not be freed, hence a child process.
  */
 static void test_hung(void)
 {
@@ -222,9 +275,13 @@ static void test_hung(void)
             g_assert_true(duet__backend_cuda.lost(s.device));
             user_collect(s.device, s.done, 2);
             g_assert_cmpint(s.done[1].status, ==, DUET_ETASK);
+            g_assert_cmpint(duet__backend_cuda.unpin(cuda, s.host, NULL), ==, DUET_OK);
+            g_assert_cmpint(duet__backend_cuda.pin(cuda, s.host, MIB, NULL), ==, DUET_ENOMEM);
         }
         duet__backend_cuda.close(s.device);
         g_assert_cmpuint(heard(&s.user.hearing, "has not ended for 0.05 s"), ==, 1);
+        struct backend_config again = user_config(1, MIB);
+        g_assert_cmpint(duet__backend_cuda.open(&s.device, cuda, &again, NULL), ==, DUET_EIO);
         duet__backend_cuda.detach(cuda);
         g_assert_cmpuint(fake_cuda_calls("cudaHostUnregister"), ==, 0);
         _exit(0);
@@ -311,6 +368,7 @@ int main(int argc, char **argv)
     g_test_add_func("/cuda/loss/close_broken", test_close_broken);
     g_test_add_func("/cuda/loss/fuse", test_fuse);
     g_test_add_func("/cuda/loss/unlisted", test_unlisted);
+    g_test_add_func("/cuda/loss/queue", test_queue);
     g_test_add_func("/cuda/loss/hung", test_hung);
     g_test_add_func("/cuda/loss/peer", test_peer);
     g_test_add_func("/cuda/loss/peer_in_flight", test_peer_in_flight);

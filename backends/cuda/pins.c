@@ -12,7 +12,7 @@ enum {
     SMALLEST = 256 << 10, /* bytes of a handle that are worth a system call of their own */
     GAPS = 2,             /* a handle's span is page-locked if at most so many times its bytes */
     PIECE_GIB = 64,
-    REFUSALS = 8, /* of handles' memory, after which the system is not asked any more */
+    REFUSALS = 8, /* of memory, or of a larger limit, after which the system is asked no more */
     LINE = 512,
 };
 
@@ -104,8 +104,9 @@ static bool reserve(struct pins *pins)
 /* true if so many bytes may be page-locked beside those that are. */
 static bool within_limit(struct pins *pins, uint64_t bytes)
 {
-    if (bytes > pins->limit_bytes - pins->bytes && pins->more) {
+    if (bytes > pins->limit_bytes - pins->bytes && pins->more && pins->vain < REFUSALS) {
         uint64_t now_bytes = pins->more(pins->clock);
+        pins->vain = now_bytes > pins->limit_bytes ? 0 : pins->vain + 1;
         pins->limit_bytes = now_bytes > pins->limit_bytes ? now_bytes : pins->limit_bytes;
     }
     return bytes <= pins->limit_bytes - pins->bytes;

@@ -32,6 +32,7 @@ struct pins {
     uintptr_t page_bytes;
     unsigned told;     /* what was said already, bits */
     unsigned refusals; /* of handles' memory, by the system */
+    unsigned vain;     /* questions for a larger limit since it last grew */
     bool stuck;        /* CUDA has refused to end a registration */
     struct registrar registrar;
     void (*say)(void *clock, const char *line);

@@ -50,8 +50,10 @@ static bool make(const struct registrar *registrar, struct request *request)
         return call(request);
     duet__cuda_ignore(cudaGetDevice(&current));
     int device = registrar->device(registrar->context, current, -1);
-    if (device == REGISTER_NEVER && !request->bytes)
-        return false;
+    if (device == REGISTER_NEVER) { /* what is registered stays so */
+        *request->failure = (struct failure){"cudaHostRegister", cudaErrorDevicesUnavailable};
+        return request->bytes > 0;
+    }
     bool failed = call_on(request, device, current);
     while (failed && device >= 0 && duet__cuda_fate(request->failure->error) != FATE_REFUSED) {
         device = registrar->device(registrar->context, current, device);

@@ -11,15 +11,13 @@
 
 #include "backends/cuda/errors.h"
 
-/* A device hangs, for which CUDA would wait: no page-locking is ended any more. */
+/* duet__cuda_well's answer once a device hangs: CUDA would wait for it. Nothing is registered, and
+   what is registered stays so. */
 enum { REGISTER_NEVER = -2 };
 
 /* Who knows of a device to register on. Zeroed: nobody, and the current one is taken. */
 struct registrar {
-    /*
-     * `current` if that one is in use and well, else another one that is; -1: none is;
-     * REGISTER_NEVER. `broken` has shown that it is not, if it is not -1.
-     */
+    /* As duet__cuda_well. */
     int (*device)(void *context, int current, int broken);
     void *context;
 };

@@ -62,10 +62,9 @@ int testing_gpu_compute(void *stream, testing_gpu_work *work, void (*on_host)(te
     return cudaGetLastError();
 }
 
-int testing_gpu_wait(void *stream, volatile void *waiting, const volatile void *go)
+int testing_gpu_wait(void *stream, void *waiting, void *go)
 {
-    wait_for<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(static_cast<volatile bool *>(waiting),
-                                                             static_cast<const volatile bool *>(
-                                                                 go));
+    wait_for<<<1, 1, 0, static_cast<cudaStream_t>(stream)>>>(static_cast<bool *>(waiting),
+                                                             static_cast<bool *>(go));
     return cudaGetLastError();
 }

@@ -36,7 +36,7 @@ int testing_gpu_compute(void *stream, struct testing_gpu_work *work,
                         void (*on_host)(struct testing_gpu_work *work));
 
 /* Enqueues a kernel that sets *waiting, and ends once *go is set: bools. Returns a cudaError_t. */
-int testing_gpu_wait(void *stream, volatile void *waiting, const volatile void *go);
+int testing_gpu_wait(void *stream, void *waiting, void *go);
 
 #ifdef __cplusplus
 }

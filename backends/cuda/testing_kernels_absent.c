@@ -22,7 +22,7 @@ void *testing_cuda_shared(void)
     return NULL;
 }
 
-int testing_gpu_wait(void *stream, volatile void *waiting, const volatile void *go)
+int testing_gpu_wait(void *stream, void *waiting, void *go)
 {
     return DUET_EABSENT;
 }

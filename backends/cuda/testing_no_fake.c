@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests ask of the fake CUDA, where they are linked with the real one: nothing happens. */
+/* The fake CUDA's test functions, which do nothing where tests are linked with the real CUDA. */
 #include <string.h>
 
 #include "tests/fake_cuda/fake.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What commands in flight carry: a pair of timing events around each, a date to count from, and, if
- * it is a kernel, a page-locked int for its late status. They are taken from lists and given back,
- * so that nothing is made on the path of a task. A list grows when more commands are in flight than
- * ever before. Page-locked memory, which CUDA may allocate only once the device is idle, is made
- * for all kernels that may be in flight when the device is opened.
+ * Timings, which commands in flight carry: two events (untimed: only the last is recorded), a date
+ * to count from, and, for a kernel, a page-locked int for its late status. They are taken from
+ * lists and given back, so that nothing is made on the path of a task. A list grows when more
+ * commands are in flight than ever before. Page-locked memory is made when the device is opened,
+ * for as many kernels as may be in flight: CUDA may allocate it only once the device is idle.
  *
  * cudaEventElapsedTime is a float of milliseconds and loses its half microsecond after some
  * seconds. Commands are therefore measured from an anchor: an event that had happened when they

@@ -184,6 +184,7 @@ void fake_give(struct fake_stream *stream, struct fake_command *command);
 cudaError_t fake_drain(struct fake_stream *stream);
 /* Waits for all streams of a device. */
 cudaError_t fake_drain_device(unsigned device);
+void fake_drain_all(void);
 /* Whether a command that is queued or runs uses some of this range of the host's. */
 bool fake_host_in_use(struct span span);
 

@@ -126,8 +126,7 @@ int testing_gpu_compute(void *stream, struct testing_gpu_work *work,
 }
 
 struct gate {
-    volatile bool *waiting;
-    const volatile bool *go;
+    _Atomic(bool) *waiting, *go;
 };
 
 static void wait_for(void *argument)
@@ -138,8 +137,8 @@ static void wait_for(void *argument)
         (void)sched_yield();
 }
 
-int testing_gpu_wait(void *stream, volatile void *waiting, const volatile void *go)
+int testing_gpu_wait(void *stream, void *waiting, void *go)
 {
-    const struct gate gate = {waiting, go};
+    const struct gate gate = {(_Atomic(bool) *)waiting, (_Atomic(bool) *)go};
     return fake_cuda_launch(stream, wait_for, &gate, sizeof gate);
 }

@@ -287,6 +287,8 @@ cudaError_t cudaFreeHost(void *pointer)
         return fake_leave(cudaErrorInvalidValue);
     if (fake_host_in_use(block->span))
         fake_violation("cudaFreeHost(%p) while a command uses it", pointer);
+    else
+        fake_drain_all();
     release(block);
     return fake_leave(fake_state()->config.devices ? fake_error_of(fake_device()) : cudaSuccess);
 }
@@ -363,6 +365,8 @@ cudaError_t cudaHostUnregister(void *pointer)
         return fake_leave(cudaErrorHostMemoryNotRegistered);
     if (fake_host_in_use(block->span))
         fake_violation("cudaHostUnregister(%p) while a command uses it", pointer);
+    else
+        fake_drain_all();
     release(block);
     return fake_leave(fake_state()->config.devices ? fake_error_of(fake_device()) : cudaSuccess);
 }

@@ -140,6 +140,12 @@ cudaError_t fake_drain_device(unsigned device)
     return fake_error_of(device);
 }
 
+void fake_drain_all(void)
+{
+    for (unsigned d = 0; d < fake_state()->config.devices; d++)
+        (void)fake_drain_device(d);
+}
+
 static bool overlap(struct span a, struct span b)
 {
     return a.bytes && b.bytes && a.begin < b.begin + b.bytes && b.begin < a.begin + a.bytes;
