@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What duet does with an NVIDIA GPU of this machine, beside cuBLAS, cuBLASXt and cuSOLVER.
 
-Four files, in the folder of --output: results.md for people, results.json with every value,
-machine.json, the machine as `duet calibrate` describes it, and logs.tgz, what the programs said.
-They are written anew after each row. With results in that folder already, what is missing is
-measured, and the rest stays: a session may end at any moment and go on later.
+The folder of --output gets results.md for people, results.json with every value and logs.tgz with
+what the programs said, all anew after each row, and from validate machine.json, the machine to be
+simulated. A call with results there measures only what is missing: it may end at any moment.
 
 Parts that check: tests, memcheck, verify. Parts that measure: validate, gemm, cholesky, lu,
 overlap, overhead, memory. The machine's cores: cpus, only if it is named. Each part has its share
 of the time; what it has no time or memory for is named, not measured. What fails is named, the rest
-goes on, and the status is 1. Each row is verified by the program that makes it. Without a GPU: 77.
+goes on, and the status is 1. Results are verified by what makes them. Without a GPU: status 77.
 """
 
 import os
@@ -31,9 +30,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 PLAN = {
     "reps": (int, 3, 2, "repeats of a measurement, after one that warms up"),
     "gemm-n": (int, 24576, 256, "order of the matrix product"),
-    "orders": (common.numbers, [65536, 32768, 16384], [384, 256, 256],
-               "orders of the factorisations, of which the middle one chooses tile and policy"),
-    "tiles": (common.numbers, [4096, 2048], [128, 64], "their tiles"),
+    "orders": (common.numbers, "65536,32768,16384", "384,256,256",
+               "orders of Cholesky; LU: without the first. The middle one chooses tile and policy"),
+    "tiles": (common.numbers, "4096,2048", "128,64", "tiles of products and factorisations"),
 }
 
 
@@ -45,6 +44,7 @@ def chosen_parts(text):
 
 def parse():
     parser = common.parser_of(__doc__)
+    parser.allow_abbrev = False  # defaults depend on --quick
     parser.add_argument("--output", type=pathlib.Path, default=pathlib.Path("results"),
                         metavar="FOLDER", help="where the files go (default %(default)s)")
     parser.add_argument("--budget", type=float, default=540, metavar="SECONDS",
@@ -56,17 +56,17 @@ def parse():
     parser.add_argument("--plan", action="store_true", help="print when each row would begin, by "
                         "what it takes on an H100, and measure nothing")
     parser.add_argument("--quick", action="store_true", help="tiny sizes: does everything run?")
-    parser.add_argument("--memory", type=float, default=0, metavar="GIB", help="of the host, that "
-                        "runs may use, where it is more than what is free now")
+    parser.add_argument("--memory", type=float, default=0, metavar="GIB", help="that the host will "
+                        "have, if more than is free now")
     group = parser.add_argument_group("what is measured (LIST: numbers with commas between)")
-    for name, (kind, full, quick, text) in PLAN.items():
-        shown = [",".join(map(str, value)) if isinstance(value, list) else value
-                 for value in (full, quick)]
+    for name, (kind, *defaults, text) in PLAN.items():
         group.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "LIST",
-                           help=f"{text} (default {shown[0]}; --quick: {shown[1]})")
+                           default=defaults["--quick" in sys.argv],
+                           help=f"{text} (default %(default)s)")
     group.add_argument("--policies", type=lambda text: text.split(","), metavar="NAME,...",
                        default=["locality-aware", "ws", "dmdas", "heft"],
-                       help="of factorisations (default locality-aware,ws,dmdas,heft)")
+                       help="of factorisations and predictions (default "
+                       "locality-aware,ws,dmdas,heft)")
     group.add_argument("--precisions", type=common.names("sd"), default=["d", "s"], metavar="d,s",
                        help="double and single (default: both)")
     group = parser.add_argument_group("programs (default: those of ../build)")
@@ -77,36 +77,32 @@ def parse():
     group.add_argument("--tests", type=pathlib.Path, metavar="FOLDER",
                        help="tests to be run, each a program")
     group.add_argument("--libraries", type=lambda text: text.split(","), default=[],
-                       metavar="FILE,...", help="libraries of CUDA that are needed")
+                       metavar="FILE,...", help="shared libraries of CUDA to look for first")
     options = parser.parse_args()
-    for name, (_, full, quick, _) in PLAN.items():
-        key = name.replace("-", "_")
-        if getattr(options, key) is None:
-            setattr(options, key, quick if options.quick else full)
     if not options.plan and not shutil.which(options.duet[0]):
         parser.error(f"there is no command {options.duet[0]}: --duet names it")
-    options.only = options.only or gpu_parts.SETS["figures"]
-    # tile, --gpu-window and --param block of the product, and memory of the GPU out of core
+    options.only = [part for part in gpu_parts.PARTS if part in options.again or
+                    part in (options.only or gpu_parts.SETS["figures"])]
+    # of each product --tile, --gpu-window and --param block; out of core --gpu-memory
     options.gemm_variants = list(zip(options.tiles, (8, 32), (4, 4)))
-    slabs = ["1MiB", "1MiB"] if options.quick else ["8GiB", "2GiB"]
-    options.gemm_memory, options.overlap_memory = slabs
+    options.gemm_memory, options.overlap_memory = (["8GiB", "2GiB"], ["1MiB"] * 2)[options.quick]
     return options
 
 
 def main():
     options = parse()
-    # so that programs that are under way are ended, too
+    # SIGTERM ends this program by an exception, which also ends the programs that it has started
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
 
     try:
         folders = gpu_session.find_libraries(options.libraries)
+        os.environ["LD_LIBRARY_PATH"] = ":".join(
+            filter(None, [os.environ.get("LD_LIBRARY_PATH"), *folders]))
+        session = gpu_session.Session(options)
+        why = None if options.plan else session.probe()
     except gpu_session.Stopped as stopped:
         print(f"gpu: {stopped}", file=sys.stderr)
         return 2
-    os.environ["LD_LIBRARY_PATH"] = ":".join(
-        filter(None, [os.environ.get("LD_LIBRARY_PATH"), *folders]))
-    session = gpu_session.Session(options)
-    why = None if options.plan else session.probe()
     if why:
         print(f"gpu: skipped: {why}", file=sys.stderr)
         return 77

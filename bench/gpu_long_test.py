@@ -45,6 +45,13 @@ class Place:
                               timeout=1000, check=False,
                               env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
 
+    def wait(self, until, what):
+        """Until it is so; fails after a minute, and names the programs that run then."""
+        end = time.monotonic() + 60
+        while not until():
+            assert time.monotonic() < end, (what, self.processes())
+            time.sleep(0.01)
+
     def processes(self):
         """The commands of this folder's programs that run now."""
         found = []
@@ -71,13 +78,13 @@ def check_rows(record):
 
 
 def check_plan(place, folder):
-    """Both calls, on a machine that takes what an H100 is expected to: all parts begin in time."""
+    """--plan of both calls, as on an H100: every part begins, and ends within the budget."""
     tests = folder / "tests"
     tests.mkdir()
     for name in ("backends.conformance", "workloads.kernels_cuda_gpu", "real.cuda_random_gpu"):
         (tests / name).write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
         (tests / name).chmod(0o755)
-    for only, parts, budget, left_out in (("checks", ["tests", "memcheck", "verify"], 140, 0),
+    for only, parts, budget, left_out in (("checks", ["tests", "memcheck", "verify"], 130, 0),
                                           ("figures", PARTS, 540, 25)):
         words = place.command("--plan", "--budget", budget, "--only", only, "--tests", tests,
                               "--memory", 110)
@@ -137,7 +144,7 @@ def check_going_on(place, folder):
         rows = [[row["seconds"] for row in of["rows"] if row["part"] == part]
                 for of in (before, record)]
         assert (rows[0] == rows[1]) is (part != "memory"), (part, rows)
-    assert place.gpu("--output", folder, *EVERYTHING, FAKE_CUDA_MEMORY="640000000").returncode == 1
+    assert place.gpu("--output", folder, *EVERYTHING, FAKE_CUDA_MEMORY="640000000").returncode == 2
     assert load(folder) == record  # another GPU's: refused
 
 
@@ -149,14 +156,13 @@ def check_kills(place, folder):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                    env={**os.environ, "FAKE_CUDA_DEVICES": "1"})
         more = random.randrange(1, 7)
-        while process.poll() is None and not ((folder / "results.json").exists() and len(
-                {row["key"] for row in load(folder)["rows"]}) >= len(
-                    {row["key"] for row in kept}) + more):
-            time.sleep(0.01)
+        wanted = len({row["key"] for row in kept}) + more
+        place.wait(lambda: process.poll() is not None or (
+            (folder / "results.json").exists() and
+            len({row["key"] for row in load(folder)["rows"]}) >= wanted), "rows")
         process.send_signal(number)
         process.wait()
-        while place.processes():
-            time.sleep(0.01)
+        place.wait(lambda: not place.processes(), "their end")
         rows = load(folder)["rows"]
         assert rows[:len(kept)] == kept and rows, (len(rows), len(kept))
         kept = rows
@@ -184,27 +190,59 @@ def check_failures(place, folder):
                         "--budget", 30)
     assert result.returncode == 1, result
     assert "two: failed (status 3): two is over" in result.stdout, result.stdout
-    while broken.processes():
-        time.sleep(0.01)
+    place.wait(lambda: not broken.processes(), "their end")
     record = load(folder)
     assert {check["name"]: check["outcome"].split()[0] for check in record["checks"]} == {
         "four": "failed", "one": "passed", "two": "failed", "three": "skipped"}, record["checks"]
     assert all("status 1" in failure["why"] for failure in record["failures"]), record["failures"]
     text = (folder / "results.md").read_text(encoding="utf-8")
     assert "\n## What failed" in text and "1 passed, 2 failed, 1 skipped" in text, text
+    # another part leaves that as it is, and those that are made again replace it
+    words = ["--output", folder, "--tests", tests, *EVERYTHING, "--only"]
+    assert place.gpu(*words, "cholesky").returncode == 1
+    assert [load(folder)[key] for key in ("checks", "failures")] == [
+        record[key] for key in ("checks", "failures")]
+    kill_all(broken, words)
+    for name in "two", "four":
+        (tests / name).write_text("#!/bin/sh\n", encoding="utf-8")
+    assert place.gpu(*words, "tests,overhead").returncode == 0, load(folder)
     result = place.gpu("--output", folder.with_name("wrong"), "--only", "gemm", *EVERYTHING,
                        PEERS_TEST_BREAK="dgemm")
     assert result.returncode == 1 and "a wrong result" in result.stderr, result
 
 
+def kill_all(place, words):
+    """What a program has started does not outlive gpu.py, even if that is killed."""
+    process = subprocess.Popen(place.command(*words, "tests"), stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL,
+                               env={**os.environ, "FAKE_CUDA_DEVICES": "1"})
+    place.wait(lambda: b"1000" in sum(place.processes(), []), "a program of a program")
+    process.kill()
+    process.wait()
+    place.wait(lambda: not place.processes(), "their end")
+
+
 def check_time(place, folder):
-    """Without time or memory things are left out, not failed."""
+    """Without time or memory things are left out, not failed; what is cut short is made again."""
     result = place.gpu("--output", folder, "--only", "cholesky", "--budget", 1)
     assert result.returncode == 0, result
     assert load(folder)["omitted"] and not load(folder)["rows"], load(folder)
     result = place.gpu("--output", folder, "--only", "gemm", "--budget", 900, "--gemm-n",
                        1 << 20, "--precisions", "d")
-    assert "GiB of the host's memory" in load(folder)["omitted"][0]["why"], load(folder)
+    assert "GiB of the host's memory" in load(folder)["omitted"][-1]["why"], load(folder)
+    slow = folder.with_name("slow.sh")
+    slow.write_text(f"#!/bin/sh\n'{place.folder}/overhead_cuda' \"$@\"\nsleep 1000\n",
+                    encoding="utf-8")
+    slow.chmod(0o755)
+    words = ["--output", folder.with_name("slow"), "--only", "overhead"]
+    result = Place(folder.with_name("slowly"), overhead_cuda=slow).gpu(*words, "--budget", 5)
+    record = load(folder.with_name("slow"))
+    assert result.returncode == 0 and {row["cut"] for row in record["rows"]} == {True}, result
+    assert record["rows"][0]["key"] == record["omitted"][0]["what"], record
+    assert place.gpu(*words, *EVERYTHING).returncode == 0
+    record = load(folder.with_name("slow"))
+    assert len(record["rows"]) == 12 and not record["omitted"], record
+    assert not any(row["cut"] for row in record["rows"]), record
 
 
 def check_absence(place, folder):

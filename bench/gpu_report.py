@@ -31,8 +31,8 @@ PARTS = {
     "cholesky": ("Cholesky", FACTORISATION),
     "lu": ("LU", FACTORISATION),
     "overlap": ("Overlap, page-locking, several kernels at once",
-                "Gflop/s with a slab of less than the data. Window 1: nothing overlaps; without a "
-                f"figure: 2, one kernel at a time. {BACK}"),
+                "Gflop/s with a slab of less than the data. Window 1: nothing overlaps. Where "
+                f"nothing is shown: window 2, one kernel at a time. {BACK}"),
     "overhead": ("What a task on the GPU costs in duet",
                  "Nanoseconds a task from the first submission to the end of the wait: independent "
                  "tasks without data, which enqueue nothing; a chain, and a Cholesky-shaped graph, "
@@ -95,12 +95,12 @@ def gpu_of(record):
 
 def heading(record):
     machine, rows, (gpu, cpu) = record["machine"], record["rows"], gpu_of(record)
+    cores_ = machine["host"]["usable_cores"]
     spread = statistics.median([(row["most"] - row["least"]) / row["median"] for row in rows
                                 if row["median"]] or [0])
     verified = sum(row.get("verified") is True for row in rows)
-    text = (f"# {gpu.split(',')[0]} and {machine['host']['usable_cores']} cores, "
-            f"{record['runs'][-1]['date']}\n\n{cpu}, {machine['host']['usable_cores']} "
-            f"cores, {machine['host']['memory_bytes'] / 2**30:.0f} GiB; "
+    text = (f"# {gpu.split(',')[0]} and {cores_} cores, {record['runs'][-1]['date']}\n\n"
+            f"{cpu}, {cores_} cores, {machine['host']['memory_bytes'] / 2**30:.0f} GiB; "
             f"duet {machine['build']['version']}. GPU: {gpu}.\n")
     if record["smi"]:
         text += (f"nvidia-smi (name, driver, clocks at most, power, PCIe generation and width): "
@@ -108,8 +108,7 @@ def heading(record):
     text += (f"\nMedian, least and most of the repeats of a row (after one that warms up); "
              f"the median spread of a row is {100 * spread:.1f} %. Results of {verified} rows were "
              f"verified numerically, those of {len(rows) - verified} were not (costs, and what was "
-             "cut short). Clocks, temperature and the reasons for which the GPU was throttled are "
-             "those seen while a row was made.\n\n")
+             "cut short).\n\n")
     runs = [f"- `{run['command']}`: {run['seconds']:.0f} s\n" for run in record["runs"]]
     return text + "".join(runs) + "\n"
 

@@ -3,12 +3,13 @@
 and a record that is on the disk after each of them."""
 
 import contextlib
-import ctypes
 import datetime
+import functools
 import glob
 import io
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -30,6 +31,7 @@ SMI = ["nvidia-smi", "--format=csv,noheader", "--query-gpu="
        "pcie.link.width.current"]
 STATES = ["nvidia-smi", "--format=csv,noheader,nounits", "-lms", "250", "--query-gpu="
           "clocks.sm,temperature.gpu,power.draw,clocks_throttle_reasons.active"]
+LATE = "no time left: not finished in its share of the time"
 IDLE = 0x3  # of the reasons: idle, and clocks that applications have set
 
 
@@ -42,16 +44,25 @@ def last_line(text):
     return lines[-1].strip().split("skipped: ")[-1] if lines else "no message"
 
 
+@functools.cache
+def watcher():
+    """A process that reads the groups of children, and kills the last once this program is gone."""
+    script = "while read group; do last=$group; done; kill -9 -$last"
+    return subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, preexec_fn=os.setpgrp,
+                            bufsize=0, stderr=subprocess.DEVNULL)
+
+
 def lead_group():
-    """In a child: signals reach all that it starts, and it does not outlive this program."""
+    """In a child: signals reach all that it starts, which does not outlive this program."""
     os.setpgrp()
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+    watcher().stdin.write(f"{os.getpid()}\n".encode())
 
 
-def start_program(command, most, variables=None, grace=10):
+def start_program(command, most, variables=None, grace=12):
     """(status, standard output, errors), where a status of None says that it ran out of time. It is
     interrupted then, as duet reports the runs that are finished, and killed after `grace` seconds,
-    with all that it has started."""
+    more than duet's watchdog, with all that it has started."""
+    watcher()
     with tempfile.TemporaryFile("w+", errors="replace") as output, \
             tempfile.TemporaryFile("w+", errors="replace") as errors:
         process = subprocess.Popen([str(word) for word in command], stdin=subprocess.DEVNULL,
@@ -69,6 +80,7 @@ def start_program(command, most, variables=None, grace=10):
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            watcher().stdin.write(b"\n")
         for stream in output, errors:
             stream.seek(0)
         return status, output.read(), errors.read()
@@ -82,14 +94,12 @@ def find_libraries(names):
     folders = [f"{root}/{name}" for root in roots if root for name in ("lib64", "lib")]
     packages = [folder for path in sys.path for folder in glob.glob(f"{path}/nvidia/*/lib")]
     known = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False)
-    loaded = {line.split()[0] for line in known.stdout.splitlines()[1:]}
+    own = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     found = set()
     for name in names:
-        def has(folder, name=name):
-            return folder and os.path.exists(f"{folder}/{name}")
-        if name in loaded or any(map(has, os.environ.get("LD_LIBRARY_PATH", "").split(":"))):
+        if f"\t{name} " in known.stdout or any(os.path.exists(f"{path}/{name}") for path in own):
             continue
-        places = list(filter(has, folders + packages))
+        places = [path for path in folders + packages if os.path.exists(f"{path}/{name}")]
         if not places:
             raise Stopped(f"{name} is nowhere: not known to the loader, and not in "
                           f"{', '.join(dict.fromkeys(folders + packages))}: name its folder in "
@@ -100,18 +110,14 @@ def find_libraries(names):
 
 
 class States:
-    """Clocks, heat and power of the GPU meanwhile, by a program that goes on printing."""
+    """Samples the GPU's clocks, heat and power while rows are made, by nvidia-smi in a loop."""
 
     def __init__(self):
         self.lines = []
         if shutil.which(STATES[0]):
-            self.process = subprocess.Popen(STATES, stdout=subprocess.PIPE, text=True,
-                                            stderr=subprocess.DEVNULL, preexec_fn=lead_group)
-            threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.append(line)
+            process = subprocess.Popen(STATES, stdout=subprocess.PIPE, text=True,
+                                       stderr=subprocess.DEVNULL)
+            threading.Thread(target=self.lines.extend, args=[process.stdout], daemon=True).start()
 
     def since(self, first):
         """The most that was seen from line number `first` on."""
@@ -125,22 +131,18 @@ class States:
             return {}
 
 
-def write_file(path, data):
-    """In one step, so that what is there is whole whenever this program ends."""
-    beside = path.with_name(f".{path.name}")
-    beside.write_bytes(data)
-    os.replace(beside, path)
-
-
 class Session:
     def __init__(self, options):
         self.options = options
         self.start = time.monotonic()
-        self.planned_s = 0  # of a plan, in which time passes as it is expected to
+        self.planned_s = 8 * options.plan  # what the machine is looked at in; then rows, as planned
         self.deadline = self.until = self.start + options.budget
         self.part = "info"
         self.cores = len(os.sched_getaffinity(0))
-        self.expected_s = self.taken_s = 1.0  # of the rows that were measured
+        self.expected_s = self.taken_s = 1.0  # sums over the rows measured, to scale what comes
+        self.row_s = 0.0  # after which a row hangs
+        self.cut = False  # the row that is being made is not complete
+        self.pin = ["--pin", f"{0.75 * options.memory:.0f}GiB"] if options.memory else []
         self.record = {"schema": 4, "rows": [], "checks": [], "failures": [], "omitted": [],
                        "texts": {}, "goals": [], "runs": [], "smi": "", "info": ""}
         self.logs, self.before = {}, []
@@ -163,23 +165,21 @@ class Session:
             return
         try:
             before = json.loads(path.read_text(encoding="utf-8"))
-            same = [(of["machine"]["build"], [device["description"] for backend in
-                                              of["machine"]["backends"] if backend["name"] == "cuda"
-                                              for device in backend["devices"]])
-                    for of in (before, self.record)]
+            same = [(of["machine"]["build"], gpu_report.gpu_of(of)) for of in (before, self.record)]
         except (ValueError, KeyError, TypeError) as error:
-            raise SystemExit(f"gpu: {path}: not written by gpu.py: {error}") from None
+            raise Stopped(f"{path}: not written by gpu.py: {error!r}") from None
         if same[0] != same[1]:
-            raise SystemExit(f"gpu: {path} is of another GPU or another duet: name another folder "
-                             "(--output)")
-        # what failed or was left out is tried again
-        before["failures"] = before["omitted"] = []
-        before["checks"] = [check for check in before["checks"] if "failed" not in check["outcome"]]
-        for part in self.options.again:
-            for key in "rows", "checks":
-                before[key] = [entry for entry in before[key] if entry["part"] != part]
-            before["texts"].pop(part, None)
-            if part == "validate":
+            raise Stopped(f"{path}: of another GPU or another duet: name another folder (--output)")
+        # what failed, was cut short or left out is tried again
+        for part in self.options.only:
+            again = part in self.options.again
+            for key in "rows", "checks", "failures", "omitted":
+                before[key] = [entry for entry in before[key] if entry["part"] != part or not (
+                    again or key in ("failures", "omitted") or entry.get("cut") or
+                    "failed" in entry.get("outcome", ""))]
+            if again:
+                before["texts"].pop(part, None)
+            if part == "validate" and (again or before.get("validation", {}).get("cut")):
                 before.pop("validation", None)
         self.record = {**before, **{key: self.record[key] for key in ("machine", "info", "smi")}}
         self.before = before["runs"]
@@ -188,7 +188,7 @@ class Session:
                 self.logs = {name: tar.extractfile(name).read() for name in tar.getnames()}
 
     def save(self):
-        """Writes all files."""
+        """Writes the page, the values and the logs, each in one step: what is there is whole."""
         if self.options.plan:
             return
         self.record["runs"] = [*self.before, {
@@ -203,7 +203,9 @@ class Session:
         page = gpu_report.markdown(self.record)
         for name, data in (("results.json", json.dumps(self.record, indent=1).encode()),
                            ("results.md", page.encode()), ("logs.tgz", packed.getvalue())):
-            write_file(self.options.output / name, data)
+            beside = self.options.output / f".{name}"
+            beside.write_bytes(data)
+            os.replace(beside, self.options.output / name)
 
     def now(self):
         return time.monotonic() + self.planned_s
@@ -228,9 +230,8 @@ class Session:
         self.record["omitted"].append({"part": self.part, "what": what, "why": why})
         self.save()
 
-    def fail(self, what, error):
-        why = str(error) if isinstance(error, RuntimeError) else repr(error)
-        self.record["failures"].append({"part": self.part, "what": what, "why": why})
+    def fail(self, what, why):
+        self.record["failures"].append({"part": self.part, "what": what, "why": str(why)})
         print(f"gpu: {what} failed: {why}", file=sys.stderr, flush=True)
 
     def memory(self):
@@ -240,51 +241,60 @@ class Session:
         return max(free, self.options.memory * GIB)
 
     def begins(self, what, seconds, bytes_=0):
-        """Whether there is time and memory left for it, which is noted else; never in a plan, where
-        it has ended then."""
+        """Says if time and memory are left, and names `what` as left out if not. A plan prints it,
+        lets its time pass and says no."""
         expected = seconds
         seconds *= min(max(self.taken_s / self.expected_s, 0.25), 4)
         if bytes_ > 0.85 * self.memory():
             self.omit(what, f"needs {bytes_ / GIB:.0f} GiB of the host's memory, "
-                            f"{self.memory() / GIB:.0f} GiB are available (--memory)")
+                            f"{0.85 * self.memory() / GIB:.0f} GiB may be used (--memory)")
         elif self.left() < seconds:
             self.omit(what, f"takes about {seconds:.0f} s, {max(self.left(), 0):.0f} s are left")
         elif not self.options.plan:
+            self.row_s = 4 * seconds + 20
             return True
         else:
             print(f"{self.now() - self.start:7.1f} s  {self.part:9} {expected:6.1f} s  {what}")
             self.planned_s += expected
         return False
 
-    def execute(self, command, variables=None):
-        """(standard output, remarks on standard error) of what is measured."""
-        status, output, errors = start_program(command, self.left(), variables)
+    def execute(self, command, variables=None, some=False):
+        """(standard output, remarks on standard error) of what is measured, which may be cut short
+        by the time or, with `some`, by failures of cases."""
+        status, output, errors = start_program(command, min(self.left(), self.row_s), variables)
         self.log(command, errors + output)
-        if status is None and not output.strip():
-            raise Stopped("no time left: not finished in its share of the time")
+        self.cut = status is None or (status == 1 and some)
+        if status is None and self.left() > 0:
+            raise RuntimeError(f"it hangs: not finished in {self.row_s:.0f} s")
+        if self.cut and not output.strip():
+            raise Stopped(LATE)
         if status == SKIPPED:
             raise Stopped(last_line(errors))
-        if status:
+        if status and not self.cut:
             raise RuntimeError(f"status {status}: {last_line(errors)}")
+        if status:
+            self.fail("a case", last_line(errors))
         return output, [line for line in errors.splitlines() if "cuda:" in line]
 
     def attempt(self, what, measure, seconds=5.0, bytes_=0):
-        """The rows that `measure` returns, which are added; those of before if there are some, none
-        if that is among what failed or was left out. `seconds` are what it takes on an H100."""
+        """Makes and returns the rows of `what` by `measure`, or those of an earlier call. None: it
+        failed or was left out. `seconds` are what it takes on an H100."""
         rows = self.rows(key=what)
         if rows or not self.begins(what, seconds, bytes_):
             return rows
-        begun, first = self.now(), len(self.states.lines)
+        begun, first, self.cut = self.now(), len(self.states.lines), False
         try:
             rows = measure() or []
+            if self.cut:
+                self.omit(what, "not all of it is measured: no time left, or some of it failed")
         except Stopped as stopped:
             self.omit(what, str(stopped))
         except Exception as error:  # whatever it is, the rest goes on
-            self.fail(what, error)
+            self.fail(what, error if isinstance(error, RuntimeError) else repr(error))
         if rows:
             self.expected_s += seconds
             self.taken_s += self.now() - begun
-        facts = {"part": self.part, "key": what, "seconds": self.now() - begun,
+        facts = {"part": self.part, "key": what, "seconds": self.now() - begun, "cut": self.cut,
                  **self.states.since(first)}
         rows = [{**facts, **row, **common.figures(row["values"])} for row in rows]
         self.record["rows"] += rows
@@ -292,29 +302,33 @@ class Session:
         return rows
 
     def check(self, name, command, most=120.0, variables=None, seconds=2.0, unable=None):
-        """Runs what succeeds or fails, or says that it is `unable` to; its output is kept, and its
-        last line reported."""
+        """Runs a program whose status is its outcome, or which is skipped if its output matches
+        `unable`. Keeps the output, and reports its last line."""
         if any(check["name"] == name and check["part"] == self.part
                for check in self.record["checks"]) or not self.begins(name, seconds):
             return
         begun = self.now()
         status, output, errors = start_program(command, min(most, self.left()), variables, 3)
         self.log(command, output + errors)
-        if status and unable and unable in output + errors:
+        if status is None and self.left() <= 0:
+            return self.omit(name, LATE)
+        if status and unable and re.search(unable, output + errors):
             status = SKIPPED
         outcome = {0: "passed", SKIPPED: "skipped", None: "failed (out of time)"}.get(
             status, f"failed (status {status})")
-        entry = {"part": self.part, "name": name, "outcome": outcome, "seconds": self.now() - begun}
-        if status != 0:
-            entry["text"] = last_line(output + "\n" + errors)
-        self.record["checks"].append(entry)
-        print(f"{name}: {outcome}" + (f": {entry['text']}" if status else ""), flush=True)
+        said = last_line(output + "\n" + errors) if status != 0 else None
+        self.record["checks"].append({"part": self.part, "name": name, "outcome": outcome,
+                                      "seconds": self.now() - begun, "text": said})
+        print(f"{name}: {outcome}" + (f": {said}" if said else ""), flush=True)
         self.save()
 
     def text(self, name, command, seconds):
         """Keeps what a script prints, a table, beside the rows."""
         def measure():
-            self.record["texts"].setdefault(self.part, {})[name] = self.execute(command)[0]
+            output, _ = self.execute(command)
+            if self.cut:
+                raise Stopped(LATE)
+            self.record["texts"].setdefault(self.part, {})[name] = output
         if name not in self.record["texts"].get(self.part, {}):
             self.attempt(name, measure, seconds)
 
@@ -328,10 +342,7 @@ class Session:
                           *map(str, arguments)])
 
         def measure():
-            path = self.options.programs / name
-            if not path.exists():
-                raise Stopped(f"{name} is not there (built where the CUDA toolkit is)")
-            output, _ = self.execute([path, *arguments], variables)
+            output, _ = self.execute([self.options.programs / name, *arguments], variables)
             return [{**line, **facts} for line in common.series(output)]
         return self.attempt(shown, measure, seconds, bytes_)
 
@@ -354,7 +365,7 @@ class Session:
                  "params": ",".join(options.get("params", [])) or None}
 
         def measure():
-            output, said = self.execute([*self.options.duet, *words])
+            output, said = self.execute([*self.options.duet, words[0], *self.pin, *words[1:]])
             runs = json.loads(output)["runs"]
             if any(run["gpus"] != 1 for run in runs):
                 raise RuntimeError("no GPU took part")

@@ -14,7 +14,7 @@
 #include "bench/peers/peers.h"
 #include "bench/timing.h"
 
-static bool opened; /* for the largest order */
+static bool opened; /* handles and arrays are made, for the largest order */
 static cudaStream_t stream;
 static void *device[ARRAYS_MAX]; /* the arrays */
 static cublasHandle_t blas;

@@ -143,7 +143,7 @@ static void measure(struct problem *p, const struct request *request)
     print(p, true, same, with_copies);
     free(x);
     free(right);
-    fflush(stdout); /* a later order may not end */
+    fflush(stdout); /* keeps these figures if the program is killed later */
     if (!same)
         peer_end(1, "a wrong result");
 }
