@@ -52,7 +52,7 @@ static double some_time(const void *args, const char *arch)
 struct duet_codelet *duet__microbench_kernel(struct duet__microbench *bench, const char *name,
                                              duet_kernel_fn cpu, duet_kernel_fn emulated)
 {
-    /* a launch is measured by a kernel that is one */
+    /* an empty kernel measures a launch; a function that enqueues nothing would not */
     const duet_kernel_fn launched = duet__cuda_kernel("empty");
     const struct duet_implementation implementations[] = {
         {.arch = "cpu", .run = cpu ? cpu : run_empty},

@@ -221,8 +221,8 @@ static void list_tiles(const struct duet__calibrate_request *request, size_t pla
     }
 }
 
-/* All that the request stands for: large tiles for devices, which take them little time; the first
-   tile of each workload, which are the lightest, then the second. */
+/* Lists subjects, quick ones first: large tiles for devices, then each workload's first (smallest)
+   tile, then its second, so that a short budget leaves only large ones out. */
 static GArray *list_subjects(const struct duet__calibrating *c)
 {
     const struct duet__calibrate_request *request = c->request;

@@ -123,7 +123,7 @@ def test_refused():
         FAIL=f"cudaMalloc@1={OUT_OF_MEMORY}")
     bad(["GPU 0", "cudaStreamCreateWithFlags"], CHOLESKY, 1,
         FAIL=f"cudaStreamCreateWithFlags@1={UNKNOWN}")
-    bad(["dpotrf", "cudaMallocAsync: no 1 MiB of the GPU's memory are left for cuSOLVER"],
+    bad(["dpotrf", "cudaMallocAsync: cuSOLVER needs 1 MiB of the GPU's memory"],
         [*CHOLESKY, "--param", "potrf=any"], 1, FAIL=f"cudaMallocAsync@1={OUT_OF_MEMORY}")
 
 

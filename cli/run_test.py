@@ -173,7 +173,7 @@ def test_choice():
 
 
 def test_judged():
-    """Each run by a random vector, the last one only, or each by the product of its factors."""
+    """--verify, last and exact: the bound that each judges by, and how many runs."""
     for words, bound, count in ((["--verify"], "16", 2), (["--verify", "last"], "16", 1),
                                 (["--verify=exact"], "30", 2), (["--verify", "exact"], "30", 2)):
         text = good(*words, *SMALL, "--policy", "ws,heft")

@@ -115,7 +115,7 @@ struct world {
     void (*touched)(struct run *run, struct step *step);
     void (*carry_out)(struct run *run);
     void (*closed)(struct run *run);
-    bool stays; /* no process ends with everything open: none can be forked any more */
+    bool stays; /* programs never _exit: that takes a fork, which real CUDA does not survive */
     /* where there are several nodes; all NULL elsewhere: registers a matrix, has made temporary
        data, says more of a task (NULL: of a step of the application), acquires */
     void (*attach)(struct run *run, unsigned h);

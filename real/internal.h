@@ -76,7 +76,7 @@ struct worker {
     unsigned slot_count;
     unsigned kernels, copies; /* in flight on the device */
     uint64_t launched;
-    double still_s; /* of a failed run: since when nothing has ended on the device; 0: not looked */
+    double still_s; /* since when the device has ended nothing, after the run failed; 0: it has */
     bool lost;
     unsigned ordinal; /* of its device among those of its backend */
     uint64_t lose_at;

@@ -28,7 +28,7 @@ struct real_options {
     unsigned gpu_streams;       /* likewise, resolved: at least 1 */
     bool gpu_untimed;           /* likewise */
     uint64_t pin_bytes;         /* likewise, resolved: 0 for none */
-    uint64_t (*pin_more)(void); /* what it is resolved to by now; NULL: it stays */
+    uint64_t (*pin_more)(void); /* recomputes a default pin_bytes; NULL: it was given */
     /*
      * The number of each device at its backend, as duet__real_machine gives it; the caller's. NULL:
      * 0, 1 and so on.

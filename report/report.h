@@ -67,7 +67,7 @@ char *duet__report_choice(const struct duet__series *series);
 
 /* A verdict of the series, which says what results were judged by; formula NULL: none was. */
 struct duet__verdict duet__series_verdict(const struct duet__series *series);
-/* The same of all series. */
+/* Any verdict of all series, as duet__series_verdict; formula NULL: none was judged. */
 struct duet__verdict duet__report_verdict(const struct duet__report *report);
 
 /* "4 CPUs (x5650), 8 GPUs (c2050)". Never NULL; free with g_free. */

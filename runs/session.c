@@ -183,10 +183,9 @@ static int judge(const struct duet__session *session, struct duet__run *run,
         duet_node(session->runtime) != 0)
         return 0;
     error = request->workload->verify(session->problem.data, &how, &run->verdict, message);
-    if (error != DUET_ECANCELED)
-        return error;
-    run->verdict = (struct duet__verdict){.formula = NULL};
-    return 0;
+    if (given_up(session))
+        run->verdict = (struct duet__verdict){.formula = NULL};
+    return error;
 }
 
 static int run_once(struct duet__session *session, struct duet__run *run,

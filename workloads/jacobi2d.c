@@ -313,8 +313,6 @@ static int verify(void *pointer, const struct duet__judging *how, struct duet__v
         duet__storage_fill(&frames[1], NULL, NULL);
         verdict->residual = (double)judge(data, how, frames);
     }
-    if (!error && duet__judging_stopped(how))
-        error = DUET_ECANCELED;
     duet__storage_free(&frames[0]);
     duet__storage_free(&frames[1]);
     return error;

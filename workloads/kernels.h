@@ -72,7 +72,7 @@ void duet__blas_one_thread(void);
  * Judges the lower triangle `a`, filled, then factorised: *residual = ||A - L L'|| / (n ||A|| eps)
  * in the 1-norm with eps the unit roundoff of the precision, as LAPACK's test program does
  * (xPOT01). NaN where the factor holds one. On one thread, so as many flops as the factorisation
- * on one core. DUET_ENOMEM with a message; DUET_ECANCELED where `how` (NULL: never) stops it.
+ * on one core, or until `how` (NULL: never) stops it. DUET_ENOMEM with a message.
  */
 DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a,
                                             const struct duet__judging *how, double *residual,
@@ -89,7 +89,7 @@ DUET_MUST_CHECK int duet__residual_lu(const struct duet__storage *a,
                                       struct duet_message *message);
 
 /*
- * Judges the same by one random vector x, in n^2 operations and extended precision on all cores:
+ * Judges the factors by one random vector x, in n^2 operations and extended precision on all cores:
  * the largest, over rows, of |L L' x - A x| / (eps (|L| |L'| |x| + |A| |x|)), a backward error of
  * each row as it shows in x (Freivalds; Higham, Accuracy and Stability of Numerical
  * Algorithms, 10.1 and 9.3). A wrong element goes unnoticed only if x hides it. P A and errors: as
@@ -103,7 +103,7 @@ DUET_MUST_CHECK int duet__probe_lu(const struct duet__storage *a,
                                    const struct duet__judging *how, double *residual,
                                    struct duet_message *message);
 
-/* Fills *verdict by the one of the two that `how` asks for. Errors as theirs. */
+/* Judges exactly or by a random vector, as how->exact says. Errors: as those functions. */
 DUET_MUST_CHECK int duet__judge_cholesky(const struct duet__storage *a,
                                          const struct duet__judging *how,
                                          struct duet__verdict *verdict,

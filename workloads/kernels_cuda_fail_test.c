@@ -109,8 +109,8 @@ static void test_workspace(void)
     uint64_t before = fake_cuda_calls("cudaMallocAsync");
     fake_cuda_fail("cudaMallocAsync", 1, cudaErrorMemoryAllocation);
     fails(&bench, "potrf", DUET_ENOMEM,
-          "cudaMallocAsync: no 1 MiB of the GPU's memory are left for cuSOLVER beside that for "
-          "data: leave it more (--gpu-memory, DUET_GPU_MEMORY)");
+          "cudaMallocAsync: cuSOLVER needs 1 MiB of the GPU's memory beside that for data: lower "
+          "--gpu-memory (DUET_GPU_MEMORY)");
     works(&bench, "potrf");
     fake_cuda_fail("cudaMemcpyAsync", 1, cudaErrorInvalidValue);
     fails(&bench, "getrf_nopiv", DUET_ETASK,
@@ -204,7 +204,7 @@ static void test_names(void)
 
 static const struct fake_cuda_config config = {.devices = DEVICES};
 
-/* Handles are bound anew to a stream that lies where one lay which is gone. */
+/* Handles are bound anew if a new stream lies at the address of a destroyed one. */
 static void test_same_address(void)
 {
     struct duet__cuda_handles *handles[2];
@@ -212,7 +212,7 @@ static void test_same_address(void)
     unsigned long long id;
     struct duet_message message = {""};
     for (unsigned i = 0; i < 2; i++) {
-        fake_cuda_reset(&config); /* which begins anew with addresses, too */
+        fake_cuda_reset(&config); /* makes the fake give the same addresses again */
         check(cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking));
         check(cudaStreamGetId(streams[i], &id));
         g_assert_cmpint(duet__cuda_handles(&handles[i], streams[i], &message), ==, 0);

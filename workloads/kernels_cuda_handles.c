@@ -86,18 +86,20 @@ static struct owned *make(int device, int *error, struct duet_message *message)
     return NULL;
 }
 
-/* Binds what there is to a stream, which stays bound until the thread ends. */
+/* Binds the handles to a stream, until it is replaced at its address or the thread ends. */
 static int bind_stream(struct duet__cuda_handles *handles, cudaStream_t stream,
                        unsigned long long id, struct duet_message *message)
 {
     const struct duet__cuda_library *library = handles->library;
     handles->stream = stream;
-    handles->stream_id = id;
+    handles->stream_id = 0; /* no stream's: the next call tries again if this one fails */
     int error = duet__cublas_check(library, library->cublasSetStream(handles->blas, stream),
                                    "cublasSetStream", message);
     if (!error && handles->solver)
         error = duet__cusolver_check(library->cusolverDnSetStream(handles->solver, stream),
                                      "cusolverDnSetStream", message);
+    if (!error)
+        handles->stream_id = id;
     return error;
 }
 
@@ -176,8 +178,8 @@ static int grow(struct owned *owned, size_t bytes, struct duet_message *message)
         duet__cudart_check(cudaMallocAsync(&memory, bytes, stream), "cudaMallocAsync", message);
     if (error == DUET_ENOMEM)
         return duet_fail(message, error,
-                         "cudaMallocAsync: no %zu MiB of the GPU's memory are left for cuSOLVER "
-                         "beside that for data: leave it more (--gpu-memory, DUET_GPU_MEMORY)",
+                         "cudaMallocAsync: cuSOLVER needs %zu MiB of the GPU's memory beside that "
+                         "for data: lower --gpu-memory (DUET_GPU_MEMORY)",
                          (bytes + MIB - 1) / MIB);
     if (error)
         return error;

@@ -62,43 +62,39 @@ struct pass {
     bool by_column;
 };
 
-static void each_column(const struct pass *pass, uint32_t ti, uint32_t tj, uint64_t c)
+/* Those of rows [first, end) of a column, all in one tile. */
+static void each_of_column(const struct pass *pass, uint64_t first, uint64_t end, uint64_t j)
 {
     const struct duet__storage *a = pass->probe->a;
     double piece[PIECE];
-    size_t ld, rows = duet__piece(a->rows, a->tile_rows, ti);
-    const char *tile = duet__storage_tile(a, ti, tj, &ld);
-    const void *column = tile + c * ld * a->element_bytes;
-    uint64_t i = (uint64_t)ti * a->tile_rows, j = (uint64_t)tj * a->tile_cols + c;
-    for (size_t first = 0; first < rows; first += PIECE) {
-        size_t count = rows - first < PIECE ? rows - first : PIECE;
+    size_t ld;
+    const char *tile =
+        duet__storage_tile(a, (uint32_t)(first / a->tile_rows), (uint32_t)(j / a->tile_cols), &ld);
+    const void *column = tile + (j % a->tile_cols * ld + first % a->tile_rows) * a->element_bytes;
+    for (uint64_t i = first; i < end; i += PIECE) {
+        size_t count = end - i < PIECE ? (size_t)(end - i) : PIECE;
         for (size_t r = 0; r < count; r++)
-            piece[r] = a->element_bytes == 4 ? (double)((const float *)column)[first + r]
-                                             : ((const double *)column)[first + r];
+            piece[r] = a->element_bytes == 4 ? (double)((const float *)column)[i - first + r]
+                                             : ((const double *)column)[i - first + r];
         for (size_t r = 0; r < count; r++)
-            pass->fn(pass->probe, i + first + r, j, piece[r]);
+            pass->fn(pass->probe, i + r, j, piece[r]);
     }
 }
 
-static uint32_t tiles_of(const struct duet__storage *a)
-{
-    return (uint32_t)((a->rows + a->tile_rows - 1) / a->tile_rows);
-}
-
-/* Tiles [first, end) of a side. */
-static void each_of_tiles(void *self, uint64_t first, uint64_t end)
+/* Columns, or else rows, [first, end). */
+static void each_of_part(void *self, uint64_t first, uint64_t end)
 {
     const struct pass *pass = self;
     const struct duet__storage *a = pass->probe->a;
-    uint32_t low = (uint32_t)first, high = (uint32_t)end, tiles = tiles_of(a);
-    uint32_t last_row = pass->by_column ? tiles : high, last_col = pass->by_column ? high : tiles;
-    for (uint32_t tj = pass->by_column ? low : 0; tj < last_col; tj++) {
-        uint32_t ti = pass->by_column ? 0 : low;
-        if (a->lower && ti < tj)
-            ti = tj;
-        for (; ti < last_row && !duet__judging_stopped(pass->probe->how); ti++)
-            for (uint64_t c = 0; c < duet__piece(a->cols, a->tile_cols, tj); c++)
-                each_column(pass, ti, tj, c);
+    uint64_t j = pass->by_column ? first : 0, last_col = pass->by_column ? end : a->cols;
+    uint64_t last_row = pass->by_column ? a->rows : end, stop;
+    for (; j < last_col && !duet__judging_stopped(pass->probe->how); j++) {
+        uint64_t top = a->lower ? j - j % a->tile_cols : 0; /* of what is stored */
+        for (uint64_t i = pass->by_column || first < top ? top : first; i < last_row; i = stop) {
+            stop = i - i % a->tile_rows + a->tile_rows;
+            stop = stop < last_row ? stop : last_row;
+            each_of_column(pass, i, stop, j);
+        }
     }
 }
 
@@ -106,7 +102,7 @@ static void each_element(struct probe *probe, element_fn *fn, bool by_column)
 {
     const struct duet__storage *a = probe->a;
     struct pass pass = {probe, fn, by_column};
-    duet__share(tiles_of(a), a->rows * a->cols, each_of_tiles, &pass);
+    duet__share(a->rows, a->rows * a->cols, each_of_part, &pass);
 }
 
 /* y := L' x */
@@ -225,8 +221,6 @@ static int probe_factors(const struct duet__storage *a, bool symmetric, const ui
                           (unsigned long long)a->rows);
     else
         *residual = judge(&probe);
-    if (!error && duet__judging_stopped(how))
-        error = DUET_ECANCELED;
     for (unsigned v = 0; v < 4; v++)
         vector_fini(vectors[v]);
     return error;

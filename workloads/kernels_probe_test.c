@@ -175,7 +175,7 @@ static void test_verdict(void)
             g_assert_cmpfloat(verdict.residual, <, verdict.threshold);
             how.stop = stop_at_once;
             how.context = &asked;
-            g_assert_cmpint(duet__judge_lu(&a, NULL, &how, &verdict, &message), ==, DUET_ECANCELED);
+            g_assert_cmpint(duet__judge_lu(&a, NULL, &how, &verdict, &message), ==, 0);
             g_assert_cmpuint(asked, >, exact);
         }
         duet__storage_free(&a);

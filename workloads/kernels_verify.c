@@ -140,8 +140,6 @@ static int judge_factor(struct judge *judge, const struct duet__storage *pivots,
         *residual = NAN;
     else
         *residual = residual_of(judge);
-    if (!error && duet__judging_stopped(judge->how))
-        error = DUET_ECANCELED;
     free(judge->difference);
     free(judge->norm);
     free(judge->work);

@@ -128,8 +128,8 @@ struct duet__workload {
      * are owned, or at node 0 (problem->verify). The run's error. */
     int (*retrieve)(struct duet_runtime *runtime, void *state);
     /* Judges the results of a run that was filled and retrieved, on node 0; `how` NULL: as quickly
-     * as possible, to the end. Leaves the data unspecified. DUET_ENOMEM with a message;
-     * DUET_ECANCELED: how->stop said so, and the verdict says nothing. */
+     * as possible, to the end. Leaves the data unspecified, and the verdict once how->stop has said
+     * true. DUET_ENOMEM with a message. */
     int (*verify)(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
                   struct duet_message *message);
     /* Frees the data. NULL is fine. */

@@ -121,7 +121,7 @@ double duet__spin_s(void)
     return SPIN_NS * 1e-9;
 }
 
-/* Of the memory that there is now. */
+/* The default of pin_bytes: three quarters of the memory that the machine has now. */
 static uint64_t pin_default(void)
 {
     return duet__real_memory_bytes() / 4 * 3;

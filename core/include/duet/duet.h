@@ -92,9 +92,9 @@ struct duet_config {
     unsigned gpu_streams;      /* kernels that may run at once on a GPU of this machine; 0: 1. More
                                   fill a large GPU with small tasks, whose measured times then
                                   include each other's */
-    bool gpu_untimed;          /* GPUs of this machine measure no times (two events a kernel or
-                                  copy, some microseconds): its dates are those at which the host
-                                  launched it and saw its end */
+    bool gpu_untimed;          /* GPUs of this machine record no times, which saves some
+                                  microseconds a kernel or copy: its dates are those at which the
+                                  host launched it and saw its end */
     uint64_t pin_bytes;        /* of the host's memory that may be page-locked (duet_pin); 0: three
                                   quarters of it, or of what control groups leave */
     bool no_pin;               /* page-lock nothing of the application's */
