@@ -22,7 +22,7 @@ FAKE = pathlib.Path(os.environ.get("DUET_FAKE_CUDA") or BUILD / "tests" / "duet_
 PEERS = ["cuda_peers", "overhead_cuda"]
 PARTS = ["validate", "gemm", "cholesky", "lu", "overlap", "overhead", "memory"]
 FILES = ["logs.tgz", "machine.json", "results.json", "results.md"]
-EVERYTHING = ["--budget", 900, "--precisions", "d"]
+EVERYTHING = ["--budget", 9000, "--precisions", "d"]
 
 
 class Place:
@@ -227,7 +227,7 @@ def check_time(place, folder):
     result = place.gpu("--output", folder, "--only", "cholesky", "--budget", 1)
     assert result.returncode == 0, result
     assert load(folder)["omitted"] and not load(folder)["rows"], load(folder)
-    result = place.gpu("--output", folder, "--only", "gemm", "--budget", 900, "--gemm-n",
+    result = place.gpu("--output", folder, "--only", "gemm", "--budget", 9000, "--gemm-n",
                        1 << 20, "--precisions", "d")
     assert "GiB of the host's memory" in load(folder)["omitted"][-1]["why"], load(folder)
     slow = folder.with_name("slow.sh")

@@ -115,7 +115,7 @@ def check_with_fake(folder):
         script = folder / "tests" / name
         script.write_text(f"#!/bin/sh\necho {name} is over\nexit {status}\n", encoding="utf-8")
         script.chmod(0o755)
-    result = execute("sh", folder / "run", "--quick", "--budget", 900, "--output", "fake",
+    result = execute("sh", folder / "run", "--quick", "--budget", 9000, "--output", "fake",
                      "--only", "checks,memory,cpus", cwd=folder.parent, FAKE_CUDA_DEVICES=1)
     assert result.returncode == 1, result.stdout
     counts = re.fullmatch(r"(\d+) passed, (\d+) failed, (\d+) skipped",

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tests. X/Y_test.c, X/Y_test.cpp, X/Y_test.py and X/Y_test.sh become the test X.Y; those in tests/
 # are about the repository as a whole and are called repo.Y. Exit status 77 means skipped. Y ending
-# in "_long" gives the label "long": left out under sanitizers.
+# in "_long" gives the label "long": left out under sanitizers. What takes long or may be disturbed
+# has the label "check": scripts/check runs it, and scripts/test the rest.
 #
 # Tests find in their environment: DUET (the command), DUET_SOURCE_DIR, DUET_BUILD_DIR; the
 # second also is a definition of C and C++ tests, as a string.
@@ -76,6 +77,10 @@ function(duet_test_properties name)
   elseif(name MATCHES "^(cli|report[.]page|examples)[.]")
     # tests of whole commands: first those that take long, so that no core waits at the end
     set_tests_properties(${name} PROPERTIES COST 10)
+  endif()
+  if(name MATCHES "_long$|^repo[.](sanitize|without|tidy|format|package|repeat)" OR
+      name MATCHES "^(cli[.](.*_mpi|opencl_run)|nodes[.]mpi)$")
+    set_property(TEST ${name} APPEND PROPERTY LABELS check)
   endif()
 endfunction()
 

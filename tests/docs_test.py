@@ -16,8 +16,8 @@ import subprocess
 import repository
 
 # What sets things up, and would start over what is running now.
-SKIPPED_PROGRAMS = {"git", "cd", "./setup.sh", "scripts/demo", "scripts/test", "scripts/format",
-                    "scripts/repeat", "sudo", "cmake", "ninja", "xdg-open"}
+SKIPPED_PROGRAMS = {"git", "cd", "./setup.sh", "scripts/demo", "scripts/test", "scripts/check",
+                    "scripts/format", "scripts/repeat", "sudo", "cmake", "ninja", "xdg-open"}
 FENCE = re.compile(r"^\s*```\s*(\w*)")
 STATUS = re.compile(r"\s#\s*exit\s+(\d+)\s*$")
 SECONDS = 1000
