@@ -4,11 +4,12 @@
 // later are chosen by its version.
 #include "sim/network.h"
 
+#include "sim/network_file.h"
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
@@ -310,12 +311,15 @@ void check_routes()
 // What it takes from one card to another is kept, and taken out of SimGrid's links.
 void load_file(const duet__network *how)
 {
-    const auto ending = std::filesystem::path(how->file).extension();
-    if (std::filesystem::is_directory(how->file))
-        throw std::runtime_error("it is a directory");
-    if (ending == ".so" || ending == ".dylib") // SimGrid would run it
-        throw std::runtime_error("it is a shared object, and no description");
-    network->engine->load_platform(how->file);
+    // SimGrid would run a shared object, and act on more of a file than its network
+    const int copy = duet::network_file_copy(how->file);
+    try {
+        network->engine->load_platform("/proc/self/fd/" + std::to_string(copy));
+    } catch (...) {
+        close(copy);
+        throw;
+    }
+    close(copy);
     network->cards = network->engine->get_all_hosts();
     std::sort(network->cards.begin(), network->cards.end(), in_natural_order);
     if (network->cards.size() < network->node_count)
@@ -395,8 +399,8 @@ int duet__network_open(const duet_machine *machine, unsigned count, const duet__
     } catch (std::exception const &e) {
         bool file = how && how->kind == DUET__NETWORK_FILE;
         return duet_fail(message, file ? DUET_EINVAL : DUET_EIO,
-                         "SimGrid refuses the platform of %s: %s", file ? how->file : machine->name,
-                         e.what());
+                         file ? "the network of %s: %s" : "SimGrid refuses the platform of %s: %s",
+                         file ? how->file : machine->name, e.what());
     }
     return DUET_OK;
 }

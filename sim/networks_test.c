@@ -182,11 +182,44 @@ static void test_file(void)
     ZONE("<host id='b' speed='1Gf'/><link id='l' " link "/>\n"                                     \
          "<route src='a' dst='b' " route "><link_ctn id='l'/></route>\n")
 
+/* A file that version 4 allows, with properties, which are left out. */
+static void test_old_file(void)
+{
+    static const char text[] =
+        "<platform version='4'><AS id='all' routing='Full'><prop id='a' value='b'/>\n"
+        "<AS id='x' routing='Full'><host id='h0' speed='1Gf'><prop id='a' value='b'/></host></AS>\n"
+        "<AS id='y' routing='Full'><host id='h1' speed='1Gf'/></AS>\n"
+        "<link id='l' bandwidth='1GBps' latency='3ms'/><!-- one -->\n"
+        "<ASroute src='x' dst='y' gw_src='h0' gw_dst='h1'><link_ctn id='l'/></ASroute>\n"
+        "</AS></platform>\n";
+    struct duet__network network;
+    struct duet_message message = {""};
+    struct run run = {.arrived = 0};
+    if (open_file(&run, text, &network, 2, &message))
+        g_error("%s", message.text);
+    assert_seconds(duet__network_latency(1, 0), 0.003);
+    duet__network_close();
+}
+
 static const struct wrong {
     const char *name, *text, *why;
 } wrongs[] = {
-    {"file", NULL, ""},
-    {"syntax", "<platform version=\"4.1\"><zone></platform>\n", ""},
+    {"file", NULL, "cannot open"},
+    {"syntax", "<platform version=\"4.1\"><zone></platform>\n", "line "},
+    {"root", "<zone id='a'/>\n", "expected <platform>"},
+    {"version", "<platform version='3'/>\n", "version 3 is not read"},
+    {"config", ZONE("<config><prop id='tracing/filename' value='x'/></config>"),
+     "line 5: <config> is not read"},
+    {"include", ZONE("<include file='/dev/zero'/>"), "line 5: <include> is not read"},
+    {"availability", ZONE("<host id='b' speed='1Gf' speed_file='x'/>"), "not read: speed_file"},
+    {"declaration", "<!DOCTYPE platform [<!ENTITY a SYSTEM '/etc/passwd'>]>\n<platform/>\n",
+     "declarations"},
+    {"many", ZONE("<cluster id='c' radical='0-999999999' speed='1Gf' bw='1GBps' lat='1us'/>"),
+     "more than 65536 hosts"},
+    {"all", ZONE("<cluster id='c' radical='0-18446744073709551615' speed='1Gf'/>"),
+     "more than 65536 hosts"},
+    {"radical", ZONE("<cluster id='c' radical='-1' speed='1Gf' bw='1GBps' lat='1us'/>"),
+     "is no list"},
     {"hosts", ZONE(""), "1 hosts for 2 nodes"},
     {"route", ZONE("<host id='b' speed='1Gf'/>"), "no route from a to b"},
     {"way", JOINED("bandwidth='1GBps' latency='1ms'", "symmetrical='NO'"), "no route from b to a"},
@@ -213,6 +246,7 @@ int main(int argc, char **argv)
         lab_add_on(name, &scenes[i], test_scene);
     }
     lab_add("/networks/file", test_file);
+    lab_add("/networks/old_file", test_old_file);
     for (unsigned i = 0; i < G_N_ELEMENTS(wrongs); i++) {
         g_autofree char *name = g_strdup_printf("/networks/refused/%s", wrongs[i].name);
         lab_add_on(name, &wrongs[i], test_wrong);

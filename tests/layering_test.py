@@ -66,7 +66,7 @@ RULES = [
     ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
     ("sim/coroutine", "c posix context ."),
-    ("sim/*", "c posix c++ simgrid duet/* core/engine.h nodes/*.h"
+    ("sim/*", "c posix c++ simgrid libxml duet/* core/engine.h nodes/*.h"
               " platforms/model/*.h ."),
     ("platforms/*", "c posix glib json libxml duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
