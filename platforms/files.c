@@ -13,12 +13,6 @@
 
 int duet__read_file(const char *path, char **text, size_t *length, struct duet_message *message)
 {
-    GStatBuf status;
-
-    if (g_stat(path, &status) != 0)
-        return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
-    if (!S_ISREG(status.st_mode)) /* a named pipe would wait for its writer */
-        return duet_fail(message, DUET_EIO, "%s: not a regular file", path);
     return duet__read_all(path, DUET__MAX_FILE_MIB, text, length, message);
 }
 
@@ -26,12 +20,21 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
                    struct duet_message *message)
 {
     enum { STEP = 1 << 16 };
-    FILE *file = fopen(path, "rb");
+    FILE *file;
+    GStatBuf status;
     g_autoptr(GString) all = g_string_new(NULL);
     int error = DUET_OK;
     size_t got;
 
     *text = NULL;
+    if (g_stat(path, &status) != 0)
+        return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
+    /* a named pipe would wait for its writer, and a device may never end; the shell has opened what
+     * is standard input or <(command) */
+    if (!S_ISREG(status.st_mode) && strcmp(path, "/dev/stdin") != 0 &&
+        !g_str_has_prefix(path, "/dev/fd/"))
+        return duet_fail(message, DUET_EIO, "%s: not a regular file", path);
+    file = fopen(path, "rb");
     if (file == NULL)
         return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
     do {

@@ -35,8 +35,8 @@ struct duet__json {
 };
 
 /*
- * files.c: all of a file, which may be a pipe, of at most `most_mib` MiB; free with g_free.
- * DUET_EIO with a message.
+ * files.c: all of a regular file of at most `most_mib` MiB, or of a pipe that is /dev/stdin or
+ * /dev/fd/N; free with g_free. DUET_EIO with a message.
  */
 DUET_MUST_CHECK int duet__read_all(const char *path, size_t most_mib, char **text, size_t *length,
                                    struct duet_message *message);

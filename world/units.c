@@ -61,8 +61,8 @@ static bool scan_count(const char *text, uint64_t low, uint64_t high, uint64_t *
     if (!*text || text[strspn(text, "0123456789")])
         return false;
     errno = 0;
-    value = g_ascii_strtoull(text, NULL, 10);
-    if (errno || value < low || value > high)
+    value = g_ascii_strtoull(text, NULL, 10); /* its set-up may leave any other errno */
+    if (errno == ERANGE || value < low || value > high)
         return false;
     *out = value;
     return true;
