@@ -4,7 +4,8 @@
  * what comes after what. libcgraph is not used: it takes twice the memory that a task may have.
  *
  * Of a node, `cost` (or `time`, `weight`) is its seconds, `kernel`, `work`, `priority` and `where`
- * are as in our own format, `label` is its name; of an edge, `size` (or `bytes`, `cost`, `weight`)
+ * are as in our own format, `size` is its work as in SimGrid's and daggen's files, `label` is its
+ * name; of an edge, `size` (or `bytes`, `cost`, `weight`)
  * is the bytes that go over it. Everything else is for drawing.
  */
 #include <math.h>
@@ -99,9 +100,12 @@ static void read_quoted(struct reader *reader)
     while (*reader->at) {
         char next = step(reader);
 
-        if (close == '"' && next == '\\' && *reader->at == '"')
+        if (close == '"' && next == '\\' && *reader->at == '"') {
             next = step(reader);
-        else if (close == '>' && next == '<')
+        } else if (close == '"' && next == '\\' && *reader->at == '\n') { /* joins two lines */
+            step(reader);
+            continue;
+        } else if (close == '>' && next == '<')
             depth++;
         else if (next == close && --depth == 0)
             return;
@@ -113,6 +117,13 @@ static void read_quoted(struct reader *reader)
 static bool in_word(char c)
 {
     return g_ascii_isalnum(c) || c == '_' || c == '.' || (unsigned char)c >= 0x80;
+}
+
+/* A number alone may begin with a minus. */
+static bool is_number(const char *at)
+{
+    at += *at == '-';
+    return g_ascii_isdigit(*at) || *at == '.';
 }
 
 /* Reads a token. */
@@ -133,7 +144,7 @@ static void next(struct reader *reader)
         reader->kind = reader->at[1] == '>' ? ARROW : LINE;
         g_string_append_len(reader->word, reader->at, 2);
         reader->at += 2;
-    } else if (in_word(*reader->at) || *reader->at == '-') {
+    } else if (in_word(*reader->at) || is_number(reader->at)) {
         reader->kind = WORD;
         do
             g_string_append_c(reader->word, step(reader));
@@ -157,6 +168,12 @@ static bool is_keyword(const struct reader *reader, const char *word)
 static bool is_identifier(const struct reader *reader)
 {
     return reader->kind == WORD || reader->kind == QUOTED;
+}
+
+static void refuse_hyphen(struct reader *reader)
+{
+    if (is_sign(reader, '-'))
+        fail(reader, "a name with a hyphen stands between quotes: \"read-in\"");
 }
 
 /* Goes on behind the token at hand, if it is `there`. */
@@ -197,14 +214,16 @@ static void set_value(struct reader *reader, const char *key, bool edge, struct 
         return;
     else if (g_strv_contains(costs, key))
         read_real(reader, key, " of seconds", 0, DUET__GRAPH_SECONDS_MAX, &values->seconds);
-    else if (strcmp(key, "work") == 0)
+    else if (strcmp(key, "work") == 0 || strcmp(key, "size") == 0)
         read_real(reader, key, " of flops", 0, DUET__GRAPH_WORK_MAX, &values->work);
     else if (strcmp(key, "priority") == 0)
         read_real(reader, key, "", INT32_MIN, INT32_MAX, &values->priority);
     else if (strcmp(key, "kernel") == 0)
         values->kernel = duet__graph_kernel(reader->graph, reader->word->str);
-    else if (strcmp(key, "label") == 0)
-        values->label = duet__graph_text(reader->graph, reader->word->str);
+    else if (strcmp(key, "label") == 0) /* \N stands for the node's own name */
+        values->label = strcmp(reader->word->str, "\\N") != 0
+                            ? duet__graph_text(reader->graph, reader->word->str)
+                            : NULL;
     else if (strcmp(key, "where") == 0 &&
              !duet__graph_where(reader->graph, reader->word->str, &values->where))
         fail(reader, "more than %d different restrictions", DUET__GRAPH_WHERES_MAX - 1);
@@ -230,6 +249,7 @@ static void read_values(struct reader *reader, bool edge, struct values *values)
             if (is_sign(reader, ',') || is_sign(reader, ';'))
                 next(reader);
         }
+        refuse_hyphen(reader);
         expect(reader, is_sign(reader, ']'), "']'");
     }
 }
@@ -299,6 +319,7 @@ static void read_end(struct reader *reader, const struct scope *scope, GArray *n
             expect(reader, is_identifier(reader), "a port");
         }
     } else {
+        refuse_hyphen(reader);
         fail(reader, "expected a node, not '%.40s'", reader->word->str);
     }
 }
