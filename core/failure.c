@@ -194,8 +194,9 @@ static bool is_valid(const struct duet_runtime *core, struct duet_handle *handle
     bool valid = true;
     for (unsigned i = 0; cut && i < cut->count && valid; i++)
         valid = is_valid(core, cut->handles[i]);
-    if (cut)
-        return valid;
+    if (cut) /* what a cut leaves out is as valid as the whole was */
+        return valid && (cut->bytes == handle->bytes ||
+                         !atomic_load_explicit(&handle->poisoned, memory_order_relaxed));
     uint64_t anywhere = 0;
     spin_lock(&handle->lock);
     for (unsigned word = 0; word < core->node_words; word++)

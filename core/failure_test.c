@@ -259,7 +259,7 @@ static void test_left_out(void)
     task(&t, some, DUET_W, NULL, 0);
     fail(&t, CPU);
     g_assert_cmpuint(go(&t, NULL), ==, 1);
-    g_assert_true(duet_valid(t.core, some));
+    g_assert_true(duet_valid(t.core, some) && !duet_valid(t.core, whole));
     g_assert_cmpint(duet_unregister(t.core, whole), ==, DUET_EDATA);
     end(&t);
 }
