@@ -33,6 +33,8 @@
 
 #ifdef __cplusplus
 extern "C" {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
 #pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
@@ -507,6 +509,7 @@ DUET_MUST_CHECK int duet_expand_wait(struct duet_expansion *expansion);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 #endif

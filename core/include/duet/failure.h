@@ -12,6 +12,8 @@
 
 #ifdef __cplusplus
 extern "C" {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
 #pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
@@ -41,6 +43,7 @@ void duet_failures(const struct duet_runtime *runtime, struct duet_failures *out
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 #endif

@@ -17,6 +17,8 @@
 
 #ifdef __cplusplus
 extern "C" {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast" /* C has no other */
 #endif
 #pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
@@ -159,6 +161,7 @@ DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 #endif

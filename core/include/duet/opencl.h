@@ -12,6 +12,8 @@
 
 #ifdef __cplusplus
 extern "C" {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast" /* C has no other */
 #endif
 
 /*
@@ -43,6 +45,7 @@ static inline size_t duet_opencl_offset(const struct duet_opencl *opencl,
 }
 
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 #endif

@@ -5,6 +5,11 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wold-style-cast" /* C has no other */
+#endif
+
 /* The next 64 random bits. */
 static inline uint64_t duet_random_next(uint64_t *state)
 {
@@ -23,7 +28,7 @@ static inline unsigned duet_random_below(uint64_t *state, unsigned bound)
 /* Uniform in [0, 1). */
 static inline double duet_random_unit(uint64_t *state)
 {
-    return (double)(duet_random_next(state) >> 11) * 0x1p-53;
+    return (double)(duet_random_next(state) >> 11) / 9007199254740992.0; /* 2^53 */
 }
 
 /* An independent state for stream `index` of a run seeded with `seed`. */
@@ -32,5 +37,9 @@ static inline uint64_t duet_random_stream(uint64_t seed, uint64_t index)
     uint64_t state = seed * UINT64_C(0xd1342543de82ef95) + index;
     return duet_random_next(&state);
 }
+
+#ifdef __cplusplus
+#pragma GCC diagnostic pop
+#endif
 
 #endif

@@ -15,6 +15,8 @@
 
 #ifdef __cplusplus
 extern "C" {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
 #pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
@@ -216,6 +218,7 @@ uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker);
 
 #pragma GCC visibility pop
 #ifdef __cplusplus
+#pragma GCC diagnostic pop
 }
 #endif
 #endif
