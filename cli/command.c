@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "platforms/json.h"
+
 int duet__complain(int status, const char *format, ...)
 {
     va_list args;
@@ -20,7 +22,8 @@ int duet__complain(int status, const char *format, ...)
     text = g_strdup_vprintf(format, args);
     va_end(args);
     g_strdelimit(text, "\r\n", ' ');
-    fprintf(stderr, "duet: %s\n", text);
+    /* options and names in files may hold what a terminal obeys */
+    fprintf(stderr, "duet: %s\n", duet__json_clean(text));
     g_free(text);
     return status;
 }

@@ -28,6 +28,7 @@ refused(duet("fish"), "known are: simulate, run, study, tune, ")
 refused(duet(), "which command")
 refused(duet("list", "--nope"), "--nope")
 refused(duet("list", "fish"), "'fish'")
+refused(duet("list", "f\033[31mish\007"), "'f?[31mish?'")
 refused(duet("list", "policies", "kernels"), "'kernels'")
 refused(duet("list", "kernels", "--platform", "nope"), "nope")
 

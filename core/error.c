@@ -30,6 +30,10 @@ int duet_fail(struct duet_message *message, int error, const char *format, ...)
         if (vsnprintf(message->text, sizeof(message->text), format, args) < 0)
             message->text[0] = '\0';
         va_end(args);
+        /* names in files may hold what a terminal obeys */
+        for (char *at = message->text; *at != '\0'; at++)
+            if (((unsigned char)*at < ' ' && *at != '\n') || *at == '\177')
+                *at = '?';
     }
     return error;
 }

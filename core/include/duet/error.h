@@ -56,8 +56,9 @@ struct duet_message {
 };
 
 /*
- * Writes a formatted line into `message` (may be NULL; cut at DUET_MESSAGE_MAX - 1 bytes) and
- * returns `error`, so that a failing function ends in one statement.
+ * Writes a formatted line into `message` (may be NULL; cut at DUET_MESSAGE_MAX - 1 bytes), with `?`
+ * for characters that a terminal obeys, and returns `error`, so that a failing function ends in one
+ * statement.
  */
 int duet_fail(struct duet_message *message, int error, const char *format, ...) DUET_PRINTF(3, 4);
 
