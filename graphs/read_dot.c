@@ -105,10 +105,14 @@ static void read_quoted(struct reader *reader)
         } else if (close == '"' && next == '\\' && *reader->at == '\n') { /* joins two lines */
             step(reader);
             continue;
-        } else if (close == '>' && next == '<')
+        } else if (close == '"' && next == '\\' && *reader->at == '\\') { /* ends no string */
+            g_string_append_c(reader->word, next);
+            next = step(reader);
+        } else if (close == '>' && next == '<') {
             depth++;
-        else if (next == close && --depth == 0)
+        } else if (next == close && --depth == 0) {
             return;
+        }
         g_string_append_c(reader->word, next);
     }
     fail(reader, "the text ends before %c", close);
@@ -124,6 +128,11 @@ static bool is_number(const char *at)
 {
     at += *at == '-';
     return g_ascii_isdigit(*at) || *at == '.';
+}
+
+static void refuse_hyphen(struct reader *reader)
+{
+    fail(reader, "a name with a hyphen stands between quotes: \"read-in\"");
 }
 
 /* Reads a token. */
@@ -149,6 +158,9 @@ static void next(struct reader *reader)
         do
             g_string_append_c(reader->word, step(reader));
         while (in_word(*reader->at));
+        /* Graphviz splits stage-1 into two nodes; whoever writes that means one */
+        if (reader->at[0] == '-' && reader->at[1] != '>' && reader->at[1] != '-')
+            refuse_hyphen(reader);
     } else {
         reader->kind = SIGN;
         g_string_append_c(reader->word, step(reader));
@@ -168,12 +180,6 @@ static bool is_keyword(const struct reader *reader, const char *word)
 static bool is_identifier(const struct reader *reader)
 {
     return reader->kind == WORD || reader->kind == QUOTED;
-}
-
-static void refuse_hyphen(struct reader *reader)
-{
-    if (is_sign(reader, '-'))
-        fail(reader, "a name with a hyphen stands between quotes: \"read-in\"");
 }
 
 /* Goes on behind the token at hand, if it is `there`. */
@@ -249,7 +255,6 @@ static void read_values(struct reader *reader, bool edge, struct values *values)
             if (is_sign(reader, ',') || is_sign(reader, ';'))
                 next(reader);
         }
-        refuse_hyphen(reader);
         expect(reader, is_sign(reader, ']'), "']'");
     }
 }
@@ -319,7 +324,6 @@ static void read_end(struct reader *reader, const struct scope *scope, GArray *n
             expect(reader, is_identifier(reader), "a port");
         }
     } else {
-        refuse_hyphen(reader);
         fail(reader, "expected a node, not '%.40s'", reader->word->str);
     }
 }
