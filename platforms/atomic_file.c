@@ -29,8 +29,8 @@ static int write_stream(const char *name, const char *path, const struct stat *o
 
     if (!stream)
         return refuse(path, message);
-    bad = older && fchmod(fileno(stream), older->st_mode & 07777);
     errno = 0; /* a buffer that is full is written amidst the contents, and fails there */
+    bad = older && fchmod(fileno(stream), older->st_mode & 07777);
     if (contents)
         contents(stream, data);
     bad |= ferror(stream) || (older && contents && (fflush(stream) || fsync(fileno(stream))));

@@ -313,11 +313,16 @@ void load_file(const duet__network *how)
 {
     // SimGrid would run a shared object, and act on more of a file than its network
     const int copy = duet::network_file_copy(how->file);
+    const std::string name = "/proc/self/fd/" + std::to_string(copy);
     try {
-        network->engine->load_platform("/proc/self/fd/" + std::to_string(copy));
-    } catch (...) {
+        network->engine->load_platform(name);
+    } catch (std::exception const &e) {
         close(copy);
-        throw;
+        // the copy's name and line say nothing to who wrote the file
+        const std::string why = e.what();
+        const size_t place = why.find(name);
+        const size_t end = place == std::string::npos ? place : why.find(": ", place);
+        throw std::runtime_error(end == std::string::npos ? why : why.substr(end + 2));
     }
     close(copy);
     network->cards = network->engine->get_all_hosts();

@@ -224,6 +224,7 @@ static const struct wrong {
     {"route", ZONE("<host id='b' speed='1Gf'/>"), "no route from a to b"},
     {"way", JOINED("bandwidth='1GBps' latency='1ms'", "symmetrical='NO'"), "no route from b to a"},
     {"bandwidth", JOINED("bandwidth='0GBps' latency='1ms'", ""), "link l needs"},
+    {"unit", JOINED("bandwidth='1Foo' latency='1ms'", ""), ".xml: unknown unit: Foo"},
     {"latency", JOINED("bandwidth='1GBps' latency='-1ms'", ""), "link l needs"},
 };
 
