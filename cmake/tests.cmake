@@ -16,6 +16,9 @@
 
 include(CheckLinkerFlag)
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# not a script that looks for the interpreter first, as pyenv's do, which takes ten times as long
+execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(sys.executable)"
+  OUTPUT_VARIABLE DUET_PYTHON OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
 check_linker_flag(C -fuse-ld=gold DUET_HAVE_GOLD) # takes half the time, for dozens of programs
 cmake_host_system_information(RESULT DUET_CORES QUERY NUMBER_OF_LOGICAL_CORES)
 
@@ -128,6 +131,12 @@ if(DUET_HAVE_CUDA AND DUET_HAVE_BLAS)
     OUTPUT_NAME duet_fake_cuda RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 endif()
 
+# scripts/repeat --time delays preloads it.
+add_library(duet_delays MODULE ${PROJECT_SOURCE_DIR}/tests/delays.c)
+target_link_libraries(duet_delays PRIVATE duet_flags ${CMAKE_DL_LIBS})
+set_target_properties(duet_delays PROPERTIES PREFIX "" OUTPUT_NAME delays C_VISIBILITY_PRESET default
+  LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+
 # Tests in C and C++ are linked into one program for each folder and kind of CUDA, which is much
 # quicker than one for each: the program's main function is in tests/program.h, those of the tests
 # are renamed. build/tests/X.Y is a link to the program, which runs the test that it is called by.
@@ -238,7 +247,7 @@ foreach(source IN LISTS sources)
     continue() # the same with the fake, below, has one backend more
   endif()
   if(source MATCHES "\\.py$")
-    add_test(NAME ${name} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/${source})
+    add_test(NAME ${name} COMMAND ${DUET_PYTHON} ${PROJECT_SOURCE_DIR}/${source})
     duet_test_properties(${name})
   elseif(source MATCHES "\\.sh$")
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/${source})
@@ -304,11 +313,13 @@ if(NOT DUET_SANITIZE)
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)
     # core and platforms, which know nothing of it (repo.layering), are what they are in this build
-    duet_build_test(without_simgrid "^workloads[.]"
+    duet_build_test(without_simgrid "^workloads[.]" -DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}
+      -DCMAKE_C_FLAGS_DEBUG=${CMAKE_C_FLAGS_DEBUG} -DCMAKE_CXX_FLAGS_DEBUG=${CMAKE_CXX_FLAGS_DEBUG}
       -DDUET_SIMGRID=OFF -DDUET_PLAIN_LINKS=ON ${one_gpu})
   endif()
   if(DUET_HAVE_CUDA)
-    duet_build_test(without_cuda "^(backends|workloads)[.]"
+    # optimised as what users build, which scripts/test is not
+    duet_build_test(without_cuda "^(backends|real|workloads)[.]"
       -DDUET_CUDA=off -DDUET_OPENCL=off -DDUET_MPI=off -DDUET_PLAIN_LINKS=ON)
   endif()
   set_tests_properties(repo.tidy PROPERTIES TIMEOUT 3600 PROCESSORS ${DUET_CORES} COST 1000)

@@ -67,7 +67,7 @@ set_tests_properties(nowhere PROPERTIES LABELS "repo" WORKING_DIRECTORY "{folder
     status, output = repeat(folder, "-n", "1", "-R", "hangs", "--only", "alone", "--load", "0")
     assert status == 1 and "hangs: failed 1 of 1 times alone" in output, output
     # other time: a test that is stopped now and then ends all the same
-    for time in "quota", "core", "nice":
+    for time in "quota", "core", "nice", "delays":
         status, output = repeat(folder, "-n", "3", "-R", "slow|good", "--time", time, "--only",
                                 "alone")
         assert status == 0 and "alone: 2 tests, 6 repetitions, 0 tests failed" in output, output
