@@ -56,10 +56,4 @@ static void test_stop(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/bandwidth/measured", test_measured);
-    g_test_add_func("/bandwidth/stop", test_stop);
-    return g_test_run();
-}
+TEST_MAIN(test_measured, test_stop)

@@ -103,14 +103,4 @@ static void test_nothing(void)
     g_assert_cmpuint(pair.samples, ==, 0);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/copies_fit/exact", test_exact);
-    g_test_add_func("/copies_fit/scattered", test_scattered);
-    g_test_add_func("/copies_fit/noise", test_noise);
-    g_test_add_func("/copies_fit/outliers", test_outliers);
-    g_test_add_func("/copies_fit/no_latency", test_no_latency);
-    g_test_add_func("/copies_fit/nothing", test_nothing);
-    return g_test_run();
-}
+TEST_MAIN(test_exact, test_scattered, test_noise, test_outliers, test_no_latency, test_nothing)

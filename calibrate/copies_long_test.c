@@ -26,9 +26,4 @@ static void test_idgraf(void)
     duet__copies_fini(&copies);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/copies/idgraf", test_idgraf);
-    return g_test_run();
-}
+TEST_MAIN(test_idgraf)

@@ -177,14 +177,4 @@ static void test_refused(void)
     g_assert_nonnull(strstr(message.text, "no-such-platform"));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/costs/alone", test_alone);
-    g_test_add_func("/costs/free", test_free);
-    g_test_add_func("/costs/paced", test_paced);
-    g_test_add_func("/costs/fill", test_fill);
-    g_test_add_func("/costs/stop", test_stop);
-    g_test_add_func("/costs/refused", test_refused);
-    return g_test_run();
-}
+TEST_MAIN(test_alone, test_free, test_paced, test_fill, test_stop, test_refused)

@@ -206,16 +206,5 @@ static void test_small(void)
     duet__copies_fini(&copies);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/infer/none", test_none);
-    g_test_add_func("/infer/pairs", test_pairs);
-    g_test_add_func("/infer/one", test_one);
-    g_test_add_func("/infer/transitive", test_transitive);
-    g_test_add_func("/infer/memory", test_memory);
-    g_test_add_func("/infer/unequal", test_unequal);
-    g_test_add_func("/infer/noise", test_noise);
-    g_test_add_func("/infer/small", test_small);
-    return g_test_run();
-}
+TEST_MAIN(test_none, test_pairs, test_one, test_transitive, test_memory, test_unequal, test_noise,
+          test_small)

@@ -128,13 +128,4 @@ static void test_here(void)
     g_assert_cmpfloat(after.busy_s, >, before.busy_s);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibrate/load/read", test_read);
-    g_test_add_func("/calibrate/load/broken", test_broken);
-    g_test_add_func("/calibrate/load/between", test_between);
-    g_test_add_func("/calibrate/load/short", test_short);
-    g_test_add_func("/calibrate/load/here", test_here);
-    return g_test_run();
-}
+TEST_MAIN(test_read, test_broken, test_between, test_short, test_here)

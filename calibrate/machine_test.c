@@ -103,10 +103,4 @@ static void test_assumed(void)
     duet__platform_fini(&platform);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibrate/machine/measured", test_measured);
-    g_test_add_func("/calibrate/machine/assumed", test_assumed);
-    return g_test_run();
-}
+TEST_MAIN(test_measured, test_assumed)

@@ -221,15 +221,4 @@ static void test_parts(void)
         made_free(&made[i]);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibrate/model/stream", test_stream);
-    g_test_add_func("/calibrate/model/devices", test_devices);
-    g_test_add_func("/calibrate/model/few", test_few);
-    g_test_add_func("/calibrate/model/size", test_size);
-    g_test_add_func("/calibrate/model/refused", test_refused);
-    g_test_add_func("/calibrate/model/forward", test_forward);
-    g_test_add_func("/calibrate/model/parts", test_parts);
-    return g_test_run();
-}
+TEST_MAIN(test_stream, test_devices, test_few, test_size, test_refused, test_forward, test_parts)

@@ -305,19 +305,5 @@ static void test_contexts(void)
     free_all(made, 4, &model);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibrate/model/exact", test_exact);
-    g_test_add_func("/calibrate/model/noise", test_noise);
-    g_test_add_func("/calibrate/model/busy", test_busy);
-    g_test_add_func("/calibrate/model/busy-stalled", test_busy_stalled);
-    g_test_add_func("/calibrate/model/only-busy-absurd", test_busy_absurd);
-    g_test_add_func("/calibrate/model/only-busy", test_only_busy);
-    g_test_add_func("/calibrate/model/poisoned", test_poisoned);
-    g_test_add_func("/calibrate/model/sharing", test_sharing);
-    g_test_add_func("/calibrate/model/by-run", test_by_run);
-    g_test_add_func("/calibrate/model/deterministic", test_deterministic);
-    g_test_add_func("/calibrate/model/contexts", test_contexts);
-    return g_test_run();
-}
+TEST_MAIN(test_exact, test_noise, test_busy, test_busy_stalled, test_busy_absurd, test_only_busy,
+          test_poisoned, test_sharing, test_by_run, test_deterministic, test_contexts)

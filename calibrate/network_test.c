@@ -90,10 +90,4 @@ static void test_odd(void)
     duet__mpi_measured_free(&m);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/network/fit", test_fit);
-    g_test_add_func("/network/odd", test_odd);
-    return g_test_run();
-}
+TEST_MAIN(test_fit, test_odd)

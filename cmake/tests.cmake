@@ -89,7 +89,7 @@ endfunction()
 
 # What tests share and is no header: testing*.c stands beside what it tests. Those for CUDA and
 # OpenCL have a stand-in of the same functions, ..._absent.c.
-add_library(duet_testing STATIC)
+add_library(duet_testing STATIC tests/main.c)
 foreach(kind CUDA OPENCL)
   string(TOLOWER ${kind} folder)
   if(DUET_HAVE_${kind})

@@ -136,12 +136,4 @@ static void test_random_orders(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/graph/kernels", test_kernels);
-    g_test_add_func("/graph/order", test_order);
-    g_test_add_func("/graph/cycles", test_cycles);
-    g_test_add_func("/graph/random-orders", test_random_orders);
-    return g_test_run();
-}
+TEST_MAIN(test_kernels, test_order, test_cycles, test_random_orders)

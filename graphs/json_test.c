@@ -105,11 +105,4 @@ static void test_messages(void)
         testing_refused("json", cases[i].text, "g.json", cases[i].message);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/json/round-trip", test_round_trip);
-    g_test_add_func("/json/memory", test_memory);
-    g_test_add_func("/json/messages", test_messages);
-    return g_test_run();
-}
+TEST_MAIN(test_round_trip, test_memory, test_messages)

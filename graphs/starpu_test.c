@@ -331,17 +331,5 @@ static void test_fuzz(void)
                    read[0], read[1], rounds / 2);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/starpu/record", test_record);
-    g_test_add_func("/starpu/measured", test_measured);
-    g_test_add_func("/starpu/modes", test_modes);
-    g_test_add_func("/starpu/groups", test_groups);
-    g_test_add_func("/starpu/addresses", test_addresses);
-    g_test_add_func("/starpu/chains", test_chains);
-    g_test_add_func("/starpu/bad", test_bad);
-    g_test_add_func("/starpu/model", test_model);
-    g_test_add_func("/starpu/fuzz", test_fuzz);
-    return g_test_run();
-}
+TEST_MAIN(test_record, test_measured, test_modes, test_groups, test_addresses, test_chains,
+          test_bad, test_model, test_fuzz)

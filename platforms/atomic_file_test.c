@@ -119,11 +119,4 @@ static void test_errors(void)
     g_assert_cmpuint(before.st_ino, ==, after.st_ino);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/atomic_file/whole_or_not", test_whole_or_not);
-    g_test_add_func("/atomic_file/link", test_link);
-    g_test_add_func("/atomic_file/errors", test_errors);
-    return g_test_run();
-}
+TEST_MAIN(test_whole_or_not, test_link, test_errors)

@@ -367,18 +367,5 @@ static void test_link_factors(void)
     duet__platform_free(p);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/derive/idgraf-alone", test_idgraf_alone);
-    g_test_add_func("/derive/idgraf-sharing", test_idgraf_sharing);
-    g_test_add_func("/derive/limits", test_limits);
-    g_test_add_func("/derive/idgraf-workers", test_idgraf_workers);
-    g_test_add_func("/derive/options", test_options);
-    g_test_add_func("/derive/parts", test_parts);
-    g_test_add_func("/derive/sixteen", test_sixteen);
-    g_test_add_func("/derive/many", test_many);
-    g_test_add_func("/derive/refusals", test_refusals);
-    g_test_add_func("/derive/link-factors", test_link_factors);
-    return g_test_run();
-}
+TEST_MAIN(test_idgraf_alone, test_idgraf_sharing, test_limits, test_idgraf_workers, test_options,
+          test_parts, test_sixteen, test_many, test_refusals, test_link_factors)

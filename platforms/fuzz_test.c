@@ -247,16 +247,6 @@ static void test_xml(void)
     g_free(directory);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/fuzz/description", test_description);
-    g_test_add_func("/fuzz/calibration", test_calibration);
-    g_test_add_func("/fuzz/catalogue", test_catalogue);
-    g_test_add_func("/fuzz/network", test_network);
-    g_test_add_func("/fuzz/measured", test_measured);
-    g_test_add_func("/fuzz/xml", test_xml);
-    return g_test_run();
-}
+TEST_MAIN(test_description, test_calibration, test_catalogue, test_network, test_measured, test_xml)
 
 #endif

@@ -240,15 +240,4 @@ static void test_digits(void)
     g_rand_free(random);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/json/strict", test_strict);
-    g_test_add_func("/json/values", test_values);
-    g_test_add_func("/json/stream", test_stream);
-    g_test_add_func("/json/writing", test_writing);
-    g_test_add_func("/json/print", test_print);
-    g_test_add_func("/json/lines", test_lines);
-    g_test_add_func("/json/digits", test_digits);
-    return g_test_run();
-}
+TEST_MAIN(test_strict, test_values, test_stream, test_writing, test_print, test_lines, test_digits)

@@ -148,14 +148,5 @@ static void test_not_found(void)
     g_assert_cmpint(duet__platform_load("nothing.xml", &p, NULL), ==, DUET_EIO);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/platform/names", test_names);
-    g_test_add_func("/platform/counts", test_counts);
-    g_test_add_func("/platform/kernel-times", test_kernel_times);
-    g_test_add_func("/platform/kernel-sets", test_kernel_sets);
-    g_test_add_func("/platform/times-grow", test_times_grow);
-    g_test_add_func("/platform/not-found", test_not_found);
-    return g_test_run();
-}
+TEST_MAIN(test_names, test_counts, test_kernel_times, test_kernel_sets, test_times_grow,
+          test_not_found)

@@ -323,17 +323,5 @@ static void test_digits(void)
     remove_folder(&folder);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/write-files/new", test_new);
-    g_test_add_func("/write-files/replace", test_replace);
-    g_test_add_func("/write-files/merge", test_merge);
-    g_test_add_func("/write-files/origins", test_origins);
-    g_test_add_func("/write-files/lost-architecture", test_lost_architecture);
-    g_test_add_func("/write-files/names", test_names);
-    g_test_add_func("/write-files/in-the-way", test_in_the_way);
-    g_test_add_func("/write-files/bad-drafts", test_bad_drafts);
-    g_test_add_func("/write-files/digits", test_digits);
-    return g_test_run();
-}
+TEST_MAIN(test_new, test_replace, test_merge, test_origins, test_lost_architecture, test_names,
+          test_in_the_way, test_bad_drafts, test_digits)

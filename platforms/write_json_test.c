@@ -271,16 +271,5 @@ static void test_select(void)
     remove_folder(&folder);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/write-json/workers", test_workers);
-    g_test_add_func("/write-json/copies", test_copies);
-    g_test_add_func("/write-json/own-links", test_own_links);
-    g_test_add_func("/write-json/cpus-alone", test_cpus_alone);
-    g_test_add_func("/write-json/options", test_options);
-    g_test_add_func("/write-json/times", test_times);
-    g_test_add_func("/write-json/xml", test_xml);
-    g_test_add_func("/write-json/select", test_select);
-    return g_test_run();
-}
+TEST_MAIN(test_workers, test_copies, test_own_links, test_cpus_alone, test_options, test_times,
+          test_xml, test_select)

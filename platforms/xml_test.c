@@ -226,12 +226,4 @@ static void test_write_errors(void)
     remove_place(&place);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/xml/round-trips", test_round_trips);
-    g_test_add_func("/xml/options", test_options);
-    g_test_add_func("/xml/foreign", test_foreign);
-    g_test_add_func("/xml/write-errors", test_write_errors);
-    return g_test_run();
-}
+TEST_MAIN(test_round_trips, test_options, test_foreign, test_write_errors)

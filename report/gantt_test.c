@@ -116,12 +116,4 @@ static void test_svg(void)
     sample_fini(&sample);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/gantt/rows", test_rows);
-    g_test_add_func("/gantt/merge", test_merge);
-    g_test_add_func("/gantt/units", test_units);
-    g_test_add_func("/gantt/svg", test_svg);
-    return g_test_run();
-}
+TEST_MAIN(test_rows, test_merge, test_units, test_svg)

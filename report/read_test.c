@@ -162,12 +162,4 @@ static void test_fuzz(void)
     g_rand_free(random);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/read/report", test_report);
-    g_test_add_func("/read/validation", test_validation);
-    g_test_add_func("/read/refused", test_refused);
-    g_test_add_func("/read/fuzz", test_fuzz);
-    return g_test_run();
-}
+TEST_MAIN(test_report, test_validation, test_refused, test_fuzz)

@@ -418,19 +418,5 @@ static void test_real_csv(void)
     sample_fini(&sample);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/report/summary", test_summary);
-    g_test_add_func("/report/no_device", test_no_device);
-    g_test_add_func("/report/json", test_json);
-    g_test_add_func("/report/csv", test_csv);
-    g_test_add_func("/report/idle", test_idle);
-    g_test_add_func("/report/few_runs", test_few_runs);
-    g_test_add_func("/report/table", test_table);
-    g_test_add_func("/report/real_json", test_real_json);
-    g_test_add_func("/report/real_table", test_real_table);
-    g_test_add_func("/report/real_csv", test_real_csv);
-    g_test_add_func("/report/paced", test_paced);
-    return g_test_run();
-}
+TEST_MAIN(test_summary, test_no_device, test_json, test_csv, test_idle, test_few_runs, test_table,
+          test_real_json, test_real_table, test_real_csv, test_paced)

@@ -68,10 +68,4 @@ static void test_one_date(void)
     testing_fini(&testing);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/arrows/chain", test_chain);
-    g_test_add_func("/arrows/one_date", test_one_date);
-    return g_test_run();
-}
+TEST_MAIN(test_chain, test_one_date)

@@ -169,10 +169,4 @@ static void test_use(void)
     testing_fini(&testing);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/counters/simulated", test_simulated);
-    g_test_add_func("/counters/use", test_use);
-    return g_test_run();
-}
+TEST_MAIN(test_simulated, test_use)

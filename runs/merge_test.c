@@ -331,14 +331,4 @@ static void test_machines(void)
     duet_machine_fini(&one);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/merge/two", test_two);
-    g_test_add_func("/merge/arrows", test_arrows);
-    g_test_add_func("/merge/reasons", test_reasons);
-    g_test_add_func("/merge/chart", test_chart);
-    g_test_add_func("/merge/trace", test_trace);
-    g_test_add_func("/merge/machines", test_machines);
-    return g_test_run();
-}
+TEST_MAIN(test_two, test_arrows, test_reasons, test_chart, test_trace, test_machines)

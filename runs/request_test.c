@@ -59,10 +59,4 @@ static void test_recording(void)
     duet__recording_fini(&recording);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/request/copy", test_copy);
-    g_test_add_func("/request/recording", test_recording);
-    return g_test_run();
-}
+TEST_MAIN(test_copy, test_recording)

@@ -101,9 +101,4 @@ static void test_signal(void)
     g_assert_cmpint(number, ==, SIGTERM);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/session/signal", test_signal);
-    return g_test_run();
-}
+TEST_MAIN(test_signal)

@@ -185,10 +185,4 @@ static void test_hosts(void)
     g_assert_cmpuint(duet__host_count(&machine), ==, 2);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/simulated_nodes/four", test_four);
-    g_test_add_func("/simulated_nodes/hosts", test_hosts);
-    return g_test_run();
-}
+TEST_MAIN(test_four, test_hosts)

@@ -110,10 +110,4 @@ static void test_orphan(void)
     (void)end_of(-1);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/simulated/threads", test_threads);
-    g_test_add_func("/simulated/orphan", test_orphan);
-    return g_test_run();
-}
+TEST_MAIN(test_threads, test_orphan)

@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The prototype of a test's main function, which the build renames; included before everything. */
+/*
+ * Included before everything else of a test: the prototype of its main function, which the build
+ * renames, and that function where it only calls others.
+ */
 #ifdef __cplusplus
 extern "C" {
 #endif
 int main(int argc, char **argv);
+
+/*
+ * Runs functions as tests of GLib's and gives the exit status. `names` lists the functions, with
+ * commas between them: test_x is the test "/x".
+ */
+int run_tests(int argc, char **argv, const char *names, void (*const *functions)(void));
 #ifdef __cplusplus
 }
 #endif
+
+/* The main function of a file whose tests are these functions without parameters. */
+#define TEST_MAIN(...)                                                                             \
+    int main(int argc, char **argv)                                                                \
+    {                                                                                              \
+        return run_tests(argc, argv, #__VA_ARGS__, (void (*const[])(void)){__VA_ARGS__});          \
+    }

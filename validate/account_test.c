@@ -377,19 +377,5 @@ static void test_mean(void)
     duet__account_fini(&mean);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/account/without_copies", test_without_copies);
-    g_test_add_func("/account/overlap", test_overlap);
-    g_test_add_func("/account/directions", test_directions);
-    g_test_add_func("/account/other_copies", test_other_copies);
-    g_test_add_func("/account/chained", test_chained);
-    g_test_add_func("/account/room", test_room);
-    g_test_add_func("/account/at_once", test_at_once);
-    g_test_add_func("/account/dates", test_dates);
-    g_test_add_func("/account/random", test_random);
-    g_test_add_func("/account/sums", test_sums);
-    g_test_add_func("/account/mean", test_mean);
-    return g_test_run();
-}
+TEST_MAIN(test_without_copies, test_overlap, test_directions, test_other_copies, test_chained,
+          test_room, test_at_once, test_dates, test_random, test_sums, test_mean)

@@ -542,19 +542,5 @@ static void test_run(void)
     g_assert_cmpfloat(tested_bounds(&runtime, false).area_s, ==, 0);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/validate/bounds/by_hand", test_by_hand);
-    g_test_add_func("/validate/bounds/random_two", test_random_two);
-    g_test_add_func("/validate/bounds/random_twins", test_random_twins);
-    g_test_add_func("/validate/bounds/unknown", test_unknown);
-    g_test_add_func("/validate/bounds/many", test_many);
-    g_test_add_func("/validate/bounds/many_twins", test_many_twins);
-    g_test_add_func("/validate/bounds/extreme", test_extreme);
-    g_test_add_func("/validate/bounds/limited", test_limited);
-    g_test_add_func("/validate/bounds/nodes", test_nodes);
-    g_test_add_func("/validate/bounds/best_schedules", test_best_schedules);
-    g_test_add_func("/validate/bounds/run", test_run);
-    return g_test_run();
-}
+TEST_MAIN(test_by_hand, test_random_two, test_random_twins, test_unknown, test_many,
+          test_many_twins, test_extreme, test_limited, test_nodes, test_best_schedules, test_run)

@@ -167,13 +167,4 @@ static void test_spread(void)
     sample_fini(&sample);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/explain/same", test_same);
-    g_test_add_func("/explain/kernel", test_kernel);
-    g_test_add_func("/explain/copies", test_copies);
-    g_test_add_func("/explain/mapping", test_mapping);
-    g_test_add_func("/explain/spread", test_spread);
-    return g_test_run();
-}
+TEST_MAIN(test_same, test_kernel, test_copies, test_mapping, test_spread)

@@ -286,13 +286,4 @@ static void test_random(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/path/copies", test_copies);
-    g_test_add_func("/path/room", test_room);
-    g_test_add_func("/path/one_date", test_one_date);
-    g_test_add_func("/path/states", test_states);
-    g_test_add_func("/path/random", test_random);
-    return g_test_run();
-}
+TEST_MAIN(test_copies, test_room, test_one_date, test_states, test_random)

@@ -216,11 +216,4 @@ static void test_fewest(void)
     g_rand_free(random);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/validate/reuse/shapes", test_shapes);
-    g_test_add_func("/validate/reuse/subsets", test_subsets);
-    g_test_add_func("/validate/reuse/fewest", test_fewest);
-    return g_test_run();
-}
+TEST_MAIN(test_shapes, test_subsets, test_fewest)

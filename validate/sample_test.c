@@ -74,10 +74,4 @@ static void all_disturbed(void)
     duet__sample_fini(&sample);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/sample/disturbed", disturbed);
-    g_test_add_func("/sample/all_disturbed", all_disturbed);
-    return g_test_run();
-}
+TEST_MAIN(disturbed, all_disturbed)

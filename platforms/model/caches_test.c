@@ -169,13 +169,4 @@ static void test_task(void)
     duet_machine_fini(&machine);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/effects/caches/missing", test_missing);
-    g_test_add_func("/effects/caches/by-hand", test_by_hand);
-    g_test_add_func("/effects/caches/unknown", test_unknown);
-    g_test_add_func("/effects/caches/random", test_random);
-    g_test_add_func("/effects/caches/task", test_task);
-    return g_test_run();
-}
+TEST_MAIN(test_missing, test_by_hand, test_unknown, test_random, test_task)

@@ -337,18 +337,6 @@ static void test_half_known(void)
     duet__calibration_fini(&c);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibration/sorted", test_points_are_sorted);
-    g_test_add_func("/calibration/exact", test_measured_points_are_exact);
-    g_test_add_func("/calibration/between", test_between_points_log_log);
-    g_test_add_func("/calibration/outside", test_outside);
-    g_test_add_func("/calibration/refusals", test_refusals);
-    g_test_add_func("/calibration/details-refused", test_details_refused);
-    g_test_add_func("/calibration/contexts", test_contexts);
-    g_test_add_func("/calibration/select", test_select);
-    g_test_add_func("/calibration/whole-points", test_whole_points);
-    g_test_add_func("/calibration/half-known", test_half_known);
-    return g_test_run();
-}
+TEST_MAIN(test_points_are_sorted, test_measured_points_are_exact, test_between_points_log_log,
+          test_outside, test_refusals, test_details_refused, test_contexts, test_select,
+          test_whole_points, test_half_known)

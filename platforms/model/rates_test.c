@@ -190,15 +190,5 @@ static void test_names(void)
     g_assert_nonnull(strstr(message.text, "wake-ups"));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/effects/demand", test_demand);
-    g_test_add_func("/effects/rates/alone", test_alone);
-    g_test_add_func("/effects/rates/neighbours", test_neighbours);
-    g_test_add_func("/effects/rates/bandwidth", test_bandwidth);
-    g_test_add_func("/effects/rates/cores", test_cores);
-    g_test_add_func("/effects/factor", test_factor);
-    g_test_add_func("/effects/names", test_names);
-    return g_test_run();
-}
+TEST_MAIN(test_demand, test_alone, test_neighbours, test_bandwidth, test_cores, test_factor,
+          test_names)

@@ -267,13 +267,4 @@ static void test_validation(void)
     testing_fini(&the);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/page/report", test_report);
-    g_test_add_func("/page/without_recording", test_without_recording);
-    g_test_add_func("/page/emulated", test_emulated);
-    g_test_add_func("/page/merged", test_merged);
-    g_test_add_func("/page/validation", test_validation);
-    return g_test_run();
-}
+TEST_MAIN(test_report, test_without_recording, test_emulated, test_merged, test_validation)
