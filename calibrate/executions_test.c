@@ -168,12 +168,4 @@ static void test_operands(void)
     duet_machine_fini(&machine);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibrate/executions/others", test_others);
-    g_test_add_func("/calibrate/executions/groups", test_groups);
-    g_test_add_func("/calibrate/executions/overhead", test_overhead);
-    g_test_add_func("/calibrate/executions/operands", test_operands);
-    return g_test_run();
-}
+TEST_MAIN(test_others, test_groups, test_overhead, test_operands)

@@ -152,13 +152,4 @@ static void test_stalls(void)
     g_free(rejected);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/calibrate/fit/nonnegative", test_nonnegative);
-    g_test_add_func("/calibrate/fit/robust", test_robust);
-    g_test_add_func("/calibrate/fit/constant", test_constant);
-    g_test_add_func("/calibrate/fit/outliers", test_outliers);
-    g_test_add_func("/calibrate/fit/stalls", test_stalls);
-    return g_test_run();
-}
+TEST_MAIN(test_nonnegative, test_robust, test_constant, test_outliers, test_stalls)

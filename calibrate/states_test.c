@@ -107,12 +107,4 @@ static void test_items(void)
     free_runs(made, &model);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/states/median", test_median);
-    g_test_add_func("/states/outliers", test_outliers);
-    g_test_add_func("/states/few", test_few);
-    g_test_add_func("/states/items", test_items);
-    return g_test_run();
-}
+TEST_MAIN(test_median, test_outliers, test_few, test_items)

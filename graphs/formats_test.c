@@ -277,14 +277,4 @@ static void test_messages(void)
         testing_refused(cases[i].format, cases[i].text, "f", cases[i].message);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/formats/round-trips", test_round_trips);
-    g_test_add_func("/formats/walk", test_walk);
-    g_test_add_func("/formats/turns", test_turns);
-    g_test_add_func("/formats/names", test_names);
-    g_test_add_func("/formats/examples", test_examples);
-    g_test_add_func("/formats/messages", test_messages);
-    return g_test_run();
-}
+TEST_MAIN(test_round_trips, test_walk, test_turns, test_names, test_examples, test_messages)

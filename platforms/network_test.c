@@ -152,12 +152,4 @@ static void test_fit(void)
         }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/network/good", test_good);
-    g_test_add_func("/network/usual", test_usual);
-    g_test_add_func("/network/bad", test_bad);
-    g_test_add_func("/network/fit", test_fit);
-    return g_test_run();
-}
+TEST_MAIN(test_good, test_usual, test_bad, test_fit)

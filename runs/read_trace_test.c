@@ -398,14 +398,4 @@ static void test_fuzz(void)
     g_rand_free(random);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/read_trace/round_trip", test_round_trip);
-    g_test_add_func("/read_trace/all", test_all);
-    g_test_add_func("/read_trace/odd", test_odd);
-    g_test_add_func("/read_trace/refused", test_refused);
-    g_test_add_func("/read_trace/tolerated", test_tolerated);
-    g_test_add_func("/read_trace/fuzz", test_fuzz);
-    return g_test_run();
-}
+TEST_MAIN(test_round_trip, test_all, test_odd, test_refused, test_tolerated, test_fuzz)

@@ -181,12 +181,4 @@ static void test_paje(void)
     sample_fini(&sample);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/perfetto/sample", test_sample);
-    g_test_add_func("/perfetto/overlap", test_overlap);
-    g_test_add_func("/perfetto/names", test_names);
-    g_test_add_func("/paje/locale", test_paje);
-    return g_test_run();
-}
+TEST_MAIN(test_sample, test_overlap, test_names, test_paje)

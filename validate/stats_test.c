@@ -345,24 +345,6 @@ static void test_ratio(void)
     g_assert_true(isnan(low) && isnan(high));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/validate/stats/student", test_student);
-    g_test_add_func("/validate/stats/nonsense", test_nonsense);
-    g_test_add_func("/validate/stats/quantile", test_quantile);
-    g_test_add_func("/validate/stats/sample", test_sample);
-    g_test_add_func("/validate/stats/median_interval", test_median_interval);
-    g_test_add_func("/validate/stats/one", test_one);
-    g_test_add_func("/validate/stats/two", test_two);
-    g_test_add_func("/validate/stats/equal", test_equal);
-    g_test_add_func("/validate/stats/offset", test_offset);
-    g_test_add_func("/validate/stats/unknown", test_unknown);
-    g_test_add_func("/validate/stats/clusters", test_clusters);
-    g_test_add_func("/validate/stats/clusters_alike", test_clusters_alike);
-    g_test_add_func("/validate/stats/clusters_cover", test_clusters_cover);
-    g_test_add_func("/validate/stats/clusters_unequal", test_clusters_unequal);
-    g_test_add_func("/validate/stats/clusters_few", test_clusters_few);
-    g_test_add_func("/validate/stats/ratio", test_ratio);
-    return g_test_run();
-}
+TEST_MAIN(test_student, test_nonsense, test_quantile, test_sample, test_median_interval, test_one,
+          test_two, test_equal, test_offset, test_unknown, test_clusters, test_clusters_alike,
+          test_clusters_cover, test_clusters_unequal, test_clusters_few, test_ratio)

@@ -509,18 +509,5 @@ static void test_large(void)
     testing_fini(&the);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/validation/errors", test_errors);
-    g_test_add_func("/validation/rounds", test_rounds);
-    g_test_add_func("/validation/verdict", test_verdict);
-    g_test_add_func("/validation/policies", test_policies);
-    g_test_add_func("/validation/bad_values", test_bad_values);
-    g_test_add_func("/validation/explanation", test_explanation);
-    g_test_add_func("/validation/culprit", test_culprit);
-    g_test_add_func("/validation/writers", test_writers);
-    g_test_add_func("/validation/compare", test_compare);
-    g_test_add_func("/validation/large", test_large);
-    return g_test_run();
-}
+TEST_MAIN(test_errors, test_rounds, test_verdict, test_policies, test_bad_values, test_explanation,
+          test_culprit, test_writers, test_compare, test_large)
