@@ -17,6 +17,7 @@
 enum { SIZES = 50, GPUS = 4, CELLS = SIZES * GPUS };
 
 static char *folder;
+static int begun[2]; /* a pipe with a byte for each run that has begun, where it is "told" */
 
 static char *path_of(const char *name)
 {
@@ -53,8 +54,8 @@ static char *work(const struct duet__work *work, void *data)
         return g_strdup("{\"status\": 2, \"error\": \"it is none\"}");
     if (!strcmp(odd, "room") && work->cell == 7)
         return g_strdup("{\"status\": 3, \"error\": \"no room\"}");
-    if (!strcmp(odd, "slow"))
-        g_usleep(500);
+    if (!strcmp(odd, "told"))
+        g_assert_cmpint(write(begun[1], "", 1), ==, 1);
     return g_strdup_printf("{\"seed\": %d, \"makespan_s\": %d.5, \"gflops\": null, "
                            "\"best_s\": 1, \"held\": true}\n",
                            (int)work->rep + 1, (int)(work->cell + work->rep));
@@ -138,26 +139,32 @@ static bool is_begun(const char *path)
     return !error;
 }
 
-/* Killed at 20 moments; then it goes on, and makes only what is missing. */
+/* Killed 20 times, when some run has begun; then it goes on, and makes only what is missing. */
 static void test_kill(const struct duet__study *study)
 {
     g_autofree char *path = path_of("kill.db");
-    const struct duet__plan plan = plan_of(study, "slow");
+    const struct duet__plan plan = plan_of(study, ""), told = plan_of(study, "told");
     GRand *random = g_rand_new_with_seed(20);
     struct duet__outcome outcome;
     int64_t before = 0, now;
 
     for (int i = 0; i < 20; i++) {
-        pid_t pid = fork();
-        int status;
+        int status, runs = g_rand_int_range(random, 0, 20);
+        pid_t pid;
+        char byte;
 
+        g_assert_cmpint(pipe(begun), ==, 0);
+        pid = fork();
         if (pid == 0) {
-            make_all(&plan, path, &outcome);
+            make_all(&told, path, &outcome);
             _exit(0);
         }
-        g_usleep((gulong)g_rand_int_range(random, 0, 30000));
+        close(begun[1]);
+        while (runs-- > 0 && read(begun[0], &byte, 1) == 1)
+            continue;
         kill(pid, SIGKILL);
         g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+        close(begun[0]);
         now = is_begun(path) ? ask(path, "SELECT count(*) FROM runs") : 0;
         g_assert_cmpint(now, >=, before); /* nothing that was there is lost */
         before = now;
