@@ -52,7 +52,7 @@ class Browser:
         request = urllib.request.Request(self.base + path, json.dumps(body).encode(),
                                          {"Content-Type": "application/json"})
         try:
-            with urllib.request.urlopen(request, timeout=300) as reply:
+            with urllib.request.urlopen(request) as reply:
                 return json.load(reply)["value"]
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from error
@@ -115,9 +115,7 @@ class Browser:
     @staticmethod
     def until(condition):
         """Waits for what the browser does when it has time."""
-        end = time.monotonic() + 120
         while not condition():
-            assert time.monotonic() < end
             time.sleep(0.05)
 
     def text(self, selector):
