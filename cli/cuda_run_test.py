@@ -38,7 +38,7 @@ def duet(arguments, **environment):
         path = pathlib.Path(folder, "report")
         settings = {"DEVICES": "2", "REPORT": str(path), **environment}
         result = subprocess.run(
-            [DUET, "run", *arguments], capture_output=True, text=True, timeout=300, check=False,
+            [DUET, "run", *arguments], capture_output=True, text=True, check=False,
             env={**os.environ, **{"FAKE_CUDA_" + name: text for name, text in settings.items()}})
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     result.fake = {name: int(number) for name, number in map(str.split, lines)}

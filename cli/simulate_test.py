@@ -2,6 +2,7 @@
 """`duet simulate`: bad input, outputs, determinism, files, interruption."""
 
 import csv
+import functools
 import io
 import json
 import os
@@ -12,10 +13,10 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 import xml.etree.ElementTree
 
-from testing import DUET, ROOT, children_of, compile_policy, is_alive, refused, run_tests, until
+from testing import (DUET, ROOT, children_of, compile_policy, has_begun, is_alive, refused, run_tests,
+                     until)
 
 SMALL = "cholesky --platform idgraf --n 7680 --tile 960 --cpus 4 --gpus 8".split()
 
@@ -130,8 +131,7 @@ CLASHES = [
 
 
 def duet(arguments, **options):
-    return subprocess.run([DUET, "simulate", *arguments], capture_output=True, text=True,
-                          timeout=300, **options)
+    return subprocess.run([DUET, "simulate", *arguments], capture_output=True, text=True, **options)
 
 
 def good(*arguments, **options):
@@ -186,8 +186,8 @@ def test_determinism():
     with tempfile.TemporaryDirectory() as folder:
         outputs = []
         for jobs in "1", "4", "4":
-            text = good("--policy", "all", "--reps", "4", "--noise", "--csv", "--jobs", jobs,
-                        "--trace", "t.json", "--gantt", "g.svg", cwd=folder)
+            text = good("--n", "2880", "--policy", "all", "--reps", "2", "--noise", "--csv",
+                        "--jobs", jobs, "--trace", "t.json", "--gantt", "g.svg", cwd=folder)
             files = sorted(os.listdir(folder))
             outputs.append((text, files, [pathlib.Path(folder, name).read_text(encoding="utf-8")
                                           for name in files]))
@@ -276,60 +276,51 @@ def test_list_workloads():
     assert re.search(r"^ +without --n and --tile: n \d", text, re.M), text
 
 
-def start(arguments, folder):
-    """A simulation that has begun its first runs, and these."""
-    process = subprocess.Popen([DUET, "simulate", "cholesky", "--platform", "idgraf", "--jobs", "2",
-                                *arguments], cwd=folder, stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, start_new_session=True)
-    until(lambda: children_of(process))
-    return process
-
-
-def end(process, number):
-    """Ends one by a signal, to the children, too, as a terminal does; what it has written."""
-    os.killpg(process.pid, number)
-    output, messages = process.communicate(timeout=300)
-    assert process.returncode == 128 + number, (process.returncode, messages)
+def ended(arguments, folder, number, children):
+    """What a simulation has written that a signal ends, to the children, too, as a terminal does:
+    once it has begun so many of these."""
+    process = subprocess.Popen([DUET, "simulate", "cholesky", "--platform", "idgraf", *arguments],
+                               cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, start_new_session=True)
+    until(functools.partial(has_begun(children), process))
+    children = children_of(process)
+    if number == signal.SIGKILL:
+        process.kill()
+    else:
+        os.killpg(process.pid, number)
+    output, messages = process.communicate()
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number), messages
+    until(lambda: not any(map(is_alive, children)))
     return output, messages
 
 
 def test_interruption():
     """A signal, even one that cannot be caught, ends the children; no file is left behind."""
-    for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
-        with tempfile.TemporaryDirectory() as folder:
-            process = start(["--n", "153600", "--reps", "2", "--html", "p.html"], folder)
-            children = children_of(process)
-            assert children, "the run was over before it could be interrupted"
-            if number == signal.SIGKILL:
-                process.send_signal(number)
-                process.communicate(timeout=300)
-                assert process.returncode == -number, process.returncode
-            else:
-                output, messages = end(process, number)
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as folder:
+        compile_policy(f"{name}/endless.so", popped="for (;;) pause();")
+        for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+            output, messages = ended(["--n", "7680", "--reps", "2", "--jobs", "2", "--html",
+                                      "p.html", "--policy", f"{name}/endless.so"], folder, number,
+                                     2)
+            if number != signal.SIGKILL:
                 assert messages == "duet: interrupted: 0 of 2 runs are finished\n", messages
                 assert output == "interrupted: of 2 runs a policy, none is finished\n", output
-            until(lambda children=children: not any(map(is_alive, children)))
             assert os.listdir(folder) == []
 
 
 def some_finished(arguments, folder, number):
-    """What is written when a signal ends it after its first runs: on a busy machine it is given
-    more time for these."""
-    for after in 1, 4, 16, 64:
-        process = start(arguments, folder)
-        time.sleep(after)
-        output, messages = end(process, number)
-        count = int(re.match(r"duet: interrupted: (\d+) of", messages.splitlines()[-1]).group(1))
-        if count > 0:
-            break
+    """What is written when a signal ends it in its third run, or later."""
+    output, messages = ended(["--n", "7680", "--reps", "100000", "--jobs", "1", *arguments], folder,
+                             number, 3)
+    count = int(re.match(r"duet: interrupted: (\d+) of", messages.splitlines()[-1]).group(1))
+    assert count > 1, messages
     return output, messages, count
 
 
 def test_interrupted_report():
     """What is finished when a signal comes is reported as such, in whole files."""
     for form in "--json", "--quiet":
-        output, messages, count = some_finished(["--n", "7680", "--reps", "100000", form], ".",
-                                                signal.SIGTERM)
+        output, messages, count = some_finished([form], ".", signal.SIGTERM)
         if form == "--json":
             report = json.loads(output)
             assert report["interrupted"] is True, report
@@ -338,9 +329,8 @@ def test_interrupted_report():
             assert output.startswith(f"interrupted: of 100000 runs a policy, ws has {count}\n")
             assert f", {count} runs a policy\n" in output, output
     with tempfile.TemporaryDirectory() as folder:
-        output, messages, count = some_finished(["--n", "7680", "--reps", "100000", "--policy",
-                                                 "ws,heft", "--csv", "--trace", "t.json"], folder,
-                                                signal.SIGINT)
+        output, messages, count = some_finished(["--policy", "ws,heft", "--csv", "--trace",
+                                                 "t.json"], folder, signal.SIGINT)
         assert messages.endswith(" of 200000 runs are finished\n"), messages
         rows = list(csv.DictReader(io.StringIO(output)))
         assert len(rows) == count > 0 and {row["policy"] for row in rows} == {"ws"}, count
@@ -418,8 +408,7 @@ def test_all_and_own():
 def test_long():
     """Before a long simulation it is said how long it will be."""
     with tempfile.TemporaryDirectory() as folder:
-        process = start(["--n", "960000", "--tile", "960"], folder)
-        _, messages = end(process, signal.SIGTERM)
+        _, messages = ended(["--n", "960000"], folder, signal.SIGTERM, 1)
         assert messages.startswith("duet: 167167000 tasks in each of 1 run: expect"), messages
 
 

@@ -18,8 +18,9 @@ testing.need_mpirun()
 os.chdir(tempfile.mkdtemp())
 SMALL = ["study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960",
          "--gpus", "1..3", "--policy", "ws,heft"]
-LONG = ["study", "cholesky", "--platform", "idgraf", "--n", "9600", "--tile", "320,480", "--gpus",
-        "1..4", "--cpus", "1..3", "--policy", "ws,heft"]
+# with a policy whose simulations wait for the file "go"
+HELD = ["study", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "320,480", "--gpus",
+        "1..4", "--cpus", "1..6", "--policy", "./held.so"]
 SAME = "command, platform_hash, inputs_hash, makespan_s, error"
 
 
@@ -87,10 +88,12 @@ class Ranks:
     """A study under way: of its three ranks, and of their workers, which are stopped."""
 
     def __init__(self, path, *options):
-        self.mpirun = subprocess.Popen(["mpirun", *options, "-n", "3", DUET, *LONG, "--out", path],
+        os.unlink("go")
+        self.mpirun = subprocess.Popen(["mpirun", *options, "-n", "3", DUET, *HELD, "--out", path],
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.ranks, self.workers = {}, {}
         testing.until(self.all_stopped)
+        pathlib.Path("go").touch()
 
     def all_stopped(self):
         assert self.mpirun.poll() is None, self.mpirun.communicate()
@@ -117,7 +120,9 @@ class Ranks:
 
 
 # A simulation that dies on another rank, and a rank that dies, cost nothing where mpirun goes on.
-assert duet(*LONG, "--out", "long.db").returncode == 0
+testing.compile_policy("held.so", popped='while (access("go", F_OK)) usleep(1000);')
+pathlib.Path("go").touch()
+assert duet(*HELD, "--out", "long.db").returncode == 0
 whole = rows("long.db")
 study = Ranks("recovered.db", "--enable-recovery")
 os.kill(study.workers[2], signal.SIGKILL)  # in its place there is another, which does the rest
@@ -139,5 +144,5 @@ for index, ending in enumerate((lambda: os.kill(study.ranks[1], signal.SIGKILL),
     study.end()
     before = rows(path, "id, wall_s", "id")
     assert study.mpirun.returncode and before, study.mpirun
-    assert mpirun(4, *LONG, "--out", path).returncode == 0
+    assert mpirun(4, *HELD, "--out", path).returncode == 0
     assert rows(path) == whole and rows(path, "id, wall_s", "id")[:len(before)] == before
