@@ -6,8 +6,8 @@
 static void test_idgraf(void)
 {
     struct duet_config config;
-    struct duet__copies copies;
-    struct duet_machine machine = {0};
+    OWNED(duet__copies_fini) struct duet__copies copies;
+    OWNED(duet_machine_fini) struct duet_machine machine = {0};
     struct duet_message message = {""};
     duet_config_init(&config);
     config.no_bind = true;
@@ -22,8 +22,6 @@ static void test_idgraf(void)
     testing_pairs(&copies, &machine);
     testing_switches(&copies, &machine);
     g_assert_cmpuint(copies.switch_count, ==, 4);
-    duet_machine_fini(&machine);
-    duet__copies_fini(&copies);
 }
 
 TEST_MAIN(test_idgraf)

@@ -30,16 +30,14 @@ static struct duet__copies measure(const struct duet_config *config, double budg
 static void test_idgraf(void)
 {
     struct duet_config config = defaults("idgraf", 5);
-    struct duet__copies copies = measure(&config, 0.5);
-    struct duet_machine machine = {0};
+    OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0.5);
+    OWNED(duet_machine_fini) struct duet_machine machine = {0};
     config.cpus = 1;
     testing_machine(&config, &machine);
     testing_pairs(&copies, &machine);
     testing_switches(&copies, &machine);
     g_assert_cmpuint(copies.switch_count, ==, 4);
     g_assert_cmpuint(copies.switches[4], ==, copies.switches[0]);
-    duet_machine_fini(&machine);
-    duet__copies_fini(&copies);
 }
 
 /* What copies of some sizes take on a route. */
@@ -78,26 +76,24 @@ static double least_of_both(const struct duet__copies *copies, const struct duet
 static void test_no_peer(void)
 {
     struct duet_config config = defaults("idgraf", 2);
-    struct duet_machine machine = {0};
+    OWNED(duet_machine_fini) struct duet_machine machine = {0};
     double least;
     config.scale = 0.5;
     config.no_peer = true;
     config.cpus = 1;
     testing_machine(&config, &machine);
     do {
-        struct duet__copies copies = measure(&config, 0);
+        OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0);
         testing_pairs(&copies, &machine);
         least = least_of_both(&copies, &machine);
-        duet__copies_fini(&copies);
     } while (least <= 0.75);
-    duet_machine_fini(&machine);
 }
 
 /* Devices that compute copy as fast as they do. */
 static void test_free(void)
 {
     struct duet_config config = defaults("free", 2);
-    struct duet__copies copies = measure(&config, 0);
+    OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0);
     g_assert_cmpuint(copies.node_count, ==, 3);
     g_assert_cmpuint(copies.pair_count, ==, 6);
     g_assert_cmpuint(copies.together_count, ==, 4);
@@ -113,16 +109,14 @@ static void test_free(void)
         g_assert_cmpfloat(copies.together[i].second_Bps, >, 0);
     }
     g_assert_cmpuint(copies.switch_count, >=, 1);
-    duet__copies_fini(&copies);
 }
 
 static void test_none(void)
 {
     struct duet_config config = defaults(NULL, 0);
-    struct duet__copies copies = measure(&config, 0);
+    OWNED(duet__copies_fini) struct duet__copies copies = measure(&config, 0);
     g_assert_cmpuint(copies.pair_count, ==, 0);
     g_assert_cmpuint(copies.switch_count, ==, 0);
-    duet__copies_fini(&copies);
 }
 
 static bool stop_after(void *context)
@@ -139,7 +133,7 @@ static void test_stop(void)
     int error;
     config.scale = 0.1;
     do {
-        struct duet__copies copies;
+        OWNED(duet__copies_fini) struct duet__copies copies;
         struct duet_message message = {""};
         unsigned left = 3 * canceled;
         error = duet__copies_measure(&(struct duet__measurement){.config = &config,
@@ -153,7 +147,6 @@ static void test_stop(void)
             g_assert_null(copies.pairs);
             canceled++;
         }
-        duet__copies_fini(&copies);
     } while (error);
     g_assert_cmpuint(canceled, >=, 3);
 }

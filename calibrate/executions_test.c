@@ -47,7 +47,7 @@ static int gather(struct duet_machine *machine, struct duet_event *events, size_
 
 static void test_others(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet__executions executions;
     struct duet_event events[] = {
         task(1, 0, 0, 4), task(2, 1, 1, 3), task(3, 3, 1, 3), task(4, DEVICE, 1, 3),
@@ -66,14 +66,13 @@ static void test_others(void)
     }
     duet__executions_fini(&executions);
     duet__executions_fini(&executions);
-    duet_machine_fini(&machine);
 }
 
 /* Groups are sorted by names and work; failed tasks, copies and workers that are not there are no
    samples. */
 static void test_groups(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet__executions executions;
     struct duet_event events[] = {
         task(1, 0, 0, 1), task(2, 0, 1, 2), task(3, 0, 2, 3), task(4, DEVICE, 3, 4),
@@ -104,29 +103,26 @@ static void test_groups(void)
     events[0].failed = true;
     g_assert_cmpint(gather(&machine, events, 1, NULL, 0, 0, &executions), ==, DUET_EINVAL);
     g_assert_null(executions.list);
-    duet_machine_fini(&machine);
 }
 
 /* What the runtime takes is subtracted, but never more than nine tenths. */
 static void test_overhead(void)
 {
-    struct duet_machine machine;
-    struct duet__executions executions;
+    OWNED(duet_machine_fini) struct duet_machine machine;
+    OWNED(duet__executions_fini) struct duet__executions executions;
     struct duet_event events[] = {task(1, 0, 0, 1), task(2, 0, 1, 1.25)};
     machine_init(&machine);
     g_assert_cmpint(gather(&machine, events, 2, NULL, 0, 0.24, &executions), ==, 0);
     g_assert_cmpfloat(executions.list[0].seconds, ==, 0.76);
     g_assert_cmpfloat(executions.list[1].seconds, ==, 0.025);
-    duet__executions_fini(&executions);
-    duet_machine_fini(&machine);
 }
 
 /* Operands: looked up by task, registered once, what is missing of them by their bytes. */
 static void test_operands(void)
 {
     enum { MANY = 11 };
-    struct duet_machine machine;
-    struct duet__executions executions;
+    OWNED(duet_machine_fini) struct duet_machine machine;
+    OWNED(duet__executions_fini) struct duet__executions executions;
     struct duet__rows rows;
     double missing[MANY + 2];
     struct duet_trace_access accesses[MANY + 2] = {
@@ -164,8 +160,6 @@ static void test_operands(void)
     g_assert_cmpuint(rows.count, ==, 2);
     duet__rows_fini(&rows);
     duet__rows_fini(&rows);
-    duet__executions_fini(&executions);
-    duet_machine_fini(&machine);
 }
 
 TEST_MAIN(test_others, test_groups, test_overhead, test_operands)

@@ -41,7 +41,7 @@ static double sum_of(const struct table *table, const struct duet__fit *fit)
 static void test_robust(void)
 {
     struct table table;
-    GRand *random = g_rand_new_with_seed(2);
+    g_autoptr(GRand) random = g_rand_new_with_seed(2);
     for (size_t i = 0; i < ROWS; i++) {
         table.missing[i] = g_rand_double(random);
         table.used[i] = i % 4 != 0;
@@ -59,7 +59,6 @@ static void test_robust(void)
     memset(table.used, 0, sizeof table.used);
     found = fit(&table, ROWS, 0, false);
     g_assert_cmpfloat(found.base_s, ==, 0);
-    g_rand_free(random);
 }
 
 /* Neither part is negative: what would be is 0, and the other takes all. */

@@ -246,7 +246,7 @@ static void test_pool(void)
 {
     static const size_t sizes[] = {1, 7, 2, 40};
     double all[50];
-    struct duet__platform platform = {.origin = g_strdup("before")};
+    OWNED(duet__platform_fini) struct duet__platform platform = {.origin = g_strdup("before")};
     size_t first = 0;
     for (size_t i = 0; i < G_N_ELEMENTS(all); i++)
         all[i] = 1e-3 * (2 + sin((double)i));
@@ -266,10 +266,9 @@ static void test_pool(void)
                                           .context = "c",
                                           .count = 1,
                                           .points = &point};
-        struct duet__calibration run = {0};
+        OWNED(duet__calibration_fini) struct duet__calibration run = {0};
         g_assert_cmpint(duet__calibration_add(&run, &curve, NULL), ==, DUET_OK);
         g_assert_cmpint(duet__platform_pool(&platform, &run, "runs", NULL), ==, DUET_OK);
-        duet__calibration_fini(&run);
     }
     const struct duet__summary whole = duet__summarise(all, G_N_ELEMENTS(all));
     const struct duet__curve *curve = platform.calibration.curves;
@@ -284,7 +283,6 @@ static void test_pool(void)
     g_assert_cmpfloat(point->busy_ratio, ==, 1);
     g_assert_cmpfloat(point->median_s, ==, 0);
     g_assert_cmpstr(curve->origin, ==, "runs");
-    duet__platform_fini(&platform);
 }
 
 /* What only one of both has, that one's; what both have, by samples. */
@@ -293,8 +291,8 @@ static void test_pool_parts(void)
     struct duet__point old = {.work = 5, .mean_s = 1, .samples = 3, .base_s = 1, .memory_s = 4};
     struct duet__point more = {.work = 5, .mean_s = 1, .samples = 1, .busy_ratio = 1.5};
     struct duet__curve curve = {.kernel = "k", .arch = "cpu", .count = 1, .points = &old};
-    struct duet__platform platform = {.origin = g_strdup("before")};
-    struct duet__calibration run = {0};
+    OWNED(duet__platform_fini) struct duet__platform platform = {.origin = g_strdup("before")};
+    OWNED(duet__calibration_fini) struct duet__calibration run = {0};
     const struct duet__point *point;
     g_assert_cmpint(duet__calibration_add(&platform.calibration, &curve, NULL), ==, DUET_OK);
     curve.points = &more;
@@ -311,8 +309,6 @@ static void test_pool_parts(void)
     g_assert_cmpfloat_with_epsilon(point->base_s, (1 * 4 + 2) / 5.0, 1e-12);
     g_assert_cmpfloat_with_epsilon(point->memory_s, 4 * 4 / 5.0, 1e-12);
     g_assert_cmpstr(point->origin, ==, "before, and runs");
-    duet__calibration_fini(&run);
-    duet__platform_fini(&platform);
 }
 
 static void within_folder(const void *test)

@@ -82,13 +82,12 @@ static void assert_switches(const struct duet__copies *copies, const unsigned *e
 static void test_none(void)
 {
     struct figures figures = {.to_device = {12e9, 6e9, 12e9, 3e9}, .to_host = ALL_12};
-    struct duet__copies copies = infer(&figures);
+    OWNED(duet__copies_fini) struct duet__copies copies = infer(&figures);
     assert_switches(&copies, (unsigned[]){0, 1, 2, 3}, 4);
     for (unsigned d = 0; d < DEVICES; d++) {
         g_assert_cmpfloat(copies.to_device_Bps[d], ==, figures.to_device[d]);
         g_assert_cmpfloat(copies.to_host_Bps[d], ==, figures.to_host[d]);
     }
-    duet__copies_fini(&copies);
 }
 
 /* Devices 0 and 2, and 1 and 3, share 12 GB/s down and 11 up. */
@@ -102,12 +101,11 @@ static void test_pairs(void)
     struct figures figures = {.to_device = ALL_12,
                               .to_host = {8e9, 8e9, 8e9, 8e9},
                               .together = as_pairs};
-    struct duet__copies copies = infer(&figures);
+    OWNED(duet__copies_fini) struct duet__copies copies = infer(&figures);
     assert_switches(&copies, (unsigned[]){0, 1, 0, 1}, 2);
     g_assert_cmpfloat(copies.to_device_Bps[0], ==, 12e9);
     g_assert_cmpfloat(copies.to_device_Bps[1], ==, 12e9);
     g_assert_cmpfloat(copies.to_host_Bps[0], ==, 11e9);
-    duet__copies_fini(&copies);
 }
 
 /* A link of 12 GB/s for all: a tenth of noise on what two of them get. */
@@ -119,10 +117,9 @@ static double behind_one(unsigned a, unsigned b, bool to_device, unsigned which)
 static void test_one(void)
 {
     struct figures figures = {.to_device = ALL_12, .to_host = ALL_12, .together = behind_one};
-    struct duet__copies copies = infer(&figures);
+    OWNED(duet__copies_fini) struct duet__copies copies = infer(&figures);
     assert_switches(&copies, (unsigned[]){0, 0, 0, 0}, 1);
     g_assert_cmpfloat(fabs(copies.to_device_Bps[0] - 12e9), <, 0.06 * 12e9);
-    duet__copies_fini(&copies);
 }
 
 /* Only a pair of the chain 0-1-2 is seen to share at a time: all three are behind one switch. */
@@ -134,9 +131,8 @@ static double chain(unsigned a, unsigned b, bool to_device, unsigned which)
 static void test_transitive(void)
 {
     struct figures figures = {.to_device = ALL_12, .to_host = ALL_12, .together = chain};
-    struct duet__copies copies = infer(&figures);
+    OWNED(duet__copies_fini) struct duet__copies copies = infer(&figures);
     assert_switches(&copies, (unsigned[]){0, 0, 0, 1}, 2);
-    duet__copies_fini(&copies);
 }
 
 /* Each alone gets 12 GB/s, any two 18 together: that is what the host's memory gives. */
@@ -171,10 +167,9 @@ static void test_unequal(void)
     struct figures figures = {.to_device = {12e9, 3e9, 12e9, 12e9},
                               .to_host = ALL_12,
                               .together = unequal};
-    struct duet__copies copies = infer(&figures);
+    OWNED(duet__copies_fini) struct duet__copies copies = infer(&figures);
     assert_switches(&copies, (unsigned[]){0, 0, 1, 2}, 3);
     g_assert_cmpfloat(copies.to_device_Bps[0], ==, 12e9);
-    duet__copies_fini(&copies);
 }
 
 /* Less than a tenth is noise. */
@@ -186,9 +181,8 @@ static double noisy(unsigned a, unsigned b, bool to_device, unsigned which)
 static void test_noise(void)
 {
     struct figures figures = {.to_device = ALL_12, .to_host = ALL_12, .together = noisy};
-    struct duet__copies copies = infer(&figures);
+    OWNED(duet__copies_fini) struct duet__copies copies = infer(&figures);
     assert_switches(&copies, (unsigned[]){0, 1, 2, 3}, 4);
-    duet__copies_fini(&copies);
 }
 
 /* Nothing at all, one device, and inferring twice. */

@@ -68,7 +68,7 @@ static void describe(bool measured, struct duet__platform *platform)
 /* A switch is as fast as its GPUs are together, and at least as the fastest of them is alone. */
 static void test_measured(void)
 {
-    struct duet__platform platform;
+    OWNED(duet__platform_fini) struct duet__platform platform;
 
     describe(true, &platform);
     g_assert_cmpuint(platform.switch_count, ==, 2);
@@ -83,14 +83,13 @@ static void test_measured(void)
     /* hypothetical ones are as the middle one of these */
     g_assert_cmpfloat(platform.kinds[0].to_device.bandwidth_Bps, ==, 5e9);
     g_assert_null(strstr(platform.origin, "copies are not measured"));
-    duet__platform_fini(&platform);
 }
 
 /* Nobody has measured: each GPU has a switch of its own, which is as fast as it is thought to be.
  */
 static void test_assumed(void)
 {
-    struct duet__platform platform;
+    OWNED(duet__platform_fini) struct duet__platform platform;
 
     describe(false, &platform);
     g_assert_cmpuint(platform.switch_count, ==, GPUS);
@@ -100,7 +99,6 @@ static void test_assumed(void)
         g_assert_cmpfloat(platform.switches[gpu].to_host_Bps, ==, alone_Bps[gpu]);
     }
     g_assert_nonnull(strstr(platform.origin, "copies are not measured"));
-    duet__platform_fini(&platform);
 }
 
 TEST_MAIN(test_measured, test_assumed)

@@ -37,8 +37,8 @@ static const struct duet__curve *curve_of(const struct duet__model *model, int k
 /* Vectors that are read once: nothing is ever in a cache, so what is a miss cannot be told. */
 static void test_stream(void)
 {
-    struct made made;
-    struct duet__model model;
+    OWNED(made_free) struct made made;
+    OWNED(duet__model_fini) struct duet__model model;
     struct duet_sharing sharing = {8 * MIB, 10e9};
     made_init(&made, 1, &sharing);
     for (int i = 0; i < 100; i++)
@@ -52,14 +52,12 @@ static void test_stream(void)
     g_assert_cmpuint(model.quality[0].conditions[DUET__CONDITION_COLD].count, ==, 100);
     g_assert_cmpuint(model.sharing.shared_bytes, ==, 8 * MIB);
     g_assert_cmpfloat(model.sharing.bandwidth_Bps, ==, 10e9);
-    made_free(&made);
-    duet__model_fini(&model);
 }
 
 static void test_devices(void)
 {
-    struct made made;
-    struct duet__model model;
+    OWNED(made_free) struct made made;
+    OWNED(duet__model_fini) struct duet__model model;
     struct duet_sharing sharing = {8 * MIB, 10e9};
     made_init(&made, 2, &sharing);
     made.machine.workers[1].node = 1;
@@ -79,16 +77,14 @@ static void test_devices(void)
     g_assert_cmpfloat(point->busy_ratio, ==, 0);
     g_assert_cmpfloat(fabs(point->noise - 0.1), <, 2e-3);
     g_assert_cmpfloat(model.quality[0].error.execution, <, 0.12);
-    made_free(&made);
-    duet__model_fini(&model);
 }
 
 /* Few executions: the mean, and nothing wild. */
 static void test_few(void)
 {
     for (unsigned count = 1; count < 15; count++) {
-        struct made made;
-        struct duet__model model;
+        OWNED(made_free) struct made made;
+        OWNED(duet__model_fini) struct duet__model model;
         struct duet_sharing sharing = {8 * MIB, 10e9};
         double sum = 0;
         made_init(&made, 1, &sharing);
@@ -116,8 +112,6 @@ static void test_few(void)
             g_assert_cmpfloat(model.quality[0].error.execution, <, 0.1);
             g_assert_cmpfloat(fabs(model.quality[0].error.sum), <, 0.1);
         }
-        made_free(&made);
-        duet__model_fini(&model);
     }
 }
 
@@ -129,15 +123,13 @@ static void test_size(void)
         double work, size;
     } cases[] = {{80000, 1e6, 100}, {80000, 160000, 100}, {80008, 1e6, 0}, {0, 1e6, 0}};
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct made made;
-        struct duet__model model;
+        OWNED(made_free) struct made made;
+        OWNED(duet__model_fini) struct duet__model model;
         made_init(&made, 1, &(struct duet_sharing){0});
         add(&made, 0, TRSM, cases[i].work, 0, 1, 2, cases[i].bytes);
         made_observe(&made, NULL);
         fit_runs(&made, 1, &(struct duet_sharing){0}, &model);
         g_assert_cmpfloat(point_of(&model, TRSM)->size, ==, cases[i].size);
-        made_free(&made);
-        duet__model_fini(&model);
     }
 }
 
@@ -145,7 +137,7 @@ static void test_size(void)
    refused. */
 static void test_refused(void)
 {
-    struct made made;
+    OWNED(made_free) struct made made;
     struct duet__model model;
     struct duet_message message = {""};
     struct duet__model_options options = {.folds = 1};
@@ -162,7 +154,6 @@ static void test_refused(void)
     g_assert_nonnull(strstr(message.text, "no execution"));
     g_assert_null(model.quality);
     g_assert_cmpint(duet__model_fit(NULL, 0, &options, &model, NULL), ==, DUET_EINVAL);
-    made_free(&made);
 }
 
 /* What duet__kernel_seconds computes directly is what duet__rates gives: both are used, the one to
@@ -170,7 +161,7 @@ static void test_refused(void)
 static void test_forward(void)
 {
     struct made made[3];
-    struct duet__model model;
+    OWNED(duet__model_fini) struct duet__model model;
     double ratio[KERNELS];
     struct duet_sharing sharing = {4 * MIB, 1.2e9};
     for (unsigned i = 0; i < 3; i++)
@@ -184,7 +175,6 @@ static void test_forward(void)
         g_assert_cmpfloat(fabs(ratio[k] - 1), <, 0.01);
     for (int i = 0; i < 3; i++)
         made_free(&made[i]);
-    duet__model_fini(&model);
 }
 
 /* What the model has may be left out, to see what it is worth. */

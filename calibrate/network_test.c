@@ -12,7 +12,7 @@ enum { EACH = 21 };
 static struct duet__mpi_measured make(const struct duet__network *network)
 {
     struct duet__mpi_measured m = {.nodes = 2, .eager_bytes = network->eager_bytes};
-    GRand *random = g_rand_new_with_seed(7);
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
 
     for (unsigned size = 0; size < DUET__MPI_SIZES; size++) {
         struct duet__mpi_times *times = &m.sizes[size];
@@ -28,7 +28,6 @@ static struct duet__mpi_measured make(const struct duet__network *network)
         times->streams[times->stream_count++] =
             fmax(network->overhead_s, bytes / network->bandwidth_Bps);
     }
-    g_rand_free(random);
     return m;
 }
 
@@ -39,7 +38,7 @@ static void assert_near(double got, double wanted)
 
 static void check(const struct duet__network *network)
 {
-    struct duet__mpi_measured m = make(network);
+    OWNED(duet__mpi_measured_free) struct duet__mpi_measured m = make(network);
     struct duet__network_fit fit;
     struct duet_message message = {""};
 
@@ -55,7 +54,6 @@ static void check(const struct duet__network *network)
         assert_near(fit.sizes[i].predicted_s,
                     duet__network_message_s(network, (double)fit.sizes[i].bytes));
     }
-    duet__mpi_measured_free(&m);
 }
 
 static void test_fit(void)

@@ -91,7 +91,7 @@ static void test_mutations(gconstpointer of)
     const char *rounds_wanted = g_getenv("DUET_TEST_LONG");
     const guint64 most = rounds_wanted ? g_ascii_strtoull(rounds_wanted, NULL, 10) : 3000;
     g_autoptr(GRand) random = g_rand_new_with_seed(20021101);
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     guint64 read = 0;
 
     testing_graph(&graph, 12, 3);
@@ -112,7 +112,6 @@ static void test_mutations(gconstpointer of)
     g_test_message("%" PRIu64 " of %" PRIu64 " could be read", read, most);
     g_assert_cmpuint(read, >, 0);
     g_assert_cmpuint(read, <, most);
-    duet__graph_fini(&graph);
 }
 
 /* Short texts take little memory: sanitizers, which keep what is freed, need most of this. */

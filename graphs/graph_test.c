@@ -54,7 +54,7 @@ static void test_order(void)
     /* a and c come after d; c is there before it, and b has nothing to do with them */
     static const struct duet__graph_edge edges[] = {{3, 0, 0}, {3, 2, 0}, {3, 0, 0}, {0, 2, 0}};
     static const char *const names[] = {"d", "a", "b", "c"};
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     size_t count;
 
     g_assert_cmpint(ordered(&graph, 4, edges, G_N_ELEMENTS(edges), NULL), ==, 0);
@@ -74,7 +74,6 @@ static void test_order(void)
     g_assert_cmpuint(duet__graph_after(&graph, 3, &count)[0], ==, 0);
     g_assert_cmpuint(duet__graph_after(&graph, 3, &count)[1], ==, 1);
     g_assert_cmpuint(count, ==, 2);
-    duet__graph_fini(&graph);
 }
 
 static void test_cycles(void)
@@ -105,7 +104,7 @@ static void test_random_orders(void)
         g_autoptr(GRand) random = g_rand_new_with_seed(seed);
         struct duet__graph_edge edges[60];
         uint32_t rank[COUNT], place[COUNT];
-        struct duet__graph graph;
+        OWNED(duet__graph_fini) struct duet__graph graph;
 
         for (uint32_t i = 0; i < COUNT; i++)
             rank[i] = i;
@@ -132,7 +131,6 @@ static void test_random_orders(void)
             g_assert_cmpuint(k, <, count);
             g_assert_cmpuint(place[edges[i].from], <, place[edges[i].to]);
         }
-        duet__graph_fini(&graph);
     }
 }
 

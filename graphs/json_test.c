@@ -44,7 +44,7 @@ static void test_memory(void)
     g_autoptr(GString) text =
         g_string_new("{\"format\": \"duet-graph\", \"schema\": 1, \"kernels\": "
                      "[\"k\"], \"architectures\": [\"cpu\"], \"data\": [");
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     struct duet_message message;
     struct mallinfo2 before, after;
 
@@ -65,7 +65,6 @@ static void test_memory(void)
     g_assert_cmpuint(after.uordblks + after.hblkhd, <=,
                      before.uordblks + before.hblkhd + (size_t)TASKS * MOST_BYTES);
     g_assert_cmpuint(graph.tasks->len, ==, TASKS);
-    duet__graph_fini(&graph);
 }
 
 #define HEAD "{\"format\": \"duet-graph\", \"schema\": 1,\n"

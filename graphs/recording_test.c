@@ -187,8 +187,8 @@ static double simulate(const struct duet__graph *graph, const struct place *plac
                        const char *policy, struct duet__run *out)
 {
     struct duet__workload workload = duet__graph_workload(graph);
-    struct duet__request request;
-    struct duet__series series = {0};
+    OWNED(duet__request_fini) struct duet__request request;
+    OWNED(duet__series_fini) struct duet__series series = {0};
     struct duet__progress progress = {0};
     struct duet_message message = {""};
     double makespan_s;
@@ -215,8 +215,6 @@ static double simulate(const struct duet__graph *graph, const struct place *plac
         *out = series.runs[0];
         series.runs[0] = (struct duet__run){0};
     }
-    duet__series_fini(&series);
-    duet__request_fini(&request);
     return makespan_s;
 }
 
@@ -309,7 +307,7 @@ static void check_formats(const struct duet__graph *graph)
     for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
         const struct duet__graph_format *format = duet__graph_format_find(names[i]);
         g_autofree char *text = testing_written(format->write, graph);
-        struct duet__graph back;
+        OWNED(duet__graph_fini) struct duet__graph back;
 
         read(format, text, &back);
         g_assert_cmpuint(duet__graph_count(&back), ==, TASKS);
@@ -317,7 +315,6 @@ static void check_formats(const struct duet__graph *graph)
         for (int pair = 0; pair < TASKS * TASKS; pair++)
             /* files of WfFormat are read or written, nothing else */
             g_assert_true(first[pair] == second[pair] || (!first[pair] && i == 3));
-        duet__graph_fini(&back);
     }
 }
 
@@ -394,24 +391,22 @@ static void test_empty_parts(void)
 {
     enum { LEVELS = 20 };
     g_autoptr(GString) accesses = g_string_new("[1,0,\"rw\"]");
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
 
     for (unsigned i = 2; i < 2 * LEVELS; i++)
         g_string_append_printf(accesses, ",[%u,0,\"\",%u,1]", i / 2 + 1, i / 2);
     read_task(accesses->str, 1, &graph);
     g_assert_cmpuint(graph.accesses->len, ==, 1);
-    duet__graph_fini(&graph);
 }
 
 /* Data of which only parts are accessed, of two cuts, is as large as those of one. */
 static void test_sizes(void)
 {
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
 
     read_task("[2,30,\"r\",1,2],[3,10,\"r\",1,2],[4,25,\"r\",1,4],[5,15,\"r\",1,4]", 1, &graph);
     g_assert_cmpuint(graph.data->len, ==, 1);
     g_assert_cmpuint(duet__graph_datum(&graph, 0)->bytes, ==, 40);
-    duet__graph_fini(&graph);
 }
 
 /* Whatever letters a mode has, it is one. */
@@ -435,12 +430,11 @@ static void test_modes(void)
 /* As many architectures as there are bits for. */
 static void test_architectures(void)
 {
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
 
     read_task("[1,8,\"r\"]", 64, &graph);
     g_assert_cmpuint(graph.archs->len, ==, 64);
     g_assert_cmpuint(duet__graph_task(&graph, 0)->where, ==, 0);
-    duet__graph_fini(&graph);
 }
 
 int main(int argc, char **argv)

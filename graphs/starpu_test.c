@@ -50,7 +50,7 @@ static const char record[] = "# what a tool made\n\n"
 static void test_record(void)
 {
     static const char *const kernels[] = {"potrf", "gemm", "gemm", "potrf"};
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     const struct duet__graph_access *access;
     size_t count;
 
@@ -78,13 +78,12 @@ static void test_record(void)
     /* what data says is not said again */
     (void)after(&graph, 2, 0);
     g_assert_cmpuint(after(&graph, 3, 1)[0], ==, 0);
-    duet__graph_fini(&graph);
 }
 
 /* Of each task its own time where it ran, elsewhere the mean of those like it. */
 static void test_measured(void)
 {
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     const double *seconds;
 
     parsed(record, &graph);
@@ -98,7 +97,6 @@ static void test_measured(void)
     g_assert_cmpfloat_with_epsilon(seconds[1], 0.008, 1e-12);
     g_assert_cmpstr(graph.wheres->pdata[duet__graph_task(&graph, 3)->where], ==, "cuda");
     g_assert_cmpuint(duet__graph_task(&graph, 1)->where, ==, 0);
-    duet__graph_fini(&graph);
 }
 
 #define TASK(job, order, more)                                                                     \
@@ -120,21 +118,20 @@ static void test_modes(void)
         g_autofree char *text = g_strdup_printf(
             "Model: k\nJobId: 1\n" TIMES(0, 1, 2) "Handles: ab cd\nSizes: 8 9\nModes: %s \n",
             modes[i].mode);
-        struct duet__graph graph;
+        OWNED(duet__graph_fini) struct duet__graph graph;
         size_t count;
 
         parsed(text, &graph);
         /* the second access has no mode: it is none */
         g_assert_cmpuint(duet__graph_accesses(&graph, 0, &count)->mode, ==, modes[i].wanted);
         g_assert_cmpuint(count, ==, 1);
-        duet__graph_fini(&graph);
     }
 }
 
 /* Readers, those who take turns: the next writer comes after all of them, and says so. */
 static void test_groups(void)
 {
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
 
     parsed(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW"))
                TASK(2, 2, TIMES(0, 2, 3) ACCESS("R") "DependsOn: 1\n")
@@ -145,7 +142,6 @@ static void test_groups(void)
     (void)after(&graph, 2, 0);
     g_assert_cmpuint(after(&graph, 3, 1)[0], ==, 0); /* a reader would have been enough */
     g_assert_cmpuint(graph.data->len, ==, 1);
-    duet__graph_fini(&graph);
 }
 
 /* An address is used again: by other data where nobody waited, and all had ended. */
@@ -190,7 +186,7 @@ static void test_chains(void)
 {
     enum { TASKS = 5000 };
     g_autoptr(GString) text = g_string_new(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW")));
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
 
     for (int i = 2; i <= TASKS; i++)
         g_string_append_printf(text,
@@ -202,7 +198,6 @@ static void test_chains(void)
     (void)after(&graph, 1, 0); /* its data says it */
     for (uint32_t i = 2; i < TASKS; i++)
         g_assert_cmpuint(after(&graph, i, 1)[0], ==, i - 1);
-    duet__graph_fini(&graph);
 }
 
 static void test_bad(void)
@@ -234,11 +229,10 @@ static void test_bad(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet_message message = {""};
-        struct duet__graph graph;
+        OWNED(duet__graph_fini) struct duet__graph graph;
 
         g_assert_cmpint(parse(cases[i].text, &graph, &message), ==, DUET_EPARSE);
         g_assert_cmpstr(message.text, ==, cases[i].message);
-        duet__graph_fini(&graph);
     }
 }
 

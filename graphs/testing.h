@@ -64,7 +64,7 @@ static inline char *testing_written(void (*write)(FILE *stream, const void *grap
 static inline void testing_refused(const char *format, const char *text, const char *path,
                                    const char *says)
 {
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     struct duet_message message = {""};
 
     duet__graph_init(&graph);
@@ -73,7 +73,6 @@ static inline void testing_refused(const char *format, const char *text, const c
                     ==, DUET_EPARSE);
     if (!strstr(message.text, says))
         g_error("'%s' does not say '%s'", message.text, says);
-    duet__graph_fini(&graph);
 }
 
 #endif

@@ -37,16 +37,14 @@ static void test_all(void)
                                                     .gpus = &group,
                                                     .group_count = 1,
                                                     .fabric = k};
-            struct duet__platform p = assemble(&assembly);
-            struct duet_machine m = build(&p, -1, -1);
+            OWNED(duet__platform_fini) struct duet__platform p = assemble(&assembly);
+            OWNED(duet_machine_fini) struct duet_machine m = build(&p, -1, -1);
             g_auto(GStrv) suspicions = duet__platform_suspicions(&p);
 
             g_assert_null(suspicions[0]);
             g_assert_cmpint(route_of(&m, "gpu0", "gpu3")->direct, ==, k > 0 || !gpu->no_peer);
             g_assert_nonnull(strstr(p.origin, gpu->origin));
             g_assert_true(g_str_has_prefix(p.origin, "estimated: "));
-            duet_machine_fini(&m);
-            duet__platform_fini(&p);
         }
     }
 }
@@ -171,11 +169,11 @@ static void test_mixed(void)
                                                 .gpus = groups,
                                                 .group_count = 2,
                                                 .fabric = cases[i].fabric};
-        struct duet__platform p = assemble(&assembly);
+        OWNED(duet__platform_fini) struct duet__platform p = assemble(&assembly);
         g_autofree char *text = duet__platform_text(&p);
         struct duet_message message = {""};
-        struct duet__platform *again = NULL;
-        struct duet_machine m;
+        OWNED(free_platform) struct duet__platform *again = NULL;
+        OWNED(duet_machine_fini) struct duet_machine m;
 
         /* as a file says it */
         if (duet__platform_parse(text, strlen(text), "mixed", false, &again, &message))
@@ -188,9 +186,6 @@ static void test_mixed(void)
 
         for (unsigned k = 0; k < 3; k++)
             g_assert_cmpfloat_with_epsilon(found[k], wanted[k], 1);
-        duet_machine_fini(&m);
-        duet__platform_free(again);
-        duet__platform_fini(&p);
     }
 }
 
@@ -204,8 +199,8 @@ static void test_dies(void)
                                             .gpus = &group,
                                             .group_count = 1,
                                             .fabric = DUET_FABRIC_DIRECT};
-    struct duet__platform p = assemble(&assembly);
-    struct duet_machine m = build(&p, -1, -1);
+    OWNED(duet__platform_fini) struct duet__platform p = assemble(&assembly);
+    OWNED(duet_machine_fini) struct duet_machine m = build(&p, -1, -1);
 
     g_assert_cmpuint(p.switch_count, ==, 3);
     g_assert_cmpfloat_with_epsilon(p.switches[0].to_host_Bps, 2 * 0.95 * 36e9, 1);
@@ -213,8 +208,6 @@ static void test_dies(void)
     g_assert_cmpfloat_with_epsilon(route_of(&m, "host", "gpu1")->bandwidth_Bps, 0.95 * 36e9, 1);
     g_assert_cmpfloat_with_epsilon(route_of(&m, "gpu2", "gpu3")->bandwidth_Bps, 0.95 * 200e9, 1);
     g_assert_cmpfloat_with_epsilon(route_of(&m, "gpu1", "gpu2")->bandwidth_Bps, 0.95 * 50e9, 1);
-    duet_machine_fini(&m);
-    duet__platform_fini(&p);
 }
 
 /*
@@ -267,14 +260,13 @@ static void test_bad_input(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(texts); i++) {
-        struct duet__catalogue bad;
+        OWNED(duet__catalogue_fini) struct duet__catalogue bad;
         struct duet_message message = {""};
 
         g_assert_cmpint(duet__catalogue_read(&bad, texts[i][0], strlen(texts[i][0]), "file",
                                              &message),
                         ==, DUET_EPARSE);
         assert_contains(message.text, texts[i][1]);
-        duet__catalogue_fini(&bad);
     }
 }
 

@@ -57,8 +57,8 @@ static void put_and_fail(FILE *stream, const void *text)
 
 static void test_whole_or_not(void)
 {
-    char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
-    char *path = g_build_filename(folder, "out.txt", NULL);
+    g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "out.txt", NULL);
     struct duet_message message = {""};
     struct stat status;
     sigset_t held;
@@ -80,15 +80,13 @@ static void test_whole_or_not(void)
     g_assert_false(sigismember(&held, SIGINT));
     g_unlink(path);
     g_rmdir(folder);
-    g_free(path);
-    g_free(folder);
 }
 
 static void test_link(void)
 {
-    char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
-    char *path = g_build_filename(folder, "target", NULL);
-    char *link = g_build_filename(folder, "link", NULL);
+    g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(folder, "target", NULL);
+    g_autofree char *link = g_build_filename(folder, "link", NULL);
 
     g_assert_true(g_file_set_contents(path, "old", -1, NULL));
     g_assert_cmpint(symlink(path, link), ==, 0);
@@ -98,9 +96,6 @@ static void test_link(void)
     g_unlink(link);
     g_unlink(path);
     g_rmdir(folder);
-    g_free(link);
-    g_free(path);
-    g_free(folder);
 }
 
 static void test_errors(void)

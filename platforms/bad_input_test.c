@@ -65,13 +65,11 @@ static char *folder;
 
 static int parse(const char *text, size_t length, bool xml, struct duet_message *message)
 {
-    char *path = g_build_filename(folder, xml ? "bad.xml" : "bad.json", NULL);
-    struct duet__platform *p = NULL;
+    g_autofree char *path = g_build_filename(folder, xml ? "bad.xml" : "bad.json", NULL);
+    OWNED(free_platform) struct duet__platform *p = NULL;
     int error = duet__platform_parse(text, length, path, xml, &p, message);
 
     g_assert_cmpint(error == DUET_OK, ==, p != NULL);
-    duet__platform_free(p);
-    g_free(path);
     return error;
 }
 
@@ -260,7 +258,7 @@ static const struct bad xml_cases[] = {
 static void check_table(const char *text, const struct bad *cases, size_t count, bool xml)
 {
     for (size_t i = 0; i < count; i++) {
-        char *changed = with(text, cases[i].old, cases[i].new);
+        g_autofree char *changed = with(text, cases[i].old, cases[i].new);
         struct duet_message message = {""};
         int error = parse(changed, strlen(changed), xml, &message);
 
@@ -269,7 +267,6 @@ static void check_table(const char *text, const struct bad *cases, size_t count,
         g_assert_cmpstr(message.text, !=, "");
         assert_contains(message.text, cases[i].fragment);
         g_assert_cmpint(parse(changed, strlen(changed), xml, NULL), ==, error);
-        g_free(changed);
     }
 }
 
@@ -294,6 +291,7 @@ static void test_xml(void)
 static void read_calibration(const char *text, int expected, const char *fragment)
 {
     static const struct duet_arch archs[] = {{"a", "cpu"}, {"b", "cuda"}};
+    OWNED(duet__platform_fini)
     struct duet__platform p = {.name = "toy",
                                .archs = g_memdup2(archs, sizeof(archs)),
                                .arch_count = G_N_ELEMENTS(archs)};
@@ -306,7 +304,6 @@ static void read_calibration(const char *text, int expected, const char *fragmen
         assert_contains(message.text, fragment);
     }
     g_assert_cmpuint(p.calibration.count, ==, expected == DUET_OK);
-    duet__platform_fini(&p);
 }
 
 static void test_calibrations(void)
@@ -357,10 +354,9 @@ static void test_calibrations(void)
 
     read_calibration(text, DUET_OK, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        char *changed = with(text, cases[i].old, cases[i].new);
+        g_autofree char *changed = with(text, cases[i].old, cases[i].new);
 
         read_calibration(changed, DUET_EPARSE, cases[i].fragment);
-        g_free(changed);
     }
 }
 
@@ -394,7 +390,7 @@ static void test_garbage(void)
 /* The kernel times of one curve on this architecture. */
 static void put_times(const char *name, const char *arch)
 {
-    char *file = g_build_filename(folder, name, NULL);
+    g_autofree char *file = g_build_filename(folder, name, NULL);
     char *text =
         g_strdup_printf("{\"schema\": 1, \"curves\": [{\"kernel\": \"k\", \"arch\": \"%s\", "
                         "\"origin\": \"o\", \"points\": [{\"size\": 1, \"flops\": 8, "
@@ -403,7 +399,6 @@ static void put_times(const char *name, const char *arch)
 
     g_assert_true(g_file_set_contents(file, text, -1, NULL));
     g_free(text);
-    g_free(file);
 }
 
 int main(int argc, char **argv)

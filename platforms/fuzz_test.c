@@ -102,7 +102,7 @@ static void read_network(const char *text)
         g_assert_cmpstr(message.text, !=, "");
         return;
     }
-    char *shape = duet__network_shape_text(&network);
+    g_autofree char *shape = duet__network_shape_text(&network);
 
     again = network;
     again.levels = 0;
@@ -111,7 +111,6 @@ static void read_network(const char *text)
     g_assert_cmpmem(&again, sizeof again, &network, sizeof network);
     if (duet__network_shape(&again, 100, &message) != DUET_OK)
         g_assert_cmpuint(network.levels, >, 0);
-    g_free(shape);
 }
 
 /*
@@ -223,8 +222,8 @@ static void test_measured(void)
 
 static void test_xml(void)
 {
-    char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
-    char *file = g_build_filename(directory, "m.xml", NULL);
+    g_autofree char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *file = g_build_filename(directory, "m.xml", NULL);
     struct duet__platform *p = load("mirage");
     struct duet_machine m = build(p, 1, 2);
     struct duet_message message = {""};
@@ -243,8 +242,6 @@ static void test_xml(void)
     (void)g_rmdir(directory);
     duet_machine_fini(&m);
     duet__platform_free(p);
-    g_free(file);
-    g_free(directory);
 }
 
 TEST_MAIN(test_description, test_calibration, test_catalogue, test_network, test_measured, test_xml)

@@ -219,14 +219,14 @@ static void test_lines(void)
 /* Every number that is written is read back as the same one, in a locale with commas, too. */
 static void test_digits(void)
 {
-    GRand *random = g_rand_new_with_seed(7);
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
     struct duet__json root, at;
     char digits[DUET__DIGITS_MAX];
 
     (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* where the system has it */
     for (unsigned i = 0; i < 1000; i++) {
         double value = g_rand_double(random) * pow(10, g_rand_double_range(random, -300, 300));
-        char *text = g_strdup_printf("[%s]", duet__digits(value, digits));
+        g_autofree char *text = g_strdup_printf("[%s]", duet__digits(value, digits));
         double back = 0;
 
         g_assert_cmpint(duet__json_parse(text, strlen(text), "f", NULL, &root), ==, DUET_OK);
@@ -234,10 +234,8 @@ static void test_digits(void)
         g_assert_cmpint(duet__json_number(&at, 0, INFINITY, &back), ==, DUET_OK);
         g_assert_cmpfloat(back, ==, value);
         duet__json_close(&root);
-        g_free(text);
     }
     (void)setlocale(LC_NUMERIC, "C");
-    g_rand_free(random);
 }
 
 TEST_MAIN(test_strict, test_values, test_stream, test_writing, test_print, test_lines, test_digits)

@@ -21,12 +21,11 @@ static void test_names(void)
     g_assert_cmpuint(g_strv_length(names), ==, G_N_ELEMENTS(built_ins) + 1);
     g_assert_true(g_strv_contains((const char *const *)names, "cores")); /* no machine there is */
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet__platform *p = load(built_ins[i]);
+        OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
 
         g_assert_true(g_strv_contains((const char *const *)names, built_ins[i]));
         g_assert_cmpstr(p->name, ==, built_ins[i]);
         g_assert_cmpstr(p->description, !=, "");
-        duet__platform_free(p);
     }
     g_strfreev(names);
     duet__platform_free(NULL);
@@ -37,12 +36,11 @@ static void test_counts(void)
     static const unsigned counts[][2] = {{12, 3}, {12, 8}, {12, 3}, {24, 4}};
 
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet__platform *p = load(built_ins[i]);
+        OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
 
         g_assert_cmpuint(duet__platform_cores(p), ==, counts[i][0]);
         g_assert_cmpuint(duet__platform_gpus(p), ==, counts[i][1]);
         g_assert_cmpuint(p->host_memory_bytes, ==, i == 1 ? UINT64_C(72) << 30 : 0);
-        duet__platform_free(p);
     }
 }
 
@@ -71,7 +69,7 @@ static void test_kernel_times(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(spots); i++) {
-        struct duet__platform *p = load(spots[i].platform);
+        OWNED(free_platform) struct duet__platform *p = load(spots[i].platform);
         const struct duet__curve *c = curve(p, spots[i].kernel, spots[i].arch);
         bool found = false;
         char *origin;
@@ -87,7 +85,6 @@ static void test_kernel_times(void)
         origin = duet__platform_origin(p, spots[i].kernel, spots[i].arch);
         assert_contains(origin, spots[i].origin);
         g_free(origin);
-        duet__platform_free(p);
     }
 }
 
@@ -101,8 +98,8 @@ static void test_kernel_sets(void)
     enum { STAND_INS = 10 }; /* kernels from here on were measured on mirage's chips only */
 
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet__platform *p = load(built_ins[i]);
-        struct duet_machine m = build(p, -1, -1);
+        OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
+        OWNED(duet_machine_fini) struct duet_machine m = build(p, -1, -1);
         bool sirocco = strcmp(built_ins[i], "sirocco") == 0;
 
         for (unsigned j = 0; j < G_N_ELEMENTS(kernels); j++)
@@ -110,8 +107,6 @@ static void test_kernel_sets(void)
                 g_assert_cmpint(duet__calibration_find(&p->calibration, kernels[j],
                                                        m.archs[k].name) != NULL,
                                 ==, !sirocco || j < STAND_INS);
-        duet_machine_fini(&m);
-        duet__platform_free(p);
     }
 }
 
@@ -119,14 +114,13 @@ static void test_kernel_sets(void)
 static void test_times_grow(void)
 {
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet__platform *p = load(built_ins[i]);
+        OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
         const struct duet__calibration *c = &p->calibration;
 
         for (size_t j = 0; j < c->count; j++)
             for (size_t k = 1; k < c->curves[j].count; k++)
                 g_assert_cmpfloat(c->curves[j].points[k - 1].mean_s, <,
                                   c->curves[j].points[k].mean_s);
-        duet__platform_free(p);
     }
 }
 

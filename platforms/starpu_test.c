@@ -40,7 +40,7 @@ static void write_files(const char *directory, size_t changed, const char *text)
 
 static void test_figures(gconstpointer directory)
 {
-    struct duet__platform p;
+    OWNED(duet__platform_fini) struct duet__platform p;
     struct duet_message message = {""};
 
     write_files(directory, G_N_ELEMENTS(files), NULL);
@@ -57,7 +57,6 @@ static void test_figures(gconstpointer directory)
     g_assert_cmpfloat(p.peers[DUET_REACH_SWITCH].up.bandwidth_Bps, ==, 1300e6);
     g_assert_cmpfloat(p.peers[DUET_REACH_SWITCH].down.latency_s, ==, 15e-6);
     g_assert_cmpuint(p.gpus[1].memory_bytes, ==, 2000);
-    duet__platform_fini(&p);
 }
 
 /* What can be read is a machine that can be built. */
@@ -69,7 +68,7 @@ static void test_fuzz(gconstpointer directory)
 
     for (int round = 0; round < ROUNDS; round++) {
         g_autoptr(GString) text = g_string_new(files[round % G_N_ELEMENTS(files)].text);
-        struct duet__platform p;
+        OWNED(duet__platform_fini) struct duet__platform p;
         struct duet_machine machine;
         struct duet_message message = {""};
 
@@ -81,7 +80,6 @@ static void test_fuzz(gconstpointer directory)
             g_assert_cmpint(duet__platform_build(&p, &options, &machine, &message), ==, 0);
             duet_machine_fini(&machine);
         }
-        duet__platform_fini(&p);
     }
 }
 

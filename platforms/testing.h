@@ -21,6 +21,11 @@ static inline struct duet__platform *load(const char *name)
     return platform;
 }
 
+static inline void free_platform(struct duet__platform **platform)
+{
+    duet__platform_free(*platform);
+}
+
 static inline struct duet_machine build_with(const struct duet__platform *platform,
                                              const struct duet__platform_options *options)
 {
@@ -50,10 +55,9 @@ static inline void assert_contains(const char *text, const char *fragment)
 static inline void assert_origin(const struct duet__platform *platform, const char *kernel,
                                  const char *arch, const char *expected)
 {
-    char *origin = duet__platform_origin(platform, kernel, arch);
+    g_autofree char *origin = duet__platform_origin(platform, kernel, arch);
 
     g_assert_cmpstr(origin, ==, expected);
-    g_free(origin);
 }
 
 /* Index of the node of this name. */

@@ -119,7 +119,7 @@ static inline struct duet__calibration any_calibration(guint32 seed)
                                            {"dgemm", "m2070", NULL},
                                            {"dsyrk", "x5650", "cholesky"}};
     struct duet__calibration calibration = {0};
-    GRand *random = g_rand_new_with_seed(seed);
+    g_autoptr(GRand) random = g_rand_new_with_seed(seed);
 
     for (unsigned i = 0; i < G_N_ELEMENTS(names); i++) {
         struct duet__point points[5];
@@ -129,7 +129,6 @@ static inline struct duet__calibration any_calibration(guint32 seed)
         add_curve(&calibration, names[i][0], names[i][1], names[i][2], points,
                   G_N_ELEMENTS(points));
     }
-    g_rand_free(random);
     return calibration;
 }
 
@@ -204,10 +203,9 @@ static inline int try_write(const struct duet__platform *draft,
                             const struct duet__calibration *times, const char *path,
                             enum duet__write how, struct duet_message *message)
 {
-    struct duet__platform p = copy_of(draft, times);
+    OWNED(duet__platform_fini) struct duet__platform p = copy_of(draft, times);
     int error = duet__platform_write(&p, path, how, message);
 
-    duet__platform_fini(&p);
     return error;
 }
 

@@ -39,7 +39,7 @@ static void refused(const struct duet__platform *draft, const struct duet__calib
 
 static void test_new(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     struct duet_message message = {""};
 
@@ -51,14 +51,13 @@ static void test_new(void)
                     DUET_EINVAL);
     g_assert_cmpint(duet__platform_may_write(folder.json, DUET_WRITE_MERGE, &message), ==, DUET_OK);
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_REPLACE);
-    remove_folder(&folder);
 }
 
 static void test_replace(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
-    struct duet__calibration times = any_calibration(1);
+    OWNED(duet__calibration_fini) struct duet__calibration times = any_calibration(1);
     struct duet__platform *p;
 
     g_assert_true(g_file_set_contents(folder.json, "no platform", -1, NULL));
@@ -69,8 +68,6 @@ static void test_replace(void)
     p = load(folder.json);
     g_assert_cmpuint(p->calibration.count, ==, 0);
     duet__platform_free(p);
-    duet__calibration_fini(&times);
-    remove_folder(&folder);
 }
 
 static const struct duet__curve *curve_of(const struct duet__platform *p, const char *kernel,
@@ -88,7 +85,7 @@ static const struct duet__curve *curve_of(const struct duet__platform *p, const 
 static void test_merge(void)
 {
     char again[] = "measured again";
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     struct duet__calibration old = any_calibration(1), new = {0};
     const struct duet__point points[] = {
@@ -139,26 +136,23 @@ static void test_merge(void)
     duet__platform_free(p);
     duet__calibration_fini(&old);
     duet__calibration_fini(&new);
-    remove_folder(&folder);
 }
 
 /* Each point says where it comes from, however often it was merged. */
 static void test_origins(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     struct duet__platform *p;
 
     for (unsigned day = 1; day <= 4; day++) {
         const struct duet__point points[] = {simple_point(100, day), simple_point(100 + day, day)};
-        struct duet__calibration times = {0};
-        char *origin = g_strdup_printf("\"day\" %u", day);
+        OWNED(duet__calibration_fini) struct duet__calibration times = {0};
+        g_autofree char *origin = g_strdup_printf("\"day\" %u", day);
 
         add_curve(&times, "dgemm", "x5650", NULL, points, G_N_ELEMENTS(points));
         draft.origin = origin;
         write_draft(&draft, &times, folder.json, DUET_WRITE_MERGE);
-        duet__calibration_fini(&times);
-        g_free(origin);
     }
     p = load(folder.json);
     assert_origin(p, "dgemm", "x5650",
@@ -166,15 +160,14 @@ static void test_origins(void)
                   "\"day\" 3");
     g_assert_cmpfloat(curve_of(p, "dgemm", "x5650", "")->points[0].mean_s, ==, 4);
     duet__platform_free(p);
-    remove_folder(&folder);
 }
 
 /* Times of GPUs stay when the CPUs alone are measured again, and are used when GPUs are back. */
 static void test_lost_architecture(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft(), alone = make_draft();
-    struct duet__calibration old = any_calibration(1);
+    OWNED(duet__calibration_fini) struct duet__calibration old = any_calibration(1);
     struct duet__platform *p;
     struct duet_machine m;
 
@@ -196,8 +189,6 @@ static void test_lost_architecture(void)
     g_assert_cmpuint(m.arch_count, ==, 1);
     duet_machine_fini(&m);
     duet__platform_free(p);
-    duet__calibration_fini(&old);
-    remove_folder(&folder);
 }
 
 static void test_names(void)
@@ -232,16 +223,14 @@ static void test_names(void)
 /* A folder in the place of the file. */
 static void test_in_the_way(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
-    struct duet__calibration times = any_calibration(1);
+    OWNED(duet__calibration_fini) struct duet__calibration times = any_calibration(1);
 
     g_assert_cmpint(g_mkdir(folder.json, 0700), ==, 0);
     refused(&draft, &times, &folder, DUET_WRITE_REPLACE, DUET_EIO, "cannot write ");
     g_assert_cmpint(g_rmdir(folder.json), ==, 0);
     write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
-    duet__calibration_fini(&times);
-    remove_folder(&folder);
 }
 
 /* What the format does not allow is found before anything is written. */
@@ -310,7 +299,7 @@ static void test_bad_drafts(void)
 /* Numbers have the digits that people would write. */
 static void test_digits(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     char *text;
 
@@ -320,7 +309,6 @@ static void test_digits(void)
     g_assert_nonnull(strstr(text, "\"bandwidth_Bps\": 142857142857.14285}"));
     g_assert_nonnull(strstr(text, "\"2 x \\\"Epyc\\\", 4 x H200 \xe2\x80\x94 measured\\\\\""));
     g_free(text);
-    remove_folder(&folder);
 }
 
 TEST_MAIN(test_new, test_replace, test_merge, test_origins, test_lost_architecture, test_names,

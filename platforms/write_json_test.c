@@ -7,7 +7,7 @@ static const struct duet__calibration nothing = {0};
 /* The machine of a draft, written and read back. */
 static struct duet_machine through_files(const struct duet__platform *draft)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform *p;
     struct duet_machine m;
 
@@ -15,7 +15,6 @@ static struct duet_machine through_files(const struct duet__platform *draft)
     p = load(folder.json);
     m = build(p, -1, -1);
     duet__platform_free(p);
-    remove_folder(&folder);
     return m;
 }
 
@@ -51,7 +50,7 @@ static const char *link_of(const struct duet_machine *m, const char *from, const
 static void test_workers(void)
 {
     struct duet__platform draft = make_draft();
-    struct duet_machine m = through_files(&draft);
+    OWNED(duet_machine_fini) struct duet_machine m = through_files(&draft);
 
     g_assert_cmpstr(m.name, ==, "mine");
     g_assert_cmpuint(m.arch_count, ==, 2);
@@ -71,20 +70,18 @@ static void test_workers(void)
     assert_equal_sharing(&m.sharing, &draft.sharing);
     g_assert_cmpuint(m.cores, ==, 6);
     g_assert_true(m.first_waits);
-    duet_machine_fini(&m);
 }
 
 static void test_copies(void)
 {
     struct duet__platform draft = make_draft();
-    struct duet_machine m = through_files(&draft);
+    OWNED(duet_machine_fini) struct duet_machine m = through_files(&draft);
 
     for (unsigned i = 0; i < draft.gpu_count; i++) {
-        char *name = g_strdup_printf("gpu%u", i);
+        g_autofree char *name = g_strdup_printf("gpu%u", i);
 
         assert_route(&m, "host", name, &draft_gpus[i].to_device);
         assert_route(&m, name, "host", &draft_gpus[i].to_host);
-        g_free(name);
     }
     assert_route(&m, "gpu0", "gpu1", &draft.peers[0].up);
     assert_route(&m, "gpu1", "gpu0", &draft.peers[0].down);
@@ -100,7 +97,6 @@ static void test_copies(void)
     g_assert_cmpstr(link_of(&m, "gpu3", "host", 1), ==, "pcie-gpu3-to-host");
     g_assert_cmpstr(link_of(&m, "gpu2", "gpu3", 0), ==, "pcie1-to-host");
     g_assert_cmpstr(link_of(&m, "gpu2", "gpu3", 1), ==, "pcie2-to-device");
-    duet_machine_fini(&m);
 }
 
 /* Direct copies with links of their own do not cross those of the host. */
@@ -140,7 +136,7 @@ static void test_cpus_alone(void)
                                          .arch_count = 1,
                                          .sockets = sockets,
                                          .socket_count = 1};
-    struct duet_machine m = through_files(&draft);
+    OWNED(duet_machine_fini) struct duet_machine m = through_files(&draft);
 
     g_assert_cmpuint(m.worker_count, ==, 2);
     g_assert_cmpuint(m.node_count, ==, 1);
@@ -148,13 +144,12 @@ static void test_cpus_alone(void)
     g_assert_false(m.first_waits);
     assert_equal_costs(&m.costs, &draft.costs);
     assert_equal_sharing(&m.sharing, &draft.sharing);
-    duet_machine_fini(&m);
 }
 
 /* What was measured is the whole machine's: fewer workers leave it, more sockets bring cores. */
 static void test_options(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     struct duet__platform *p;
     struct duet_machine m;
@@ -183,16 +178,15 @@ static void test_options(void)
     p = load("idgraf");
     g_assert_cmpfloat(p->probe_s, ==, 0);
     duet__platform_free(p);
-    remove_folder(&folder);
 }
 
 /* Every field of every point, whatever its digits. */
 static void test_times(void)
 {
     for (guint32 seed = 1; seed <= 8; seed++) {
-        struct folder folder = make_folder();
+        OWNED(remove_folder) struct folder folder = make_folder();
         struct duet__platform draft = make_draft();
-        struct duet__calibration times = any_calibration(seed);
+        OWNED(duet__calibration_fini) struct duet__calibration times = any_calibration(seed);
         struct duet__platform *p;
 
         write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
@@ -200,17 +194,15 @@ static void test_times(void)
         assert_equal_calibrations(&times, &p->calibration);
         assert_origin(p, "dsyrk", "x5650", draft.origin);
         duet__platform_free(p);
-        duet__calibration_fini(&times);
-        remove_folder(&folder);
     }
 }
 
 /* The machine as XML is equal, too, with its times. */
 static void test_xml(void)
 {
-    struct folder folder = make_folder();
-    char *xml = g_build_filename(folder.path, "m.xml", NULL);
-    char *xml_times = g_strconcat(xml, ".kernels.json", NULL);
+    OWNED(remove_folder) struct folder folder = make_folder();
+    g_autofree char *xml = g_build_filename(folder.path, "m.xml", NULL);
+    g_autofree char *xml_times = g_strconcat(xml, ".kernels.json", NULL);
     struct duet__platform draft = make_draft();
     struct duet__platform times = {.calibration = any_calibration(3)};
     struct duet_machine m = through_files(&draft), again, part;
@@ -234,16 +226,13 @@ static void test_xml(void)
     duet__calibration_fini(&times.calibration);
     (void)g_remove(xml);
     (void)g_remove(xml_times);
-    g_free(xml);
-    g_free(xml_times);
-    remove_folder(&folder);
 }
 
 /* The times of one workload, with their origins. */
 static void test_select(void)
 {
     char first[] = "the first day", second[] = "the second day";
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
     struct duet__calibration old = any_calibration(4), new = {0};
     const struct duet__calibration *kept;
@@ -268,7 +257,6 @@ static void test_select(void)
     duet__platform_free(p);
     duet__calibration_fini(&old);
     duet__calibration_fini(&new);
-    remove_folder(&folder);
 }
 
 TEST_MAIN(test_workers, test_copies, test_own_links, test_cpus_alone, test_options, test_times,

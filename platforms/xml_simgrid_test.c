@@ -120,8 +120,8 @@ static void check_figures(const struct test *test)
 /* Writes the machine to a file of its own, which SimGrid loads. */
 static void load_into_simgrid(const struct test *test)
 {
-    char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
-    char *path = g_build_filename(directory, "idgraf.xml", NULL);
+    g_autofree char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
+    g_autofree char *path = g_build_filename(directory, "idgraf.xml", NULL);
     struct duet_message message = {""};
 
     if (duet__platform_write_xml(&test->machine, NULL, path, &message) != DUET_OK)
@@ -129,8 +129,6 @@ static void load_into_simgrid(const struct test *test)
     test->simgrid.load_platform(path);
     (void)g_remove(path);
     (void)g_rmdir(directory);
-    g_free(path);
-    g_free(directory);
 }
 
 int main(int argc, char **argv)

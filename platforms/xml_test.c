@@ -92,11 +92,10 @@ static void test_round_trips(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(built_ins); i++) {
-        struct duet__platform *p = load(built_ins[i]);
+        OWNED(free_platform) struct duet__platform *p = load(built_ins[i]);
 
         for (unsigned j = 0; j < G_N_ELEMENTS(options); j++)
             round_trip(p, &options[j]);
-        duet__platform_free(p);
     }
 }
 

@@ -6,7 +6,7 @@
 
 static void test_rows(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__gantt gantt;
     size_t tasks = 0, copies = 0;
 
@@ -35,13 +35,12 @@ static void test_rows(void)
     g_assert_cmpfloat(gantt.merged_s, ==, 0);
     duet__gantt_fini(&gantt);
     duet__gantt_fini(&gantt);
-    sample_fini(&sample);
 }
 
 /* Merging keeps every event and every date, and leaves no more bars than asked for. */
 static void test_merge(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__gantt whole, merged;
     size_t events = 0;
 
@@ -65,7 +64,6 @@ static void test_merge(void)
     g_assert_cmpuint(events, ==, whole.bar_count);
     duet__gantt_fini(&whole);
     duet__gantt_fini(&merged);
-    sample_fini(&sample);
 }
 
 static void test_units(void)

@@ -15,7 +15,7 @@ static const struct duet__read_run *run_at(const struct duet__file_runs *file, g
 
 static void test_report(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__file_runs file;
     struct duet_message message = {""};
     char *text;
@@ -48,7 +48,6 @@ static void test_report(void)
     duet__read_fini(&file);
     duet__read_fini(&file);
     free(text);
-    sample_fini(&sample);
 }
 
 #define CASE "\"workload\":\"lu\",\"precision\":\"d\",\"policy\":\"ws\",\"n\":1,\"tile\":1"
@@ -61,7 +60,7 @@ static void test_validation(void)
         "\"predicted\":{\"makespans_s\":[1,2],\"median_s\":1.5},\"error\":null,"
         "\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3,5,4]}},{" CASE ",\"failure\":\"no\","
         "\"predicted\":{\"makespans_s\":[]},\"measured\":{\"makespans_s\":[4]}}]}";
-    struct duet__file_runs file;
+    OWNED(duet__read_fini) struct duet__file_runs file;
     struct duet_message message = {""};
 
     g_assert_cmpint(duet__read_text(text, strlen(text), "v", &file, &message), ==, 0);
@@ -78,7 +77,6 @@ static void test_validation(void)
     g_assert_cmpstr(run_at(&file, 2)->world, ==, "measured");
     g_assert_cmpstr(run_at(&file, 2)->problem.settings, ==, "");
     g_assert_cmpfloat(run_at(&file, 2)->side.makespans_s[0], ==, 4);
-    duet__read_fini(&file);
 }
 
 static void test_refused(void)
@@ -117,7 +115,7 @@ static void test_refused(void)
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet__file_runs file;
+        OWNED(duet__read_fini) struct duet__file_runs file;
         struct duet_message message = {""};
 
         g_assert_cmpint(duet__read_text(cases[i].text, strlen(cases[i].text), "r.json", &file,
@@ -125,7 +123,6 @@ static void test_refused(void)
                         ==, DUET_EPARSE);
         if (!strstr(message.text, cases[i].says) || !strstr(message.text, "r.json"))
             g_error("'%s', not '%s'", message.text, cases[i].says);
-        duet__read_fini(&file);
     }
 }
 
@@ -133,16 +130,16 @@ enum { SECONDS = 1, MOST_ROUNDS = 5000 };
 
 static void test_fuzz(void)
 {
-    GRand *random = g_rand_new_with_seed(20261121);
+    g_autoptr(GRand) random = g_rand_new_with_seed(20261121);
     gint64 end = g_get_monotonic_time() + SECONDS * G_USEC_PER_SEC;
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *seed;
 
     sample_init(&sample, 1, 2, 12);
     seed = sample_written(duet__report_write_json, &sample.report);
     for (unsigned i = 0; i < MOST_ROUNDS && g_get_monotonic_time() < end; i++) {
         GString *text = g_string_new(seed);
-        struct duet__file_runs file;
+        OWNED(duet__read_fini) struct duet__file_runs file;
         struct duet_message message = {""};
         char *exact;
 
@@ -153,13 +150,10 @@ static void test_fuzz(void)
             g_assert_cmpstr(message.text, !=, "");
         else
             g_assert_cmpuint(file.runs->len, >, 0);
-        duet__read_fini(&file);
         g_free(exact);
         g_string_free(text, TRUE);
     }
     free(seed);
-    sample_fini(&sample);
-    g_rand_free(random);
 }
 
 TEST_MAIN(test_report, test_validation, test_refused, test_fuzz)

@@ -20,7 +20,7 @@ static double median(const struct sample *sample, unsigned metric)
 static void test_summary(void)
 {
     struct duet__policy_summary summary;
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
 
     sample_init(&sample, 2, 2, 10);
     for (unsigned i = 0; i < SAMPLE_RUNS; i++) {
@@ -40,12 +40,11 @@ static void test_summary(void)
     /* of 4 workers, over 1, 2 and 3 seconds */
     g_assert_cmpfloat_with_epsilon(median(&sample, DUET__IDLE), 0.75, 1e-12);
     g_assert_cmpfloat_with_epsilon(median(&sample, DUET__HITS), 2.0 / 3, 1e-12);
-    sample_fini(&sample);
 }
 
 static void test_no_device(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *text;
 
     sample_init(&sample, 2, 0, 10);
@@ -54,7 +53,6 @@ static void test_no_device(void)
     text = sample_written(duet__report_write_json, &sample.report);
     g_assert_nonnull(strstr(text, "\"cache_hit_ratio\": null"));
     free(text);
-    sample_fini(&sample);
 }
 
 static void assert_members(json_t *object, const char *names)
@@ -69,7 +67,7 @@ static void assert_members(json_t *object, const char *names)
 
 static void test_json(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     json_t *root, *run;
     char *text;
 
@@ -104,12 +102,11 @@ static void test_json(void)
                       ==, sample.runs[1][2].stats.makespan_s);
     free(text);
     json_decref(root);
-    sample_fini(&sample);
 }
 
 static void test_csv(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *text, **lines;
 
     sample_init(&sample, 2, 2, 100);
@@ -127,7 +124,6 @@ static void test_csv(void)
     g_assert_nonnull(strstr(lines[5], ",0.25,0."));
     g_strfreev(lines);
     free(text);
-    sample_fini(&sample);
 }
 
 /* CPUs and GPUs are not idle alike: each architecture has a figure of its own. */
@@ -179,7 +175,7 @@ static void test_idle(void)
 static void test_few_runs(void)
 {
     struct duet__policy_summary summary;
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *text, **lines;
 
     sample_init(&sample, 2, 2, 10);
@@ -198,12 +194,11 @@ static void test_few_runs(void)
         g_strfreev(lines);
         free(text);
     }
-    sample_fini(&sample);
 }
 
 static void test_table(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *text, **lines;
 
     sample_init(&sample, 4, 8, 1000);
@@ -238,7 +233,6 @@ static void test_table(void)
     g_assert_nonnull(strstr(text, " took cp, 2.0000 s expected of 2 tasks; then dmda, +25.00 %\n"));
     g_assert_nonnull(strstr(text, " took cp: some tasks expand\n"));
     free(text);
-    sample_fini(&sample);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -278,7 +272,7 @@ static json_t *policy_of(json_t **root, const char *text, unsigned index)
 
 static void test_real_json(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     json_t *root, *run, *part;
     char *text;
 
@@ -321,13 +315,12 @@ static void test_real_json(void)
     g_assert_nonnull(strstr(text, "\"interrupted\": true"));
     free(text);
     json_decref(root);
-    sample_fini(&sample);
 }
 
 /* Nothing is computed at a platform's pace: no rate, anywhere. */
 static void test_paced(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *text, **lines;
 
     sample_init(&sample, 2, 2, 100);
@@ -351,12 +344,11 @@ static void test_paced(void)
     g_assert_nonnull(strstr(text, "\nby the mean times of the platform\n"));
     g_strfreev(lines);
     free(text);
-    sample_fini(&sample);
 }
 
 static void test_real_table(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *text;
 
     sample_init(&sample, 2, 2, 100);
@@ -386,12 +378,11 @@ static void test_real_table(void)
     text = sample_written(duet__report_write_table, &sample.report);
     g_assert_cmpstr(text, ==, "interrupted: of 3 runs a policy, none is finished\n");
     free(text);
-    sample_fini(&sample);
 }
 
 static void test_real_csv(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     char *text, **lines;
 
     sample_init(&sample, 2, 2, 100);
@@ -415,7 +406,6 @@ static void test_real_csv(void)
     g_assert_nonnull(strstr(lines[1], ",true,,,0."));
     g_strfreev(lines);
     free(text);
-    sample_fini(&sample);
 }
 
 TEST_MAIN(test_summary, test_no_device, test_json, test_csv, test_idle, test_few_runs, test_table,

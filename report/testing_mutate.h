@@ -31,7 +31,7 @@ static inline void testing_mutate(GString *text, GRand *random)
         gssize at = g_rand_int_range(random, 0, (gint32)text->len);
         gssize wanted = g_rand_int_range(random, 1, 60);
         gssize length = MIN(wanted, (gssize)text->len - at);
-        char *piece = g_strndup(text->str + at, (gsize)length);
+        g_autofree char *piece = g_strndup(text->str + at, (gsize)length);
 
         switch (g_rand_int_range(random, 0, 5)) {
         case 0:
@@ -52,7 +52,6 @@ static inline void testing_mutate(GString *text, GRand *random)
             if (at < (gssize)text->len)
                 text->str[at] = (char)('0' + g_rand_int_range(random, 0, 10));
         }
-        g_free(piece);
     }
 }
 

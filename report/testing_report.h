@@ -71,7 +71,7 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
     struct duet_machine *machine = &sample->request.machine;
     struct duet_event *events = g_new0(struct duet_event, 3 * (size_t)tasks);
     double *free_s = g_new0(double, machine->worker_count);
-    GRand *random = g_rand_new_with_seed(policy + 1);
+    g_autoptr(GRand) random = g_rand_new_with_seed(policy + 1);
     struct duet_stats *stats = &sample->runs[policy][0].stats;
     size_t count = 0;
 
@@ -143,7 +143,6 @@ static inline void sample_events(struct sample *sample, unsigned policy, unsigne
                                  .kernels = sample_kernels,
                                  .kernel_count = G_N_ELEMENTS(sample_kernels),
                                  .makespan_s = stats->makespan_s};
-    g_rand_free(random);
     g_free(free_s);
 }
 

@@ -18,7 +18,7 @@ static void check(const struct testing_recording *testing, bool all, const uint3
    failed; copies that nobody waited for, and what came before the worker was free, have none. */
 static void test_chain(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet_trace_access accesses[] = {
         {.task = 1, .handle = 1, .writes = true},
         {.task = 5, .handle = 1, .reads = true},
@@ -47,14 +47,13 @@ static void test_chain(void)
     testing.recording.access_count = 0;
     testing.recording.accesses = NULL;
     check(&testing, true, (const uint32_t[9]){0});
-    testing_fini(&testing);
 }
 
 /* Kernels of no length at one date come after one another, never in a circle. */
 static void test_one_date(void)
 {
     enum { TASKS = 5 };
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet_trace_access accesses[TASKS];
 
     testing_init(&testing, 1);
@@ -65,7 +64,6 @@ static void test_one_date(void)
     testing.recording.accesses = accesses;
     testing.recording.access_count = TASKS;
     check(&testing, true, (const uint32_t[TASKS]){0, 1, 2, 3, 4});
-    testing_fini(&testing);
 }
 
 TEST_MAIN(test_chain, test_one_date)

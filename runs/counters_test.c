@@ -84,7 +84,7 @@ static double area_of(const struct duet__counter *counter)
 static void test_simulated(void)
 {
     enum { LEAST = 7 };
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__counters counters, few;
     const struct duet__recording *recording;
     unsigned known = 0;
@@ -130,13 +130,12 @@ static void test_simulated(void)
     duet__counters_fini(&few);
     duet__counters_fini(&counters);
     duet__counters_fini(&counters);
-    sample_fini(&sample);
 }
 
 /* What comes again that had been there, and what was written elsewhere meanwhile. */
 static void test_use(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet_trace_access accesses[] = {
         {.task = 3, .handle = 1, .bytes = 1000, .reads = true},
         {.task = 5, .handle = 2, .bytes = 1000, .reads = true, .writes = true},
@@ -166,7 +165,6 @@ static void test_use(void)
     testing_near(uses[DUET_HOST].out_s, 5);
     testing_near(uses[2].in_s, 3);
     g_free(uses);
-    testing_fini(&testing);
 }
 
 TEST_MAIN(test_simulated, test_use)

@@ -58,8 +58,8 @@ static const struct duet__workload nothing = {
 /* The runs of one policy out of three. */
 static size_t count(int *number)
 {
-    struct duet__request request;
-    struct duet__series series = {0};
+    OWNED(duet__request_fini) struct duet__request request;
+    OWNED(duet__series_fini) struct duet__series series = {0};
     struct duet_message message = {""};
     size_t finished;
 
@@ -83,8 +83,6 @@ static size_t count(int *number)
         g_assert_true(duet__run_passes(&series.runs[i]));
     finished = series.count;
     *number = duet__monitor_signal(&monitor);
-    duet__series_fini(&series);
-    duet__request_fini(&request);
     return finished;
 }
 

@@ -10,7 +10,7 @@ enum { TILES = 8, TASKS = TILES * (TILES + 1) * (TILES + 2) / 6 };
 static void make(const char *workload, const char *nodes, const char *network,
                  struct duet__series *series)
 {
-    struct duet__request request;
+    OWNED(duet__request_fini) struct duet__request request;
     struct duet__progress progress;
     struct duet_message message = {""};
     int number = 0;
@@ -36,7 +36,6 @@ static void make(const char *workload, const char *nodes, const char *network,
     if (series->error)
         g_error("%s", series->message.text);
     g_assert_cmpuint(series->count, ==, 1);
-    duet__request_fini(&request);
 }
 
 /* The kernel that ran a task. */
@@ -117,7 +116,7 @@ static void check_messages(const struct duet__run *run)
 /* The path goes over nodes, by messages, without a hole; an account knows of all seconds. */
 static void check_path(const struct duet__run *run)
 {
-    struct duet__account account;
+    OWNED(duet__account_fini) struct duet__account account;
     struct duet_message message = {""};
     struct duet__path path;
     double seconds = 0;
@@ -143,7 +142,6 @@ static void check_path(const struct duet__run *run)
     g_assert_cmpfloat(account.bytes[3], ==, (double)run->over.bytes);
     g_assert_cmpfloat(account.states_s[DUET_STATE_MESSAGE], >, 0);
     g_assert_cmpfloat_with_epsilon(account.states_s[DUET_STATE_KERNEL], run->stats.busy_s, 1e-9);
-    duet__account_fini(&account);
 }
 
 static void test_four(void)

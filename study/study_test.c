@@ -144,7 +144,7 @@ static void test_kill(const struct duet__study *study)
 {
     g_autofree char *path = path_of("kill.db");
     const struct duet__plan plan = plan_of(study, ""), told = plan_of(study, "told");
-    GRand *random = g_rand_new_with_seed(20);
+    g_autoptr(GRand) random = g_rand_new_with_seed(20);
     struct duet__outcome outcome;
     int64_t before = 0, now;
 
@@ -175,7 +175,6 @@ static void test_kill(const struct duet__study *study)
     check_whole(path);
     make_all(&plan, path, &outcome);
     g_assert_true(outcome.there == 2 * CELLS && !outcome.made);
-    g_rand_free(random);
 }
 
 /* The disk is full when the file has some size: an error, and what is there is whole. */

@@ -265,7 +265,7 @@ static void test_bad_files(void)
 /* Whatever a file says, it is a study or an error with a message. */
 static void test_fuzz(void)
 {
-    GRand *random = g_rand_new_with_seed(1);
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
 
     for (int i = 0; i < 3000; i++) {
         struct duet__study *study = duet__study_new();
@@ -280,7 +280,6 @@ static void test_fuzz(void)
         g_string_free(text, TRUE);
         duet__study_free(study);
     }
-    g_rand_free(random);
 }
 
 int main(int argc, char **argv)

@@ -17,6 +17,9 @@ int run_tests(int argc, char **argv, const char *names, void (*const *functions)
 }
 #endif
 
+/* Of a variable: the function that takes its address and ends it when its block does. */
+#define OWNED(fini) __attribute__((cleanup(fini)))
+
 /* The main function of a file whose tests are these functions without parameters. */
 #define TEST_MAIN(...)                                                                             \
     int main(int argc, char **argv)                                                                \

@@ -44,7 +44,7 @@ static struct duet__account expect(const struct testing_recording *testing,
 /* Kernels; not ready; ready, but not run; nothing left to do; a worker without any task. */
 static void test_without_copies(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet__account account;
 
     testing_init(&testing, 10);
@@ -62,14 +62,13 @@ static void test_without_copies(void)
     testing_near(account.kernels[2].seconds, 5);
     duet__account_fini(&account);
     duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* Several streams: 0 to 4 and 2 to 6, so 2 s alone, 2 s shared, 2 s alone. */
 static void test_overlap(void)
 {
-    struct testing_recording testing;
-    struct duet__account account;
+    OWNED(testing_fini) struct testing_recording testing;
+    OWNED(duet__account_fini) struct duet__account account;
 
     testing_init(&testing, 6);
     testing_task(&testing, 1, 0, 0, 0, 4);
@@ -79,15 +78,13 @@ static void test_overlap(void)
     testing_near(account.kernels[0].seconds, 3);
     testing_near(account.kernels[1].seconds, 3);
     testing_near(account.kernels[1].count, 2);
-    duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* One wait of each direction; bytes; what is decided before the task is ready counts from then. */
 static void test_directions(void)
 {
-    struct testing_recording testing;
-    struct duet__account account;
+    OWNED(testing_fini) struct testing_recording testing;
+    OWNED(duet__account_fini) struct duet__account account;
 
     testing_init(&testing, 10);
     testing_copy(&testing, 1, 0, 1, 1, 2, 4); /* to worker 1: ready at 2, starts at 4.5 */
@@ -100,15 +97,13 @@ static void test_directions(void)
     account = expect(&testing, (const double[]){12.5, 2, 2, 3, 3.5, 7});
     for (unsigned i = 0; i < 3; i++)
         testing_near(account.bytes[i], 1000);
-    duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* What ends after the kernel starts, comes elsewhere, or makes room, is not waited for. */
 static void test_other_copies(void)
 {
-    struct testing_recording testing;
-    struct duet__account account;
+    OWNED(testing_fini) struct testing_recording testing;
+    OWNED(duet__account_fini) struct duet__account account;
 
     testing_init(&testing, 10);
     testing_copy(&testing, 1, 0, 1, 0, 0, 6);                    /* the next task's */
@@ -120,14 +115,12 @@ static void test_other_copies(void)
     testing_task(&testing, 0, 1, 0, 5, 10);
     account = expect(&testing, (const double[]){10, 0, 5, 0, 5, 10});
     testing_near(account.bytes[1], 2000);
-    duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* Through the host: its first half is a copy to the host, also for the device that waits. */
 static void test_chained(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet__account account;
 
     testing_init(&testing, 10);
@@ -140,29 +133,26 @@ static void test_chained(void)
     testing.events[1].ready_s = 5;
     account = expect(&testing, (const double[]){4, 1, 0, 0, 5, 20});
     duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* Room has to be made before the copy in is decided. */
 static void test_room(void)
 {
-    struct testing_recording testing;
-    struct duet__account account;
+    OWNED(testing_fini) struct testing_recording testing;
+    OWNED(duet__account_fini) struct duet__account account;
 
     testing_init(&testing, 8);
     testing_copy(&testing, 1, 1, 0, 1, 1, 3)->write_back = true;
     testing_copy(&testing, 2, 0, 1, 3, 3, 5);
     testing_task(&testing, 1, 1, 0, 5, 8);
     account = expect(&testing, (const double[]){3, 2, 2, 0, 1, 16});
-    duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* Of two copies at once the one that ends last is waited for; and two kernels wait one by one. */
 static void test_at_once(void)
 {
-    struct testing_recording testing;
-    struct duet__account account;
+    OWNED(testing_fini) struct testing_recording testing;
+    OWNED(duet__account_fini) struct duet__account account;
 
     testing_init(&testing, 20);
     testing_copy(&testing, 1, 0, 1, 0, 0, 6);
@@ -172,14 +162,12 @@ static void test_at_once(void)
     testing_copy(&testing, 4, 0, 1, 9, 9, 12); /* 10 to 12 */
     testing_task(&testing, 1, 1, 0, 13, 20);   /* overhead 12 to 13 */
     account = expect(&testing, (const double[]){9, 7, 0, 3, 1, 40});
-    duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* Dates that rounding has moved are taken as they were meant; others are refused. */
 static void test_dates(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
     struct duet_message message = {""};
     struct duet__account account;
 
@@ -211,7 +199,6 @@ static void test_dates(void)
     testing.recording.makespan_s = 0;
     g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
     duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* Which direction of copies worker `node`'s next task waits for at a moment; overhead: none. */
@@ -285,11 +272,11 @@ static void assert_gaps(const struct duet__recording *recording, struct duet__ac
 /* Random dates on a grid of whole seconds, so that the slow account is exact. */
 static void test_random(void)
 {
-    GRand *random = g_rand_new_with_seed(5);
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
 
     for (unsigned round = 0; round < 300; round++) {
-        struct testing_recording testing;
-        struct duet__account account;
+        OWNED(testing_fini) struct testing_recording testing;
+        OWNED(duet__account_fini) struct duet__account account;
         double parts_s[PARTS] = {0};
 
         testing_init(&testing, 40);
@@ -310,16 +297,13 @@ static void test_random(void)
             slow_account(&testing.recording, worker, 40, parts_s);
         account = expect(&testing, parts_s);
         assert_gaps(&testing.recording, &account);
-        duet__account_fini(&account);
-        testing_fini(&testing);
     }
-    g_rand_free(random);
 }
 
 /* The sums also hold for runs with many events of many lengths. */
 static void test_sums(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__account accounts[SAMPLE_POLICIES], mean;
     struct duet_message message = {""};
 
@@ -351,7 +335,6 @@ static void test_sums(void)
     duet__account_fini(&mean);
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
         duet__account_fini(&accounts[p]);
-    sample_fini(&sample);
 }
 
 /* A kernel that only one of two runs has counts half in their mean. */
@@ -364,7 +347,7 @@ static void test_mean(void)
         {.workers = 1, .makespan_s = 8, .states_s = {8}, .kernels = &one, .kernel_count = 1},
         {.workers = 1, .makespan_s = 28, .states_s = {28}, .kernels = two, .kernel_count = 2},
     };
-    struct duet__account mean;
+    OWNED(duet__account_fini) struct duet__account mean;
 
     duet__account_mean(accounts, 2, &mean);
     testing_near(mean.makespan_s, 18);
@@ -374,7 +357,6 @@ static void test_mean(void)
     g_assert_cmpstr(mean.kernels[1].arch, ==, "cpu");
     testing_near(mean.kernels[1].count, 1);
     testing_near(mean.kernels[1].seconds, 10);
-    duet__account_fini(&mean);
 }
 
 TEST_MAIN(test_without_copies, test_overlap, test_directions, test_other_copies, test_chained,

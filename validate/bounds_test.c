@@ -180,7 +180,7 @@ static void random_classes(GRand *random, struct duet_class_stats *classes, doub
 static void test_random_two(void)
 {
     static const unsigned workers[] = {4, 8};
-    GRand *random = g_rand_new_with_seed(1);
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
     struct duet_class_stats classes[200];
     double seconds[400];
     for (int round = 0; round < 200; round++) {
@@ -191,14 +191,13 @@ static void test_random_two(void)
         g_assert_cmpfloat_with_epsilon(bound / exact, 1, 1e-6);
         g_assert_cmpfloat(bound, <=, exact * (1 + 1e-12)); /* never above */
     }
-    g_rand_free(random);
 }
 
 /* Two of four architectures that are twins are one with more workers; not all can run anywhere. */
 static void test_random_twins(void)
 {
     static const unsigned twins[] = {4, 3, 5, 2}, merged[] = {4, 8, 2};
-    GRand *random = g_rand_new_with_seed(2);
+    g_autoptr(GRand) random = g_rand_new_with_seed(2);
     struct duet_class_stats three[50], four[50];
     double seconds[150], doubled[200];
     for (int round = 0; round < 100; round++) {
@@ -214,7 +213,6 @@ static void test_random_twins(void)
         g_assert_cmpfloat_with_epsilon(area(four, 50, twins, 4) / area(three, 50, merged, 3), 1,
                                        1e-11);
     }
-    g_rand_free(random);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -242,7 +240,7 @@ static void test_many(void)
 {
     static const unsigned workers[] = {4, 8};
     size_t count = 20000;
-    GRand *random = g_rand_new_with_seed(4);
+    g_autoptr(GRand) random = g_rand_new_with_seed(4);
     struct duet_class_stats *classes = g_new(struct duet_class_stats, count);
     double *seconds = g_new(double, count * 2);
     random_classes(random, classes, seconds, count, 2);
@@ -250,7 +248,6 @@ static void test_many(void)
     g_assert_cmpfloat_with_epsilon(bound / exact_for_two(classes, count, workers), 1, 1e-6);
     g_free(classes);
     g_free(seconds);
-    g_rand_free(random);
 }
 
 /* The same by the linear program: GPUs of two kinds that are as fast. */
@@ -258,7 +255,7 @@ static void test_many_twins(void)
 {
     static const unsigned merged[] = {4, 8}, twins[] = {4, 3, 5};
     size_t count = 5000;
-    GRand *random = g_rand_new_with_seed(5);
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
     struct duet_class_stats *two = g_new(struct duet_class_stats, count);
     struct duet_class_stats *three = g_new(struct duet_class_stats, count);
     double *seconds = g_new(double, count * 2), *doubled = g_new(double, count * 3);
@@ -276,7 +273,6 @@ static void test_many_twins(void)
     g_free(three);
     g_free(seconds);
     g_free(doubled);
-    g_rand_free(random);
 }
 
 /*
@@ -287,7 +283,7 @@ static void test_extreme(void)
 {
     static const double some[] = {0, 1e-300, 5e-324, 1e-9, 1, 1e300, DBL_MAX, INFINITY, NAN};
     const unsigned workers[] = {40, 3, 2, 1};
-    GRand *random = g_rand_new_with_seed(5);
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
     for (unsigned trial = 0; trial < 3000; trial++) {
         double seconds[6][4], all_s = 0;
         struct duet_class_stats classes[6];
@@ -307,7 +303,6 @@ static void test_extreme(void)
         g_assert_true(isfinite(area_s) && area_s >= 0 && (known || area_s == 0));
         g_assert_cmpfloat(area_s, <=, all_s * (1 + 1e-9));
     }
-    g_rand_free(random);
 }
 
 /* Of classes that are too many to look for long, what has been found by then is a bound, too. */
@@ -324,9 +319,9 @@ static void test_limited(void)
                                          .classes = classes,
                                          .class_count = CLASSES};
     struct duet__node_classes own;
-    struct duet__classes all;
-    struct duet__area area;
-    GRand *random = g_rand_new_with_seed(8);
+    OWNED(duet__classes_free) struct duet__classes all;
+    OWNED(duet__area_fini) struct duet__area area;
+    g_autoptr(GRand) random = g_rand_new_with_seed(8);
     for (size_t c = 0; c < CLASSES; c++) {
         classes[c] = (struct duet_class_stats){.tasks = 1, .expected_s = seconds[c]};
         for (size_t a = 0; a < ARCHS; a++)
@@ -343,10 +338,7 @@ static void test_limited(void)
         before = found;
     }
     g_assert_cmpfloat(ldexp(before, all.exponent), ==, tested_bounds(&runtime, false).area_s);
-    duet__area_fini(&area);
-    duet__classes_free(&all);
     g_free(own.rows);
-    g_rand_free(random);
 }
 
 /*
@@ -494,7 +486,7 @@ static struct duet__bounds bounds_of(struct instance *in, bool shared)
 /* No bound is above the best of all schedules, and each is more than the others now and then. */
 static void test_best_schedules(void)
 {
-    GRand *random = g_rand_new_with_seed(11);
+    g_autoptr(GRand) random = g_rand_new_with_seed(11);
     unsigned mixed_helps = 0, links_help = 0, mixed_reaches = 0;
     for (unsigned round = 0; round < 1000; round++) {
         struct instance in = random_instance(random);
@@ -512,7 +504,6 @@ static void test_best_schedules(void)
         mixed_reaches += found.mixed_s > free_s * (1 - 1e-9);
     }
     g_assert_true(mixed_helps > 100 && mixed_reaches > 100 && links_help > 10);
-    g_rand_free(random);
 }
 
 /* ------------------------------------------------------------------------------------------- */

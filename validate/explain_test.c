@@ -99,6 +99,7 @@ static void test_same(void)
 /* 10 % on ten kernels of 2 s, of one worker in three; the two others wait for it, idle. */
 static void test_kernel(void)
 {
+    OWNED(duet__explanation_fini)
     struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2.2, .copy_s = 0.5});
     const struct duet__difference *kernel = find(&explanation, DUET_REASON_KERNEL, "gemm on c2050");
     const struct duet__difference *idle = find(&explanation, DUET_REASON_IDLE, "");
@@ -111,18 +112,17 @@ static void test_kernel(void)
     testing_near(idle->seconds, 4.0 / 3);
     testing_near(find(&explanation, DUET_REASON_KERNEL, "potrf on x5650")->seconds, 0);
     testing_near(find(&explanation, DUET_REASON_SCHEDULE, "")->seconds, 0);
-    duet__explanation_fini(&explanation);
 }
 
 static void test_copies(void)
 {
+    OWNED(duet__explanation_fini)
     struct duet__explanation explanation = explain(&(struct knobs){.gemm_s = 2, .copy_s = 1});
 
     testing_near(explanation.whole_s, 5);
     testing_near(find(&explanation, DUET_REASON_TO_DEVICE, "")->seconds, 5.0 / 3);
     testing_near(find(&explanation, DUET_REASON_TO_HOST, "")->seconds, 0);
     testing_near(find(&explanation, DUET_REASON_KERNEL, "gemm on c2050")->seconds, 0);
-    duet__explanation_fini(&explanation);
 }
 
 /* Three of ten kernels of 2 s ran elsewhere, of 24 s of kernels; there they take 3 s. */
@@ -142,7 +142,7 @@ static void test_mapping(void)
 /* Medians that differ by another amount than the accounts: the spread completes the sum. */
 static void test_spread(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__account accounts[2];
     struct duet__explanation explanation;
     struct duet_message message = {""};
@@ -164,7 +164,6 @@ static void test_spread(void)
     duet__explanation_fini(&explanation);
     for (unsigned i = 0; i < 2; i++)
         duet__account_fini(&accounts[i]);
-    sample_fini(&sample);
 }
 
 TEST_MAIN(test_same, test_kernel, test_copies, test_mapping, test_spread)

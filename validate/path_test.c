@@ -50,7 +50,7 @@ static void expect_path(struct testing_recording *testing, const struct expected
 /* A task, its data's way to the host and on, with a wait for the link, and what follows. */
 static void test_copies(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
 
     testing_init(&testing, 20);
     testing_task(&testing, 0, 0, 0, 1, 3)->submit_s = 1;
@@ -75,13 +75,12 @@ static void test_copies(void)
                     {DUET_STATE_KERNEL, 7, 20, DUET_AFTER_WORKER},
                 },
                 10);
-    testing_fini(&testing);
 }
 
 /* Room is made before data comes; the application waits before it submits more. */
 static void test_room(void)
 {
-    struct testing_recording testing;
+    OWNED(testing_fini) struct testing_recording testing;
 
     testing_init(&testing, 12);
     testing_task(&testing, 1, 0, 0, 0, 2);
@@ -99,7 +98,6 @@ static void test_room(void)
                     {DUET_STATE_KERNEL, 5, 12, DUET_AFTER_SUBMISSION},
                 },
                 6);
-    testing_fini(&testing);
 }
 
 /* Kernels of no length that all end at one date: each look for the one before another would have to
@@ -107,8 +105,8 @@ static void test_room(void)
 static void test_one_date(void)
 {
     enum { MANY = 1000 * 1000 };
-    struct testing_recording testing;
-    struct duet__path path;
+    OWNED(testing_fini) struct testing_recording testing;
+    OWNED(duet__path_fini) struct duet__path path;
 
     testing_init(&testing, 1);
     testing_task(&testing, 0, 0, 0, 1, 1);
@@ -120,16 +118,14 @@ static void test_one_date(void)
     testing.recording.event_count = MANY;
     duet__path_make(&testing.recording, NULL, &path);
     g_assert_cmpuint(path.steps->len, ==, MANY + 1); /* and what comes before */
-    duet__path_fini(&path);
     g_free(testing.recording.events);
-    testing_fini(&testing);
 }
 
 /* Each second of each worker, by its reason. */
 static void test_states(void)
 {
-    struct testing_recording testing;
-    struct duet__account account;
+    OWNED(testing_fini) struct testing_recording testing;
+    OWNED(duet__account_fini) struct duet__account account;
     struct duet_message message;
     static const double expected[][DUET_STATES] = {
         {[DUET_STATE_KERNEL] = 3, [DUET_STATE_ELSEWHERE] = 3, [DUET_STATE_AFTER] = 14},
@@ -156,8 +152,6 @@ static void test_states(void)
                            account.workers_s[worker][state]);
             testing_near(account.workers_s[worker][state], expected[worker][state]);
         }
-    duet__account_fini(&account);
-    testing_fini(&testing);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -184,7 +178,7 @@ static GHashTable *edges_of(const struct duet__graph *graph)
 /* No gap, no overlap; kernels where the records have them, each after what it says. */
 static void check_path(const struct duet__recording *recording, const struct duet__graph *graph)
 {
-    struct duet__path path;
+    OWNED(duet__path_fini) struct duet__path path;
     const struct duet_event *last = NULL; /* kernel */
     GHashTable *edges = graph ? edges_of(graph) : NULL;
     double date_s = 0, parts_s = 0;
@@ -217,12 +211,11 @@ static void check_path(const struct duet__recording *recording, const struct due
     for (guint i = 0; i < path.parts->len; i++)
         parts_s += g_array_index(path.parts, struct duet__path_part, i).seconds;
     g_assert_cmpfloat_with_epsilon(parts_s, recording->makespan_s, 1e-9 * recording->makespan_s);
-    duet__path_fini(&path);
 }
 
 static void check_workers(const struct duet__recording *recording)
 {
-    struct duet__account account;
+    OWNED(duet__account_fini) struct duet__account account;
     struct duet_message message;
 
     g_assert_cmpint(duet__account_make(recording, &account, &message), ==, 0);
@@ -235,7 +228,6 @@ static void check_workers(const struct duet__recording *recording)
         }
         g_assert_cmpfloat_with_epsilon(sum_s, account.makespan_s, 1e-9 * account.makespan_s);
     }
-    duet__account_fini(&account);
 }
 
 /* Random layers of tasks, under several policies, with little memory or much. */
@@ -245,7 +237,7 @@ static void test_random(void)
     for (unsigned round = 0; round < 4; round++) {
         const struct duet__workload *workload =
             duet__workload_find(round % 2 ? "layered" : "cholesky");
-        struct duet__request request;
+        OWNED(duet__request_fini) struct duet__request request;
         struct duet__series series[POLICIES];
         struct duet__progress progress = {0};
         struct duet_message message = {""};
@@ -268,7 +260,7 @@ static void test_random(void)
         g_assert_cmpint(duet__request_build(&request, &message), ==, 0);
         g_assert_cmpint(duet__simulate(&request, &progress, series, &number, &message), ==, 0);
         for (unsigned i = 0; i < POLICIES; i++) {
-            struct duet__graph graph;
+            OWNED(duet__graph_fini) struct duet__graph graph;
             const struct duet__recording *recording = duet__series_recording(&series[i]);
 
             g_test_message("%s, %s: %s", workload->name, request.policies[i],
@@ -279,10 +271,8 @@ static void test_random(void)
             check_path(recording, &graph);
             check_path(recording, NULL);
             check_workers(recording);
-            duet__graph_fini(&graph);
             duet__series_fini(&series[i]);
         }
-        duet__request_fini(&request);
     }
 }
 

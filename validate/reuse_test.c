@@ -117,7 +117,7 @@ static void find_sets(const struct sample *sample, uint32_t sets[TASKS])
 static void test_subsets(void)
 {
     enum { FEW = 9 };
-    GRand *random = g_rand_new_with_seed(3);
+    g_autoptr(GRand) random = g_rand_new_with_seed(3);
 
     for (unsigned round = 0; round < 2000; round++) {
         struct sample sample;
@@ -139,7 +139,6 @@ static void test_subsets(void)
                               reuse.factor * pow(__builtin_popcount(set), 1.5) * (1 + 1e-9));
         }
     }
-    g_rand_free(random);
 }
 
 /* The fewest copies with which all tasks have run in a memory of so many data, whatever is in it at
@@ -189,7 +188,7 @@ static double fewest(const uint32_t *sets, size_t tasks, unsigned data, unsigned
 
 static void test_fewest(void)
 {
-    GRand *random = g_rand_new_with_seed(4);
+    g_autoptr(GRand) random = g_rand_new_with_seed(4);
     unsigned half = 0;
 
     for (unsigned round = 0; round < 60; round++) {
@@ -213,7 +212,6 @@ static void test_fewest(void)
         half += bound > 0 && bound >= exact / 2;
     }
     g_assert_cmpuint(half, >=, 2);
-    g_rand_free(random);
 }
 
 TEST_MAIN(test_shapes, test_subsets, test_fewest)

@@ -26,7 +26,7 @@ static void put(struct duet__sample *sample, double makespan_s)
 
 static void disturbed(void)
 {
-    struct duet__sample sample;
+    OWNED(duet__sample_fini) struct duet__sample sample;
     struct duet__side side;
 
     duet__sample_init(&sample, true);
@@ -55,13 +55,12 @@ static void disturbed(void)
         g_assert_cmpfloat(side.makespans_s[i], ==, 2 * ((double)i + 1));
     g_assert_cmpfloat(side.account->makespan_s, ==, 4);
     g_assert_cmpfloat(side.recording->makespan_s, ==, 4);
-    duet__sample_fini(&sample);
 }
 
 /* Where no round was quiet there is nothing to go by but the disturbed ones. */
 static void all_disturbed(void)
 {
-    struct duet__sample sample;
+    OWNED(duet__sample_fini) struct duet__sample sample;
 
     duet__sample_init(&sample, false);
     for (unsigned round = 0; round < 2; round++) {
@@ -71,7 +70,6 @@ static void all_disturbed(void)
     }
     g_assert_cmpuint(duet__sample_leave_out(&sample), ==, 0);
     g_assert_cmpuint(duet__sample_count(&sample), ==, 2);
-    duet__sample_fini(&sample);
 }
 
 TEST_MAIN(disturbed, all_disturbed)

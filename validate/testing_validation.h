@@ -118,7 +118,7 @@ static inline void testing_fill(struct testing_validation *the, size_t index, GR
 /* `tasks`: in each recording. Case 7 has failed. */
 static inline void testing_init(struct testing_validation *the, size_t count, unsigned tasks)
 {
-    GRand *random = g_rand_new_with_seed(7);
+    g_autoptr(GRand) random = g_rand_new_with_seed(7);
 
     sample_init(&the->sample, 4, 1, tasks);
     the->rooms = g_new0(struct testing_case, count);
@@ -139,7 +139,6 @@ static inline void testing_init(struct testing_validation *the, size_t count, un
                                                 .cases = the->cases,
                                                 .case_count = count,
                                                 .fail_over = 0.1};
-    g_rand_free(random);
 }
 
 static inline void testing_fini(struct testing_validation *the)

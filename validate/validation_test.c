@@ -98,7 +98,7 @@ static char *verdict(size_t rounds, double spread)
     double a[64] = {0};
     size_t sizes[64];
     struct duet__case the = plain("a", 1, &(double){1}, 1, a, rounds);
-    struct duet__validation validation = of(&the, 1);
+    OWNED(duet__validation_fini) struct duet__validation validation = of(&the, 1);
     char *text;
 
     for (size_t i = 0; i < rounds; i++) {
@@ -109,7 +109,6 @@ static char *verdict(size_t rounds, double spread)
     the.measured.round_count = rounds;
     duet__validation_judge(&validation);
     text = g_strdup(validation.verdict);
-    duet__validation_fini(&validation);
     return text;
 }
 
@@ -196,6 +195,7 @@ static void test_policies(void)
         plain("c", 4, one, 1, one, 1),
         plain("d", 4, one, 1, one, 1),
     };
+    OWNED(duet__validation_fini)
     struct duet__validation validation = of(cases, G_N_ELEMENTS(cases));
 
     /* they differ in more than the policy */
@@ -207,7 +207,6 @@ static void test_policies(void)
     g_assert_cmpuint(validation.best_right, ==, 2);
     g_assert_cmpuint(validation.pairs, ==, 3 + 2 + 1);
     g_assert_cmpuint(validation.pairs_right, ==, 2 + 2 + 0);
-    duet__validation_fini(&validation);
 }
 
 /* Of values that are not finite nothing is known. */
@@ -215,18 +214,17 @@ static void test_bad_values(void)
 {
     static const double good[] = {1}, bad[] = {1, NAN};
     struct duet__case cases[] = {plain("ws", 512, bad, 2, good, 1)};
-    struct duet__validation validation = of(cases, 1);
+    OWNED(duet__validation_fini) struct duet__validation validation = of(cases, 1);
 
     duet__validation_judge(&validation);
     g_assert_cmpuint(validation.known, ==, 0);
     g_assert_true(isnan(cases[0].error));
-    duet__validation_fini(&validation);
 }
 
 /* Parts of every case's explanation, and the means over all, add up to the errors. */
 static void test_explanation(void)
 {
-    struct testing_validation the;
+    OWNED(testing_fini) struct testing_validation the;
     struct duet__causes causes;
     double whole = 0, shares = 0;
 
@@ -254,7 +252,6 @@ static void test_explanation(void)
     g_assert_cmpfloat_with_epsilon(shares, whole, 1e-9);
     g_free(causes.parts);
     duet__validation_fini(&the.validation);
-    testing_fini(&the);
 }
 
 /* Which part a difference of these parts, the largest first, is put down to. */
@@ -435,7 +432,7 @@ static void check_writers(struct duet__validation *validation)
 
 static void test_writers(void)
 {
-    struct testing_validation the;
+    OWNED(testing_fini) struct testing_validation the;
 
     testing_init(&the, 40, 60);
     check_writers(&the.validation);
@@ -443,14 +440,13 @@ static void test_writers(void)
     check_writers(&the.validation);
     the.validation.case_count = 0;
     check_writers(&the.validation);
-    testing_fini(&the);
 }
 
 /* Two reports compared, of other kernels, one run each, without accounts and recordings. */
 static void test_compare(void)
 {
     static const char *other_kernels[] = {"dgemm", "dpotrf", "<dtrsm>"};
-    struct testing_validation the;
+    OWNED(testing_fini) struct testing_validation the;
     char *text;
 
     testing_init(&the, 6, 60);
@@ -484,13 +480,12 @@ static void test_compare(void)
     g_assert_null(strstr(text, "predicted"));
     free(text);
     duet__validation_fini(&the.validation);
-    testing_fini(&the);
 }
 
 /* Names of any length and many cases leave lines within bounds. */
 static void test_large(void)
 {
-    struct testing_validation the;
+    OWNED(testing_fini) struct testing_validation the;
 
     testing_init(&the, 200, 3000);
     for (size_t i = 100; i < 200; i++) {
@@ -506,7 +501,6 @@ static void test_large(void)
     the.validation.first_name = "/a/very/long/path/of/a/report/in/a/folder/somewhere/else.json";
     the.validation.case_count = 110;
     check_writers(&the.validation);
-    testing_fini(&the);
 }
 
 TEST_MAIN(test_errors, test_rounds, test_verdict, test_policies, test_bad_values, test_explanation,

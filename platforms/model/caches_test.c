@@ -42,7 +42,7 @@ static void test_missing(void)
 /* A cache of 32 KiB, pieces of 8 KiB. */
 static void test_by_hand(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet__caches *caches;
     machine_init(&machine, 32 * KIB);
     g_assert_cmpint(duet__caches_new(&caches, &machine), ==, 0);
@@ -62,20 +62,18 @@ static void test_by_hand(void)
     g_assert_cmpfloat(touch(caches, 0, 1, 8 * KIB, false), ==, 0);
     g_assert_cmpfloat(touch(caches, 2, 1, 8 * KIB, false), ==, 1);
     duet__caches_free(caches);
-    duet_machine_fini(&machine);
 }
 
 /* A cache of unknown size holds everything. */
 static void test_unknown(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet__caches *caches;
     machine_init(&machine, 0);
     g_assert_cmpint(duet__caches_new(&caches, &machine), ==, 0);
     g_assert_cmpfloat(touch(caches, 0, 1, 8 * KIB, true), ==, 0);
     g_assert_cmpfloat(touch(caches, 2, 1, 8 * KIB, false), ==, 0);
     duet__caches_free(caches);
-    duet_machine_fini(&machine);
 }
 
 /* The model as a list of what was touched, latest last. */
@@ -124,11 +122,11 @@ static double list_touch(struct list lists[SOCKETS], unsigned socket,
 static void test_random(void)
 {
     static const unsigned list_of[WORKERS] = {0, 0, 1, 2};
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet__caches *caches;
     struct list lists[SOCKETS] = {0};
     uint64_t bytes[HANDLES + 1];
-    GRand *random = g_rand_new_with_seed(5);
+    g_autoptr(GRand) random = g_rand_new_with_seed(5);
     unsigned between = 0;
     machine_init(&machine, 128 * KIB);
     g_assert_cmpint(duet__caches_new(&caches, &machine), ==, 0);
@@ -147,15 +145,13 @@ static void test_random(void)
         between += missing > 0 && missing < 1;
     }
     g_assert_cmpuint(between, >, 1000); /* not only all or nothing was compared */
-    g_rand_free(random);
     duet__caches_free(caches);
-    duet_machine_fini(&machine);
 }
 
 /* Operands of one task are looked for before any of them is touched. */
 static void test_task(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet__caches *caches;
     struct duet__operand operands[2] = {{1, 8 * KIB, false}, {1, 8 * KIB, true}};
     double missing[2];
@@ -166,7 +162,6 @@ static void test_task(void)
     g_assert_cmpfloat(missing[1], ==, 0.5);
     duet__caches_free(caches);
     duet__caches_free(NULL);
-    duet_machine_fini(&machine);
 }
 
 TEST_MAIN(test_missing, test_by_hand, test_unknown, test_random, test_task)

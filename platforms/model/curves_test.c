@@ -75,7 +75,7 @@ static void test_points_are_sorted(void)
 
 static void test_measured_points_are_exact(void)
 {
-    struct duet__calibration c = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve = make(&c);
 
     for (size_t i = 0; i < curve->count; i++) {
@@ -87,12 +87,11 @@ static void test_measured_points_are_exact(void)
         g_assert_cmpfloat(deviation, ==, curve->points[i].deviation_s);
     }
     g_assert_cmpint(curve_at(curve, 1e6, false, NULL, NULL), ==, DUET_OK);
-    duet__calibration_fini(&c);
 }
 
 static void test_between_points_log_log(void)
 {
-    struct duet__calibration c = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve = make(&c);
     double mean = 0, deviation = 0;
 
@@ -103,12 +102,11 @@ static void test_between_points_log_log(void)
     assert_near(deviation, 2e-3 * 0.05); /* ratios 0 and 0.1, halfway */
     g_assert_cmpint(curve_at(curve, 16e6, false, &mean, NULL), ==, DUET_OK);
     assert_near(mean, 8e-3);
-    duet__calibration_fini(&c);
 }
 
 static void test_outside(void)
 {
-    struct duet__calibration c = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve = make(&c);
     double mean = -1, deviation = -1;
 
@@ -124,7 +122,6 @@ static void test_outside(void)
     g_assert_cmpint(curve_at(curve, 0, true, &mean, NULL), ==, DUET_EINVAL);
     g_assert_cmpint(curve_at(curve, NAN, true, &mean, NULL), ==, DUET_EINVAL);
     g_assert_cmpint(curve_at(curve, INFINITY, true, &mean, NULL), ==, DUET_EINVAL);
-    duet__calibration_fini(&c);
 }
 
 static void refused(struct duet__calibration *c, const char *kernel, const char *arch,
@@ -142,7 +139,7 @@ static void refused(struct duet__calibration *c, const char *kernel, const char 
 static void test_refusals(void)
 {
     struct duet__point p[2] = {points[0], points[0]};
-    struct duet__calibration c = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     char name[DUET_NAME_MAX + 1];
 
     make(&c);
@@ -162,7 +159,6 @@ static void test_refusals(void)
     p[0] = points[0];
     p[0].work = NAN;
     refused(&c, "k", "a", p, 1, "positive");
-    duet__calibration_fini(&c);
 }
 
 /* A point with all that can be measured. */
@@ -237,7 +233,7 @@ static struct duet__calibration make_contexts(void)
 
 static void test_contexts(void)
 {
-    struct duet__calibration c = make_contexts();
+    OWNED(duet__calibration_fini) struct duet__calibration c = make_contexts();
     const struct duet__point p = whole_point(1, 1);
     struct duet_message message = {""};
     char name[DUET_NAME_MAX + 1];
@@ -252,7 +248,6 @@ static void test_contexts(void)
     g_assert_cmpint(add_points(&c, "k", "a", name, &p, 1, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "names have 1 to 31 bytes"));
     g_assert_cmpuint(c.count, ==, 6);
-    duet__calibration_fini(&c);
 }
 
 static void test_select(void)
@@ -267,21 +262,20 @@ static void test_select(void)
     };
 
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet__calibration c = make_contexts();
+        OWNED(duet__calibration_fini) struct duet__calibration c = make_contexts();
 
         duet__calibration_select(&c, cases[i].context);
         g_assert_cmpuint(c.count, ==, 3);
         g_assert_cmpfloat(mean_of(&c, "dgemm", "x5650"), ==, cases[i].cpu);
         g_assert_cmpfloat(mean_of(&c, "dgemm", "c2050"), ==, cases[i].gpu);
         g_assert_cmpfloat(mean_of(&c, "dtrsm", "x5650"), ==, 6);
-        duet__calibration_fini(&c);
     }
 }
 
 static void test_whole_points(void)
 {
     struct duet__point two[] = {whole_point(1e6, 1e-3), whole_point(4e6, 4e-3)};
-    struct duet__calibration c = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     const struct duet__curve *curve;
     struct duet__point p;
 
@@ -315,7 +309,6 @@ static void test_whole_points(void)
     assert_near(p.work, 8e6);
     g_assert_cmpint(duet__curve_point(curve, 0, true, &p), ==, DUET_EINVAL);
     g_assert_cmpint(duet__curve_point(NULL, 1, true, &p), ==, DUET_EINVAL);
-    duet__calibration_fini(&c);
 }
 
 /* What one of two neighbours lacks, the point between them lacks. */
@@ -323,7 +316,7 @@ static void test_half_known(void)
 {
     const struct duet__point two[] = {{.work = 1e6, .mean_s = 1e-3, .samples = 1},
                                       whole_point(4e6, 4e-3)};
-    struct duet__calibration c = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration c = {0};
     struct duet__point p;
 
     g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
@@ -334,7 +327,6 @@ static void test_half_known(void)
     g_assert_cmpfloat(p.memory_s, ==, 0);
     g_assert_cmpfloat(p.busy_ratio, ==, 0);
     g_assert_cmpfloat(p.noise, ==, 0);
-    duet__calibration_fini(&c);
 }
 
 TEST_MAIN(test_points_are_sorted, test_measured_points_are_exact, test_between_points_log_log,

@@ -56,7 +56,7 @@ static void test_demand(void)
 
 static void test_alone(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     const struct duet__demand demand = {.fixed_s = 1, .memory_s = 1, .bytes = 8e9, .busy_ratio = 2};
     struct duet__running running[2] = {{.demand = &demand}, {.demand = &demand, .socket = 1}};
     machine_init(&machine);
@@ -66,12 +66,11 @@ static void test_alone(void)
     duet__rates(&machine, running, 2, DUET__EFFECTS);
     g_assert_cmpfloat(running[0].rate, ==, 1);
     g_assert_cmpfloat(running[1].rate, ==, 1);
-    duet_machine_fini(&machine);
 }
 
 static void test_neighbours(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     const struct duet__demand touchy = {.fixed_s = 1, .busy_ratio = 1.5};
     const struct duet__demand calm = {.fixed_s = 1, .busy_ratio = 1};
     struct duet__running running[3] = {{.demand = &touchy}, {.demand = &calm}, {.demand = &touchy}};
@@ -83,7 +82,6 @@ static void test_neighbours(void)
     near(running[2].rate, 1 / 1.5);
     duet__rates(&machine, running, 3, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_NEIGHBOURS);
     g_assert_cmpfloat(running[2].rate, ==, 1);
-    duet_machine_fini(&machine);
 }
 
 /*
@@ -92,7 +90,7 @@ static void test_neighbours(void)
  */
 static void test_bandwidth(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     const struct duet__demand stream = {.fixed_s = 1e-9,
                                         .memory_s = 1 - 1e-9,
                                         .bytes = 8e9,
@@ -116,12 +114,11 @@ static void test_bandwidth(void)
     near(running[0].rate * 8e9 + running[2].rate * 8e9, 10e9);
     duet__rates(&machine, running, 3, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_BANDWIDTH);
     g_assert_cmpfloat(running[0].rate, ==, 1);
-    duet_machine_fini(&machine);
 }
 
 static void test_cores(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     const struct duet__demand computes = {.fixed_s = 1, .busy_ratio = 1};
     struct duet__running running[3] = {{.demand = &computes},
                                        {.demand = &computes},
@@ -135,7 +132,6 @@ static void test_cores(void)
         near(running[i].rate, 2.0 / 3);
     duet__rates(&machine, running, 3, DUET__EFFECTS & ~(unsigned)DUET__EFFECT_CORES);
     g_assert_cmpfloat(running[0].rate, ==, 1);
-    duet_machine_fini(&machine);
 }
 
 /* Fails unless draws are log-normal with mean 1 and this ratio, within four standard errors. */

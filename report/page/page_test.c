@@ -14,7 +14,7 @@
 /* One of the pieces of data, to be freed by json_decref. */
 static json_t *data_of(const char *page, const char *id)
 {
-    char *begin = g_strdup_printf("<script type=\"application/json\" id=\"%s\">", id);
+    g_autofree char *begin = g_strdup_printf("<script type=\"application/json\" id=\"%s\">", id);
     const char *at = strstr(page, begin) + strlen(begin);
     json_error_t error;
     json_t *root =
@@ -22,7 +22,6 @@ static json_t *data_of(const char *page, const char *id)
 
     if (!root)
         g_error("%s: %s", id, error.text);
-    g_free(begin);
     return root;
 }
 
@@ -158,7 +157,7 @@ static void check_account(const json_t *recording, const struct duet__recording 
 
 static void test_report(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     json_t *report, *extra, *recordings;
     char *text;
 
@@ -180,12 +179,11 @@ static void test_report(void)
     json_decref(report);
     json_decref(extra);
     free(text);
-    sample_fini(&sample);
 }
 
 static void test_without_recording(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     json_t *extra;
     char *text;
 
@@ -197,13 +195,12 @@ static void test_without_recording(void)
     g_assert_cmpuint(json_array_size(json_object_get(extra, "recordings")), ==, 0);
     json_decref(extra);
     free(text);
-    sample_fini(&sample);
 }
 
 /* Where it ran is said, so that nobody takes an emulated run for another one. */
 static void test_emulated(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     json_t *extra;
     char *text;
 
@@ -217,14 +214,13 @@ static void test_emulated(void)
                     "an emulated sample (times x 0.5, nothing computed)");
     json_decref(extra);
     free(text);
-    sample_fini(&sample);
 }
 
 /* More events than a page has room for are merged, and the page knows from which length on. */
 static void test_merged(void)
 {
     enum { TASKS = 150000 };
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     json_t *extra, *recording;
     char *text;
 
@@ -238,14 +234,13 @@ static void test_merged(void)
     check_account(recording, &sample.recordings[0]);
     json_decref(extra);
     free(text);
-    sample_fini(&sample);
 }
 
 /* Every side of a case has its timeline; the failed case 7 has one side. */
 static void test_validation(void)
 {
     static const size_t counts[] = {0, 1, 40};
-    struct testing_validation the;
+    OWNED(testing_fini) struct testing_validation the;
 
     testing_init(&the, 40, 60);
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
@@ -264,7 +259,6 @@ static void test_validation(void)
         json_decref(extra);
         free(text);
     }
-    testing_fini(&the);
 }
 
 TEST_MAIN(test_report, test_without_recording, test_emulated, test_merged, test_validation)
