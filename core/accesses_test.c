@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the records of which data tasks have accessed. */
-#include <glib.h>
-
 #include <duet/trace.h>
 
 #include "core/testing_lost.h"
@@ -141,12 +139,4 @@ static void test_registered(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/accesses/order", test_order);
-    g_test_add_func("/accesses/parts", test_parts);
-    g_test_add_func("/accesses/modes", test_modes);
-    g_test_add_func("/accesses/registered", test_registered);
-    return g_test_run();
-}
+TEST_SUITE("/accesses/", TEST(order), TEST(parts), TEST(modes), TEST(registered))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Acquisitions that a call ends, and data whose contents come and go with them. */
-#include <glib.h>
-
 #include <duet/failure.h>
 
 #include "core/testing_lost.h"
@@ -313,15 +311,5 @@ static void test_codelet(void)
     lost_end(&other, DUET_OK, NULL);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/acquire/turn", test_turn);
-    g_test_add_func("/acquire/inside", test_inside);
-    g_test_add_func("/acquire/poison", test_poison);
-    g_test_add_func("/acquire/held", test_held);
-    g_test_add_func("/acquire/like", test_like);
-    g_test_add_func("/acquire/own_address", test_own_address);
-    g_test_add_func("/acquire/codelet", test_codelet);
-    return g_test_run();
-}
+TEST_SUITE("/acquire/", TEST(turn), TEST(inside), TEST(poison), TEST(held), TEST(like),
+           TEST(own_address), TEST(codelet))

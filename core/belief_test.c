@@ -2,8 +2,6 @@
 /* Tests of what is believed: errors put into it, and models that change their mind on all sizes. */
 #include <math.h>
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { TASKS = 1000 };
@@ -132,12 +130,4 @@ static void test_cost_stays(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/belief/perturbation", test_perturbation);
-    g_test_add_func("/belief/seeds", test_seeds);
-    g_test_add_func("/belief/news", test_news);
-    g_test_add_func("/belief/cost_stays", test_cost_stays);
-    return g_test_run();
-}
+TEST_SUITE("/belief/", TEST(perturbation), TEST(seeds), TEST(news), TEST(cost_stays))

@@ -2,8 +2,6 @@
 /* Tests of lists of a policy's own and of duet_pop_best: against a plain search in an array. */
 #include <math.h>
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { MOST = 300, STEPS = 4000, CPU = 0, GPU = 2 };
@@ -331,15 +329,5 @@ static void test_late(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/best/search", test_search);
-    g_test_add_func("/best/deep", test_deep);
-    g_test_add_func("/best/called", test_called);
-    g_test_add_func("/best/declined", test_declined);
-    g_test_add_func("/best/lost", test_lost);
-    g_test_add_func("/best/move", test_move);
-    g_test_add_func("/best/late", test_late);
-    return g_test_run();
-}
+TEST_SUITE("/best/", TEST(search), TEST(deep), TEST(called), TEST(declined), TEST(lost), TEST(move),
+           TEST(late))

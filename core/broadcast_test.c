@@ -244,16 +244,5 @@ static void test_lost_unwanted(void)
     end(&t, DUET_OK, "");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/broadcast/tree", test_tree);
-    g_test_add_func("/broadcast/not_chained", test_not_chained);
-    g_test_add_func("/broadcast/hinted", test_hinted);
-    g_test_add_func("/broadcast/stays", test_stays);
-    g_test_add_func("/broadcast/lost_between", test_lost_between);
-    g_test_add_func("/broadcast/lost_chained", test_lost_chained);
-    g_test_add_func("/broadcast/lost_source", test_lost_source);
-    g_test_add_func("/broadcast/lost_unwanted", test_lost_unwanted);
-    return g_test_run();
-}
+TEST_SUITE("/broadcast/", TEST(tree), TEST(not_chained), TEST(hinted), TEST(stays),
+           TEST(lost_between), TEST(lost_chained), TEST(lost_source), TEST(lost_unwanted))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of device memory as a cache: who makes room, what is copied for it, and who waits. */
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { BLOCK = SLAB_ALIGN, CPU = 0, GPU = 1, GPU2 = 2 };
@@ -307,18 +305,6 @@ static void test_unregister(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cache/lru", test_lru);
-    g_test_add_func("/cache/write_back", test_write_back);
-    g_test_add_func("/cache/pins", test_pins);
-    g_test_add_func("/cache/pinned_by_another", test_pinned_by_another);
-    g_test_add_func("/cache/fragmented", test_fragmented);
-    g_test_add_func("/cache/limits", test_limits);
-    g_test_add_func("/cache/dead", test_dead);
-    g_test_add_func("/cache/used_while_leaving", test_used_while_leaving);
-    g_test_add_func("/cache/renewed_while_leaving", test_renewed_while_leaving);
-    g_test_add_func("/cache/unregister", test_unregister);
-    return g_test_run();
-}
+TEST_SUITE("/cache/", TEST(lru), TEST(write_back), TEST(pins), TEST(pinned_by_another),
+           TEST(fragmented), TEST(limits), TEST(dead), TEST(used_while_leaving),
+           TEST(renewed_while_leaving), TEST(unregister))

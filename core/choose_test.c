@@ -4,8 +4,6 @@
  * how long a policy takes. Kernels take as many milliseconds as they say on a core, a tenth of it
  * on a device; there are no costs; copies 1 us, and 1 ns for each byte.
  */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 
 #define UNTRIED "never were more tasks held than there are workers, with nothing under way"
@@ -352,22 +350,6 @@ static void test_built_in(void)
     end(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/choose/takes", test_takes);
-    g_test_add_func("/choose/becomes", test_becomes);
-    g_test_add_func("/choose/alike", test_alike);
-    g_test_add_func("/choose/prefix", test_prefix);
-    g_test_add_func("/choose/once", test_once);
-    g_test_add_func("/choose/state", test_state);
-    g_test_add_func("/choose/modes", test_modes);
-    g_test_add_func("/choose/lost", test_lost);
-    g_test_add_func("/choose/parts", test_parts);
-    g_test_add_func("/choose/edges", test_edges);
-    g_test_add_func("/choose/unknown-times", test_unknown_times);
-    g_test_add_func("/choose/refused", test_refused);
-    g_test_add_func("/choose/beside-tasks", test_beside_tasks);
-    g_test_add_func("/choose/built-in", test_built_in);
-    return g_test_run();
-}
+TEST_SUITE("/choose/", TEST(takes), TEST(becomes), TEST(alike), TEST(prefix), TEST(once),
+           TEST(state), TEST(modes), TEST(lost), TEST(parts), TEST(edges), TEST(unknown_times),
+           TEST(refused), TEST(beside_tasks), TEST(built_in))

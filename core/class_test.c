@@ -2,8 +2,6 @@
 /* Tests of execution classes, kernels, restrictions and refusals, and of the size of records. */
 #include <math.h>
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 _Static_assert(sizeof(struct duet_task) <= 192, "192 bytes a task");
@@ -480,24 +478,6 @@ static void test_stop_listed(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/class/identity", test_identity);
-    g_test_add_func("/class/many", test_many);
-    g_test_add_func("/class/work", test_work);
-    g_test_add_func("/class/expected", test_expected);
-    g_test_add_func("/class/costs", test_costs);
-    g_test_add_func("/class/sizes", test_sizes);
-    g_test_add_func("/class/many_costs", test_many_costs);
-    g_test_add_func("/class/telling", test_telling);
-    g_test_add_func("/class/classify", test_classify);
-    g_test_add_func("/class/where", test_where);
-    g_test_add_func("/class/masks", test_masks);
-    g_test_add_func("/class/refusals", test_refusals);
-    g_test_add_func("/class/codelets", test_codelets);
-    g_test_add_func("/class/window", test_window);
-    g_test_add_func("/class/stop", test_stop);
-    g_test_add_func("/class/stop_listed", test_stop_listed);
-    return g_test_run();
-}
+TEST_SUITE("/class/", TEST(identity), TEST(many), TEST(work), TEST(expected), TEST(costs),
+           TEST(sizes), TEST(many_costs), TEST(telling), TEST(classify), TEST(where), TEST(masks),
+           TEST(refusals), TEST(codelets), TEST(window), TEST(stop), TEST(stop_listed))

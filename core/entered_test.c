@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept of the graph for bounds: order, uses, data that is in the host's memory alone. */
-#include <glib.h>
-
 #include "core/testing_lost.h"
 
 enum { BLOCK = SLAB_ALIGN };
@@ -96,10 +94,4 @@ static void test_others(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/entered/uses", test_uses);
-    g_test_add_func("/entered/others", test_others);
-    return g_test_run();
-}
+TEST_SUITE("/entered/", TEST(uses), TEST(others))

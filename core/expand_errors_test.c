@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tasks that expand: what is refused and how, and how failures end. */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 
 enum { CPU = 0, GPU = 1, BLOCK = SLAB_ALIGN };
@@ -406,20 +404,7 @@ static void test_cancelled(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/expand_errors/blocks_refused", test_blocks_refused);
-    g_test_add_func("/expand_errors/blocks_that_touch", test_blocks_that_touch);
-    g_test_add_func("/expand_errors/children_refused", test_children_refused);
-    g_test_add_func("/expand_errors/refusal_survived", test_refusal_survived);
-    g_test_add_func("/expand_errors/no_cpu", test_no_cpu);
-    g_test_add_func("/expand_errors/restricted", test_restricted);
-    g_test_add_func("/expand_errors/both_kinds_of_codelet", test_both_kinds_of_codelet);
-    g_test_add_func("/expand_errors/child_fails", test_child_fails);
-    g_test_add_func("/expand_errors/child_fails_during_copy", test_child_fails_during_copy);
-    g_test_add_func("/expand_errors/function_fails", test_function_fails);
-    g_test_add_func("/expand_errors/failed_before", test_failed_before);
-    g_test_add_func("/expand_errors/cancelled", test_cancelled);
-    return g_test_run();
-}
+TEST_SUITE("/expand_errors/", TEST(blocks_refused), TEST(blocks_that_touch), TEST(children_refused),
+           TEST(refusal_survived), TEST(no_cpu), TEST(restricted), TEST(both_kinds_of_codelet),
+           TEST(child_fails), TEST(child_fails_during_copy), TEST(function_fails),
+           TEST(failed_before), TEST(cancelled))

@@ -3,8 +3,6 @@
  * Tests of tasks that expand: in which order children and successors run, where results go, and
  * what is left behind. Refusals and failures are in expand_errors_test.c.
  */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 
 enum { CPU = 0, CPU1 = 1, BLOCK = SLAB_ALIGN };
@@ -510,24 +508,7 @@ static void test_application_waits(void)
     finish(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/expand/order", test_order);
-    g_test_add_func("/expand/all_children", test_all_children);
-    g_test_add_func("/expand/wakes", test_wakes);
-    g_test_add_func("/expand/gather", test_gather);
-    g_test_add_func("/expand/stale_replicas", test_stale_replicas);
-    g_test_add_func("/expand/reading", test_reading);
-    g_test_add_func("/expand/inputs_first", test_inputs_first);
-    g_test_add_func("/expand/eviction", test_eviction);
-    g_test_add_func("/expand/nested", test_nested);
-    g_test_add_func("/expand/empty", test_empty);
-    g_test_add_func("/expand/same_handle_twice", test_same_handle_twice);
-    g_test_add_func("/expand/two_parents", test_two_parents);
-    g_test_add_func("/expand/many_accesses", test_many_accesses);
-    g_test_add_func("/expand/deep", test_deep);
-    g_test_add_func("/expand/counters", test_counters);
-    g_test_add_func("/expand/application_waits", test_application_waits);
-    return g_test_run();
-}
+TEST_SUITE("/expand/", TEST(order), TEST(all_children), TEST(wakes), TEST(gather),
+           TEST(stale_replicas), TEST(reading), TEST(inputs_first), TEST(eviction), TEST(nested),
+           TEST(empty), TEST(same_handle_twice), TEST(two_parents), TEST(many_accesses), TEST(deep),
+           TEST(counters), TEST(application_waits))

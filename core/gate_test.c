@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of the application go through a gate, those from inside do not. */
-#include <glib.h>
-
 #include <duet/failure.h>
 #include <duet/hint.h>
 
@@ -180,11 +178,4 @@ static void test_no_address(void)
     lost_end(&t, DUET_EINVAL, "nothing has written before");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/gate/calls", test_calls);
-    g_test_add_func("/gate/failure", test_failure);
-    g_test_add_func("/gate/no_address", test_no_address);
-    return g_test_run();
-}
+TEST_SUITE("/gate/", TEST(calls), TEST(failure), TEST(no_address))

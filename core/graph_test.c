@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the dependencies: each pair of modes, long and wide tasks, and random programs against
  * the definition. */
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { PROGRAMS = 60, TASKS = 120, HANDLES = 7, ACCESSES = 5, WORKERS = 4 };
@@ -260,15 +258,5 @@ static void test_acquire(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/graph/pairs", test_pairs);
-    g_test_add_func("/graph/groups", test_groups);
-    g_test_add_func("/graph/duplicates", test_duplicates);
-    g_test_add_func("/graph/wide", test_wide);
-    g_test_add_func("/graph/chain", test_chain);
-    g_test_add_func("/graph/acquire", test_acquire);
-    g_test_add_func("/graph/random", test_random);
-    return g_test_run();
-}
+TEST_SUITE("/graph/", TEST(pairs), TEST(groups), TEST(duplicates), TEST(wide), TEST(chain),
+           TEST(acquire), TEST(random))

@@ -4,8 +4,6 @@
  * enough to say by hand what these are. Kernels take as many milliseconds as they say on a core, a
  * tenth of it on a device; copies 1 us, and 1 ns for each byte.
  */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 
 enum { MOST = 16 };
@@ -401,24 +399,6 @@ static void test_priorities(void)
     check_priorities(DUET__BOTTOM_LEVEL, (const int[]){2, 2, 1, 0});
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/held/hint", test_hint);
-    g_test_add_func("/held/waits", test_waits);
-    g_test_add_func("/held/other_waits", test_other_waits);
-    g_test_add_func("/held/turns", test_turns);
-    g_test_add_func("/held/inside", test_inside);
-    g_test_add_func("/held/done", test_done);
-    g_test_add_func("/held/given_up_inside", test_given_up_inside);
-    g_test_add_func("/held/while_waiting", test_while_waiting);
-    g_test_add_func("/held/given_up", test_given_up);
-    g_test_add_func("/held/ranks/accesses", test_accesses);
-    g_test_add_func("/held/ranks/modes", test_modes);
-    g_test_add_func("/held/ranks/batches", test_batches);
-    g_test_add_func("/held/ranks/parts", test_parts);
-    g_test_add_func("/held/ranks/references", test_references);
-    g_test_add_func("/held/ranks/means", test_means);
-    g_test_add_func("/held/priorities", test_priorities);
-    return g_test_run();
-}
+TEST_SUITE("/held/", TEST(hint), TEST(waits), TEST(other_waits), TEST(turns), TEST(inside),
+           TEST(done), TEST(given_up_inside), TEST(while_waiting), TEST(given_up), TEST(accesses),
+           TEST(modes), TEST(batches), TEST(parts), TEST(references), TEST(means), TEST(priorities))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tasks that are given as lists, of their values, and of what is refused. */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 #include "core/testing_lost.h"
 
@@ -141,12 +139,4 @@ static void test_refusals(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/insert/values", test_values);
-    g_test_add_func("/insert/items", test_items);
-    g_test_add_func("/insert/children", test_children);
-    g_test_add_func("/insert/refusals", test_refusals);
-    return g_test_run();
-}
+TEST_SUITE("/insert/", TEST(values), TEST(items), TEST(children), TEST(refusals))

@@ -3,8 +3,6 @@
  * Data that is not a matrix: how many bytes it is, what copies of it consist of, and what is
  * refused. That kernels get it right is tested in real/layout_test.c, and by random programs.
  */
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { CPU = 0, GPU = 1, PIECES_MAX = 32 };
@@ -259,13 +257,4 @@ static void test_simulated(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/layout/blocks", test_blocks);
-    g_test_add_func("/layout/arrays", test_arrays);
-    g_test_add_func("/layout/type", test_type);
-    g_test_add_func("/layout/refused", test_refused);
-    g_test_add_func("/layout/simulated", test_simulated);
-    return g_test_run();
-}
+TEST_SUITE("/layout/", TEST(blocks), TEST(arrays), TEST(type), TEST(refused), TEST(simulated))

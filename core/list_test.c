@@ -2,8 +2,6 @@
 /* Tests of the ready lists: order at both ends and across restrictions, against a plain array. */
 #include <string.h>
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { TASKS = 64, STEPS = 20000 };
@@ -220,14 +218,5 @@ static void test_called_late(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/list/misuse", test_misuse);
-    g_test_add_func("/list/deque", test_deque);
-    g_test_add_func("/list/priority", test_priority);
-    g_test_add_func("/list/load", test_load);
-    g_test_add_func("/list/wakes", test_wakes);
-    g_test_add_func("/list/called_late", test_called_late);
-    return g_test_run();
-}
+TEST_SUITE("/list/", TEST(misuse), TEST(deque), TEST(priority), TEST(load), TEST(wakes),
+           TEST(called_late))

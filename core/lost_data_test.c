@@ -569,30 +569,9 @@ static void test_acquire_after(void)
     lost_end(&t, DUET_ELOST, "handle 1");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/lost_data/last_copy", test_last_copy);
-    g_test_add_func("/lost_data/last_copy_for_device", test_last_copy_for_device);
-    g_test_add_func("/lost_data/overwritten", test_overwritten);
-    g_test_add_func("/lost_data/valid_on_host", test_valid_on_host);
-    g_test_add_func("/lost_data/valid_on_device", test_valid_on_device);
-    g_test_add_func("/lost_data/changed_in_place", test_changed_in_place);
-    g_test_add_func("/lost_data/write_backs", test_write_backs);
-    g_test_add_func("/lost_data/waiting_for_write_back", test_waiting_for_write_back);
-    g_test_add_func("/lost_data/writer_waits", test_writer_waits);
-    g_test_add_func("/lost_data/changed_while_leaving", test_changed_while_leaving);
-    g_test_add_func("/lost_data/other_source", test_other_source);
-    g_test_add_func("/lost_data/stalled_behind", test_stalled_behind);
-    g_test_add_func("/lost_data/old_arrives", test_old_arrives);
-    g_test_add_func("/lost_data/chain_source", test_chain_source);
-    g_test_add_func("/lost_data/chain_other_source", test_chain_other_source);
-    g_test_add_func("/lost_data/chain_destination", test_chain_destination);
-    g_test_add_func("/lost_data/chain_both", test_chain_both);
-    g_test_add_func("/lost_data/told_by_peer", test_told_by_peer);
-    g_test_add_func("/lost_data/told_by_peer_too_late", test_told_by_peer_too_late);
-    g_test_add_func("/lost_data/pinned_by_lost", test_pinned_by_lost);
-    g_test_add_func("/lost_data/acquire", test_acquire);
-    g_test_add_func("/lost_data/acquire_after", test_acquire_after);
-    return g_test_run();
-}
+TEST_SUITE("/lost_data/", TEST(last_copy), TEST(last_copy_for_device), TEST(overwritten),
+           TEST(valid_on_host), TEST(valid_on_device), TEST(changed_in_place), TEST(write_backs),
+           TEST(waiting_for_write_back), TEST(writer_waits), TEST(changed_while_leaving),
+           TEST(other_source), TEST(stalled_behind), TEST(old_arrives), TEST(chain_source),
+           TEST(chain_other_source), TEST(chain_destination), TEST(chain_both), TEST(told_by_peer),
+           TEST(told_by_peer_too_late), TEST(pinned_by_lost), TEST(acquire), TEST(acquire_after))

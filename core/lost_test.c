@@ -394,26 +394,7 @@ static void test_closing(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/lost/listed", test_listed);
-    g_test_add_func("/lost/woken_for", test_woken_for);
-    g_test_add_func("/lost/woken_to_steal", test_woken_to_steal);
-    g_test_add_func("/lost/without_room", test_without_room);
-    g_test_add_func("/lost/fetching", test_fetching);
-    g_test_add_func("/lost/fetched", test_fetched);
-    g_test_add_func("/lost/arrived", test_arrived);
-    g_test_add_func("/lost/running", test_running);
-    g_test_add_func("/lost/window", test_window);
-    g_test_add_func("/lost/after_failure", test_after_failure);
-    g_test_add_func("/lost/only_device", test_only_device);
-    g_test_add_func("/lost/only_device_later", test_only_device_later);
-    g_test_add_func("/lost/submitted_after", test_submitted_after);
-    g_test_add_func("/lost/kinds", test_kinds);
-    g_test_add_func("/lost/one_after_another", test_one_after_another);
-    g_test_add_func("/lost/all", test_all);
-    g_test_add_func("/lost/calls", test_calls);
-    g_test_add_func("/lost/closing", test_closing);
-    return g_test_run();
-}
+TEST_SUITE("/lost/", TEST(listed), TEST(woken_for), TEST(woken_to_steal), TEST(without_room),
+           TEST(fetching), TEST(fetched), TEST(arrived), TEST(running), TEST(window),
+           TEST(after_failure), TEST(only_device), TEST(only_device_later), TEST(submitted_after),
+           TEST(kinds), TEST(one_after_another), TEST(all), TEST(calls), TEST(closing))

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
+#include "tests/suite.h"
 
 /* A host with one core, two GPUs behind one link, direct copies between them. */
 static void make(struct duet_machine *m)
@@ -226,15 +226,5 @@ static void test_errors(void)
     g_assert_cmpint(duet_fail(NULL, DUET_EIO, "lost"), ==, DUET_EIO);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/machine/init", test_init);
-    g_test_add_func("/machine/good", test_good);
-    g_test_add_func("/machine/copy", test_copy);
-    g_test_add_func("/machine/names", test_names);
-    g_test_add_func("/machine/indices", test_indices);
-    g_test_add_func("/machine/figures", test_figures);
-    g_test_add_func("/error/all", test_errors);
-    return g_test_run();
-}
+TEST_SUITE("/", TEST(init), TEST(good), TEST(copy), TEST(names), TEST(indices), TEST(figures),
+           TEST(errors))

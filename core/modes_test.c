@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Accesses that are more than reading and writing: commuting ones, and scratch. */
-#include <glib.h>
-
 #include "core/testing_engine.h"
 #include "core/testing_lost.h"
 
@@ -244,16 +242,5 @@ static void test_threads(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/modes/any_order", test_any_order);
-    g_test_add_func("/modes/all_at_once", test_all_at_once);
-    g_test_add_func("/modes/path", test_path);
-    g_test_add_func("/modes/lost", test_lost);
-    g_test_add_func("/modes/cancelled", test_cancelled);
-    g_test_add_func("/modes/scratch", test_scratch);
-    g_test_add_func("/modes/refused", test_refused);
-    g_test_add_func("/modes/threads", test_threads);
-    return g_test_run();
-}
+TEST_SUITE("/modes/", TEST(any_order), TEST(all_at_once), TEST(path), TEST(lost), TEST(cancelled),
+           TEST(scratch), TEST(refused), TEST(threads))

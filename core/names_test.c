@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the application's own names in the records: of tasks, iterations, moments and phases. */
-#include <glib.h>
-
 #include "core/testing_lost.h"
 
 enum { MANY = 300 };
@@ -102,11 +100,4 @@ static void test_marks(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/names/tasks", test_tasks);
-    g_test_add_func("/names/failure", test_failure);
-    g_test_add_func("/names/marks", test_marks);
-    return g_test_run();
-}
+TEST_SUITE("/names/", TEST(tasks), TEST(failure), TEST(marks))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of tasks that are submitted from inside a kernel or an expansion. */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 #include "core/testing_lost.h"
 
@@ -290,17 +288,6 @@ static void test_kept_and_failed(void)
     lost_end(&t, DUET_EIO, "for_cpus");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/nested/order", test_order);
-    g_test_add_func("/nested/taken_by_others", test_taken_by_others);
-    g_test_add_func("/nested/from_device", test_from_device);
-    g_test_add_func("/nested/from_lost_device", test_from_lost_device);
-    g_test_add_func("/nested/from_expansion", test_from_expansion);
-    g_test_add_func("/nested/newest_first", test_newest_first);
-    g_test_add_func("/nested/oldest_given", test_oldest_given);
-    g_test_add_func("/nested/long_not_kept", test_long_not_kept);
-    g_test_add_func("/nested/kept_and_failed", test_kept_and_failed);
-    return g_test_run();
-}
+TEST_SUITE("/nested/", TEST(order), TEST(taken_by_others), TEST(from_device),
+           TEST(from_lost_device), TEST(from_expansion), TEST(newest_first), TEST(oldest_given),
+           TEST(long_not_kept), TEST(kept_and_failed))

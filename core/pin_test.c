@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of page-locking as the core sees it, of handles' marks, and of an engine's reasons. */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 #include "core/testing_lost.h"
 
@@ -197,15 +195,5 @@ static void test_expansion(void)
     lost_end(&t, DUET_ETASK, "task 1 (whole) cannot expand: no pivot in column 3");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pin/checked", test_checked);
-    g_test_add_func("/pin/passed_on", test_passed_on);
-    g_test_add_func("/pin/no_slots", test_no_slots);
-    g_test_add_func("/mark/one_a_handle", test_marks);
-    g_test_add_func("/mark/blocks", test_blocks);
-    g_test_add_func("/reason/messages", test_reasons);
-    g_test_add_func("/reason/expansion", test_expansion);
-    return g_test_run();
-}
+TEST_SUITE("/", TEST(checked), TEST(passed_on), TEST(no_slots), TEST(marks), TEST(blocks),
+           TEST(reasons), TEST(expansion))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of rectangles in a plane, against comparing each with each. */
-#include <glib.h>
-
 #include <duet/random.h>
 
 #include "core/plane.h"
+#include "tests/suite.h"
 
 enum { MANY = 400, ROUNDS = 4000 };
 
@@ -72,10 +71,4 @@ static void test_tiles(void)
     duet__plane_fini(&plane);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/plane/random", test_random);
-    g_test_add_func("/plane/tiles", test_tiles);
-    return g_test_run();
-}
+TEST_SUITE("/plane/", TEST(random), TEST(tiles))

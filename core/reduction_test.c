@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions: who makes contributions, when they are combined, and what becomes of them otherwise.
  */
-#include <glib.h>
-
 #include "core/testing_lost.h"
 
 struct kernels {
@@ -312,17 +310,5 @@ static void test_misuse(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/reduction/tree", test_tree);
-    g_test_add_func("/reduction/overwritten", test_overwritten);
-    g_test_add_func("/reduction/hint", test_hint);
-    g_test_add_func("/reduction/devices", test_devices);
-    g_test_add_func("/reduction/two", test_two);
-    g_test_add_func("/reduction/lost_early", test_lost_early);
-    g_test_add_func("/reduction/lost_late", test_lost_late);
-    g_test_add_func("/reduction/cancelled", test_cancelled);
-    g_test_add_func("/reduction/misuse", test_misuse);
-    return g_test_run();
-}
+TEST_SUITE("/reduction/", TEST(tree), TEST(overwritten), TEST(hint), TEST(devices), TEST(two),
+           TEST(lost_early), TEST(lost_late), TEST(cancelled), TEST(misuse))

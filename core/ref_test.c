@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of references to tasks, and of what is called at their end. */
-#include <glib.h>
-
 #include "core/testing_expand.h"
 #include "core/testing_lost.h"
 
@@ -369,18 +367,5 @@ static void test_sizes(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/ref/after", test_after);
-    g_test_add_func("/ref/fans", test_fans);
-    g_test_add_func("/ref/expansion", test_expansion);
-    g_test_add_func("/ref/path", test_path);
-    g_test_add_func("/ref/done", test_done);
-    g_test_add_func("/ref/failure", test_failure);
-    g_test_add_func("/ref/forgotten", test_forgotten);
-    g_test_add_func("/ref/refusals", test_refusals);
-    g_test_add_func("/ref/stuck", test_stuck);
-    g_test_add_func("/ref/sizes", test_sizes);
-    return g_test_run();
-}
+TEST_SUITE("/ref/", TEST(after), TEST(fans), TEST(expansion), TEST(path), TEST(done), TEST(failure),
+           TEST(forgotten), TEST(refusals), TEST(stuck), TEST(sizes))

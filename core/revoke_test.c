@@ -264,17 +264,5 @@ static void test_policies(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/revoke/fetching", test_fetching);
-    g_test_add_func("/revoke/once", test_once);
-    g_test_add_func("/revoke/writes", test_writes);
-    g_test_add_func("/revoke/taken", test_taken);
-    g_test_add_func("/revoke/never", test_never);
-    g_test_add_func("/revoke/nobody", test_nobody);
-    g_test_add_func("/revoke/many", test_many);
-    g_test_add_func("/revoke/lost", test_lost);
-    g_test_add_func("/revoke/policies", test_policies);
-    return g_test_run();
-}
+TEST_SUITE("/revoke/", TEST(fetching), TEST(once), TEST(writes), TEST(taken), TEST(never),
+           TEST(nobody), TEST(many), TEST(lost), TEST(policies))

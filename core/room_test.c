@@ -5,8 +5,6 @@
  */
 #include <math.h>
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { BLOCK = SLAB_ALIGN, CPU = 0, GPU = 1, GPU2 = 2, NODE = 1, NODE2 = 2 };
@@ -276,15 +274,5 @@ static void test_prefetch_room(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/room/bytes", test_bytes);
-    g_test_add_func("/room/places", test_places);
-    g_test_add_func("/room/victim", test_victim);
-    g_test_add_func("/room/sole", test_sole);
-    g_test_add_func("/room/prefetch", test_prefetch);
-    g_test_add_func("/room/prefetch_in_vain", test_prefetch_in_vain);
-    g_test_add_func("/room/prefetch_room", test_prefetch_room);
-    return g_test_run();
-}
+TEST_SUITE("/room/", TEST(bytes), TEST(places), TEST(victim), TEST(sole), TEST(prefetch),
+           TEST(prefetch_in_vain), TEST(prefetch_room))

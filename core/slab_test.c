@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the slab sub-allocator: against a plain list of what is used, and its promises. */
-#include <glib.h>
-
 #include <duet/random.h>
 
 #include "core/slab.h"
+#include "tests/suite.h"
 
 enum { BLOCKS = 200, STEPS = 20000 };
 
@@ -136,12 +135,4 @@ static void test_limits(void)
     duet__slab_fini(&slab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/slab/random", test_random);
-    g_test_add_func("/slab/joining", test_joining);
-    g_test_add_func("/slab/exact_fit", test_exact_fit);
-    g_test_add_func("/slab/limits", test_limits);
-    return g_test_run();
-}
+TEST_SUITE("/slab/", TEST(random), TEST(joining), TEST(exact_fit), TEST(limits))

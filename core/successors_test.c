@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of what comes directly after a task, as far as it was submitted. */
-#include <glib.h>
-
 #include "core/testing_lost.h"
 
 static void check(const struct duet_task *task, size_t count, double normalised)
@@ -99,11 +97,4 @@ static void test_others(void)
     lost_end(&t, 0, NULL);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/successors/readers", test_readers);
-    g_test_add_func("/successors/several", test_several);
-    g_test_add_func("/successors/others", test_others);
-    return g_test_run();
-}
+TEST_SUITE("/successors/", TEST(readers), TEST(several), TEST(others))

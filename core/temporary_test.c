@@ -2,8 +2,6 @@
 /* Temporary data, and handles that go away without a wait. */
 #include <stdint.h>
 
-#include <glib.h>
-
 #include "core/testing_lost.h"
 
 static void start(struct testing *t, unsigned cpus, unsigned gpus, bool computes)
@@ -264,20 +262,6 @@ static void test_inside_lost(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/temporary/memory", test_memory);
-    g_test_add_func("/temporary/sizes", test_sizes);
-    g_test_add_func("/temporary/device", test_device);
-    g_test_add_func("/temporary/hints", test_hints);
-    g_test_add_func("/temporary/simulated", test_simulated);
-    g_test_add_func("/temporary/read_first", test_read_first);
-    g_test_add_func("/temporary/shapes", test_shapes);
-    g_test_add_func("/temporary/home", test_home);
-    g_test_add_func("/temporary/acquired", test_acquired);
-    g_test_add_func("/temporary/misuse", test_misuse);
-    g_test_add_func("/temporary/failed", test_failed);
-    g_test_add_func("/temporary/inside_lost", test_inside_lost);
-    return g_test_run();
-}
+TEST_SUITE("/temporary/", TEST(memory), TEST(sizes), TEST(device), TEST(hints), TEST(simulated),
+           TEST(read_first), TEST(shapes), TEST(home), TEST(acquired), TEST(misuse), TEST(failed),
+           TEST(inside_lost))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/internal.h"
+#include "tests/suite.h"
 
 /* What a condition of the support itself must hold; tests have their own assertions. */
 #define TESTING_MUST(condition)                                                                    \

@@ -12,8 +12,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum {

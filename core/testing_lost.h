@@ -7,8 +7,6 @@
 #ifndef DUET_CORE_TESTING_LOST_H
 #define DUET_CORE_TESTING_LOST_H
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 /* A core whose workers have all been asked once and found nothing. */

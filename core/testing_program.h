@@ -11,11 +11,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <glib.h>
-
 #include <duet/duet.h>
 #include <duet/policy.h>
 #include <duet/random.h>
+
+#include "tests/suite.h"
 
 enum {
     HANDLES_FEW = 18,

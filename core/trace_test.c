@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of counters and records: what failed, what is counted anew. */
-#include <glib.h>
-
 #include <duet/trace.h>
 
 #include "core/testing_lost.h"
@@ -165,12 +163,4 @@ static void test_critical_path(void)
     lost_end(&t, DUET_OK, "");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/trace/failed", test_failed);
-    g_test_add_func("/trace/reset", test_reset);
-    g_test_add_func("/trace/acquisitions", test_acquisitions);
-    g_test_add_func("/trace/critical_path", test_critical_path);
-    return g_test_run();
-}
+TEST_SUITE("/trace/", TEST(failed), TEST(reset), TEST(acquisitions), TEST(critical_path))

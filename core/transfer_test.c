@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the copies: where from, merged, through the host, and overtaken by a write. */
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { CPU = 0, GPU0 = 1, GPU1 = 2, BYTES = 1000 };
@@ -294,18 +292,6 @@ static void test_estimate(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/transfer/hinted", test_hinted);
-    g_test_add_func("/transfer/source", test_source);
-    g_test_add_func("/transfer/load", test_load);
-    g_test_add_func("/transfer/merging", test_merging);
-    g_test_add_func("/transfer/staging", test_staging);
-    g_test_add_func("/transfer/overtaken", test_overtaken);
-    g_test_add_func("/transfer/overtaken_by_writer", test_overtaken_by_writer);
-    g_test_add_func("/transfer/overtaken_and_evicted", test_overtaken_and_evicted);
-    g_test_add_func("/transfer/overtaken_chain", test_overtaken_chain);
-    g_test_add_func("/transfer/estimate", test_estimate);
-    return g_test_run();
-}
+TEST_SUITE("/transfer/", TEST(hinted), TEST(source), TEST(load), TEST(merging), TEST(staging),
+           TEST(overtaken), TEST(overtaken_by_writer), TEST(overtaken_and_evicted),
+           TEST(overtaken_chain), TEST(estimate))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of how many tasks a worker has in preparation or in flight. */
-#include <glib.h>
-
 #include "core/testing_lost.h"
 
 enum { GPU = 0, BLOCK = SLAB_ALIGN };
@@ -240,15 +238,5 @@ static void test_left_to_others(void)
     lost_end(&t, DUET_OK, "");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/window/short", test_short);
-    g_test_add_func("/window/mixed", test_mixed);
-    g_test_add_func("/window/unknown", test_unknown);
-    g_test_add_func("/window/given_back", test_given_back);
-    g_test_add_func("/window/copies", test_copies);
-    g_test_add_func("/window/not_stolen", test_not_stolen);
-    g_test_add_func("/window/left_to_others", test_left_to_others);
-    return g_test_run();
-}
+TEST_SUITE("/window/", TEST(short), TEST(mixed), TEST(unknown), TEST(given_back), TEST(copies),
+           TEST(not_stolen), TEST(left_to_others))

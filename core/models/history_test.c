@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <glib.h>
-
 #include <duet/model.h>
+
+#include "tests/suite.h"
 
 static const struct duet_model *model;
 static void *state;
@@ -120,14 +120,5 @@ static void test_many(void)
     finish();
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/history/means", test_means);
-    g_test_add_func("/history/wildcard", test_wildcard);
-    g_test_add_func("/history/power_law", test_power_law);
-    g_test_add_func("/history/segments", test_segments);
-    g_test_add_func("/history/one_size", test_one_size);
-    g_test_add_func("/history/many", test_many);
-    return g_test_run();
-}
+TEST_SUITE("/history/", TEST(means), TEST(wildcard), TEST(power_law), TEST(segments),
+           TEST(one_size), TEST(many))

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <glib.h>
-
 #include <duet/model.h>
+
+#include "tests/suite.h"
 
 static const struct duet_model *model;
 static void *state;
@@ -104,13 +104,5 @@ static void test_registry(void)
     g_assert_null(duet_model_find("none"));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/regression/no_work", test_no_work);
-    g_test_add_func("/regression/exact", test_exact);
-    g_test_add_func("/regression/weights", test_weights);
-    g_test_add_func("/regression/one_size", test_one_size);
-    g_test_add_func("/regression/registry", test_registry);
-    return g_test_run();
-}
+TEST_SUITE("/regression/", TEST(no_work), TEST(exact), TEST(weights), TEST(one_size),
+           TEST(registry))

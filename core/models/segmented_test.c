@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include <glib.h>
-
 #include <duet/model.h>
 #include <duet/random.h>
+
+#include "tests/suite.h"
 
 enum { PIECES_MAX = 5, EXECUTIONS = 20000 };
 
@@ -213,17 +213,5 @@ static void test_random_sizes(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/segmented/one_power_law", test_one_power_law);
-    g_test_add_func("/segmented/break", test_break);
-    g_test_add_func("/segmented/three_sizes", test_three_sizes);
-    g_test_add_func("/segmented/one_size", test_one_size);
-    g_test_add_func("/segmented/no_work", test_no_work);
-    g_test_add_func("/segmented/miss", test_miss);
-    g_test_add_func("/segmented/drift", test_drift);
-    g_test_add_func("/segmented/random", test_random);
-    g_test_add_func("/segmented/random_sizes", test_random_sizes);
-    return g_test_run();
-}
+TEST_SUITE("/segmented/", TEST(one_power_law), TEST(break), TEST(three_sizes), TEST(one_size),
+           TEST(no_work), TEST(miss), TEST(drift), TEST(random), TEST(random_sizes))

@@ -3,72 +3,15 @@
  * Tests of heteroprio, multreeprio and dada, on hand-made cases: which task a worker takes, and
  * where tasks go. One core, two devices; times in milliseconds; 1 MB takes 1 ms.
  */
-#include <glib.h>
-
+#include "core/policies/testing.h"
 #include "core/testing_lost.h"
 
 enum { CORE = 0, GPU = 1 };
-
-static double work(const void *args)
-{
-    double ms[2];
-    memcpy(ms, args, sizeof ms);
-    return 1e6 * ms[0] + ms[1];
-}
-
-static double cost(const void *args, const char *arch)
-{
-    double ms[2];
-    memcpy(ms, args, sizeof ms);
-    return ms[strcmp(arch, "core") != 0] * 1e-3;
-}
 
 static void start(struct testing *t, const char *policy)
 {
     testing_init(t, &(struct testing_machine){.cpus = 1, .gpus = 2, .capacity_bytes = 1 << 24},
                  policy, 1);
-}
-
-/* A task with expected times of its own; 0: not there. */
-static struct duet_task *task(struct testing *t, double cpu_ms, double gpu_ms,
-                              struct duet_handle *data, int priority)
-{
-    char name[DUET_NAME_MAX];
-    struct duet_codelet *codelet;
-    struct duet_implementation both[] = {{.arch = "cpu"}, {.arch = "cuda"}};
-    struct duet_codelet_desc desc = {.name = name,
-                                     .implementations = cpu_ms > 0 ? both : both + 1,
-                                     .implementation_count = cpu_ms > 0 && gpu_ms > 0 ? 2 : 1,
-                                     .flops = work,
-                                     .cost = cost};
-    testing_name(name, "kernel", (unsigned)duet_kernel_count(t->core));
-    g_assert_cmpint(duet_codelet(t->core, &desc, &codelet), ==, DUET_OK);
-    const double times[] = {cpu_ms, gpu_ms};
-    struct duet_access access = {data, DUET_R};
-    const struct duet_task_desc task_desc = {.codelet = codelet,
-                                             .accesses = &access,
-                                             .access_count = data != NULL,
-                                             .args = times,
-                                             .args_bytes = sizeof times,
-                                             .priority = priority};
-    t->hold = true;
-    g_assert_cmpint(duet_submit(t->core, &task_desc), ==, DUET_OK);
-    t->hold = false;
-    return t->held;
-}
-
-static void push(struct testing *t, struct duet_task *const *tasks, size_t count)
-{
-    struct duet_view view = testing_view(t, DUET_SUBMITTER);
-    struct duet_task *batch[64];
-    memcpy(batch, tasks, count * sizeof *batch);
-    t->core->policy->push(t->core->policy_state, &view, batch, count, DUET_SUBMITTER, t->now);
-}
-
-static struct duet_task *popped(struct testing *t, unsigned worker)
-{
-    struct duet_view view = testing_view(t, (int)worker);
-    return t->core->policy->pop(t->core->policy_state, &view, worker, t->now);
 }
 
 /* Where a task lies, which is taken off. */
@@ -295,18 +238,5 @@ static void test_lost(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/heteroprio/order", test_order);
-    g_test_add_func("/heteroprio/left", test_left);
-    g_test_add_func("/heteroprio/not_left", test_not_left);
-    g_test_add_func("/released", test_released);
-    g_test_add_func("/multreeprio/gain", test_gain);
-    g_test_add_func("/multreeprio/pop_condition", test_pop_condition);
-    g_test_add_func("/dada/affinity", test_affinity);
-    g_test_add_func("/dada/balance", test_balance);
-    g_test_add_func("/dada/transfers", test_transfers);
-    g_test_add_func("/dada/lost", test_lost);
-    return g_test_run();
-}
+TEST_SUITE("/", TEST(order), TEST(left), TEST(not_left), TEST(released), TEST(gain),
+           TEST(pop_condition), TEST(affinity), TEST(balance), TEST(transfers), TEST(lost))

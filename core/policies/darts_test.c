@@ -3,8 +3,6 @@
  * Tests of darts on hand-made cases: which task a device begins, by the data it has; who takes what
  * others were to run; and of luf, which data makes room. A core of 1 Gflop/s and two devices of 10.
  */
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { BLOCK = SLAB_ALIGN, CPU = 0, GPU = 1, GPU2 = 2, MOST = 8 };
@@ -215,16 +213,5 @@ static void test_luf_cancelled(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/darts/frees_most", test_frees_most);
-    g_test_add_func("/darts/wanted_most", test_wanted_most);
-    g_test_add_func("/darts/priority", test_priority);
-    g_test_add_func("/darts/steal", test_steal);
-    g_test_add_func("/darts/core", test_core);
-    g_test_add_func("/darts/luf", test_luf);
-    g_test_add_func("/darts/luf_counts", test_luf_counts);
-    g_test_add_func("/darts/luf_cancelled", test_luf_cancelled);
-    return g_test_run();
-}
+TEST_SUITE("/darts/", TEST(frees_most), TEST(wanted_most), TEST(priority), TEST(steal), TEST(core),
+           TEST(luf), TEST(luf_counts), TEST(luf_cancelled))

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of data-aware (H1): to where most valid bytes are. Workers: two cores, two devices. */
-#include <glib.h>
-
-#include "core/testing.h"
+#include "core/policies/testing.h"
 
 enum { GPU0 = 2, GPU1 = 3, MANY = 200 };
 
@@ -18,22 +16,6 @@ static void write_on(struct testing *t, unsigned worker, struct duet_handle *han
     g_assert_cmpuint(testing_work(t, worker, NULL), ==, 1);
 }
 
-/* Where a task goes when `by` makes it ready; it is taken off again. */
-static unsigned placed(struct testing *t, struct duet_task *task, int by)
-{
-    struct duet_view view = testing_view(t, by);
-    t->core->policy->push(t->core->policy_state, &view, &task, 1, by, 0);
-    for (unsigned w = 0; w < t->workers; w++) {
-        struct duet_list *list = duet_view_list(&view, w);
-        if (duet_list_length(list) == 0)
-            continue;
-        for (unsigned v = 0; v < t->workers; v++)
-            if (duet_pop_head(&view, list, v) == task)
-                return w;
-    }
-    g_assert_not_reached();
-}
-
 static void test_most_bytes(void)
 {
     struct testing t;
@@ -42,13 +24,13 @@ static void test_most_bytes(void)
     struct duet_handle *c = testing_handle(&t, 2500);
     write_on(&t, GPU0, a);
     write_on(&t, GPU1, b);
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, a, DUET_R, b, DUET_R, 0), 0), ==, GPU1);
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, a, DUET_R, NULL, 0, 0), 0), ==, GPU0);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_R, b, DUET_R, 0), 0), ==, GPU1);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_R, NULL, 0, 0), 0), ==, GPU0);
     /* all accesses count, those that only write too; c is on the host, the local core's node */
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, b, DUET_W, c, DUET_R, 0), 1), ==, GPU1);
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, a, DUET_R, c, DUET_R, 0), 1), ==, 1);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, b, DUET_W, c, DUET_R, 0), 1), ==, GPU1);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_R, c, DUET_R, 0), 1), ==, 1);
     /* a worker that cannot run it is no candidate */
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.cpu, b, DUET_R, NULL, 0, 0), 1), ==, 1);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.cpu, b, DUET_R, NULL, 0, 0), 1), ==, 1);
     testing_fini(&t);
 }
 
@@ -63,43 +45,25 @@ static void test_ties(void)
     struct duet_task *on_host = testing_create(&t, t.any, c, DUET_R, NULL, 0, 0);
     struct duet_task *on_gpu = testing_create(&t, t.gpu, c, DUET_R, NULL, 0, 0);
     for (int by = 0; by < 4; by++)
-        g_assert_cmpuint(placed(&t, anywhere, by), ==, (unsigned)by);
-    g_assert_cmpuint(placed(&t, anywhere, DUET_SUBMITTER), ==, 0);
+        g_assert_cmpuint(goes_to(&t, anywhere, by), ==, (unsigned)by);
+    g_assert_cmpuint(goes_to(&t, anywhere, DUET_SUBMITTER), ==, 0);
     for (unsigned i = 0; i < MANY; i++) {
-        count[placed(&t, on_host, GPU0)]++;
-        count[placed(&t, on_gpu, 0)]++;
+        count[goes_to(&t, on_host, GPU0)]++;
+        count[goes_to(&t, on_gpu, 0)]++;
     }
     for (unsigned w = 0; w < 4; w++)
         g_assert_cmpuint(count[w], >, MANY / 4);
     testing_fini(&t);
 }
 
-/* Local push at the head, remote push and steal at the tail. */
 static void test_ends(void)
 {
     struct testing t;
-    struct duet_task *batch[2];
     start(&t);
     struct duet_handle *a = testing_handle(&t, 1000);
     write_on(&t, GPU0, a);
-    for (int by = 0; by <= GPU0; by += GPU0) {
-        struct duet_view view = testing_view(&t, by);
-        for (unsigned i = 0; i < 2; i++)
-            batch[i] = testing_create(&t, t.any, a, DUET_R, NULL, 0, 0);
-        struct duet_task *const tasks[] = {batch[0], batch[1]};
-        const struct duet_policy *policy = t.core->policy;
-        policy->push(t.core->policy_state, &view, batch, 2, by, 0);
-        g_assert_true(policy->pop(t.core->policy_state, &view, GPU0, 0) == tasks[by == GPU0]);
-        g_assert_true(policy->steal(t.core->policy_state, &view, 1, GPU0, 0) == tasks[by != GPU0]);
-    }
+    check_ends(&t, GPU0, a, DUET_R);
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/data_aware/most_bytes", test_most_bytes);
-    g_test_add_func("/data_aware/ties", test_ties);
-    g_test_add_func("/data_aware/ends", test_ends);
-    return g_test_run();
-}
+TEST_SUITE("/data_aware/", TEST(most_bytes), TEST(ties), TEST(ends))

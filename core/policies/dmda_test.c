@@ -3,9 +3,7 @@
  * Tests of dmda, dmdas, dmdar and heft-tm: where tasks go, and which of those that wait is taken.
  * One core, 1 Gflop/s; two devices, 10 Gflop/s; 1 MB takes 1 ms.
  */
-#include <glib.h>
-
-#include "core/testing.h"
+#include "core/policies/testing.h"
 
 enum { CPU = 0, GPU = 1, MB = 1000000 };
 
@@ -16,53 +14,17 @@ static void start(struct testing *t, const char *policy)
     g_assert_null(t->core->policy->steal);
 }
 
-static struct duet_task *task(struct testing *t, double ms, struct duet_handle *data, int priority)
-{
-    double flops = ms * 1e6; /* on a core; a tenth of it on a device */
-    struct duet_access access = {data, DUET_R};
-    const struct duet_task_desc desc = {.codelet = t->any,
-                                        .accesses = &access,
-                                        .access_count = data != NULL,
-                                        .args = &flops,
-                                        .args_bytes = sizeof flops,
-                                        .priority = priority};
-    t->hold = true;
-    g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
-    t->hold = false;
-    return t->held;
-}
-
-/* Where one more task goes. It stays there. */
-static unsigned placed(struct testing *t, struct duet_task *one)
-{
-    struct duet_view view = testing_view(t, DUET_SUBMITTER);
-    size_t before[3];
-    for (unsigned w = 0; w < 3; w++)
-        before[w] = duet_list_length(duet_view_list(&view, w));
-    t->core->policy->push(t->core->policy_state, &view, &one, 1, DUET_SUBMITTER, t->now);
-    for (unsigned w = 0; w < 3; w++)
-        if (duet_list_length(duet_view_list(&view, w)) > before[w])
-            return w;
-    g_assert_not_reached();
-}
-
-static struct duet_task *popped(struct testing *t, unsigned worker)
-{
-    struct duet_view view = testing_view(t, (int)worker);
-    return t->core->policy->pop(t->core->policy_state, &view, worker, t->now);
-}
-
 /* By what waits and what the task itself takes. */
 static void test_ends(gconstpointer policy)
 {
     struct testing t;
     start(&t, policy);
-    g_assert_cmpuint(placed(&t, task(&t, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
-    g_assert_cmpuint(placed(&t, task(&t, 40, NULL, 0)), ==, GPU + 1); /* 40, 8, 4 */
-    g_assert_cmpuint(placed(&t, task(&t, 40, NULL, 0)), ==, GPU);     /* 40, 8, 8 */
-    g_assert_cmpuint(placed(&t, task(&t, 4, NULL, 0)), ==, CPU);      /* 4, 8.4, 4.4 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU + 1); /* 40, 8, 4 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU);     /* 40, 8, 8 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 4, NULL, 0)), ==, CPU);      /* 4, 8.4, 4.4 */
     t.now = 3e-3; /* the core has 1 ms left, a device 5 ms, the other 1 ms */
-    g_assert_cmpuint(placed(&t, task(&t, 1, NULL, 0)), ==, GPU + 1); /* 2, 5.1, 1.1 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 1, NULL, 0)), ==, GPU + 1); /* 2, 5.1, 1.1 */
     testing_fini(&t);
 }
 
@@ -91,16 +53,17 @@ static void test_transfer(void)
     start(&t, "dmda");
     struct duet_handle *data = testing_handle(&t, 2 * MB);
     t.core->parameters[1] = 0;
-    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, CPU); /* 2 against 2 + 0.2 */
-    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, GPU); /* 4, 2.2, 2.2 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, CPU); /* 2 against 2 + 0.2 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, GPU); /* 4, 2.2, 2.2 */
     /* the copy to GPU is not on its way yet: it is done when what waits there ends */
-    g_assert_cmpuint(placed(&t, task(&t, 30, data, 0)), ==, GPU + 1); /* 32, 2.2 + 3, 2 + 3 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 30, data, 0)), ==,
+                     GPU + 1); /* 32, 2.2 + 3, 2 + 3 */
     t.core->parameters[1] = 1;
-    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, CPU); /* 4 against 2.4 + 2 */
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, CPU); /* 4 against 2.4 + 2 */
     testing_fini(&t);
     start(&t, "heft-tm"); /* looks at none */
     data = testing_handle(&t, 4 * MB);
-    g_assert_cmpuint(placed(&t, task(&t, 2, data, 0)), ==, GPU);
+    g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, GPU);
     testing_fini(&t);
 }
 

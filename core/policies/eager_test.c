@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of eager: one list, highest priority first, in order of arrival among equals. */
-#include <glib.h>
-
 #include "core/testing.h"
 
 static void test_order(void)
@@ -40,10 +38,4 @@ static void test_passing(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/eager/order", test_order);
-    g_test_add_func("/eager/passing", test_passing);
-    return g_test_run();
-}
+TEST_SUITE("/eager/", TEST(order), TEST(passing))

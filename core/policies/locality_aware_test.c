@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of locality-aware (H2): to who holds what is written. Workers: two cores, two devices. */
-#include <glib.h>
-
-#include "core/testing.h"
+#include "core/policies/testing.h"
 
 enum { GPU0 = 2, GPU1 = 3, MANY = 200 };
 
@@ -18,22 +16,6 @@ static void write_on(struct testing *t, unsigned worker, struct duet_handle *han
     g_assert_cmpuint(testing_work(t, worker, NULL), ==, 1);
 }
 
-/* Where a task goes when `by` makes it ready; it is taken off again. */
-static unsigned placed(struct testing *t, struct duet_task *task, int by)
-{
-    struct duet_view view = testing_view(t, by);
-    t->core->policy->push(t->core->policy_state, &view, &task, 1, by, 0);
-    for (unsigned w = 0; w < t->workers; w++) {
-        struct duet_list *list = duet_view_list(&view, w);
-        if (duet_list_length(list) == 0)
-            continue;
-        for (unsigned v = 0; v < t->workers; v++)
-            if (duet_pop_head(&view, list, v) == task)
-                return w;
-    }
-    g_assert_not_reached();
-}
-
 /* To a worker with a valid copy of what the task writes, however little, and whatever it reads. */
 static void test_owner(void)
 {
@@ -42,9 +24,9 @@ static void test_owner(void)
     struct duet_handle *a = testing_handle(&t, 10000), *b = testing_handle(&t, 10);
     write_on(&t, GPU0, a);
     write_on(&t, GPU1, b);
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, a, DUET_R, b, DUET_RW, 0), 0), ==, GPU1);
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, b, DUET_W, a, DUET_R, 0), 0), ==, GPU1);
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, a, DUET_RW, b, DUET_R, 0), 0), ==, GPU0);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_R, b, DUET_RW, 0), 0), ==, GPU1);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, b, DUET_W, a, DUET_R, 0), 0), ==, GPU1);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_RW, b, DUET_R, 0), 0), ==, GPU0);
     testing_fini(&t);
 }
 
@@ -57,14 +39,15 @@ static void test_local(void)
     write_on(&t, GPU0, a);
     for (int by = 0; by < 4; by++) {
         unsigned local = (unsigned)by;
-        g_assert_cmpuint(placed(&t, testing_create(&t, t.any, NULL, 0, NULL, 0, 0), by), ==, local);
-        g_assert_cmpuint(placed(&t, testing_create(&t, t.any, a, DUET_R, NULL, 0, 0), by), ==,
+        g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, NULL, 0, NULL, 0, 0), by), ==,
                          local);
-        g_assert_cmpuint(placed(&t, testing_create(&t, t.cpu, a, DUET_RW, NULL, 0, 0), by), ==,
+        g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_R, NULL, 0, 0), by), ==,
+                         local);
+        g_assert_cmpuint(goes_to(&t, testing_create(&t, t.cpu, a, DUET_RW, NULL, 0, 0), by), ==,
                          local);
     }
-    g_assert_cmpuint(placed(&t, testing_create(&t, t.any, NULL, 0, NULL, 0, 0), DUET_SUBMITTER), ==,
-                     0);
+    g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, NULL, 0, NULL, 0, 0), DUET_SUBMITTER),
+                     ==, 0);
     testing_fini(&t);
 }
 
@@ -81,44 +64,25 @@ static void test_several(void)
     struct duet_task *task = testing_create(&t, t.any, a, DUET_RW, NULL, 0, 0);
     struct duet_task *both = testing_create(&t, t.any, a, DUET_RW, b, DUET_RW, 0);
     for (unsigned i = 0; i < MANY; i++)
-        count[placed(&t, task, 1)]++;
+        count[goes_to(&t, task, 1)]++;
     g_assert_cmpuint(count[GPU1], ==, 0);
     for (unsigned w = 0; w < 3; w++)
         g_assert_cmpuint(count[w], >, MANY / 5);
     for (unsigned i = 0; i < MANY; i++)
-        count[placed(&t, both, GPU1)]++;
+        count[goes_to(&t, both, GPU1)]++;
     g_assert_cmpuint(count[GPU1], >, MANY / 8);
     g_assert_cmpuint(count[GPU1], <, MANY / 2);
     testing_fini(&t);
 }
 
-/* Local push at the head, remote push and steal at the tail. */
 static void test_ends(void)
 {
     struct testing t;
-    struct duet_task *batch[2];
     start(&t);
     struct duet_handle *a = testing_handle(&t, 1000);
     write_on(&t, GPU0, a);
-    for (int by = 0; by <= GPU0; by += GPU0) {
-        struct duet_view view = testing_view(&t, by);
-        for (unsigned i = 0; i < 2; i++)
-            batch[i] = testing_create(&t, t.any, a, DUET_RW, NULL, 0, 0);
-        struct duet_task *const tasks[] = {batch[0], batch[1]};
-        const struct duet_policy *policy = t.core->policy;
-        policy->push(t.core->policy_state, &view, batch, 2, by, 0);
-        g_assert_true(policy->pop(t.core->policy_state, &view, GPU0, 0) == tasks[by == GPU0]);
-        g_assert_true(policy->steal(t.core->policy_state, &view, 1, GPU0, 0) == tasks[by != GPU0]);
-    }
+    check_ends(&t, GPU0, a, DUET_RW);
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/locality_aware/owner", test_owner);
-    g_test_add_func("/locality_aware/local", test_local);
-    g_test_add_func("/locality_aware/several", test_several);
-    g_test_add_func("/locality_aware/ends", test_ends);
-    return g_test_run();
-}
+TEST_SUITE("/locality_aware/", TEST(owner), TEST(local), TEST(several), TEST(ends))

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of lws: victims near the thief first, and tasks of high priority. Three cores, two devices.
  */
-#include <glib.h>
-
-#include "core/testing.h"
+#include "core/policies/testing.h"
 
 static void start(struct testing *t)
 {
@@ -30,14 +28,12 @@ static void test_steals(void)
 {
     struct testing t;
     start(&t);
-    const struct duet_policy *policy = t.core->policy;
     for (unsigned round = 0; round < 3; round++) {
         uint64_t ids[2];
         for (unsigned i = 0; i < 2; i++) {
-            struct duet_view view = testing_view(&t, (int)i);
             struct duet_task *task = testing_create(&t, t.any, NULL, 0, NULL, 0, 0);
             ids[i] = duet_task_id(task);
-            policy->push(t.core->policy_state, &view, &task, 1, (int)i, 0);
+            push_by(&t, (int)i, &task, 1);
         }
         for (unsigned i = 0; i < 2; i++) {
             struct duet__engine_command command = testing_next(&t, 2);
@@ -57,20 +53,9 @@ static void test_priorities(void)
     static const uint64_t order[] = {2, 4, 3, 1};
     for (unsigned i = 0; i < 4; i++)
         (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, priorities[i]);
-    struct duet_view view = testing_view(&t, 0);
-    for (unsigned i = 0; i < 4; i++) {
-        struct duet_task *task = i % 2 ? t.core->policy->steal(t.core->policy_state, &view, 1, 0, 0)
-                                       : t.core->policy->pop(t.core->policy_state, &view, 0, 0);
-        g_assert_cmpuint(duet_task_id(task), ==, order[i]);
-    }
+    for (unsigned i = 0; i < 4; i++)
+        g_assert_cmpuint(duet_task_id(i % 2 ? stolen(&t, 1, 0) : popped(&t, 0)), ==, order[i]);
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/lws/victims", test_victims);
-    g_test_add_func("/lws/steals", test_steals);
-    g_test_add_func("/lws/priorities", test_priorities);
-    return g_test_run();
-}
+TEST_SUITE("/lws/", TEST(victims), TEST(steals), TEST(priorities))

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of pinned: tasks run where their priority says, or on the next worker that can. */
-#include <glib.h>
-
 #include "core/testing.h"
 
 static void expect(struct testing *t, unsigned worker, uint64_t id)
@@ -53,11 +51,4 @@ static void test_not_listed(void)
         g_assert_true(duet_policy_at(i) != pinned);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pinned/placed", test_placed);
-    g_test_add_func("/pinned/elsewhere", test_elsewhere);
-    g_test_add_func("/pinned/not_listed", test_not_listed);
-    return g_test_run();
-}
+TEST_SUITE("/pinned/", TEST(placed), TEST(elsewhere), TEST(not_listed))

@@ -3,8 +3,6 @@
  * What the policies decide that know the whole graph, static and cp, on graphs where it can be said
  * by hand. Times in milliseconds on a core and on a device; 0: not there.
  */
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { CPU = 0, GPU = 1, MOST = 16 };
@@ -215,15 +213,5 @@ static void test_place(void)
     testing_fini(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/planned/static/gap", test_gap);
-    g_test_add_func("/planned/static/rank", test_static);
-    g_test_add_func("/planned/static/copies", test_copies);
-    g_test_add_func("/planned/lost", test_lost);
-    g_test_add_func("/planned/lost_before", test_lost_before);
-    g_test_add_func("/planned/cp/order", test_critical_path);
-    g_test_add_func("/planned/cp/place", test_place);
-    return g_test_run();
-}
+TEST_SUITE("/planned/", TEST(gap), TEST(static), TEST(copies), TEST(lost), TEST(lost_before),
+           TEST(critical_path), TEST(place))

@@ -3,8 +3,6 @@
  */
 #include <math.h>
 
-#include <glib.h>
-
 #include "core/testing.h"
 
 enum { MANY = 4000 };
@@ -64,11 +62,4 @@ static void test_weights(void)
     expect(counts[3], 3.0 / 8);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/random/random", test_random);
-    g_test_add_func("/random/speeds", test_speeds);
-    g_test_add_func("/random/weights", test_weights);
-    return g_test_run();
-}
+TEST_SUITE("/random/", TEST(random), TEST(speeds), TEST(weights))

@@ -1,27 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of ws: local push and pop at the head, steal at the tail. */
-#include <glib.h>
-
-#include "core/testing.h"
+#include "core/policies/testing.h"
 
 static void test_ends(void)
 {
     struct testing t;
-    struct duet_task *batch[3];
+    struct duet_task *tasks[3];
     testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 1}, "ws", 1);
-    const struct duet_policy *policy = t.core->policy;
-    void *self = t.core->policy_state;
     struct duet_view view = testing_view(&t, 1);
     for (unsigned i = 0; i < 3; i++)
-        batch[i] = testing_create(&t, t.any, NULL, 0, NULL, 0, (int)i);
-    struct duet_task *const tasks[] = {batch[0], batch[1], batch[2]};
-    policy->push(self, &view, batch, 3, 1, 0);
+        tasks[i] = testing_create(&t, t.any, NULL, 0, NULL, 0, (int)i);
+    push_by(&t, 1, tasks, 3);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 1)), ==, 3);
-    g_assert_null(policy->pop(self, &view, 0, 0));
-    g_assert_null(policy->steal(self, &view, 0, 2, 0));
-    g_assert_true(policy->steal(self, &view, 2, 1, 0) == tasks[0]);
-    g_assert_true(policy->pop(self, &view, 1, 0) == tasks[2]);
-    g_assert_true(policy->steal(self, &view, 0, 1, 0) == tasks[1]);
+    g_assert_null(popped(&t, 0));
+    g_assert_null(stolen(&t, 0, 2));
+    g_assert_true(stolen(&t, 2, 1) == tasks[0]);
+    g_assert_true(popped(&t, 1) == tasks[2]);
+    g_assert_true(stolen(&t, 0, 1) == tasks[1]);
     testing_fini(&t);
 }
 
@@ -35,10 +30,9 @@ static void test_local(void)
     (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 1);
     struct duet_task *task = testing_create(&t, t.gpu, NULL, 0, NULL, 0, 0);
-    view = testing_view(&t, 1);
-    t.core->policy->push(t.core->policy_state, &view, &task, 1, 1, 0);
+    push_by(&t, 1, &task, 1);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 1)), ==, 1);
-    g_assert_null(t.core->policy->pop(t.core->policy_state, &view, 1, 0));
+    g_assert_null(popped(&t, 1));
     g_assert_cmpuint(testing_work(&t, 2, NULL), ==, 2);
     struct duet_stats stats;
     duet_stats(t.core, &stats);
@@ -62,13 +56,12 @@ static unsigned taken_along(unsigned count, double microseconds, unsigned thief)
         g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     struct duet_view view = testing_view(&t, (int)thief);
     const struct duet_list *own = duet_view_list(&view, thief);
-    struct duet_task *task = t.core->policy->steal(t.core->policy_state, &view, thief, 0, 0);
+    struct duet_task *task = stolen(&t, thief, 0);
     unsigned along = (unsigned)duet_list_length(own);
     g_assert_cmpuint(duet_task_id(task), ==, 1);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, count - 1 - along);
     for (unsigned i = 0; i < along; i++) {
-        task = t.core->policy->pop(t.core->policy_state, &view, thief, 0);
-        g_assert_cmpuint(duet_task_id(task), ==, 2 + i);
+        g_assert_cmpuint(duet_task_id(popped(&t, thief)), ==, 2 + i);
     }
     g_assert_cmpfloat(duet_view_load(&view, thief), ==, 0);
     testing_fini(&t);
@@ -88,11 +81,4 @@ static void test_share(void)
     g_assert_cmpuint(taken_along(4, 1, 1), ==, 0);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/ws/ends", test_ends);
-    g_test_add_func("/ws/local", test_local);
-    g_test_add_func("/ws/share", test_share);
-    return g_test_run();
-}
+TEST_SUITE("/ws/", TEST(ends), TEST(local), TEST(share))
