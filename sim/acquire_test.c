@@ -77,10 +77,4 @@ static void test_own_date(void)
     lab_close(&lab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/acquire/dates", test_dates);
-    lab_add("/acquire/own_date", test_own_date);
-    return g_test_run();
-}
+TEST_SUITE("/acquire/", LAB(dates), LAB(own_date))

@@ -226,19 +226,6 @@ static void test_release(void)
     lab_close(&lab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/costs/submit", test_submit);
-    lab_add("/costs/submit_beside", test_submit_beside);
-    lab_add("/costs/pop", test_pop);
-    lab_add("/costs/short_window", test_short_window);
-    lab_add("/costs/push", test_push);
-    lab_add("/costs/submit_and_push", test_submit_and_push);
-    lab_add("/costs/steal", test_steal);
-    lab_add("/costs/kernel_launch", test_kernel_launch);
-    lab_add("/costs/copy_launch", test_copy_launch);
-    lab_add("/costs/all", test_all);
-    lab_add("/costs/release", test_release);
-    return g_test_run();
-}
+TEST_SUITE("/costs/", LAB(submit), LAB(submit_beside), LAB(pop), LAB(short_window), LAB(push),
+           LAB(submit_and_push), LAB(steal), LAB(kernel_launch), LAB(copy_launch), LAB(all),
+           LAB(release))

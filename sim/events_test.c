@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The heap of dated events: by date, and among equal dates by kind, worker and age. */
 #include "sim/events.h"
+#include "tests/suite.h"
 
 #include <stdlib.h>
-
-#include <glib.h>
 
 #include <duet/random.h>
 
@@ -83,11 +82,4 @@ static void test_many_workers(void)
     free(events.heap);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/events/equal_dates", test_equal_dates);
-    g_test_add_func("/events/random", test_random);
-    g_test_add_func("/events/many_workers", test_many_workers);
-    return g_test_run();
-}
+TEST_SUITE("/events/", TEST(equal_dates), TEST(random), TEST(many_workers))

@@ -170,12 +170,4 @@ static void test_window_of_first(void)
     lab_close(&lab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/expand/dates", test_dates);
-    lab_add("/expand/costs", test_costs);
-    lab_add("/expand/submit", test_submit);
-    lab_add("/expand/window_of_first", test_window_of_first);
-    return g_test_run();
-}
+TEST_SUITE("/expand/", LAB(dates), LAB(costs), LAB(submit), LAB(window_of_first))

@@ -176,16 +176,5 @@ static void test_window_of_one(void)
     lab_close(&lab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/graphs/chain", test_chain);
-    lab_add("/graphs/fork_join", test_fork_join);
-    lab_add("/graphs/ties", test_ties);
-    lab_add("/graphs/acquire", test_acquire);
-    lab_add("/graphs/acquire_write", test_acquire_write);
-    lab_add("/graphs/unregister", test_unregister);
-    lab_add("/graphs/window", test_window);
-    lab_add("/graphs/window_of_one", test_window_of_one);
-    return g_test_run();
-}
+TEST_SUITE("/graphs/", LAB(chain), LAB(fork_join), LAB(ties), LAB(acquire), LAB(acquire_write),
+           LAB(unregister), LAB(window), LAB(window_of_one))

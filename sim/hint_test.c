@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glib.h>
-
 #include <duet/duet.h>
 #include <duet/trace.h>
 
@@ -225,12 +223,4 @@ static void test_refused(void)
     free(world.data);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/hint/worth", test_worth);
-    g_test_add_func("/hint/results", test_results);
-    g_test_add_func("/hint/steps", test_steps);
-    g_test_add_func("/hint/refused", test_refused);
-    return g_test_run();
-}
+TEST_SUITE("/hint/", TEST(worth), TEST(results), TEST(steps), TEST(refused))

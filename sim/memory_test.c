@@ -200,16 +200,5 @@ static void test_just_fits(void)
     lab_close(&lab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/memory/write_back", test_write_back);
-    lab_add("/memory/clean", test_clean);
-    lab_add("/memory/oldest", test_oldest);
-    lab_add("/memory/merged_write_back", test_merged_write_back);
-    lab_add("/memory/overtaken", test_overtaken);
-    lab_add("/memory/changed_while_leaving", test_changed_while_leaving);
-    lab_add("/memory/too_big", test_too_big);
-    lab_add("/memory/just_fits", test_just_fits);
-    return g_test_run();
-}
+TEST_SUITE("/memory/", LAB(write_back), LAB(clean), LAB(oldest), LAB(merged_write_back),
+           LAB(overtaken), LAB(changed_while_leaving), LAB(too_big), LAB(just_fits))

@@ -465,21 +465,6 @@ static void test_random(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/messages/lone", test_lone);
-    lab_add("/messages/two out", test_two_out);
-    lab_add("/messages/two in", test_two_in);
-    lab_add("/messages/late receiver", test_late_receiver);
-    lab_add("/messages/versions", test_versions);
-    lab_add("/messages/passed", test_passed);
-    lab_add("/messages/sleep", test_sleep);
-    lab_add("/messages/late sleep", test_late_sleep);
-    lab_add("/messages/path", test_path);
-    lab_add("/messages/window", test_window);
-    lab_add("/messages/failure", test_failure);
-    lab_add("/messages/stuck", test_stuck);
-    g_test_add_func("/messages/random", test_random);
-    return g_test_run();
-}
+TEST_SUITE("/messages/", LAB(lone), LAB(two_out), LAB(two_in), LAB(late_receiver), LAB(versions),
+           LAB(passed), LAB(sleep), LAB(late_sleep), LAB(path), LAB(window), LAB(failure),
+           LAB(stuck), TEST(random))

@@ -439,9 +439,4 @@ static void test_programs(void)
     (void)run_programs(100, draw, 1, true);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/random/programs", test_programs);
-    return g_test_run();
-}
+TEST_SUITE("/random/", TEST(programs))

@@ -238,17 +238,5 @@ static void test_stuck_by_application(void)
     lab_close(&lab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/timing/means", test_means);
-    lab_add("/timing/outside", test_outside);
-    lab_add("/timing/extrapolate", test_extrapolate);
-    lab_add("/timing/unknown", test_unknown);
-    lab_add("/timing/set_arch", test_set_arch);
-    lab_add("/timing/costs", test_costs);
-    lab_add("/timing/many_sizes", test_many_sizes);
-    lab_add("/timing/stuck", test_stuck);
-    lab_add("/timing/stuck_by_application", test_stuck_by_application);
-    return g_test_run();
-}
+TEST_SUITE("/timing/", LAB(means), LAB(outside), LAB(extrapolate), LAB(unknown), LAB(set_arch),
+           LAB(costs), LAB(many_sizes), LAB(stuck), LAB(stuck_by_application))

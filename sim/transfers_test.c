@@ -251,22 +251,6 @@ static void test_nearest(void)
     lab_close(&lab);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/transfers/one", test_one);
-    lab_add("/transfers/shared", test_shared);
-    lab_add("/transfers/apart", test_apart);
-    lab_add("/transfers/staggered", test_staggered);
-    lab_add("/transfers/opposite", test_opposite);
-    lab_add("/transfers/peer", test_peer);
-    lab_add("/transfers/across", test_across);
-    lab_add("/transfers/limited", test_limited);
-    lab_add("/transfers/staged", test_staged);
-    lab_add("/transfers/overlap", test_overlap);
-    lab_add("/transfers/no_overlap", test_no_overlap);
-    lab_add("/transfers/engines", test_engines);
-    lab_add("/transfers/merging", test_merging);
-    lab_add("/transfers/nearest", test_nearest);
-    return g_test_run();
-}
+TEST_SUITE("/transfers/", LAB(one), LAB(shared), LAB(apart), LAB(staggered), LAB(opposite),
+           LAB(peer), LAB(across), LAB(limited), LAB(staged), LAB(overlap), LAB(no_overlap),
+           LAB(engines), LAB(merging), LAB(nearest))

@@ -153,10 +153,4 @@ static void test_random_programs(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    lab_add("/trial/by-hand", test_by_hand);
-    g_test_add_func("/trial/random-programs", test_random_programs);
-    return g_test_run();
-}
+TEST_SUITE("/trial/", LAB(by_hand), TEST(random_programs))
