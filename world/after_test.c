@@ -132,10 +132,4 @@ static void test_itself(void)
     in_all_worlds(after_itself);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/after/parent", test_parent);
-    g_test_add_func("/after/itself", test_itself);
-    return g_test_run();
-}
+TEST_SUITE("/after/", TEST(parent), TEST(itself))

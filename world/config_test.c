@@ -3,11 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
-
 #include <duet/duet.h>
 #include <duet/trace.h>
 
+#include "tests/suite.h"
 #include "world/settings.h"
 
 /* Clears every variable that a case may have set. */
@@ -425,19 +424,6 @@ static void test_open(void)
     g_assert_cmpint(duet_close(NULL), ==, DUET_OK);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/config/defaults", test_defaults);
-    g_test_add_func("/config/environment", test_environment);
-    g_test_add_func("/config/real_environment", test_real_environment);
-    g_test_add_func("/config/handed_on", test_handed_on);
-    g_test_add_func("/config/gpu_environment", test_gpu_environment);
-    g_test_add_func("/config/bad_environment", test_bad_environment);
-    g_test_add_func("/config/arguments", test_arguments);
-    g_test_add_func("/config/bad_arguments", test_bad_arguments);
-    g_test_add_func("/config/settings", test_settings);
-    g_test_add_func("/config/bad_open", test_bad_open);
-    g_test_add_func("/config/open", test_open);
-    return g_test_run();
-}
+TEST_SUITE("/config/", TEST(defaults), TEST(environment), TEST(real_environment), TEST(handed_on),
+           TEST(gpu_environment), TEST(bad_environment), TEST(arguments), TEST(bad_arguments),
+           TEST(settings), TEST(bad_open), TEST(open))

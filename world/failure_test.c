@@ -173,10 +173,4 @@ static void test_recover(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/failure/keep_going", test_keep_going);
-    g_test_add_func("/failure/recover", test_recover);
-    return g_test_run();
-}
+TEST_SUITE("/failure/", TEST(keep_going), TEST(recover))

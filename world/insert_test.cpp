@@ -111,10 +111,4 @@ static void test_simulated(void)
     g_assert_cmpfloat(y[0], ==, 1); /* nothing is computed */
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, nullptr);
-    g_test_add_func("/insert/real", test_real);
-    g_test_add_func("/insert/simulated", test_simulated);
-    return g_test_run();
-}
+TEST_SUITE("/insert/", TEST(real), TEST(simulated))

@@ -142,10 +142,4 @@ static void test_kernel(void)
     refuse_inside(open_world(NULL), "call");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/inside/expansion", test_expansion);
-    g_test_add_func("/inside/kernel", test_kernel);
-    return g_test_run();
-}
+TEST_SUITE("/inside/", TEST(expansion), TEST(kernel))

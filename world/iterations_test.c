@@ -51,9 +51,4 @@ static void test_summary(void)
                               "0.005000 s*");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/iterations/summary", test_summary);
-    return g_test_run();
-}
+TEST_SUITE("/iterations/", TEST(summary))

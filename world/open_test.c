@@ -411,22 +411,8 @@ static void test_close_after_cancel(void)
     g_assert_cmpint(duet_close(duet), ==, DUET_ECANCELED);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/open/real", test_real);
-    g_test_add_func("/open/history_is_empty", test_history_is_empty);
-    g_test_add_func("/open/free", test_free);
-    g_test_add_func("/open/gpus", test_gpus);
-    g_test_add_func("/open/paced_gpus", test_paced_gpus);
-    g_test_add_func("/open/in_memory", test_in_memory);
-    g_test_add_func("/open/paced", test_paced);
-    g_test_add_func("/open/paced_beyond", test_paced_beyond);
-    g_test_add_func("/open/subprocess/untold", close_untold);
-    g_test_add_func("/open/subprocess/told", close_told);
-    g_test_add_func("/open/close_after_failure", test_close_after_failure);
-    g_test_add_func("/open/subprocess/crowded", open_crowded);
-    g_test_add_func("/open/quiet", test_quiet);
-    g_test_add_func("/open/close_after_cancel", test_close_after_cancel);
-    return g_test_run();
-}
+TEST_SUITE("/open/", TEST(real), TEST(history_is_empty), TEST(free), TEST(gpus), TEST(paced_gpus),
+           TEST(in_memory), TEST(paced), TEST(paced_beyond),
+           {"subprocess/untold", close_untold, NULL}, {"subprocess/told", close_told, NULL},
+           TEST(close_after_failure), {"subprocess/crowded", open_crowded, NULL}, TEST(quiet),
+           TEST(close_after_cancel))

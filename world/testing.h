@@ -3,9 +3,9 @@
 #ifndef DUET_WORLD_TESTING_H
 #define DUET_WORLD_TESTING_H
 
-#include <glib.h>
-
 #include <duet/duet.h>
+
+#include "tests/suite.h"
 
 static inline void must(const struct duet_runtime *duet, int error)
 {
