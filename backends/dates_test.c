@@ -3,11 +3,10 @@
  */
 #include <math.h>
 
-#include <glib.h>
-
 #include <duet/random.h>
 
 #include "backends/dates.h"
+#include "tests/suite.h"
 
 /* A device's clock, and a stream on it. */
 struct world {
@@ -178,15 +177,5 @@ static void test_nonsense(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/dates/first", test_first);
-    g_test_add_func("/cuda/dates/asked", test_asked);
-    g_test_add_func("/cuda/dates/drift", test_drift);
-    g_test_add_func("/cuda/dates/deep", test_deep);
-    g_test_add_func("/cuda/dates/idle", test_idle);
-    g_test_add_func("/cuda/dates/long", test_long);
-    g_test_add_func("/cuda/dates/nonsense", test_nonsense);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/dates/", TEST(first), TEST(asked), TEST(drift), TEST(deep), TEST(idle),
+           TEST(long), TEST(nonsense))

@@ -139,9 +139,4 @@ static void test_same(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/hosted/same", test_same);
-    return g_test_run();
-}
+TEST_SUITE("/hosted/", TEST(same))

@@ -220,14 +220,5 @@ static void test_give_back(void)
     fabric_free(fabric);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/messages/broadcast", test_broadcast);
-    g_test_add_func("/messages/places", test_places);
-    g_test_add_func("/messages/reduce", test_reduce);
-    g_test_add_func("/messages/acquire", test_acquire);
-    g_test_add_func("/messages/run_ahead", test_run_ahead);
-    g_test_add_func("/messages/give_back", test_give_back);
-    return g_test_run();
-}
+TEST_SUITE("/messages/", TEST(broadcast), TEST(places), TEST(reduce), TEST(acquire),
+           TEST(run_ahead), TEST(give_back))

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which messages are sent, what is under way at most, and that many cost no more. */
-#include <glib.h>
-
 #include <duet/random.h>
 
 #include "nodes/outbox.h"
+#include "tests/suite.h"
 
 static GSList *under_way;
 
@@ -156,12 +155,4 @@ static void test_many(void)
     empty(outbox, 0);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/outbox/order", test_order);
-    g_test_add_func("/outbox/limits", test_limits);
-    g_test_add_func("/outbox/random", test_random);
-    g_test_add_func("/outbox/many", test_many);
-    return g_test_run();
-}
+TEST_SUITE("/outbox/", TEST(order), TEST(limits), TEST(random), TEST(many))

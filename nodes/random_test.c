@@ -29,9 +29,4 @@ static void test_programs(void)
         g_assert_cmpuint(2 * tally.good, >, tally.runs);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/random/programs", test_programs);
-    return g_test_run();
-}
+TEST_SUITE("/random/", TEST(programs))

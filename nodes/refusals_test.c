@@ -212,13 +212,5 @@ static void test_two_threads(void)
     fabric_free(fabric);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/refusals/fail", test_fail);
-    g_test_add_func("/refusals/refuse", test_refuse);
-    g_test_add_func("/refusals/there", test_refuse_there);
-    g_test_add_func("/refusals/reduce_there", test_reduce_there);
-    g_test_add_func("/refusals/two_threads", test_two_threads);
-    return g_test_run();
-}
+TEST_SUITE("/refusals/", TEST(fail), TEST(refuse), TEST(refuse_there), TEST(reduce_there),
+           TEST(two_threads))

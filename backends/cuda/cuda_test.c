@@ -456,21 +456,6 @@ static void test_calls(void)
     free(host);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/absent", test_absent);
-    g_test_add_func("/cuda/describe", test_describe);
-    g_test_add_func("/cuda/reserve", test_reserve);
-    g_test_add_func("/cuda/old", test_old);
-    g_test_add_func("/cuda/arch", test_arch);
-    g_test_add_func("/cuda/open", test_open);
-    g_test_add_func("/cuda/peers", test_peers);
-    g_test_add_func("/cuda/misplaced", test_misplaced);
-    g_test_add_func("/cuda/statuses", test_statuses);
-    g_test_add_func("/cuda/many_reasons", test_many_reasons);
-    g_test_add_func("/cuda/preparing", test_preparing);
-    g_test_add_func("/cuda/streams", test_streams);
-    g_test_add_func("/cuda/calls", test_calls);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/", TEST(absent), TEST(describe), TEST(reserve), TEST(old), TEST(arch), TEST(open),
+           TEST(peers), TEST(misplaced), TEST(statuses), TEST(many_reasons), TEST(preparing),
+           TEST(streams), TEST(calls))

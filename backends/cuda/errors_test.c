@@ -49,12 +49,4 @@ static void test_pending(void)
     g_assert_cmpint(cudaGetLastError(), ==, cudaSuccess);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/errors/texts", test_texts);
-    g_test_add_func("/cuda/errors/fates", test_fates);
-    g_test_add_func("/cuda/errors/statuses", test_statuses);
-    g_test_add_func("/cuda/errors/pending", test_pending);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/errors/", TEST(texts), TEST(fates), TEST(statuses), TEST(pending))

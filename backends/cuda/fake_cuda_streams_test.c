@@ -296,18 +296,6 @@ static void test_illegal_address(void)
     abandon(&s, cudaErrorIllegalAddress);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/fake_cuda_streams/handles", test_handles);
-    g_test_add_func("/fake_cuda_streams/order", test_order);
-    g_test_add_func("/fake_cuda_streams/elapsed", test_elapsed);
-    g_test_add_func("/fake_cuda_streams/host_function", test_host_function);
-    g_test_add_func("/fake_cuda_streams/ranges", test_ranges);
-    g_test_add_func("/fake_cuda_streams/pageable", test_pageable);
-    g_test_add_func("/fake_cuda_streams/columns", test_columns);
-    g_test_add_func("/fake_cuda_streams/across", test_across);
-    g_test_add_func("/fake_cuda_streams/library", test_library);
-    g_test_add_func("/fake_cuda_streams/illegal_address", test_illegal_address);
-    return g_test_run();
-}
+TEST_SUITE("/fake_cuda_streams/", TEST(handles), TEST(order), TEST(elapsed), TEST(host_function),
+           TEST(ranges), TEST(pageable), TEST(columns), TEST(across), TEST(library),
+           TEST(illegal_address))

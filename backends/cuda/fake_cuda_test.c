@@ -282,20 +282,6 @@ static void test_broken_wait(void)
     abandon(&s, cudaErrorECCUncorrectable);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/fake_cuda/absent", test_absent);
-    g_test_add_func("/fake_cuda/current", test_current);
-    g_test_add_func("/fake_cuda/peers", test_peers);
-    g_test_add_func("/fake_cuda/memory", test_memory);
-    g_test_add_func("/fake_cuda/large", test_large);
-    g_test_add_func("/fake_cuda/untouchable", test_untouchable);
-    g_test_add_func("/fake_cuda/registrations", test_registrations);
-    g_test_add_func("/fake_cuda/unregister_early", test_unregister_early);
-    g_test_add_func("/fake_cuda/faults", test_faults);
-    g_test_add_func("/fake_cuda/broken", test_broken);
-    g_test_add_func("/fake_cuda/sticky", test_sticky);
-    g_test_add_func("/fake_cuda/broken_wait", test_broken_wait);
-    return g_test_run();
-}
+TEST_SUITE("/fake_cuda/", TEST(absent), TEST(current), TEST(peers), TEST(memory), TEST(large),
+           TEST(untouchable), TEST(registrations), TEST(unregister_early), TEST(faults),
+           TEST(broken), TEST(sticky), TEST(broken_wait))

@@ -12,10 +12,4 @@ static void test_by_kernel(void)
     fail_all(cudaErrorIllegalAddress, 2, 2);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/faults/refused", test_refused);
-    g_test_add_func("/cuda/faults/by_kernel", test_by_kernel);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/faults/", TEST(refused), TEST(by_kernel))

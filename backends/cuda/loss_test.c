@@ -360,18 +360,6 @@ static void test_own_loss(void)
     end(&s);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/loss/by_kernel", test_by_kernel);
-    g_test_add_func("/cuda/loss/by_hardware", test_by_hardware);
-    g_test_add_func("/cuda/loss/close_broken", test_close_broken);
-    g_test_add_func("/cuda/loss/fuse", test_fuse);
-    g_test_add_func("/cuda/loss/unlisted", test_unlisted);
-    g_test_add_func("/cuda/loss/queue", test_queue);
-    g_test_add_func("/cuda/loss/hung", test_hung);
-    g_test_add_func("/cuda/loss/peer", test_peer);
-    g_test_add_func("/cuda/loss/peer_in_flight", test_peer_in_flight);
-    g_test_add_func("/cuda/loss/own_loss", test_own_loss);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/loss/", TEST(by_kernel), TEST(by_hardware), TEST(close_broken), TEST(fuse),
+           TEST(unlisted), TEST(queue), TEST(hung), TEST(peer), TEST(peer_in_flight),
+           TEST(own_loss))

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <glib.h>
 #include <glib/gstdio.h>
 
 #include "backends/cuda/nvml.h"
+#include "tests/suite.h"
 
 enum { GPUS = 8, NOT_FOUND = 6, NOT_SUPPORTED = 3, INVALID = 2 };
 
@@ -297,15 +297,5 @@ static void test_layout(void)
     g_assert_cmpuint(offsetof(struct nvml_field, value), ==, 32);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/nvlink/dgx1", test_dgx1);
-    g_test_add_func("/nvlink/switches", test_switches);
-    g_test_add_func("/nvlink/hidden_switches", test_hidden_switches);
-    g_test_add_func("/nvlink/old_driver", test_old_driver);
-    g_test_add_func("/nvlink/others", test_others);
-    g_test_add_func("/nvlink/open", test_open);
-    g_test_add_func("/nvlink/layout", test_layout);
-    return g_test_run();
-}
+TEST_SUITE("/nvlink/", TEST(dgx1), TEST(switches), TEST(hidden_switches), TEST(old_driver),
+           TEST(others), TEST(open), TEST(layout))

@@ -394,19 +394,5 @@ static void test_threads(void)
     end(&f);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/pins/pin", test_pin);
-    g_test_add_func("/cuda/pins/limit", test_limit);
-    g_test_add_func("/cuda/pins/growing_limit", test_growing_limit);
-    g_test_add_func("/cuda/pins/pieces", test_pieces);
-    g_test_add_func("/cuda/pins/refused", test_refused);
-    g_test_add_func("/cuda/pins/handles", test_handles);
-    g_test_add_func("/cuda/pins/tiles", test_tiles);
-    g_test_add_func("/cuda/pins/both", test_both);
-    g_test_add_func("/cuda/pins/ordinary", test_ordinary);
-    g_test_add_func("/cuda/pins/random", test_random);
-    g_test_add_func("/cuda/pins/threads", test_threads);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/pins/", TEST(pin), TEST(limit), TEST(growing_limit), TEST(pieces), TEST(refused),
+           TEST(handles), TEST(tiles), TEST(both), TEST(ordinary), TEST(random), TEST(threads))

@@ -277,13 +277,5 @@ static void test_pitch(void)
     user_end(&user);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/staging/pieces", test_pieces);
-    g_test_add_func("/cuda/staging/open", test_open);
-    g_test_add_func("/cuda/staging/programs", test_programs);
-    g_test_add_func("/cuda/staging/without_buffers", test_without_buffers);
-    g_test_add_func("/cuda/staging/pitch", test_pitch);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/staging/", TEST(pieces), TEST(open), TEST(programs), TEST(without_buffers),
+           TEST(pitch))

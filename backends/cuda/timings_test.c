@@ -187,12 +187,4 @@ static void test_list(void)
     g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/timings/anchors", test_anchors);
-    g_test_add_func("/cuda/timings/prepared", test_prepared);
-    g_test_add_func("/cuda/timings/untimed", test_untimed);
-    g_test_add_func("/cuda/timings/list", test_list);
-    return g_test_run();
-}
+TEST_SUITE("/cuda/timings/", TEST(anchors), TEST(prepared), TEST(untimed), TEST(list))

@@ -2,13 +2,12 @@
 /* How GPUs are connected by what CUDA says, and when it is not asked, on the fake CUDA. */
 #include <string.h>
 
-#include <glib.h>
-
 #include <cuda_runtime_api.h>
 
 #include "backends/cuda/topology.h"
 #include "real/real.h"
 #include "tests/fake_cuda/fake.h"
+#include "tests/suite.h"
 
 /* The fake has no NVML: what there is on this machine knows none of its devices. */
 static void check(bool no_peers, const char *kind)
@@ -67,11 +66,4 @@ static void test_not_asked(void)
     duet_machine_fini(&machine);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/topology/links", test_links);
-    g_test_add_func("/topology/errors", test_errors);
-    g_test_add_func("/topology/not_asked", test_not_asked);
-    return g_test_run();
-}
+TEST_SUITE("/topology/", TEST(links), TEST(errors), TEST(not_asked))

@@ -451,18 +451,5 @@ static void test_status(void)
     testing_stop(&t, &d);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/emulated/poison", test_poison);
-    g_test_add_func("/emulated/large", test_large);
-    g_test_add_func("/emulated/refused", test_refused);
-    g_test_add_func("/emulated/bad_setup", test_bad_setup);
-    g_test_add_func("/emulated/threads", test_threads);
-    g_test_add_func("/emulated/ring", test_ring);
-    g_test_add_func("/emulated/loss", test_loss);
-    g_test_add_func("/emulated/loss_under_kernel", test_loss_under_kernel);
-    g_test_add_func("/emulated/lost_peer", test_lost_peer);
-    g_test_add_func("/emulated/status", test_status);
-    return g_test_run();
-}
+TEST_SUITE("/emulated/", TEST(poison), TEST(large), TEST(refused), TEST(bad_setup), TEST(threads),
+           TEST(ring), TEST(loss), TEST(loss_under_kernel), TEST(lost_peer), TEST(status))

@@ -197,13 +197,4 @@ static void test_errors(void)
     g_assert_nonnull(strstr(ear.last, "never forgotten"));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/locks/ranges", test_ranges);
-    g_test_add_func("/locks/limit", test_limit);
-    g_test_add_func("/locks/marks", test_marks);
-    g_test_add_func("/locks/refused_copy", test_refused_copy);
-    g_test_add_func("/locks/errors", test_errors);
-    return g_test_run();
-}
+TEST_SUITE("/locks/", TEST(ranges), TEST(limit), TEST(marks), TEST(refused_copy), TEST(errors))

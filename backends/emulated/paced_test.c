@@ -6,9 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
-
 #include "backends/backend.h"
+#include "tests/suite.h"
 
 extern const struct duet__backend duet__backend_emulated;
 static const struct duet__backend *const emulated = &duet__backend_emulated;
@@ -522,21 +521,6 @@ static void test_close_busy(void)
     scene_fini(&s);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/paced/kernels", test_kernels);
-    g_test_add_func("/paced/refused", test_refused);
-    g_test_add_func("/paced/alone", test_alone);
-    g_test_add_func("/paced/shared", test_shared);
-    g_test_add_func("/paced/not_shared", test_not_shared);
-    g_test_add_func("/paced/joining", test_joining);
-    g_test_add_func("/paced/third", test_third);
-    g_test_add_func("/paced/queue", test_queue);
-    g_test_add_func("/paced/leaving", test_leaving);
-    g_test_add_func("/paced/told", test_told);
-    g_test_add_func("/paced/lost", test_lost);
-    g_test_add_func("/paced/lost_source", test_lost_source);
-    g_test_add_func("/paced/close_busy", test_close_busy);
-    return g_test_run();
-}
+TEST_SUITE("/paced/", TEST(kernels), TEST(refused), TEST(alone), TEST(shared), TEST(not_shared),
+           TEST(joining), TEST(third), TEST(queue), TEST(leaving), TEST(told), TEST(lost),
+           TEST(lost_source), TEST(close_busy))

@@ -195,14 +195,5 @@ static void test_loss(void)
     testing_stop(&t, &d);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/opencl/view", test_view);
-    g_test_add_func("/opencl/pieces", test_pieces);
-    g_test_add_func("/opencl/outside", test_outside);
-    g_test_add_func("/opencl/ended", test_ended);
-    g_test_add_func("/opencl/failures", test_failures);
-    g_test_add_func("/opencl/loss", test_loss);
-    return g_test_run();
-}
+TEST_SUITE("/opencl/", TEST(view), TEST(pieces), TEST(outside), TEST(ended), TEST(failures),
+           TEST(loss))
