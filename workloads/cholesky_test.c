@@ -103,39 +103,10 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile,
 static const struct duet__setting left = {"variant", "left"};
 static const struct duet__setting any = {"potrf", "any"};
 
-/* Builds into a new recorder. */
-static struct duet_runtime *record(const struct duet__problem *problem, void **state)
-{
-    struct duet_runtime *recorder = recorder_new();
-    struct duet_message message = {""};
-    g_assert_cmpint(recorded_cholesky.build(&recorded_cholesky, recorder, problem, state, &message),
-                    ==, 0);
-    g_assert_cmpstr(message.text, ==, "");
-    return recorder;
-}
-
 /* Lower triangle of a diagonally dominant symmetric matrix. */
 static double element(size_t i, size_t j, size_t n)
 {
     return i == j ? (double)n + 1 : 1 / (1.0 + (double)(i > j ? i - j : j - i));
-}
-
-static void fill(const struct duet__tiles *tiles, const double *a, size_t n)
-{
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = j; i < tiles->row_tiles; i++)
-            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
-                          j * tiles->tile_cols);
-    }
-}
-
-static void extract(const struct duet__tiles *tiles, double *a, size_t n)
-{
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = j; i < tiles->row_tiles; i++)
-            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
-                             j * tiles->tile_cols);
-    }
 }
 
 static void check_factor(const double *l, size_t n)
@@ -154,29 +125,28 @@ static void factorise(uint64_t n, uint64_t tile, const struct duet__setting *set
 {
     void *state;
     struct duet__problem problem = problem_of(n, tile, setting);
-    struct duet_runtime *recorder = record(&problem, &state);
+    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
     size_t size = n * n;
     double *a = g_new0(double, size), *l = g_new0(double, size), *again = g_new0(double, size);
     for (size_t i = 0; i < size; i++)
         a[i] = element(i % n, i / n, n);
-    fill(state, a, n);
+    move_tiles(state, a, NULL, true);
     recorder_execute(recorder, naive, NULL);
-    extract(state, l, n);
+    move_tiles(state, NULL, l, true);
     check_factor(l, n);
 
     GRand *random = g_rand_new_with_seed(1);
     for (int round = 0; round < 3; round++) {
-        fill(state, a, n);
+        move_tiles(state, a, NULL, true);
         recorder_execute(recorder, naive, random);
-        extract(state, again, n);
+        move_tiles(state, NULL, again, true);
         g_assert_cmpmem(again, size * sizeof *again, l, size * sizeof *l); /* to the bit */
     }
     g_rand_free(random);
     g_free(a);
     g_free(l);
     g_free(again);
-    recorder_free(recorder);
-    recorded_cholesky.fini(state);
+    free_graph(&recorded_cholesky, recorder, state);
 }
 
 static void test_factorise(void)
@@ -195,19 +165,16 @@ static void test_counts(void)
         void *state;
         struct duet__problem problem =
             problem_of(sizes[i / 2][0], sizes[i / 2][1], i % 2 ? &left : NULL);
-        struct duet_runtime *recorder = record(&problem, &state);
+        struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
         size_t t = (sizes[i / 2][0] + sizes[i / 2][1] - 1) / sizes[i / 2][1];
         double flops_expected = recorded_cholesky.flops(&problem);
         g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dtrsm"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dsyrk"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dgemm"), ==, t * (t - 1) * (t - 2) / 6);
-        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_cholesky.tasks(&problem));
         g_assert_cmpuint(recorder->handles->len, ==, t * (t + 1) / 2);
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_cholesky.bytes(&problem));
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / flops_expected, 1, 1e-13);
-        recorder_free(recorder);
-        recorded_cholesky.fini(state);
+        free_graph(&recorded_cholesky, recorder, state);
     }
 }
 
@@ -238,8 +205,8 @@ static void test_variants(void)
     void *states[2];
     struct duet__problem right_problem = problem_of(60, 10, NULL);
     struct duet__problem left_problem = problem_of(60, 10, &left);
-    struct duet_runtime *a = record(&right_problem, &states[0]);
-    struct duet_runtime *b = record(&left_problem, &states[1]);
+    struct duet_runtime *a = build_graph(&recorded_cholesky, &right_problem, &states[0]);
+    struct duet_runtime *b = build_graph(&recorded_cholesky, &left_problem, &states[1]);
     for (guint tile = 0; tile < a->handles->len; tile++) {
         char *one = history(a, tile), *other = history(b, tile);
         g_assert_cmpstr(one, ==, other);
@@ -269,22 +236,20 @@ static void test_kernels(void)
 {
     void *state;
     struct duet__problem problem = problem_of(30, 10, NULL);
-    struct duet_runtime *recorder = record(&problem, &state);
+    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
     g_assert_cmpstr(recorder->codelets[0].name, ==, "dpotrf");
     g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 1);
     for (unsigned i = 1; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, 3);
-    recorder_free(recorder);
-    recorded_cholesky.fini(state);
+    free_graph(&recorded_cholesky, recorder, state);
 
     problem = problem_of(30, 10, &any);
     problem.precision = 's';
-    recorder = record(&problem, &state);
+    recorder = build_graph(&recorded_cholesky, &problem, &state);
     g_assert_cmpstr(recorder->codelets[0].name, ==, "spotrf");
     g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 3);
     g_assert_cmpuint(recorder_bytes(recorder), ==, 600 * 4);
-    recorder_free(recorder);
-    recorded_cholesky.fini(state);
+    free_graph(&recorded_cholesky, recorder, state);
 }
 
 /* The panel of step 0 in T = 3 tiles: 6, then 5 and 4; updates 5, 3, 4; then step 1. */
@@ -293,29 +258,18 @@ static void test_priorities(void)
     static const int expected[] = {6, 5, 4, 5, 3, 4, 4, 2, 2, 2};
     void *state;
     struct duet__problem problem = problem_of(30, 10, NULL);
-    struct duet_runtime *recorder = record(&problem, &state);
+    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpint(recorder_task(recorder, i)->priority, ==, expected[i]);
-    recorder_free(recorder);
-    recorded_cholesky.fini(state);
+    free_graph(&recorded_cholesky, recorder, state);
 }
 
 /* Whatever call fails, the error comes back, nothing leaks and there is no state. */
 static void test_failures(void)
 {
     struct duet__problem problem = problem_of(30, 10, NULL);
-    for (unsigned calls = 1; calls < 4 + 6 + 10; calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_cholesky.build(&recorded_cholesky, recorder, &problem, &state,
-                                                NULL),
-                        ==, DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_cholesky.fini(NULL);
+    check_failures(&recorded_cholesky, &problem, 4 + 6 + 10, NULL);
 }
 
 static void refuse(struct duet__problem problem, const char *text)
@@ -357,31 +311,16 @@ static const struct duet__setting lapack = {"layout", "lapack"};
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 32}};
-    if (!can_compute(&recorded_cholesky))
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
-        struct duet__problem problem =
-            problem_of(sizes[i / 4][0], sizes[i / 4][1], i % 2 ? &lapack : NULL);
-        problem.precision = i / 2 % 2 ? 's' : 'd';
-        problem.seed = i;
-        recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
-    }
+    compute_all(&recorded_cholesky, sizes, G_N_ELEMENTS(sizes), &lapack, 1);
     recorded_cholesky.discard(NULL);
 }
 
 static void test_damage(void)
 {
-    struct duet__problem problem = problem_of(131, 32, NULL);
-    if (!can_compute(&recorded_cholesky))
-        return;
-    void *data = compute_right(&recorded_cholesky, &problem);
-    check_finds(&recorded_cholesky, &problem, data, 0, 130, 0, 1e-3);
-    check_finds(&recorded_cholesky, &problem, data, 0, 100, 40, -1e-3);
-    check_finds(&recorded_cholesky, &problem, data, 0, 33, 33, 1e-3);
-    check_finds(&recorded_cholesky, &problem, data, 0, 130, 130, 1e-3);
-    check_finds(&recorded_cholesky, &problem, data, 0, 130, 130, NAN);
-    check_finds(&recorded_cholesky, &problem, data, 0, 64, 2, INFINITY);
-    recorded_cholesky.discard(data);
+    static const struct change changes[] = {{0, 130, 0, 1e-3},  {0, 100, 40, -1e-3},
+                                            {0, 33, 33, 1e-3},  {0, 130, 130, 1e-3},
+                                            {0, 130, 130, NAN}, {0, 64, 2, INFINITY}};
+    check_damage(&recorded_cholesky, problem_of(131, 32, NULL), changes, G_N_ELEMENTS(changes));
 }
 
 /* The same factor to the bit in both layouts and orders: kernels do not see where tiles lie. */
@@ -443,33 +382,15 @@ static void test_blocks_graph(void)
     static const struct duet__setting block = {"block", "5"};
     void *state;
     struct duet__problem problem = problem_of(33, 10, &block);
-    struct duet_runtime *recorder = record(&problem, &state);
+    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
     g_assert_cmpuint(recorder_count(recorder, "dpotrf_blocks"), ==, 3);
     g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, 1); /* the last one, of order 3 */
-    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_cholesky.tasks(&problem));
     g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / recorded_cholesky.flops(&problem), 1,
                                    1e-13);
     g_assert_cmpint(recorder_task(recorder, 0)->priority, ==, 8);
-    recorder_free(recorder);
-    recorded_cholesky.fini(state);
+    free_graph(&recorded_cholesky, recorder, state);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/cholesky/factorise", test_factorise);
-    g_test_add_func("/workloads/cholesky/counts", test_counts);
-    g_test_add_func("/workloads/cholesky/variants", test_variants);
-    g_test_add_func("/workloads/cholesky/flops", test_flops);
-    g_test_add_func("/workloads/cholesky/kernels", test_kernels);
-    g_test_add_func("/workloads/cholesky/priorities", test_priorities);
-    g_test_add_func("/workloads/cholesky/failures", test_failures);
-    g_test_add_func("/workloads/cholesky/check", test_check);
-    g_test_add_func("/workloads/cholesky/compute", test_compute);
-    g_test_add_func("/workloads/cholesky/damage", test_damage);
-    g_test_add_func("/workloads/cholesky/layouts", test_layouts);
-    g_test_add_func("/workloads/cholesky/indefinite", test_indefinite);
-    g_test_add_func("/workloads/cholesky/blocks", test_blocks);
-    g_test_add_func("/workloads/cholesky/blocks_graph", test_blocks_graph);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/cholesky/", TEST(factorise), TEST(counts), TEST(variants), TEST(flops),
+           TEST(kernels), TEST(priorities), TEST(failures), TEST(check), TEST(compute),
+           TEST(damage), TEST(layouts), TEST(indefinite), TEST(blocks), TEST(blocks_graph))

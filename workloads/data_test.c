@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where tiles lie, and contents that do not depend on it. */
+#include "tests/suite.h"
 #include "workloads/data.h"
 
 #include <math.h>
 #include <string.h>
-
-#include <glib.h>
 
 static struct duet__storage storage_of(uint64_t rows, uint64_t cols, uint32_t tile,
                                        enum duet__contents contents)
@@ -163,14 +162,5 @@ static void test_too_much(void)
     duet__storage_free(&storage);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/data/places", test_places);
-    g_test_add_func("/workloads/data/leading_dimensions", test_leading_dimensions);
-    g_test_add_func("/workloads/data/contents", test_contents);
-    g_test_add_func("/workloads/data/kinds", test_kinds);
-    g_test_add_func("/workloads/data/known", test_known);
-    g_test_add_func("/workloads/data/too_much", test_too_much);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/data/", TEST(places), TEST(leading_dimensions), TEST(contents), TEST(kinds),
+           TEST(known), TEST(too_much))

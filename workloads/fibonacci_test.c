@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fibonacci: counts, the number it finds, what is refused. Runs on all devices: run_test.c. */
-#include <glib.h>
-
 #include <duet/trace.h>
 
 #include "workloads/test_run.h"
@@ -62,10 +60,4 @@ static void test_check(void)
     refuse(of(50, 3), "tasks are too many: at most 100000000 are possible, use a larger tile");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/fibonacci/counts", test_counts);
-    g_test_add_func("/workloads/fibonacci/check", test_check);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/fibonacci/", TEST(counts), TEST(check))

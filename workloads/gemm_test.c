@@ -29,15 +29,6 @@ static const struct recorder_kernel naive[] = {{"dgemm", run_gemm}, {0}};
 
 static const struct duet__setting sizes[] = {{"m", "13"}, {"k", "9"}};
 
-static void fill(const struct duet__tiles *tiles, const double *a)
-{
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_fill(duet__tile(tiles, i, j), a, tiles->rows, i * tiles->tile_rows,
-                          j * tiles->tile_cols);
-    }
-}
-
 /* Small whole numbers: sums are exact. */
 static double *numbers(size_t count, unsigned seed)
 {
@@ -54,15 +45,11 @@ static void product_is_right(struct duet_runtime *recorder, const struct duet__t
     size_t m = tiles->rows, n = tiles->cols, k = matrices[A].cols;
     double *a = numbers(m * k, 1), *b = numbers(k * n, 2), *c = numbers(m * n, 3);
     double *result = numbers(m * n, 0);
-    fill(&matrices[A], a);
-    fill(&matrices[B], b);
-    fill(&matrices[C], c);
+    move_tiles(&matrices[A], a, NULL, false);
+    move_tiles(&matrices[B], b, NULL, false);
+    move_tiles(&matrices[C], c, NULL, false);
     recorder_execute(recorder, naive, random);
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_extract(duet__tile(tiles, i, j), result, m, i * tiles->tile_rows,
-                             j * tiles->tile_cols);
-    }
+    move_tiles(tiles, NULL, result, false);
     for (size_t j = 0; j < n; j++) {
         for (size_t i = 0; i < m; i++) {
             double sum = c[i + j * m];
@@ -85,20 +72,15 @@ static void test_product(void)
                                         .precision = 'd',
                                         .settings = sizes,
                                         .setting_count = settings};
-        struct duet_runtime *recorder = recorder_new();
         void *state;
-        g_assert_cmpint(recorded_gemm.build(&recorded_gemm, recorder, &problem, &state, NULL), ==,
-                        0);
-        g_assert_cmpuint(recorder->tasks->len, ==, recorded_gemm.tasks(&problem));
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_gemm.bytes(&problem));
+        struct duet_runtime *recorder = build_graph(&recorded_gemm, &problem, &state);
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_gemm.flops(&problem));
         g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, 3);
         GRand *random = g_rand_new_with_seed(1);
         product_is_right(recorder, state, NULL);
         product_is_right(recorder, state, random);
         g_rand_free(random);
-        recorder_free(recorder);
-        recorded_gemm.fini(state);
+        free_graph(&recorded_gemm, recorder, state);
     }
 }
 
@@ -117,16 +99,7 @@ static void test_figures(void)
 static void test_failures(void)
 {
     struct duet__problem problem = {.n = 10, .tile = 4, .precision = 'd'};
-    for (unsigned calls = 1; calls < 1 + 27 + 27; calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_gemm.build(&recorded_gemm, recorder, &problem, &state, NULL), ==,
-                        DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_gemm.fini(NULL);
+    check_failures(&recorded_gemm, &problem, 1 + 27 + 27, NULL);
 }
 
 static int check_setting_of(const char *name, const char *value, struct duet_message *message)
@@ -185,29 +158,14 @@ static void test_compute(void)
 
 static void test_damage(void)
 {
-    if (!can_compute(&recorded_gemm))
-        return;
-    struct duet__problem problem = computed(NULL, 0, 'd');
-    void *data = compute_right(&recorded_gemm, &problem);
-    check_finds(&recorded_gemm, &problem, data, C, 0, 0, 1e-3);
-    check_finds(&recorded_gemm, &problem, data, C, 69, 69, -1e-3);
-    check_finds(&recorded_gemm, &problem, data, C, 31, 40, 1e-10);
-    check_finds(&recorded_gemm, &problem, data, C, 5, 50, NAN);
-    recorded_gemm.discard(data);
-    problem.precision = 's';
-    data = compute_right(&recorded_gemm, &problem);
-    check_finds(&recorded_gemm, &problem, data, C, 31, 40, 1e-3);
-    recorded_gemm.discard(data);
+    static const struct change changes[] = {{C, 31, 40, 1e-3},
+                                            {C, 0, 0, 1e-3},
+                                            {C, 69, 69, -1e-3},
+                                            {C, 31, 40, 1e-10},
+                                            {C, 5, 50, NAN}};
+    check_damage(&recorded_gemm, computed(NULL, 0, 'd'), changes, G_N_ELEMENTS(changes));
+    check_damage(&recorded_gemm, computed(NULL, 0, 's'), changes, 1);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/gemm/product", test_product);
-    g_test_add_func("/workloads/gemm/figures", test_figures);
-    g_test_add_func("/workloads/gemm/failures", test_failures);
-    g_test_add_func("/workloads/gemm/settings", test_settings);
-    g_test_add_func("/workloads/gemm/compute", test_compute);
-    g_test_add_func("/workloads/gemm/damage", test_damage);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/gemm/", TEST(product), TEST(figures), TEST(failures), TEST(settings),
+           TEST(compute), TEST(damage))

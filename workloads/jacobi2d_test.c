@@ -26,20 +26,15 @@ static void test_counts(void)
 {
     void *state;
     struct duet__problem problem = problem_of(25, 10, 's', 0);
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_jacobi2d.build(&recorded_jacobi2d, recorder, &problem, &state, NULL),
-                    ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_jacobi2d, &problem, &state);
     g_assert_cmpuint(recorder_count(recorder, "sjacobi2d"), ==, 9 * 4);
-    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_jacobi2d.tasks(&problem));
     g_assert_cmpuint(recorder->handles->len, ==, 2 * (9 + 4 * 4 * 3));
-    g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_jacobi2d.bytes(&problem));
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_jacobi2d.flops(&problem));
     const struct recorded *task = recorder_task(recorder, 0);
     g_assert_cmpuint(task->access_count, ==, 10);
     for (size_t i = 0; i < 10; i++)
         g_assert_cmpint(task->accesses[i].mode, ==, i < 5 ? DUET_R : DUET_W);
-    recorder_free(recorder);
-    recorded_jacobi2d.fini(state);
+    free_graph(&recorded_jacobi2d, recorder, state);
 }
 
 /* Blocks that are no neighbours may step at the same time; neighbours of the next step wait. */
@@ -47,9 +42,7 @@ static void test_dependencies(void)
 {
     void *state;
     struct duet__problem problem = problem_of(30, 10, 'd', 0);
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_jacobi2d.build(&recorded_jacobi2d, recorder, &problem, &state, NULL),
-                    ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_jacobi2d, &problem, &state);
     for (size_t a = 0; a < 9; a++) {
         for (size_t b = 0; b < 9; b++) {
             int distance = abs((int)(a % 3) - (int)(b % 3)) + abs((int)(a / 3) - (int)(b / 3));
@@ -59,24 +52,13 @@ static void test_dependencies(void)
                                             recorder_task(recorder, 9 + b)) == (distance < 2));
         }
     }
-    recorder_free(recorder);
-    recorded_jacobi2d.fini(state);
+    free_graph(&recorded_jacobi2d, recorder, state);
 }
 
 static void test_failures(void)
 {
     struct duet__problem problem = problem_of(20, 10, 'd', 1);
-    for (unsigned calls = 1; calls < 1 + 2 * (4 + 4 * 6) + 4; calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_jacobi2d.build(&recorded_jacobi2d, recorder, &problem, &state,
-                                                NULL),
-                        ==, DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_jacobi2d.fini(NULL);
+    check_failures(&recorded_jacobi2d, &problem, 1 + 2 * (4 + 4 * 6) + 4, NULL);
 }
 
 /* The mean of the neighbours' values of the step before, from the definition. */
@@ -123,14 +105,5 @@ static void test_damage(void)
     recorded_jacobi2d.discard(data);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/jacobi2d/counts", test_counts);
-    g_test_add_func("/workloads/jacobi2d/dependencies", test_dependencies);
-    g_test_add_func("/workloads/jacobi2d/failures", test_failures);
-    g_test_add_func("/workloads/jacobi2d/definition", test_definition);
-    g_test_add_func("/workloads/jacobi2d/compute", test_compute);
-    g_test_add_func("/workloads/jacobi2d/damage", test_damage);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/jacobi2d/", TEST(counts), TEST(dependencies), TEST(failures),
+           TEST(definition), TEST(compute), TEST(damage))

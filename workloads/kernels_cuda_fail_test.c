@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include <cuda_runtime_api.h>
-#include <glib.h>
 
 #include "tests/fake_cuda/fake.h"
+#include "tests/suite.h"
 #include "workloads/kernels_cuda.h"
 #include "workloads/kernels_cuda_handles.h"
 #include "workloads/tiles.h"
@@ -222,16 +222,5 @@ static void test_same_address(void)
     g_assert_true(streams[0] == streams[1] && handles[0] == handles[1]);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/kernels_cuda_fail/same_address", test_same_address);
-    g_test_add_func("/workloads/kernels_cuda_fail/handles", test_handles);
-    g_test_add_func("/workloads/kernels_cuda_fail/workspace", test_workspace);
-    g_test_add_func("/workloads/kernels_cuda_fail/arguments", test_arguments);
-    g_test_add_func("/workloads/kernels_cuda_fail/streams", test_streams);
-    g_test_add_func("/workloads/kernels_cuda_fail/jacobi2d", test_jacobi2d);
-    g_test_add_func("/workloads/kernels_cuda_fail/names", test_names);
-    g_test_add_func("/workloads/kernels_cuda_fail/broken", test_broken);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/kernels_cuda_fail/", TEST(same_address), TEST(handles), TEST(workspace),
+           TEST(arguments), TEST(streams), TEST(jacobi2d), TEST(names), TEST(broken))

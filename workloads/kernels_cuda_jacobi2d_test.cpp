@@ -5,7 +5,6 @@
  * can tell is whether nvcc's code does the same (kernels_cuda_test.c).
  */
 #include <cuda_runtime.h>
-#include <glib.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +13,7 @@
 // a function and a structure that have one name are usual in C
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
+#include "tests/suite.h"
 #include "workloads/kernels_cuda.h"
 #pragma GCC diagnostic pop
 
@@ -113,9 +113,4 @@ void test_equal()
 
 } // namespace
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, nullptr);
-    g_test_add_func("/workloads/kernels_cuda_jacobi2d/equal", test_equal);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/kernels_cuda_jacobi2d/", TEST(equal))

@@ -2,8 +2,7 @@
 /* Judging factorisations by a random vector: right ones pass, a wrong element shows. */
 #include <math.h>
 
-#include <glib.h>
-
+#include "tests/suite.h"
 #include "workloads/kernels.h"
 
 static struct duet__storage matrix(uint64_t n, uint32_t tile, size_t element_bytes, bool symmetric)
@@ -182,12 +181,4 @@ static void test_verdict(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/probe/cholesky", test_cholesky);
-    g_test_add_func("/probe/lu", test_lu);
-    g_test_add_func("/probe/lu-pivot", test_lu_pivot);
-    g_test_add_func("/probe/verdict", test_verdict);
-    return g_test_run();
-}
+TEST_SUITE("/probe/", TEST(cholesky), TEST(lu), TEST(lu_pivot), TEST(verdict))

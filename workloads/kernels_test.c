@@ -8,8 +8,6 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
-
 #include "workloads/test_matrices.h"
 #include "workloads/tiles.h"
 
@@ -451,19 +449,6 @@ static void test_unknown(void)
     g_assert_nonnull(duet__kernel("sort"));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/kernels/gemm", test_gemm);
-    g_test_add_func("/workloads/kernels/syrk", test_syrk);
-    g_test_add_func("/workloads/kernels/axpy", test_axpy);
-    g_test_add_func("/workloads/kernels/trsm", test_trsm);
-    g_test_add_func("/workloads/kernels/potrf", test_potrf);
-    g_test_add_func("/workloads/kernels/getrf_nopiv", test_getrf_nopiv);
-    g_test_add_func("/workloads/kernels/getrf", test_getrf);
-    g_test_add_func("/workloads/kernels/getrf_in_place", test_getrf_in_place);
-    g_test_add_func("/workloads/kernels/laswp", test_laswp);
-    g_test_add_func("/workloads/kernels/failures", test_failures);
-    g_test_add_func("/workloads/kernels/unknown", test_unknown);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/kernels/", TEST(gemm), TEST(syrk), TEST(axpy), TEST(trsm), TEST(potrf),
+           TEST(getrf_nopiv), TEST(getrf), TEST(getrf_in_place), TEST(laswp), TEST(failures),
+           TEST(unknown))

@@ -6,6 +6,8 @@
 
 #include "workloads/layered.c" /* NOLINT(bugprone-suspicious-include) */
 
+#include "workloads/test_compute.h"
+
 static struct duet_arch archs[] = {{"x5650", "cpu"}, {"c2050", "cuda"}, {"k40m", "cuda"}};
 static const struct duet_machine hybrid = {.arch_count = 3, .archs = archs};
 static const struct duet_machine only_cpus = {.arch_count = 1, .archs = archs};
@@ -76,7 +78,6 @@ static void test_totals(void)
         struct duet__problem problem = problem_of(4000, i, settings, 2);
         struct duet_runtime *recorder = record(&hybrid, &problem);
         g_assert_cmpuint(recorded_layered.tasks(&problem), ==, 4000);
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_layered.bytes(&problem));
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_layered.flops(&problem));
         /* Means: 16 x 16 doubles and 10^6 flops, within five standard deviations. */
         g_assert_cmpfloat_with_epsilon((double)recorder_bytes(recorder) / 4000 / 2048, 1, 0.12);
@@ -257,33 +258,9 @@ static void test_bad_settings(void)
 static void test_failures(void)
 {
     struct duet__problem problem = problem_of(40, 1, NULL, 0);
-    for (unsigned calls = 1; calls < 4 + 2 * 40; calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->machine = &hybrid;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_layered.build(&recorded_layered, recorder, &problem, &state, NULL),
-                        ==, DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
+    check_failures(&recorded_layered, &problem, 4 + 2 * 40, &hybrid);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/layered/shape", test_shape);
-    g_test_add_func("/workloads/layered/totals", test_totals);
-    g_test_add_func("/workloads/layered/layers", test_layers);
-    g_test_add_func("/workloads/layered/narrow", test_narrow);
-    g_test_add_func("/workloads/layered/widest", test_widest);
-    g_test_add_func("/workloads/layered/independent", test_independent);
-    g_test_add_func("/workloads/layered/seed", test_seed);
-    g_test_add_func("/workloads/layered/splitmix", test_splitmix);
-    g_test_add_func("/workloads/layered/restrictions", test_restrictions);
-    g_test_add_func("/workloads/layered/costs", test_costs);
-    g_test_add_func("/workloads/layered/too_many", test_too_many);
-    g_test_add_func("/workloads/layered/bad_settings", test_bad_settings);
-    g_test_add_func("/workloads/layered/failures", test_failures);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/layered/", TEST(shape), TEST(totals), TEST(layers), TEST(narrow),
+           TEST(widest), TEST(independent), TEST(seed), TEST(splitmix), TEST(restrictions),
+           TEST(costs), TEST(too_many), TEST(bad_settings), TEST(failures))

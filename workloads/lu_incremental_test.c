@@ -16,50 +16,30 @@
 
 static const struct duet__setting settings[] = {{"inner", "5"}, {"layout", "lapack"}};
 
-static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
-{
-    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
-}
-
 static void test_counts(void)
 {
     static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         void *state;
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
-        struct duet__problem problem = problem_of(n, tile, 'd');
-        struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu_incremental.build(&recorded_lu_incremental, recorder, &problem,
-                                                      &state, NULL),
-                        ==, 0);
+        struct duet__problem problem = sized(n, tile, 'd');
+        struct duet_runtime *recorder = build_graph(&recorded_lu_incremental, &problem, &state);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf_incpiv"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dgessm"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtstrf"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dssssm"), ==, t * (t - 1) * (2 * t - 1) / 6);
-        g_assert_cmpuint(recorder_count(recorder, NULL), ==,
-                         recorded_lu_incremental.tasks(&problem));
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_lu_incremental.bytes(&problem));
         /* as many as without pivoting, but for what is not of the third order */
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) /
                                            recorded_lu_incremental.flops(&problem),
                                        1, 2 / (double)n);
-        recorder_free(recorder);
-        recorded_lu_incremental.fini(state);
+        free_graph(&recorded_lu_incremental, recorder, state);
     }
 }
 
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {2, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
-    if (!can_compute(&recorded_lu_incremental))
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 6; i++) {
-        struct duet__problem problem =
-            problem_of(sizes[i / 6][0], sizes[i / 6][1], i / 3 % 2 ? 's' : 'd');
-        problem.settings = settings;
-        problem.setting_count = i % 3;
-        recorded_lu_incremental.discard(compute_right(&recorded_lu_incremental, &problem));
-    }
+    compute_all(&recorded_lu_incremental, sizes, G_N_ELEMENTS(sizes), settings, 2);
 }
 
 /* log |det A| by Gauss with partial pivoting; destroys A of order n. */
@@ -92,7 +72,7 @@ static void test_same_as_by_hand(void)
     enum { N = 90, TILE = 20 };
     if (!can_compute(&recorded_lu_incremental))
         return;
-    struct duet__problem problem = problem_of(N, TILE, 'd');
+    struct duet__problem problem = sized(N, TILE, 'd');
     problem.settings = settings;
     problem.setting_count = 1;
     struct duet__tiled_data *data = compute_right(&recorded_lu_incremental, &problem);
@@ -115,19 +95,14 @@ static void test_same_as_by_hand(void)
 /* The check finds what is wrong in U, in a multiplier of either place, and in an interchange. */
 static void test_damage(void)
 {
-    struct duet__problem problem = problem_of(131, 48, 'd');
-    if (!can_compute(&recorded_lu_incremental))
-        return;
-    void *data = compute_right(&recorded_lu_incremental, &problem);
-    const struct duet__workload *workload = &recorded_lu_incremental;
-    check_finds(workload, &problem, data, DUET__FLAT_A, 0, 130, 1e-6);
-    check_finds(workload, &problem, data, DUET__FLAT_A, 130, 130, 1e-6);
-    check_finds(workload, &problem, data, DUET__FLAT_A, 130, 0, 1e-6);
-    check_finds(workload, &problem, data, DUET__FLAT_A, 70, 50, NAN);
-    check_finds(workload, &problem, data, DUET__FLAT_FACTORS, 33 + 5, 2, 1e-6);
-    check_finds(workload, &problem, data, DUET__FLAT_FACTORS, 32, 1, 500);
-    check_finds(workload, &problem, data, DUET__FLAT_FACTORS, 33 + 32, 1, NAN);
-    recorded_lu_incremental.discard(data);
+    static const struct change changes[] = {{DUET__FLAT_A, 0, 130, 1e-6},
+                                            {DUET__FLAT_A, 130, 130, 1e-6},
+                                            {DUET__FLAT_A, 130, 0, 1e-6},
+                                            {DUET__FLAT_A, 70, 50, NAN},
+                                            {DUET__FLAT_FACTORS, 33 + 5, 2, 1e-6},
+                                            {DUET__FLAT_FACTORS, 32, 1, 500},
+                                            {DUET__FLAT_FACTORS, 33 + 32, 1, NAN}};
+    check_damage(&recorded_lu_incremental, sized(131, 48, 'd'), changes, G_N_ELEMENTS(changes));
 }
 
 /* A tile, or two of them, of which no column has a pivot; interchanges that are none. */
@@ -154,13 +129,5 @@ static void test_refusals(void)
     g_assert_nonnull(strstr(message.text, "column 2 of a tile has no pivot but 0"));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/lu_incremental/counts", test_counts);
-    g_test_add_func("/workloads/lu_incremental/compute", test_compute);
-    g_test_add_func("/workloads/lu_incremental/same_as_by_hand", test_same_as_by_hand);
-    g_test_add_func("/workloads/lu_incremental/damage", test_damage);
-    g_test_add_func("/workloads/lu_incremental/refusals", test_refusals);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/lu_incremental/", TEST(counts), TEST(compute), TEST(same_as_by_hand),
+           TEST(damage), TEST(refusals))

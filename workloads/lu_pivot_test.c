@@ -13,42 +13,23 @@
 
 static const struct duet__setting lapack = {"layout", "lapack"};
 
-static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
-{
-    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
-}
-
 static void test_counts(void)
 {
     static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         void *state;
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
-        struct duet__problem problem = problem_of(n, tile, 'd');
-        struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu_pivot.build(&recorded_lu_pivot, recorder, &problem, &state,
-                                                NULL),
-                        ==, 0);
+        struct duet__problem problem = sized(n, tile, 'd');
+        struct duet_runtime *recorder = build_graph(&recorded_lu_pivot, &problem, &state);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dlaswp"), ==, t * (t - 1));
         g_assert_cmpuint(recorder_count(recorder, "dtrsm_l"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dgemm"), ==, t * (t - 1) * (2 * t - 1) / 6);
-        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_lu_pivot.tasks(&problem));
         g_assert_cmpuint(recorder->handles->len, ==, t * t + t);
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_lu_pivot.bytes(&problem));
-        /* trsm_l counts its unit diagonal: one flop too many for each element it works on. */
-        double extra = 0;
-        for (size_t k = 0; k < recorder->tasks->len; k++) {
-            const struct recorded *task = recorder_task(recorder, k);
-            const struct duet__tile_args *args = (const void *)task->args;
-            if (!strcmp(task->codelet->name, "dtrsm_l"))
-                extra += (double)args->m * args->n;
-        }
-        g_assert_cmpfloat_with_epsilon((recorder_flops(recorder) - extra) /
+        g_assert_cmpfloat_with_epsilon((recorder_flops(recorder) - unit_flops(recorder)) /
                                            recorded_lu_pivot.flops(&problem),
                                        1, 1e-12);
-        recorder_free(recorder);
-        recorded_lu_pivot.fini(state);
+        free_graph(&recorded_lu_pivot, recorder, state);
     }
 }
 
@@ -57,10 +38,8 @@ static void test_counts(void)
 static void test_accesses(void)
 {
     void *state;
-    struct duet__problem problem = problem_of(25, 10, 's');
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_lu_pivot.build(&recorded_lu_pivot, recorder, &problem, &state, NULL),
-                    ==, 0);
+    struct duet__problem problem = sized(25, 10, 's');
+    struct duet_runtime *recorder = build_graph(&recorded_lu_pivot, &problem, &state);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, i < 2 ? 1 : 3);
     const struct recorded *getrf = recorder_task(recorder, 0), *laswp = recorder_task(recorder, 1);
@@ -85,38 +64,19 @@ static void test_accesses(void)
     g_assert_cmpstr(last->codelet->name, ==, "slaswp");
     g_assert_cmpuint(last->access_count, ==, 2);
     g_assert_cmpint(last->priority, ==, 0);
-    recorder_free(recorder);
-    recorded_lu_pivot.fini(state);
+    free_graph(&recorded_lu_pivot, recorder, state);
 }
 
 static void test_failures(void)
 {
-    struct duet__problem problem = problem_of(20, 10, 'd');
-    for (unsigned calls = 1; calls < 4 + 6 + recorded_lu_pivot.tasks(&problem); calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_lu_pivot.build(&recorded_lu_pivot, recorder, &problem, &state,
-                                                NULL),
-                        ==, DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_lu_pivot.fini(NULL);
+    struct duet__problem problem = sized(20, 10, 'd');
+    check_failures(&recorded_lu_pivot, &problem, 4 + 6 + recorded_lu_pivot.tasks(&problem), NULL);
 }
 
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {2, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
-    if (!can_compute(&recorded_lu_pivot))
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
-        struct duet__problem problem =
-            problem_of(sizes[i / 4][0], sizes[i / 4][1], i / 2 % 2 ? 's' : 'd');
-        problem.settings = &lapack;
-        problem.setting_count = i % 2;
-        recorded_lu_pivot.discard(compute_right(&recorded_lu_pivot, &problem));
-    }
+    compute_all(&recorded_lu_pivot, sizes, G_N_ELEMENTS(sizes), &lapack, 1);
 }
 
 /* Partial pivoting by hand: the interchanges are unique where no two candidates are equal. */
@@ -148,7 +108,7 @@ static void test_same_as_by_hand(void)
         return;
     double *a = g_new(double, N *N);
     int pivots[N];
-    struct duet__problem problem = problem_of(N, TILE, 'd');
+    struct duet__problem problem = sized(N, TILE, 'd');
     struct duet__tiled_data *data = compute_right(&recorded_lu_pivot, &problem);
     for (uint64_t i = 0; i < (uint64_t)N * N; i++)
         a[i] = duet__storage_initial(&data->matrices[A], i % N, i / N);
@@ -173,7 +133,7 @@ static void set_pivot(void *data, uint64_t i, int32_t pivot)
 static void test_damage(void)
 {
     static const int32_t wrong[] = {0, -1, 48, 1000, INT32_MAX, INT32_MIN};
-    struct duet__problem problem = problem_of(131, 48, 'd');
+    struct duet__problem problem = sized(131, 48, 'd');
     if (!can_compute(&recorded_lu_pivot))
         return;
     void *data = compute_right(&recorded_lu_pivot, &problem);
@@ -191,14 +151,5 @@ static void test_damage(void)
     recorded_lu_pivot.discard(data);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/lu_pivot/counts", test_counts);
-    g_test_add_func("/workloads/lu_pivot/accesses", test_accesses);
-    g_test_add_func("/workloads/lu_pivot/failures", test_failures);
-    g_test_add_func("/workloads/lu_pivot/compute", test_compute);
-    g_test_add_func("/workloads/lu_pivot/same_as_by_hand", test_same_as_by_hand);
-    g_test_add_func("/workloads/lu_pivot/damage", test_damage);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/lu_pivot/", TEST(counts), TEST(accesses), TEST(failures), TEST(compute),
+           TEST(same_as_by_hand), TEST(damage))

@@ -89,24 +89,6 @@ static double element(size_t i, size_t j, size_t n)
     return i == j ? (double)n + 1 : (double)((3 * i + 5 * j) % 7) / 7 - 0.4;
 }
 
-static void fill(const struct duet__tiles *tiles, const double *a, size_t n)
-{
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_fill(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
-                          j * tiles->tile_cols);
-    }
-}
-
-static void extract(const struct duet__tiles *tiles, double *a, size_t n)
-{
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = 0; i < tiles->row_tiles; i++)
-            recorder_extract(duet__tile(tiles, i, j), a, n, i * tiles->tile_rows,
-                             j * tiles->tile_cols);
-    }
-}
-
 static void check_factors(const double *lu, size_t n)
 {
     for (size_t j = 0; j < n; j++) {
@@ -123,28 +105,26 @@ static void factorise(uint64_t n, uint64_t tile)
 {
     void *state;
     struct duet__problem problem = {.n = n, .tile = tile, .precision = 'd'};
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
     size_t size = n * n;
     double *a = g_new0(double, size), *lu = g_new0(double, size), *again = g_new0(double, size);
     for (size_t i = 0; i < size; i++)
         a[i] = element(i % n, i / n, n);
-    fill(state, a, n);
+    move_tiles(state, a, NULL, false);
     recorder_execute(recorder, naive, NULL);
-    extract(state, lu, n);
+    move_tiles(state, NULL, lu, false);
     check_factors(lu, n);
 
     GRand *random = g_rand_new_with_seed(1);
-    fill(state, a, n);
+    move_tiles(state, a, NULL, false);
     recorder_execute(recorder, naive, random);
-    extract(state, again, n);
+    move_tiles(state, NULL, again, false);
     g_assert_cmpmem(again, size * sizeof *again, lu, size * sizeof *lu); /* to the bit */
     g_rand_free(random);
     g_free(a);
     g_free(lu);
     g_free(again);
-    recorder_free(recorder);
-    recorded_lu.fini(state);
+    free_graph(&recorded_lu, recorder, state);
 }
 
 static void test_factorise(void)
@@ -162,27 +142,15 @@ static void test_counts(void)
         void *state;
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
         struct duet__problem problem = {.n = n, .tile = tile, .precision = 'd'};
-        struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
+        struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
         g_assert_cmpuint(recorder_count(recorder, "dgetrf_nopiv"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dtrsm_l"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtrsm_r"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dgemm"), ==, t * (t - 1) * (2 * t - 1) / 6);
-        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_lu.tasks(&problem));
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_lu.bytes(&problem));
-        /* trsm_l counts its unit diagonal: one flop too many for each element it works on. */
-        double extra = 0;
-        for (size_t k = 0; k < recorder->tasks->len; k++) {
-            const struct recorded *task = recorder_task(recorder, k);
-            const struct duet__tile_args *args = (const void *)task->args;
-            if (!strcmp(task->codelet->name, "dtrsm_l"))
-                extra += (double)args->m * args->n;
-        }
-        g_assert_cmpfloat_with_epsilon((recorder_flops(recorder) - extra) /
+        g_assert_cmpfloat_with_epsilon((recorder_flops(recorder) - unit_flops(recorder)) /
                                            recorded_lu.flops(&problem),
                                        1, 1e-13);
-        recorder_free(recorder);
-        recorded_lu.fini(state);
+        free_graph(&recorded_lu, recorder, state);
     }
 }
 
@@ -196,14 +164,12 @@ static void test_kernels(void)
                                         .precision = 's',
                                         .settings = &any,
                                         .setting_count = settings};
-        struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
+        struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
         g_assert_cmpstr(recorder->codelets[0].name, ==, "sgetrf_nopiv");
         g_assert_cmpuint(recorder->codelets[0].implementation_count, ==, settings ? 3 : 1);
         g_assert_cmpuint(recorder->codelets[1].implementation_count, ==, 3);
         g_assert_cmpuint(recorder_bytes(recorder), ==, 1600);
-        recorder_free(recorder);
-        recorded_lu.fini(state);
+        free_graph(&recorded_lu, recorder, state);
     }
 }
 
@@ -213,13 +179,11 @@ static void test_priorities(void)
     static const int expected[] = {4, 3, 3, 2, 2};
     void *state;
     struct duet__problem problem = {.n = 20, .tile = 10, .precision = 'd'};
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_lu, &problem, &state);
     g_assert_cmpuint(recorder->tasks->len, ==, G_N_ELEMENTS(expected));
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpint(recorder_task(recorder, i)->priority, ==, expected[i]);
-    recorder_free(recorder);
-    recorded_lu.fini(state);
+    free_graph(&recorded_lu, recorder, state);
 }
 
 /* Without CPUs the tiles of the diagonal are to be allowed on GPUs, and the message says how. */
@@ -244,66 +208,33 @@ static void test_no_cpus(void)
     g_assert_nonnull(strstr(message.text, "--param getrf=any"));
     setting.value = "any";
     g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, &message), ==, 0);
-    recorder_free(recorder);
-    recorded_lu.fini(state);
+    free_graph(&recorded_lu, recorder, state);
 }
 
 static void test_failures(void)
 {
     struct duet__problem problem = {.n = 20, .tile = 10, .precision = 'd'};
-    for (unsigned calls = 1; calls < 4 + 4 + 5; calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_lu.build(&recorded_lu, recorder, &problem, &state, NULL), ==,
-                        DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_lu.fini(NULL);
+    check_failures(&recorded_lu, &problem, 4 + 4 + 5, NULL);
 }
 
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
     static const struct duet__setting lapack = {"layout", "lapack"};
-    if (!can_compute(&recorded_lu))
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 4; i++) {
-        struct duet__problem problem = {.n = sizes[i / 4][0],
-                                        .tile = sizes[i / 4][1],
-                                        .precision = i / 2 % 2 ? 's' : 'd',
-                                        .seed = i,
-                                        .settings = &lapack,
-                                        .setting_count = i % 2};
-        recorded_lu.discard(compute_right(&recorded_lu, &problem));
-    }
+    compute_all(&recorded_lu, sizes, G_N_ELEMENTS(sizes), &lapack, 1);
 }
 
 static void test_damage(void)
 {
-    struct duet__problem problem = {.n = 131, .tile = 48, .precision = 'd', .seed = 1};
-    if (!can_compute(&recorded_lu))
-        return;
-    void *data = compute_right(&recorded_lu, &problem);
-    check_finds(&recorded_lu, &problem, data, 0, 130, 0, 1e-3);
-    check_finds(&recorded_lu, &problem, data, 0, 0, 130, 1e-3);
-    check_finds(&recorded_lu, &problem, data, 0, 100, 100, -1e-3);
-    check_finds(&recorded_lu, &problem, data, 0, 60, 50, -1e-3);
-    check_finds(&recorded_lu, &problem, data, 0, 50, 60, NAN);
-    recorded_lu.discard(data);
+    static const struct change changes[] = {{0, 130, 0, 1e-3},
+                                            {0, 0, 130, 1e-3},
+                                            {0, 100, 100, -1e-3},
+                                            {0, 60, 50, -1e-3},
+                                            {0, 50, 60, NAN}};
+    check_damage(&recorded_lu,
+                 (struct duet__problem){.n = 131, .tile = 48, .precision = 'd', .seed = 1}, changes,
+                 G_N_ELEMENTS(changes));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/lu/factorise", test_factorise);
-    g_test_add_func("/workloads/lu/counts", test_counts);
-    g_test_add_func("/workloads/lu/kernels", test_kernels);
-    g_test_add_func("/workloads/lu/priorities", test_priorities);
-    g_test_add_func("/workloads/lu/no_cpus", test_no_cpus);
-    g_test_add_func("/workloads/lu/failures", test_failures);
-    g_test_add_func("/workloads/lu/compute", test_compute);
-    g_test_add_func("/workloads/lu/damage", test_damage);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/lu/", TEST(factorise), TEST(counts), TEST(kernels), TEST(priorities),
+           TEST(no_cpus), TEST(failures), TEST(compute), TEST(damage))

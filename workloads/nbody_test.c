@@ -27,11 +27,8 @@ static void test_tasks(void)
 {
     void *state;
     struct duet__problem problem = problem_of(95, 10, 's', 0);
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_nbody.build(&recorded_nbody, recorder, &problem, &state, NULL), ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_nbody, &problem, &state);
     g_assert_cmpuint(recorder_count(recorder, "snbody"), ==, 40);
-    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_nbody.tasks(&problem));
-    g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_nbody.bytes(&problem));
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_nbody.flops(&problem));
     for (size_t i = 0; i < 40; i++) {
         const struct recorded *task = recorder_task(recorder, i);
@@ -48,8 +45,7 @@ static void test_tasks(void)
                           (j / 10 < i / 10 &&
                            (i / 10 - j / 10 == 1 || i % 10 == j % 10 || (i / 10 - j / 10) % 2)));
     }
-    recorder_free(recorder);
-    recorded_nbody.fini(state);
+    free_graph(&recorded_nbody, recorder, state);
 }
 
 /* A step of two bodies, each a subset. */
@@ -126,14 +122,5 @@ static void test_check(void)
                             "to 1000"));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/nbody/tasks", test_tasks);
-    g_test_add_func("/workloads/nbody/two", test_two);
-    g_test_add_func("/workloads/nbody/momentum", test_momentum);
-    g_test_add_func("/workloads/nbody/compute", test_compute);
-    g_test_add_func("/workloads/nbody/damage", test_damage);
-    g_test_add_func("/workloads/nbody/check", test_check);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/nbody/", TEST(tasks), TEST(two), TEST(momentum), TEST(compute), TEST(damage),
+           TEST(check))

@@ -122,11 +122,4 @@ static void test_messages(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/nodes/results", test_results);
-    g_test_add_func("/workloads/nodes/fibonacci", test_fibonacci);
-    g_test_add_func("/workloads/nodes/messages", test_messages);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/nodes/", TEST(results), TEST(fibonacci), TEST(messages))

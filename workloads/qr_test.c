@@ -15,32 +15,23 @@
 
 static const struct duet__setting settings[] = {{"inner", "5"}, {"layout", "lapack"}};
 
-static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
-{
-    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
-}
-
 static void test_counts(void)
 {
     static const uint64_t sizes[][2] = {{7, 7}, {20, 10}, {960 * 5, 960}, {960 * 5 + 17, 960}};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         void *state;
         uint64_t n = sizes[i][0], tile = sizes[i][1], t = (n + tile - 1) / tile;
-        struct duet__problem problem = problem_of(n, tile, 'd');
-        struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==, 0);
+        struct duet__problem problem = sized(n, tile, 'd');
+        struct duet_runtime *recorder = build_graph(&recorded_qr, &problem, &state);
         g_assert_cmpuint(recorder_count(recorder, "dgeqrt"), ==, t);
         g_assert_cmpuint(recorder_count(recorder, "dormqr"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtsqrt"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtsmqr"), ==, t * (t - 1) * (2 * t - 1) / 6);
-        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_qr.tasks(&problem));
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_qr.bytes(&problem));
         g_assert_cmpuint(recorder->handles->len, ==, t * t + t * (t + 1) / 2 + 2 * (t - 1));
         /* tsqrt and tsmqr leave out what is not of the third order */
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / recorded_qr.flops(&problem), 1,
                                        2 / (double)n);
-        recorder_free(recorder);
-        recorded_qr.fini(state);
+        free_graph(&recorded_qr, recorder, state);
     }
 }
 
@@ -48,9 +39,8 @@ static void test_counts(void)
 static void test_accesses(void)
 {
     void *state;
-    struct duet__problem problem = problem_of(25, 10, 's');
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==, 0);
+    struct duet__problem problem = sized(25, 10, 's');
+    struct duet_runtime *recorder = build_graph(&recorded_qr, &problem, &state);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, 3);
     const struct recorded *geqrt = recorder_task(recorder, 0), *ormqr = recorder_task(recorder, 1);
@@ -76,8 +66,7 @@ static void test_accesses(void)
     g_assert_cmpint(ormqr->priority, ==, 5);
     g_assert_cmpint(tsqrt->priority, ==, 4);
     g_assert_cmpint(tsmqr->priority, ==, 3);
-    recorder_free(recorder);
-    recorded_qr.fini(state);
+    free_graph(&recorded_qr, recorder, state);
 }
 
 /* Panels on CPUs only; the refusal without CPUs says how to have them elsewhere. */
@@ -86,13 +75,12 @@ static void test_panels(void)
     static const struct duet__setting cpu = {"panel", "cpu"};
     static struct duet_worker gpu = {.node = 1, .window = 1};
     static const struct duet_machine none = {.worker_count = 1, .workers = &gpu};
-    struct duet__problem problem = problem_of(25, 10, 'd');
+    struct duet__problem problem = sized(25, 10, 'd');
     struct duet_message message = {""};
-    struct duet_runtime *recorder = recorder_new();
     void *state;
     problem.settings = &cpu;
     problem.setting_count = 1;
-    g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_qr, &problem, &state);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(recorder->codelets[i].implementation_count, ==, i % 2 ? 3 : 1);
     recorded_qr.fini(state);
@@ -106,31 +94,14 @@ static void test_panels(void)
 
 static void test_failures(void)
 {
-    struct duet__problem problem = problem_of(20, 10, 'd');
-    for (unsigned calls = 1; calls < 4 + 4 + 3 + 1 + recorded_qr.tasks(&problem); calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_qr.build(&recorded_qr, recorder, &problem, &state, NULL), ==,
-                        DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_qr.fini(NULL);
+    struct duet__problem problem = sized(20, 10, 'd');
+    check_failures(&recorded_qr, &problem, 4 + 4 + 3 + 1 + recorded_qr.tasks(&problem), NULL);
 }
 
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {2, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 48}};
-    if (!can_compute(&recorded_qr))
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 6; i++) {
-        struct duet__problem problem =
-            problem_of(sizes[i / 6][0], sizes[i / 6][1], i / 3 % 2 ? 's' : 'd');
-        problem.settings = settings;
-        problem.setting_count = i % 3;
-        recorded_qr.discard(compute_right(&recorded_qr, &problem));
-    }
+    compute_all(&recorded_qr, sizes, G_N_ELEMENTS(sizes), settings, 2);
 }
 
 /* R is that of any other QR factorisation but for the signs of its rows: R'R = A'A. */
@@ -139,7 +110,7 @@ static void test_same_as_by_hand(void)
     enum { N = 90, TILE = 20 };
     if (!can_compute(&recorded_qr))
         return;
-    struct duet__problem problem = problem_of(N, TILE, 'd');
+    struct duet__problem problem = sized(N, TILE, 'd');
     struct duet__tiled_data *data = compute_right(&recorded_qr, &problem);
     const struct duet__storage *r = &data->matrices[DUET__FLAT_A];
     for (uint64_t j = 0; j < N; j++) {
@@ -158,28 +129,14 @@ static void test_same_as_by_hand(void)
 /* The check finds what is wrong in R, in a reflector, and in the factor of a block of them. */
 static void test_damage(void)
 {
-    struct duet__problem problem = problem_of(131, 48, 'd');
-    if (!can_compute(&recorded_qr))
-        return;
-    void *data = compute_right(&recorded_qr, &problem);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_A, 0, 130, 1e-6);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_A, 130, 130, 1e-6);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_A, 130, 0, 1e-6);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_A, 70, 50, NAN);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_FACTORS, 0, 0, 1e-6);
-    check_finds(&recorded_qr, &problem, data, DUET__FLAT_FACTORS, 64, 1, NAN);
-    recorded_qr.discard(data);
+    static const struct change changes[] = {{DUET__FLAT_A, 0, 130, 1e-6},
+                                            {DUET__FLAT_A, 130, 130, 1e-6},
+                                            {DUET__FLAT_A, 130, 0, 1e-6},
+                                            {DUET__FLAT_A, 70, 50, NAN},
+                                            {DUET__FLAT_FACTORS, 0, 0, 1e-6},
+                                            {DUET__FLAT_FACTORS, 64, 1, NAN}};
+    check_damage(&recorded_qr, sized(131, 48, 'd'), changes, G_N_ELEMENTS(changes));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/qr/counts", test_counts);
-    g_test_add_func("/workloads/qr/accesses", test_accesses);
-    g_test_add_func("/workloads/qr/panels", test_panels);
-    g_test_add_func("/workloads/qr/failures", test_failures);
-    g_test_add_func("/workloads/qr/compute", test_compute);
-    g_test_add_func("/workloads/qr/same_as_by_hand", test_same_as_by_hand);
-    g_test_add_func("/workloads/qr/damage", test_damage);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/qr/", TEST(counts), TEST(accesses), TEST(panels), TEST(failures),
+           TEST(compute), TEST(same_as_by_hand), TEST(damage))

@@ -6,8 +6,6 @@
  */
 #include <string.h>
 
-#include <glib.h>
-
 #include "workloads/test_run.h"
 
 static void test_cpus(void)
@@ -73,14 +71,5 @@ static void test_failing_kernel(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/run/complete", test_complete);
-    g_test_add_func("/workloads/run/absent", test_absent);
-    g_test_add_func("/workloads/run/cpus", test_cpus);
-    g_test_add_func("/workloads/run/emulated", test_emulated);
-    g_test_add_func("/workloads/run/two_emulated", test_two_emulated);
-    g_test_add_func("/workloads/run/failing_kernel", test_failing_kernel);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/run/", TEST(complete), TEST(absent), TEST(cpus), TEST(emulated),
+           TEST(two_emulated), TEST(failing_kernel))

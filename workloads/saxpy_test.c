@@ -24,19 +24,15 @@ static void test_counts(void)
 {
     void *state;
     struct duet__problem problem = problem_of(1000, 300, 's');
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_saxpy.build(&recorded_saxpy, recorder, &problem, &state, NULL), ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_saxpy, &problem, &state);
     g_assert_cmpuint(recorder_count(recorder, "saxpy"), ==, 12);
-    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_saxpy.tasks(&problem));
-    g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_saxpy.bytes(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, 8000);
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_saxpy.flops(&problem));
     const struct recorded *task = recorder_task(recorder, 11);
     g_assert_cmpint(task->accesses[0].mode, ==, DUET_R);
     g_assert_cmpint(task->accesses[1].mode, ==, DUET_RW);
     g_assert_cmpuint(task->accesses[1].handle->rows, ==, 100);
-    recorder_free(recorder);
-    recorded_saxpy.fini(state);
+    free_graph(&recorded_saxpy, recorder, state);
 }
 
 static void test_compute(void)
@@ -60,20 +56,11 @@ static void test_compute(void)
 
 static void test_damage(void)
 {
-    if (!can_compute(&recorded_saxpy))
-        return;
-    struct duet__problem problem = problem_of(1000, 300, 'd');
-    void *data = compute_right(&recorded_saxpy, &problem);
-    check_finds(&recorded_saxpy, &problem, data, Y, 0, 0, 1e-3);
-    check_finds(&recorded_saxpy, &problem, data, Y, 999, 0, 1e-13);
-    check_finds(&recorded_saxpy, &problem, data, Y, 511, 0, NAN);
-    check_finds(&recorded_saxpy, &problem, data, Y, 512, 0, NAN);
-    check_finds(&recorded_saxpy, &problem, data, Y, 512, 0, -INFINITY);
-    recorded_saxpy.discard(data);
-    problem = problem_of(1000, 300, 's');
-    data = compute_right(&recorded_saxpy, &problem);
-    check_finds(&recorded_saxpy, &problem, data, Y, 999, 0, 1e-5);
-    recorded_saxpy.discard(data);
+    static const struct change changes[] = {{Y, 999, 0, 1e-5},  {Y, 0, 0, 1e-3},
+                                            {Y, 999, 0, 1e-13}, {Y, 511, 0, NAN},
+                                            {Y, 512, 0, NAN},   {Y, 512, 0, -INFINITY}};
+    check_damage(&recorded_saxpy, problem_of(1000, 300, 'd'), changes, G_N_ELEMENTS(changes));
+    check_damage(&recorded_saxpy, problem_of(1000, 300, 's'), changes, 1);
 }
 
 /* One update too many or too few is wrong by alpha x. */
@@ -113,13 +100,5 @@ static void test_check(void)
     refuse(never, "give 1..1000000");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/saxpy/counts", test_counts);
-    g_test_add_func("/workloads/saxpy/compute", test_compute);
-    g_test_add_func("/workloads/saxpy/damage", test_damage);
-    g_test_add_func("/workloads/saxpy/iterations", test_iterations);
-    g_test_add_func("/workloads/saxpy/check", test_check);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/saxpy/", TEST(counts), TEST(compute), TEST(damage), TEST(iterations),
+           TEST(check))

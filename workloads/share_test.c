@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work that is shared is done, all of it and once. */
+#include "tests/suite.h"
 #include "workloads/share.h"
-
-#include <glib.h>
 
 enum { COUNT = 1000 };
 
@@ -27,9 +26,4 @@ static void test_all_of_it(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/share/all-of-it", test_all_of_it);
-    return g_test_run();
-}
+TEST_SUITE("/share/", TEST(all_of_it))

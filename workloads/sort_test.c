@@ -28,11 +28,8 @@ static void test_counts(void)
 {
     void *state;
     struct duet__problem problem = problem_of(1010, 100, 's', UNIFORM);
-    struct duet_runtime *recorder = recorder_new();
-    g_assert_cmpint(recorded_sort.build(&recorded_sort, recorder, &problem, &state, NULL), ==, 0);
+    struct duet_runtime *recorder = build_graph(&recorded_sort, &problem, &state);
     g_assert_cmpuint(recorder_count(recorder, "ssort"), ==, 11);
-    g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_sort.tasks(&problem));
-    g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_sort.bytes(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, 4040);
     g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_sort.flops(&problem));
     for (size_t i = 0; i < 11; i++) {
@@ -42,8 +39,7 @@ static void test_counts(void)
         g_assert_cmpfloat(task->complexity, ==, m);
         g_assert_cmpfloat(task->codelet->flops(task->args), ==, m > 1 ? m * (m - 1) / 2 : 1);
     }
-    recorder_free(recorder);
-    recorded_sort.fini(state);
+    free_graph(&recorded_sort, recorder, state);
 }
 
 /* Shortest and longest of many lists, in means; they are all there, one after another. */
@@ -111,27 +107,15 @@ static void test_compute(void)
 
 static void test_damage(void)
 {
-    struct duet__problem problem = problem_of(1000, 300, 'd', UNIFORM);
-    void *data = compute_right(&recorded_sort, &problem);
-    check_finds(&recorded_sort, &problem, data, 0, 0, 0, 1e-15);
-    check_finds(&recorded_sort, &problem, data, 0, 999, 0, 1);
-    check_finds(&recorded_sort, &problem, data, 0, 500, 0, NAN);
-    recorded_sort.discard(data);
+    static const struct change changes[] = {{0, 0, 0, 1e-15}, {0, 999, 0, 1}, {0, 500, 0, NAN}};
+    check_damage(&recorded_sort, problem_of(1000, 300, 'd', UNIFORM), changes,
+                 G_N_ELEMENTS(changes));
 }
 
 static void test_failures(void)
 {
     struct duet__problem problem = problem_of(100, 10, 'd', UNIFORM);
-    for (unsigned calls = 1; calls < 1 + 10 + 10; calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_sort.build(&recorded_sort, recorder, &problem, &state, NULL), ==,
-                        DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_sort.fini(NULL);
+    check_failures(&recorded_sort, &problem, 1 + 10 + 10, NULL);
     recorded_sort.discard(NULL);
 }
 
@@ -154,15 +138,5 @@ static void test_check(void)
     refuse(problem_of(10, 1, 'q', FIXED), "precision 'q'");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/sort/counts", test_counts);
-    g_test_add_func("/workloads/sort/lengths", test_lengths);
-    g_test_add_func("/workloads/sort/seeds", test_seeds);
-    g_test_add_func("/workloads/sort/compute", test_compute);
-    g_test_add_func("/workloads/sort/damage", test_damage);
-    g_test_add_func("/workloads/sort/failures", test_failures);
-    g_test_add_func("/workloads/sort/check", test_check);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/sort/", TEST(counts), TEST(lengths), TEST(seeds), TEST(compute),
+           TEST(damage), TEST(failures), TEST(check))

@@ -13,11 +13,6 @@
 
 static const struct duet__setting settings[] = {{"getrf", "any"}, {"layout", "lapack"}};
 
-static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision)
-{
-    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
-}
-
 /* As the benchmark's description has it. */
 static bool is_at_first(unsigned i, unsigned j)
 {
@@ -62,51 +57,28 @@ static void test_counts(void)
     static const unsigned gemms[] = {0, 1, 146, 146};
     for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
         void *state;
-        struct duet__problem problem = problem_of(sizes[i][0], sizes[i][1], i % 2 ? 's' : 'd');
-        struct duet_runtime *recorder = recorder_new();
-        g_assert_cmpint(recorded_sparse_lu.build(&recorded_sparse_lu, recorder, &problem, &state,
-                                                 NULL),
-                        ==, 0);
+        struct duet__problem problem = sized(sizes[i][0], sizes[i][1], i % 2 ? 's' : 'd');
+        struct duet_runtime *recorder = build_graph(&recorded_sparse_lu, &problem, &state);
         g_assert_cmpuint(recorder_count(recorder, i % 2 ? "sgemm" : "dgemm"), ==, gemms[i]);
-        g_assert_cmpuint(recorder_count(recorder, NULL), ==, recorded_sparse_lu.tasks(&problem));
-        g_assert_cmpuint(recorder_bytes(recorder), ==, recorded_sparse_lu.bytes(&problem));
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) /
                                            recorded_sparse_lu.flops(&problem),
                                        1, 1e-12);
-        recorder_free(recorder);
-        recorded_sparse_lu.fini(state);
+        free_graph(&recorded_sparse_lu, recorder, state);
     }
 }
 
 static void test_failures(void)
 {
-    struct duet__problem problem = problem_of(40, 10, 'd');
+    struct duet__problem problem = sized(40, 10, 'd');
     /* codelets, tiles, tasks */
-    for (unsigned calls = 1; calls < 4 + 12 + recorded_sparse_lu.tasks(&problem); calls++) {
-        struct duet_runtime *recorder = recorder_new();
-        void *state = &problem;
-        recorder->fail_after = calls;
-        g_assert_cmpint(recorded_sparse_lu.build(&recorded_sparse_lu, recorder, &problem, &state,
-                                                 NULL),
-                        ==, DUET_ENOMEM);
-        g_assert_null(state);
-        recorder_free(recorder);
-    }
-    recorded_sparse_lu.fini(NULL);
+    check_failures(&recorded_sparse_lu, &problem, 4 + 12 + recorded_sparse_lu.tasks(&problem),
+                   NULL);
 }
 
 static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {2, 1}, {7, 3}, {40, 40}, {64, 8}, {131, 10}};
-    if (!can_compute(&recorded_sparse_lu))
-        return;
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes) * 6; i++) {
-        struct duet__problem problem =
-            problem_of(sizes[i / 6][0], sizes[i / 6][1], i / 3 % 2 ? 's' : 'd');
-        problem.settings = settings;
-        problem.setting_count = i % 3;
-        recorded_sparse_lu.discard(compute_right(&recorded_sparse_lu, &problem));
-    }
+    compute_all(&recorded_sparse_lu, sizes, G_N_ELEMENTS(sizes), settings, 2);
 }
 
 /* Element by element what Gauss does to the whole matrix, zeros included. */
@@ -116,7 +88,7 @@ static void test_same_as_by_hand(void)
     static double a[N][N];
     if (!can_compute(&recorded_sparse_lu))
         return;
-    struct duet__problem problem = problem_of(N, TILE, 'd');
+    struct duet__problem problem = sized(N, TILE, 'd');
     struct duet__tiled_data *data = compute_right(&recorded_sparse_lu, &problem);
     const struct duet__storage *of = &data->matrices[0];
     for (size_t i = 0; i < N; i++) {
@@ -140,25 +112,12 @@ static void test_same_as_by_hand(void)
 /* The check finds what is wrong in a tile of the beginning, in one that filled in, and in none. */
 static void test_damage(void)
 {
-    struct duet__problem problem = problem_of(131, 10, 'd');
-    if (!can_compute(&recorded_sparse_lu))
-        return;
-    void *data = compute_right(&recorded_sparse_lu, &problem);
-    check_finds(&recorded_sparse_lu, &problem, data, 0, 0, 125, 1e-6);
-    check_finds(&recorded_sparse_lu, &problem, data, 0, 15, 125, 1e-6);
-    check_finds(&recorded_sparse_lu, &problem, data, 0, 15, 35, 1e-6);
-    check_finds(&recorded_sparse_lu, &problem, data, 0, 65, 65, NAN);
-    recorded_sparse_lu.discard(data);
+    static const struct change changes[] = {{0, 0, 125, 1e-6},
+                                            {0, 15, 125, 1e-6},
+                                            {0, 15, 35, 1e-6},
+                                            {0, 65, 65, NAN}};
+    check_damage(&recorded_sparse_lu, sized(131, 10, 'd'), changes, G_N_ELEMENTS(changes));
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/sparse_lu/pattern", test_pattern);
-    g_test_add_func("/workloads/sparse_lu/counts", test_counts);
-    g_test_add_func("/workloads/sparse_lu/failures", test_failures);
-    g_test_add_func("/workloads/sparse_lu/compute", test_compute);
-    g_test_add_func("/workloads/sparse_lu/same_as_by_hand", test_same_as_by_hand);
-    g_test_add_func("/workloads/sparse_lu/damage", test_damage);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/sparse_lu/", TEST(pattern), TEST(counts), TEST(failures), TEST(compute),
+           TEST(same_as_by_hand), TEST(damage))

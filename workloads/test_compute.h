@@ -1,13 +1,85 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Computing with a workload's own kernels on its own data, under the recorder, for the tests of
- * workloads: a right result passes its check, a damaged one does not. Included after
+ * For the tests of workloads: graphs in a recorder, and computing with a workload's own kernels on
+ * its own data, where a right result passes its check and a damaged one does not. Included after
  * test_recorder.h and the files under test.
  */
 #ifndef DUET_TEST_COMPUTE_H
 #define DUET_TEST_COMPUTE_H
 
 #include "workloads/kernels.h"
+
+static inline struct duet__problem sized(uint64_t n, uint64_t tile, char precision)
+{
+    return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
+}
+
+/* The workload's graph in a new recorder, with as many tasks and bytes as it says. */
+static inline struct duet_runtime *build_graph(const struct duet__workload *workload,
+                                               const struct duet__problem *problem, void **state)
+{
+    struct duet_message message = {""};
+    struct duet_runtime *recorder = recorder_new();
+    g_assert_cmpint(workload->build(workload, recorder, problem, state, &message), ==, 0);
+    g_assert_cmpstr(message.text, ==, "");
+    g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(problem));
+    g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(problem));
+    return recorder;
+}
+
+static inline void free_graph(const struct duet__workload *workload, struct duet_runtime *recorder,
+                              void *state)
+{
+    recorder_free(recorder);
+    workload->fini(state);
+}
+
+/* Whatever of so many calls fails, the error comes back, nothing leaks and there is no state. */
+static inline void check_failures(const struct duet__workload *workload,
+                                  const struct duet__problem *problem, uint64_t calls,
+                                  const struct duet_machine *machine)
+{
+    for (unsigned good = 1; good < calls; good++) {
+        struct duet_runtime *recorder = recorder_new();
+        void *state = &good;
+        recorder->machine = machine;
+        recorder->fail_after = good;
+        g_assert_cmpint(workload->build(workload, recorder, problem, &state, NULL), ==,
+                        DUET_ENOMEM);
+        g_assert_null(state);
+        recorder_free(recorder);
+    }
+    workload->fini(NULL);
+}
+
+/* What trsm_l counts for its unit diagonal: one flop too many for each element it works on. */
+static inline double unit_flops(const struct duet_runtime *recorder)
+{
+    double extra = 0;
+    for (size_t k = 0; k < recorder->tasks->len; k++) {
+        const struct recorded *task = recorder_task(recorder, k);
+        const struct duet__tile_args *args = (const void *)task->args;
+        if (!strcmp(task->codelet->name, "dtrsm_l"))
+            extra += (double)args->m * args->n;
+    }
+    return extra;
+}
+
+/* A matrix, or its lower triangle, into its tiles; or out of them into `out`. */
+static inline void move_tiles(const struct duet__tiles *tiles, const double *in, double *out,
+                              bool lower)
+{
+    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
+        for (uint32_t i = lower ? j : 0; i < tiles->row_tiles; i++) {
+            struct duet_handle *tile = duet__tile(tiles, i, j);
+            size_t row = (size_t)i * tiles->tile_rows, col = (size_t)j * tiles->tile_cols;
+            if (in)
+                recorder_fill(tile, in, tiles->rows, row, col);
+            else
+                recorder_extract(tile, out, tiles->rows, row, col);
+        }
+    }
+}
 
 /* Can the workload's kernels be run? Otherwise the test is skipped. */
 static inline bool can_compute(const struct duet__workload *workload)
@@ -82,6 +154,22 @@ static inline void *compute_right(const struct duet__workload *workload,
     return data;
 }
 
+/* All sizes, precisions, and the first none, one ... of the settings. */
+static inline void compute_all(const struct duet__workload *workload, const uint64_t (*sizes)[2],
+                               size_t count, const struct duet__setting *settings, size_t most)
+{
+    for (size_t i = 0; i < count * 2 * (most + 1) && can_compute(workload); i++) {
+        const uint64_t *size = sizes[i / (2 * (most + 1))];
+        const struct duet__problem problem = {.n = size[0],
+                                              .tile = size[1],
+                                              .precision = i / (most + 1) % 2 ? 's' : 'd',
+                                              .seed = i,
+                                              .settings = settings,
+                                              .setting_count = i % (most + 1)};
+        workload->discard(compute_right(workload, &problem));
+    }
+}
+
 /* Does the check find that element (i,j) of a right result was changed? */
 static inline void check_finds(const struct duet__workload *workload,
                                const struct duet__problem *problem, void *data, unsigned number,
@@ -94,6 +182,24 @@ static inline void check_finds(const struct duet__workload *workload,
     damage(data, number, i, j, change);
     judged(workload, data, &passes);
     g_assert_false(passes);
+}
+
+struct change {
+    unsigned number;
+    uint64_t i, j;
+    double change;
+};
+
+static inline void check_damage(const struct duet__workload *workload, struct duet__problem problem,
+                                const struct change *changes, size_t count)
+{
+    if (!can_compute(workload))
+        return;
+    void *data = compute_right(workload, &problem);
+    for (size_t c = 0; c < count; c++)
+        check_finds(workload, &problem, data, changes[c].number, changes[c].i, changes[c].j,
+                    changes[c].change);
+    workload->discard(data);
 }
 
 #endif

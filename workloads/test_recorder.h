@@ -15,14 +15,13 @@
 #include <math.h>
 #include <string.h>
 
-#include <glib.h>
-
 #include <duet/duet.h>
 #include <duet/machine.h>
 #include <duet/nodes.h>
 #include <duet/parts.h>
 #include <duet/trace.h>
 
+#include "tests/suite.h"
 #include "workloads/workload.h"
 
 enum { RECORDER_ACCESSES = 160, RECORDER_CODELETS = 64 };

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-#include <glib.h>
-
+#include "tests/suite.h"
 #include "workloads/kernels.h"
 #include "workloads/tiles.h"
 

@@ -2,8 +2,7 @@
 /* The list of workloads, and what every workload must offer. */
 #include <string.h>
 
-#include <glib.h>
-
+#include "tests/suite.h"
 #include "workloads/workload.h"
 
 static struct duet__problem default_problem(const struct duet__workload *workload)
@@ -67,11 +66,4 @@ static void test_parameters(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/workloads/workloads/find", test_find);
-    g_test_add_func("/workloads/workloads/complete", test_complete);
-    g_test_add_func("/workloads/workloads/parameters", test_parameters);
-    return g_test_run();
-}
+TEST_SUITE("/workloads/workloads/", TEST(find), TEST(complete), TEST(parameters))
