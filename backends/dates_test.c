@@ -3,10 +3,11 @@
  */
 #include <math.h>
 
+#include <glib.h>
+
 #include <duet/random.h>
 
 #include "backends/dates.h"
-#include "tests/suite.h"
 
 /* A device's clock, and a stream on it. */
 struct world {
@@ -177,5 +178,4 @@ static void test_nonsense(void)
     }
 }
 
-TEST_SUITE("/cuda/dates/", TEST(first), TEST(asked), TEST(drift), TEST(deep), TEST(idle),
-           TEST(long), TEST(nonsense))
+TEST_MAIN(test_first, test_asked, test_drift, test_deep, test_idle, test_long, test_nonsense)

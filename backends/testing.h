@@ -14,11 +14,12 @@
 #include <string.h>
 #include <time.h>
 
+#include <glib.h>
+
 #include "backends/backend.h"
 #include "backends/cuda/testing_gpu.h"
 #include "backends/cuda/testing_kernels.h"
 #include "backends/opencl/testing_kernels.h"
-#include "tests/suite.h"
 
 enum {
     TESTING_NODES = 3,

@@ -139,4 +139,4 @@ static void test_registered(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/accesses/", TEST(order), TEST(parts), TEST(modes), TEST(registered))
+TEST_MAIN(test_order, test_parts, test_modes, test_registered)

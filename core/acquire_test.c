@@ -311,5 +311,4 @@ static void test_codelet(void)
     lost_end(&other, DUET_OK, NULL);
 }
 
-TEST_SUITE("/acquire/", TEST(turn), TEST(inside), TEST(poison), TEST(held), TEST(like),
-           TEST(own_address), TEST(codelet))
+TEST_MAIN(test_turn, test_inside, test_poison, test_held, test_like, test_own_address, test_codelet)

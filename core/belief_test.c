@@ -130,4 +130,4 @@ static void test_cost_stays(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/belief/", TEST(perturbation), TEST(seeds), TEST(news), TEST(cost_stays))
+TEST_MAIN(test_perturbation, test_seeds, test_news, test_cost_stays)

@@ -329,5 +329,4 @@ static void test_late(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/best/", TEST(search), TEST(deep), TEST(called), TEST(declined), TEST(lost), TEST(move),
-           TEST(late))
+TEST_MAIN(test_search, test_deep, test_called, test_declined, test_lost, test_move, test_late)

@@ -244,5 +244,5 @@ static void test_lost_unwanted(void)
     end(&t, DUET_OK, "");
 }
 
-TEST_SUITE("/broadcast/", TEST(tree), TEST(not_chained), TEST(hinted), TEST(stays),
-           TEST(lost_between), TEST(lost_chained), TEST(lost_source), TEST(lost_unwanted))
+TEST_MAIN(test_tree, test_not_chained, test_hinted, test_stays, test_lost_between,
+          test_lost_chained, test_lost_source, test_lost_unwanted)

@@ -305,6 +305,6 @@ static void test_unregister(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/cache/", TEST(lru), TEST(write_back), TEST(pins), TEST(pinned_by_another),
-           TEST(fragmented), TEST(limits), TEST(dead), TEST(used_while_leaving),
-           TEST(renewed_while_leaving), TEST(unregister))
+TEST_MAIN(test_lru, test_write_back, test_pins, test_pinned_by_another, test_fragmented,
+          test_limits, test_dead, test_used_while_leaving, test_renewed_while_leaving,
+          test_unregister)

@@ -350,6 +350,6 @@ static void test_built_in(void)
     end(&t);
 }
 
-TEST_SUITE("/choose/", TEST(takes), TEST(becomes), TEST(alike), TEST(prefix), TEST(once),
-           TEST(state), TEST(modes), TEST(lost), TEST(parts), TEST(edges), TEST(unknown_times),
-           TEST(refused), TEST(beside_tasks), TEST(built_in))
+TEST_MAIN(test_takes, test_becomes, test_alike, test_prefix, test_once, test_state, test_modes,
+          test_lost, test_parts, test_edges, test_unknown_times, test_refused, test_beside_tasks,
+          test_built_in)

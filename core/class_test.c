@@ -478,6 +478,6 @@ static void test_stop_listed(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/class/", TEST(identity), TEST(many), TEST(work), TEST(expected), TEST(costs),
-           TEST(sizes), TEST(many_costs), TEST(telling), TEST(classify), TEST(where), TEST(masks),
-           TEST(refusals), TEST(codelets), TEST(window), TEST(stop), TEST(stop_listed))
+TEST_MAIN(test_identity, test_many, test_work, test_expected, test_costs, test_sizes,
+          test_many_costs, test_telling, test_classify, test_where, test_masks, test_refusals,
+          test_codelets, test_window, test_stop, test_stop_listed)

@@ -332,19 +332,5 @@ static void test_random_memory(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cut/order", test_order);
-    g_test_add_func("/cut/views", test_views);
-    g_test_add_func("/cut/triangles", test_triangles);
-    g_test_add_func("/cut/copies", test_copies);
-    g_test_add_func("/cut/overwritten", test_overwritten);
-    g_test_add_func("/cut/acquire", test_acquire);
-    g_test_add_func("/cut/uncut", test_uncut);
-    g_test_add_func("/cut/temporary", test_temporary);
-    g_test_add_func("/cut/refusals", test_refusals);
-    g_test_add_func("/cut/memory", test_memory);
-    g_test_add_func("/cut/random_memory", test_random_memory);
-    return g_test_run();
-}
+TEST_MAIN(test_order, test_views, test_triangles, test_copies, test_overwritten, test_acquire,
+          test_uncut, test_temporary, test_refusals, test_memory, test_random_memory)

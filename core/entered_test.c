@@ -94,4 +94,4 @@ static void test_others(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-TEST_SUITE("/entered/", TEST(uses), TEST(others))
+TEST_MAIN(test_uses, test_others)

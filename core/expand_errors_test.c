@@ -404,7 +404,6 @@ static void test_cancelled(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/expand_errors/", TEST(blocks_refused), TEST(blocks_that_touch), TEST(children_refused),
-           TEST(refusal_survived), TEST(no_cpu), TEST(restricted), TEST(both_kinds_of_codelet),
-           TEST(child_fails), TEST(child_fails_during_copy), TEST(function_fails),
-           TEST(failed_before), TEST(cancelled))
+TEST_MAIN(test_blocks_refused, test_blocks_that_touch, test_children_refused, test_refusal_survived,
+          test_no_cpu, test_restricted, test_both_kinds_of_codelet, test_child_fails,
+          test_child_fails_during_copy, test_function_fails, test_failed_before, test_cancelled)

@@ -508,7 +508,6 @@ static void test_application_waits(void)
     finish(&t);
 }
 
-TEST_SUITE("/expand/", TEST(order), TEST(all_children), TEST(wakes), TEST(gather),
-           TEST(stale_replicas), TEST(reading), TEST(inputs_first), TEST(eviction), TEST(nested),
-           TEST(empty), TEST(same_handle_twice), TEST(two_parents), TEST(many_accesses), TEST(deep),
-           TEST(counters), TEST(application_waits))
+TEST_MAIN(test_order, test_all_children, test_wakes, test_gather, test_stale_replicas, test_reading,
+          test_inputs_first, test_eviction, test_nested, test_empty, test_same_handle_twice,
+          test_two_parents, test_many_accesses, test_deep, test_counters, test_application_waits)

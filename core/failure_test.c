@@ -278,17 +278,5 @@ static void test_no_data(void)
     end(&t);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/failure/keep_going", test_keep_going);
-    g_test_add_func("/failure/stop", test_stop);
-    g_test_add_func("/failure/cancelled", test_cancelled);
-    g_test_add_func("/failure/acquire", test_acquire);
-    g_test_add_func("/failure/lost", test_lost);
-    g_test_add_func("/failure/copy", test_copy);
-    g_test_add_func("/failure/parts", test_parts);
-    g_test_add_func("/failure/left_out", test_left_out);
-    g_test_add_func("/failure/no_data", test_no_data);
-    return g_test_run();
-}
+TEST_MAIN(test_keep_going, test_stop, test_cancelled, test_acquire, test_lost, test_copy,
+          test_parts, test_left_out, test_no_data)

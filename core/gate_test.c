@@ -178,4 +178,4 @@ static void test_no_address(void)
     lost_end(&t, DUET_EINVAL, "nothing has written before");
 }
 
-TEST_SUITE("/gate/", TEST(calls), TEST(failure), TEST(no_address))
+TEST_MAIN(test_calls, test_failure, test_no_address)

@@ -258,5 +258,5 @@ static void test_acquire(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/graph/", TEST(pairs), TEST(groups), TEST(duplicates), TEST(wide), TEST(chain),
-           TEST(acquire), TEST(random))
+TEST_MAIN(test_pairs, test_groups, test_duplicates, test_wide, test_chain, test_acquire,
+          test_random)

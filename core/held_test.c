@@ -399,6 +399,6 @@ static void test_priorities(void)
     check_priorities(DUET__BOTTOM_LEVEL, (const int[]){2, 2, 1, 0});
 }
 
-TEST_SUITE("/held/", TEST(hint), TEST(waits), TEST(other_waits), TEST(turns), TEST(inside),
-           TEST(done), TEST(given_up_inside), TEST(while_waiting), TEST(given_up), TEST(accesses),
-           TEST(modes), TEST(batches), TEST(parts), TEST(references), TEST(means), TEST(priorities))
+TEST_MAIN(test_hint, test_waits, test_other_waits, test_turns, test_inside, test_done,
+          test_given_up_inside, test_while_waiting, test_given_up, test_accesses, test_modes,
+          test_batches, test_parts, test_references, test_means, test_priorities)

@@ -139,4 +139,4 @@ static void test_refusals(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/insert/", TEST(values), TEST(items), TEST(children), TEST(refusals))
+TEST_MAIN(test_values, test_items, test_children, test_refusals)

@@ -257,4 +257,4 @@ static void test_simulated(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/layout/", TEST(blocks), TEST(arrays), TEST(type), TEST(refused), TEST(simulated))
+TEST_MAIN(test_blocks, test_arrays, test_type, test_refused, test_simulated)

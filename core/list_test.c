@@ -218,5 +218,4 @@ static void test_called_late(void)
     }
 }
 
-TEST_SUITE("/list/", TEST(misuse), TEST(deque), TEST(priority), TEST(load), TEST(wakes),
-           TEST(called_late))
+TEST_MAIN(test_misuse, test_deque, test_priority, test_load, test_wakes, test_called_late)

@@ -569,9 +569,9 @@ static void test_acquire_after(void)
     lost_end(&t, DUET_ELOST, "handle 1");
 }
 
-TEST_SUITE("/lost_data/", TEST(last_copy), TEST(last_copy_for_device), TEST(overwritten),
-           TEST(valid_on_host), TEST(valid_on_device), TEST(changed_in_place), TEST(write_backs),
-           TEST(waiting_for_write_back), TEST(writer_waits), TEST(changed_while_leaving),
-           TEST(other_source), TEST(stalled_behind), TEST(old_arrives), TEST(chain_source),
-           TEST(chain_other_source), TEST(chain_destination), TEST(chain_both), TEST(told_by_peer),
-           TEST(told_by_peer_too_late), TEST(pinned_by_lost), TEST(acquire), TEST(acquire_after))
+TEST_MAIN(test_last_copy, test_last_copy_for_device, test_overwritten, test_valid_on_host,
+          test_valid_on_device, test_changed_in_place, test_write_backs,
+          test_waiting_for_write_back, test_writer_waits, test_changed_while_leaving,
+          test_other_source, test_stalled_behind, test_old_arrives, test_chain_source,
+          test_chain_other_source, test_chain_destination, test_chain_both, test_told_by_peer,
+          test_told_by_peer_too_late, test_pinned_by_lost, test_acquire, test_acquire_after)

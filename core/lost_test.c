@@ -394,7 +394,7 @@ static void test_closing(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/lost/", TEST(listed), TEST(woken_for), TEST(woken_to_steal), TEST(without_room),
-           TEST(fetching), TEST(fetched), TEST(arrived), TEST(running), TEST(window),
-           TEST(after_failure), TEST(only_device), TEST(only_device_later), TEST(submitted_after),
-           TEST(kinds), TEST(one_after_another), TEST(all), TEST(calls), TEST(closing))
+TEST_MAIN(test_listed, test_woken_for, test_woken_to_steal, test_without_room, test_fetching,
+          test_fetched, test_arrived, test_running, test_window, test_after_failure,
+          test_only_device, test_only_device_later, test_submitted_after, test_kinds,
+          test_one_after_another, test_all, test_calls, test_closing)

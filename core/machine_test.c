@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 
 /* A host with one core, two GPUs behind one link, direct copies between them. */
 static void make(struct duet_machine *m)
@@ -226,5 +226,4 @@ static void test_errors(void)
     g_assert_cmpint(duet_fail(NULL, DUET_EIO, "lost"), ==, DUET_EIO);
 }
 
-TEST_SUITE("/", TEST(init), TEST(good), TEST(copy), TEST(names), TEST(indices), TEST(figures),
-           TEST(errors))
+TEST_MAIN(test_init, test_good, test_copy, test_names, test_indices, test_figures, test_errors)

@@ -242,5 +242,5 @@ static void test_threads(void)
     }
 }
 
-TEST_SUITE("/modes/", TEST(any_order), TEST(all_at_once), TEST(path), TEST(lost), TEST(cancelled),
-           TEST(scratch), TEST(refused), TEST(threads))
+TEST_MAIN(test_any_order, test_all_at_once, test_path, test_lost, test_cancelled, test_scratch,
+          test_refused, test_threads)

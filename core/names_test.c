@@ -100,4 +100,4 @@ static void test_marks(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/names/", TEST(tasks), TEST(failure), TEST(marks))
+TEST_MAIN(test_tasks, test_failure, test_marks)

@@ -288,6 +288,6 @@ static void test_kept_and_failed(void)
     lost_end(&t, DUET_EIO, "for_cpus");
 }
 
-TEST_SUITE("/nested/", TEST(order), TEST(taken_by_others), TEST(from_device),
-           TEST(from_lost_device), TEST(from_expansion), TEST(newest_first), TEST(oldest_given),
-           TEST(long_not_kept), TEST(kept_and_failed))
+TEST_MAIN(test_order, test_taken_by_others, test_from_device, test_from_lost_device,
+          test_from_expansion, test_newest_first, test_oldest_given, test_long_not_kept,
+          test_kept_and_failed)

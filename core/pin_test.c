@@ -195,5 +195,5 @@ static void test_expansion(void)
     lost_end(&t, DUET_ETASK, "task 1 (whole) cannot expand: no pivot in column 3");
 }
 
-TEST_SUITE("/", TEST(checked), TEST(passed_on), TEST(no_slots), TEST(marks), TEST(blocks),
-           TEST(reasons), TEST(expansion))
+TEST_MAIN(test_checked, test_passed_on, test_no_slots, test_marks, test_blocks, test_reasons,
+          test_expansion)

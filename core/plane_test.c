@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of rectangles in a plane, against comparing each with each. */
+#include <glib.h>
+
 #include <duet/random.h>
 
 #include "core/plane.h"
-#include "tests/suite.h"
 
 enum { MANY = 400, ROUNDS = 4000 };
 
@@ -71,4 +72,4 @@ static void test_tiles(void)
     duet__plane_fini(&plane);
 }
 
-TEST_SUITE("/plane/", TEST(random), TEST(tiles))
+TEST_MAIN(test_random, test_tiles)

@@ -310,5 +310,5 @@ static void test_misuse(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-TEST_SUITE("/reduction/", TEST(tree), TEST(overwritten), TEST(hint), TEST(devices), TEST(two),
-           TEST(lost_early), TEST(lost_late), TEST(cancelled), TEST(misuse))
+TEST_MAIN(test_tree, test_overwritten, test_hint, test_devices, test_two, test_lost_early,
+          test_lost_late, test_cancelled, test_misuse)

@@ -367,5 +367,5 @@ static void test_sizes(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/ref/", TEST(after), TEST(fans), TEST(expansion), TEST(path), TEST(done), TEST(failure),
-           TEST(forgotten), TEST(refusals), TEST(stuck), TEST(sizes))
+TEST_MAIN(test_after, test_fans, test_expansion, test_path, test_done, test_failure, test_forgotten,
+          test_refusals, test_stuck, test_sizes)

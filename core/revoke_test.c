@@ -264,5 +264,5 @@ static void test_policies(void)
     }
 }
 
-TEST_SUITE("/revoke/", TEST(fetching), TEST(once), TEST(writes), TEST(taken), TEST(never),
-           TEST(nobody), TEST(many), TEST(lost), TEST(policies))
+TEST_MAIN(test_fetching, test_once, test_writes, test_taken, test_never, test_nobody, test_many,
+          test_lost, test_policies)

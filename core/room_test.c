@@ -274,5 +274,5 @@ static void test_prefetch_room(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/room/", TEST(bytes), TEST(places), TEST(victim), TEST(sole), TEST(prefetch),
-           TEST(prefetch_in_vain), TEST(prefetch_room))
+TEST_MAIN(test_bytes, test_places, test_victim, test_sole, test_prefetch, test_prefetch_in_vain,
+          test_prefetch_room)

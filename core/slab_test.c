@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the slab sub-allocator: against a plain list of what is used, and its promises. */
+#include <glib.h>
+
 #include <duet/random.h>
 
 #include "core/slab.h"
-#include "tests/suite.h"
 
 enum { BLOCKS = 200, STEPS = 20000 };
 
@@ -135,4 +136,4 @@ static void test_limits(void)
     duet__slab_fini(&slab);
 }
 
-TEST_SUITE("/slab/", TEST(random), TEST(joining), TEST(exact_fit), TEST(limits))
+TEST_MAIN(test_random, test_joining, test_exact_fit, test_limits)

@@ -97,4 +97,4 @@ static void test_others(void)
     lost_end(&t, 0, NULL);
 }
 
-TEST_SUITE("/successors/", TEST(readers), TEST(several), TEST(others))
+TEST_MAIN(test_readers, test_several, test_others)

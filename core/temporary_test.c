@@ -262,6 +262,5 @@ static void test_inside_lost(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-TEST_SUITE("/temporary/", TEST(memory), TEST(sizes), TEST(device), TEST(hints), TEST(simulated),
-           TEST(read_first), TEST(shapes), TEST(home), TEST(acquired), TEST(misuse), TEST(failed),
-           TEST(inside_lost))
+TEST_MAIN(test_memory, test_sizes, test_device, test_hints, test_simulated, test_read_first,
+          test_shapes, test_home, test_acquired, test_misuse, test_failed, test_inside_lost)

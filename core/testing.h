@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include "core/internal.h"
-#include "tests/suite.h"
 
 /* What a condition of the support itself must hold; tests have their own assertions. */
 #define TESTING_MUST(condition)                                                                    \

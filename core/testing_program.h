@@ -15,7 +15,7 @@
 #include <duet/policy.h>
 #include <duet/random.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 
 enum {
     HANDLES_FEW = 18,

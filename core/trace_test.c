@@ -163,4 +163,4 @@ static void test_critical_path(void)
     lost_end(&t, DUET_OK, "");
 }
 
-TEST_SUITE("/trace/", TEST(failed), TEST(reset), TEST(acquisitions), TEST(critical_path))
+TEST_MAIN(test_failed, test_reset, test_acquisitions, test_critical_path)

@@ -292,6 +292,5 @@ static void test_estimate(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/transfer/", TEST(hinted), TEST(source), TEST(load), TEST(merging), TEST(staging),
-           TEST(overtaken), TEST(overtaken_by_writer), TEST(overtaken_and_evicted),
-           TEST(overtaken_chain), TEST(estimate))
+TEST_MAIN(test_hinted, test_source, test_load, test_merging, test_staging, test_overtaken,
+          test_overtaken_by_writer, test_overtaken_and_evicted, test_overtaken_chain, test_estimate)

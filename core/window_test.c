@@ -238,5 +238,5 @@ static void test_left_to_others(void)
     lost_end(&t, DUET_OK, "");
 }
 
-TEST_SUITE("/window/", TEST(short), TEST(mixed), TEST(unknown), TEST(given_back), TEST(copies),
-           TEST(not_stolen), TEST(left_to_others))
+TEST_MAIN(test_short, test_mixed, test_unknown, test_given_back, test_copies, test_not_stolen,
+          test_left_to_others)

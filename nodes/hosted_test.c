@@ -139,4 +139,4 @@ static void test_same(void)
     }
 }
 
-TEST_SUITE("/hosted/", TEST(same))
+TEST_MAIN(test_same)

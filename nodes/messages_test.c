@@ -220,5 +220,4 @@ static void test_give_back(void)
     fabric_free(fabric);
 }
 
-TEST_SUITE("/messages/", TEST(broadcast), TEST(places), TEST(reduce), TEST(acquire),
-           TEST(run_ahead), TEST(give_back))
+TEST_MAIN(test_broadcast, test_places, test_reduce, test_acquire, test_run_ahead, test_give_back)

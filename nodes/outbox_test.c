@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which messages are sent, what is under way at most, and that many cost no more. */
+#include <glib.h>
+
 #include <duet/random.h>
 
 #include "nodes/outbox.h"
-#include "tests/suite.h"
 
 static GSList *under_way;
 
@@ -155,4 +156,4 @@ static void test_many(void)
     empty(outbox, 0);
 }
 
-TEST_SUITE("/outbox/", TEST(order), TEST(limits), TEST(random), TEST(many))
+TEST_MAIN(test_order, test_limits, test_random, test_many)

@@ -29,4 +29,4 @@ static void test_programs(void)
         g_assert_cmpuint(2 * tally.good, >, tally.runs);
 }
 
-TEST_SUITE("/random/", TEST(programs))
+TEST_MAIN(test_programs)

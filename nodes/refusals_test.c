@@ -212,5 +212,4 @@ static void test_two_threads(void)
     fabric_free(fabric);
 }
 
-TEST_SUITE("/refusals/", TEST(fail), TEST(refuse), TEST(refuse_there), TEST(reduce_there),
-           TEST(two_threads))
+TEST_MAIN(test_fail, test_refuse, test_refuse_there, test_reduce_there, test_two_threads)

@@ -11,12 +11,13 @@
 #include <sched.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include <duet/random.h>
 
 #include "core/engine.h"
 #include "nodes/nodes.h"
 #include "nodes/outbox.h"
-#include "tests/suite.h"
 
 enum { FABRIC_NODES = 16 };
 

@@ -406,18 +406,6 @@ static void test_broken_by_kernel(void)
     end(duet, error);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/cuda/kernels_that_fail", test_kernels_that_fail);
-    g_test_add_func("/cuda/copies_that_fail", test_copies_that_fail);
-    g_test_add_func("/cuda/pin", test_pin);
-    g_test_add_func("/cuda/handles", test_handles);
-    g_test_add_func("/cuda/pin_after_loss", test_pin_after_loss);
-    g_test_add_func("/cuda/hung", test_hung);
-    g_test_add_func("/cuda/slack", test_slack);
-    g_test_add_func("/cuda/left_out", test_left_out);
-    g_test_add_func("/cuda/broken", test_broken);
-    g_test_add_func("/cuda/broken_by_kernel", test_broken_by_kernel);
-    return g_test_run();
-}
+TEST_MAIN(test_kernels_that_fail, test_copies_that_fail, test_pin, test_handles,
+          test_pin_after_loss, test_hung, test_slack, test_left_out, test_broken,
+          test_broken_by_kernel)

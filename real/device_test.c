@@ -316,20 +316,6 @@ static void test_late_write_back(void)
         g_free(data[i]);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/device/results", test_results);
-    g_test_add_func("/device/policies", test_policies);
-    g_test_add_func("/device/little_memory", test_little_memory);
-    g_test_add_func("/device/late_write_back", test_late_write_back);
-    g_test_add_func("/device/matrix", test_matrix);
-    g_test_add_func("/device/triangles", test_triangles);
-    g_test_add_func("/device/nested", test_nested);
-    g_test_add_func("/device/error", test_error);
-    g_test_add_func("/device/close_in_the_middle", test_close_in_the_middle);
-    g_test_add_func("/device/lost", test_lost);
-    g_test_add_func("/device/lost_readers", test_lost_readers);
-    g_test_add_func("/device/lost_nested", test_lost_nested);
-    return g_test_run();
-}
+TEST_MAIN(test_results, test_policies, test_little_memory, test_late_write_back, test_matrix,
+          test_triangles, test_nested, test_error, test_close_in_the_middle, test_lost,
+          test_lost_readers, test_lost_nested)

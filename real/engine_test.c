@@ -426,21 +426,6 @@ static void test_any_time(void)
     duet__core_free(core);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/engine/results", test_results);
-    g_test_add_func("/engine/many_accesses", test_many_accesses);
-    g_test_add_func("/engine/call", test_call);
-    g_test_add_func("/engine/dates", test_dates);
-    g_test_add_func("/engine/dates_of_inputs", test_dates_of_inputs);
-    g_test_add_func("/engine/dates_of_wakes", test_dates_of_wakes);
-    g_test_add_func("/engine/error", test_error);
-    g_test_add_func("/engine/no_code", test_no_code);
-    g_test_add_func("/engine/cancel", test_cancel);
-    g_test_add_func("/engine/close_in_the_middle", test_close_in_the_middle);
-    g_test_add_func("/engine/open_close", test_open_close);
-    g_test_add_func("/engine/two", test_two);
-    g_test_add_func("/engine/any_time", test_any_time);
-    return g_test_run();
-}
+TEST_MAIN(test_results, test_many_accesses, test_call, test_dates, test_dates_of_inputs,
+          test_dates_of_wakes, test_error, test_no_code, test_cancel, test_close_in_the_middle,
+          test_open_close, test_two, test_any_time)

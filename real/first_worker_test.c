@@ -392,19 +392,6 @@ static void test_wait_elsewhere(void)
     duet__core_free(second);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/first_worker/waiting_thread_runs", test_waiting_thread_runs);
-    g_test_add_func("/first_worker/held", test_held);
-    g_test_add_func("/first_worker/several_threads", test_several_threads);
-    g_test_add_func("/first_worker/window", test_window);
-    g_test_add_func("/first_worker/left_over", test_left_over);
-    g_test_add_func("/first_worker/spare", test_spare);
-    g_test_add_func("/first_worker/gives_way", test_gives_way);
-    g_test_add_func("/first_worker/nested", test_nested);
-    g_test_add_func("/first_worker/only_child", test_only_child);
-    g_test_add_func("/first_worker/no_wait_inside", test_no_wait_inside);
-    g_test_add_func("/first_worker/wait_elsewhere", test_wait_elsewhere);
-    return g_test_run();
-}
+TEST_MAIN(test_waiting_thread_runs, test_held, test_several_threads, test_window, test_left_over,
+          test_spare, test_gives_way, test_nested, test_only_child, test_no_wait_inside,
+          test_wait_elsewhere)

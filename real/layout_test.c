@@ -324,15 +324,4 @@ static void test_paced(void)
     duet__core_free(core);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/layout/blocks", test_blocks);
-    g_test_add_func("/layout/arrays", test_arrays);
-    g_test_add_func("/layout/many", test_many);
-    g_test_add_func("/layout/type", test_type);
-    g_test_add_func("/layout/lost", test_lost);
-    g_test_add_func("/layout/bad_type", test_bad_type);
-    g_test_add_func("/layout/paced", test_paced);
-    return g_test_run();
-}
+TEST_MAIN(test_blocks, test_arrays, test_many, test_type, test_lost, test_bad_type, test_paced)

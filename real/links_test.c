@@ -275,17 +275,5 @@ static void test_random(void)
     g_rand_free(random);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/links/idgraf", test_idgraf);
-    g_test_add_func("/links/nvlink", test_nvlink);
-    g_test_add_func("/links/nvswitch", test_nvswitch);
-    g_test_add_func("/links/one", test_one);
-    g_test_add_func("/links/alone", test_alone);
-    g_test_add_func("/links/levels", test_levels);
-    g_test_add_func("/links/row", test_row);
-    g_test_add_func("/links/same_address", test_same_address);
-    g_test_add_func("/links/random", test_random);
-    return g_test_run();
-}
+TEST_MAIN(test_idgraf, test_nvlink, test_nvswitch, test_one, test_alone, test_levels, test_row,
+          test_same_address, test_random)

@@ -192,15 +192,5 @@ static void test_open_fails(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/machine/machine", test_machine);
-    g_test_add_func("/machine/wanted", test_wanted);
-    g_test_add_func("/machine/refusals", test_refusals);
-    g_test_add_func("/machine/reasons", test_reasons);
-    g_test_add_func("/machine/lose", test_lose);
-    g_test_add_func("/machine/engine_refusals", test_engine_refusals);
-    g_test_add_func("/machine/open_fails", test_open_fails);
-    return g_test_run();
-}
+TEST_MAIN(test_machine, test_wanted, test_refusals, test_reasons, test_lose, test_engine_refusals,
+          test_open_fails)

@@ -282,14 +282,4 @@ static void test_recorded(void)
     g_test_skip("kernels of nothing take long here");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/nested/alone", test_alone);
-    g_test_add_func("/nested/several", test_several);
-    g_test_add_func("/nested/others", test_others);
-    g_test_add_func("/nested/failure", test_failure);
-    g_test_add_func("/nested/expanding", test_expanding);
-    g_test_add_func("/nested/recorded", test_recorded);
-    return g_test_run();
-}
+TEST_MAIN(test_alone, test_several, test_others, test_failure, test_expanding, test_recorded)

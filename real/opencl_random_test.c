@@ -164,9 +164,4 @@ static void test_programs(void)
         (void)run_programs(25, draw, 2, true);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/opencl_random/programs", test_programs);
-    return g_test_run();
-}
+TEST_MAIN(test_programs)

@@ -101,12 +101,4 @@ static void test_lost(void)
     duet__core_free(core);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/paced/dates", test_dates);
-    g_test_add_func("/paced/mean", test_mean);
-    g_test_add_func("/paced/classify", test_classify);
-    g_test_add_func("/paced/lost", test_lost);
-    return g_test_run();
-}
+TEST_MAIN(test_dates, test_mean, test_classify, test_lost)

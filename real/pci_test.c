@@ -236,15 +236,5 @@ static void test_random(void)
     g_rand_free(random);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pci/switch", test_switch);
-    g_test_add_func("/pci/speeds", test_speeds);
-    g_test_add_func("/pci/tunnel", test_tunnel);
-    g_test_add_func("/pci/odd_paths", test_odd_paths);
-    g_test_add_func("/pci/deep", test_deep);
-    g_test_add_func("/pci/long_list", test_long_list);
-    g_test_add_func("/pci/random", test_random);
-    return g_test_run();
-}
+TEST_MAIN(test_switch, test_speeds, test_tunnel, test_odd_paths, test_deep, test_long_list,
+          test_random)

@@ -47,9 +47,4 @@ static void test_programs(void)
     (void)run_programs(50, draw, RUNS_MAX, false);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/random/programs", test_programs);
-    return g_test_run();
-}
+TEST_MAIN(test_programs)

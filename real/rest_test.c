@@ -82,9 +82,4 @@ static void test_real_time(void)
         g_assert_cmpfloat(holding.waited_s, <, 0.1);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/rest/real_time", test_real_time);
-    return g_test_run();
-}
+TEST_MAIN(test_real_time)

@@ -326,15 +326,5 @@ static void test_parts(void)
     g_assert_cmpuint(duet__real_cores(), ==, cores);
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/topology/quota", test_quota);
-    g_test_add_func("/topology/memory_limit", test_memory_limit);
-    g_test_add_func("/topology/places", test_places);
-    g_test_add_func("/topology/near", test_near);
-    g_test_add_func("/topology/deal", test_deal);
-    g_test_add_func("/topology/deal_random", test_deal_random);
-    g_test_add_func("/topology/parts", test_parts);
-    return g_test_run();
-}
+TEST_MAIN(test_quota, test_memory_limit, test_places, test_near, test_deal, test_deal_random,
+          test_parts)

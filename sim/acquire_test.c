@@ -77,4 +77,4 @@ static void test_own_date(void)
     lab_close(&lab);
 }
 
-TEST_SUITE("/acquire/", LAB(dates), LAB(own_date))
+LAB_MAIN(test_dates, test_own_date)

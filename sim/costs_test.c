@@ -226,6 +226,6 @@ static void test_release(void)
     lab_close(&lab);
 }
 
-TEST_SUITE("/costs/", LAB(submit), LAB(submit_beside), LAB(pop), LAB(short_window), LAB(push),
-           LAB(submit_and_push), LAB(steal), LAB(kernel_launch), LAB(copy_launch), LAB(all),
-           LAB(release))
+LAB_MAIN(test_submit, test_submit_beside, test_pop, test_short_window, test_push,
+         test_submit_and_push, test_steal, test_kernel_launch, test_copy_launch, test_all,
+         test_release)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The heap of dated events: by date, and among equal dates by kind, worker and age. */
+#include <glib.h>
+
 #include "sim/events.h"
-#include "tests/suite.h"
 
 #include <stdlib.h>
 
@@ -82,4 +83,4 @@ static void test_many_workers(void)
     free(events.heap);
 }
 
-TEST_SUITE("/events/", TEST(equal_dates), TEST(random), TEST(many_workers))
+TEST_MAIN(test_equal_dates, test_random, test_many_workers)

@@ -170,4 +170,4 @@ static void test_window_of_first(void)
     lab_close(&lab);
 }
 
-TEST_SUITE("/expand/", LAB(dates), LAB(costs), LAB(submit), LAB(window_of_first))
+LAB_MAIN(test_dates, test_costs, test_submit, test_window_of_first)

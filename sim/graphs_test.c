@@ -176,5 +176,5 @@ static void test_window_of_one(void)
     lab_close(&lab);
 }
 
-TEST_SUITE("/graphs/", LAB(chain), LAB(fork_join), LAB(ties), LAB(acquire), LAB(acquire_write),
-           LAB(unregister), LAB(window), LAB(window_of_one))
+LAB_MAIN(test_chain, test_fork_join, test_ties, test_acquire, test_acquire_write, test_unregister,
+         test_window, test_window_of_one)

@@ -223,4 +223,4 @@ static void test_refused(void)
     free(world.data);
 }
 
-TEST_SUITE("/hint/", TEST(worth), TEST(results), TEST(steps), TEST(refused))
+TEST_MAIN(test_worth, test_results, test_steps, test_refused)

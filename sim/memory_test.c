@@ -200,5 +200,5 @@ static void test_just_fits(void)
     lab_close(&lab);
 }
 
-TEST_SUITE("/memory/", LAB(write_back), LAB(clean), LAB(oldest), LAB(merged_write_back),
-           LAB(overtaken), LAB(changed_while_leaving), LAB(too_big), LAB(just_fits))
+LAB_MAIN(test_write_back, test_clean, test_oldest, test_merged_write_back, test_overtaken,
+         test_changed_while_leaving, test_too_big, test_just_fits)

@@ -465,6 +465,5 @@ static void test_random(void)
     }
 }
 
-TEST_SUITE("/messages/", LAB(lone), LAB(two_out), LAB(two_in), LAB(late_receiver), LAB(versions),
-           LAB(passed), LAB(sleep), LAB(late_sleep), LAB(path), LAB(window), LAB(failure),
-           LAB(stuck), TEST(random))
+LAB_MAIN(test_lone, test_two_out, test_two_in, test_late_receiver, test_versions, test_passed,
+         test_sleep, test_late_sleep, test_path, test_window, test_failure, test_stuck, test_random)

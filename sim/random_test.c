@@ -439,4 +439,4 @@ static void test_programs(void)
     (void)run_programs(100, draw, 1, true);
 }
 
-TEST_SUITE("/random/", TEST(programs))
+TEST_MAIN(test_programs)

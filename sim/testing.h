@@ -23,13 +23,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <glib.h>
+
 #include <duet/duet.h>
 #include <duet/machine.h>
 #include <duet/trace.h>
 
 #include "core/engine.h"
 #include "sim/sim.h"
-#include "tests/suite.h"
 
 /* What a test wants of the machine and the run; zero: the default in brackets. */
 struct lab_options {
@@ -112,11 +113,8 @@ static inline void lab_add_on(const char *name, const void *argument,
     lab_add_case(name, (struct lab_case){.run_on = run, .argument = argument});
 }
 
-/* A case in a child, in a TEST_SUITE. */
-#define LAB(name)                                                                                  \
-    {                                                                                              \
-#name, test_##name, lab_add                                                                \
-    }
+/* The main function of a file whose tests are these functions, each run in a child. */
+#define LAB_MAIN(...) TEST_MAIN_BY(lab_add, #__VA_ARGS__, __VA_ARGS__)
 
 /* What `body` writes, run in a child of this process, which must not have simulated itself. */
 static inline GByteArray *lab_fork(void (*body)(const void *argument, FILE *out),

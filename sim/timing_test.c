@@ -238,5 +238,5 @@ static void test_stuck_by_application(void)
     lab_close(&lab);
 }
 
-TEST_SUITE("/timing/", LAB(means), LAB(outside), LAB(extrapolate), LAB(unknown), LAB(set_arch),
-           LAB(costs), LAB(many_sizes), LAB(stuck), LAB(stuck_by_application))
+LAB_MAIN(test_means, test_outside, test_extrapolate, test_unknown, test_set_arch, test_costs,
+         test_many_sizes, test_stuck, test_stuck_by_application)

@@ -251,6 +251,6 @@ static void test_nearest(void)
     lab_close(&lab);
 }
 
-TEST_SUITE("/transfers/", LAB(one), LAB(shared), LAB(apart), LAB(staggered), LAB(opposite),
-           LAB(peer), LAB(across), LAB(limited), LAB(staged), LAB(overlap), LAB(no_overlap),
-           LAB(engines), LAB(merging), LAB(nearest))
+LAB_MAIN(test_one, test_shared, test_apart, test_staggered, test_opposite, test_peer, test_across,
+         test_limited, test_staged, test_overlap, test_no_overlap, test_engines, test_merging,
+         test_nearest)

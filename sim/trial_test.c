@@ -153,4 +153,4 @@ static void test_random_programs(void)
     }
 }
 
-TEST_SUITE("/trial/", LAB(by_hand), TEST(random_programs))
+LAB_MAIN(test_by_hand, test_random_programs)

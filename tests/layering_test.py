@@ -72,7 +72,6 @@ RULES = [
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
-    ("workloads/test_*", "c posix glib duet/* workloads/* tests/suite.h"),
     ("workloads/*", "c posix glib duet/* workloads/*"),
     ("graphs/*", "c posix glib duet/* platforms/json.h platforms/fields.h workloads/workload.h"
                  " runs/recording.h runs/trace.h ."),

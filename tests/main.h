@@ -10,19 +10,20 @@ int main(int argc, char **argv);
 
 /*
  * Runs functions as tests of GLib's and gives the exit status. `names` lists the functions, with
- * commas between them: test_x is the test "/x".
+ * commas between them: test_x is the test "/x", and subprocess_x is "/subprocess/x", which only
+ * g_test_trap_subprocess runs. `add` adds a test to GLib's list; NULL: g_test_add_func.
  */
-int run_tests(int argc, char **argv, const char *names, void (*const *functions)(void));
+int run_tests(int argc, char **argv, const char *names, void (*const *functions)(void),
+              void (*add)(const char *path, void (*function)(void)));
 #ifdef __cplusplus
 }
 #endif
 
-/* Of a variable: the function that takes its address and ends it when its block does. */
-#define OWNED(fini) __attribute__((cleanup(fini)))
-
 /* The main function of a file whose tests are these functions without parameters. */
-#define TEST_MAIN(...)                                                                             \
+#define TEST_MAIN(...) TEST_MAIN_BY(0, #__VA_ARGS__, __VA_ARGS__)
+#define TEST_MAIN_BY(add, names, ...)                                                              \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \
-        return run_tests(argc, argv, #__VA_ARGS__, (void (*const[])(void)){__VA_ARGS__});          \
+        static void (*const functions[])(void) = {__VA_ARGS__};                                    \
+        return run_tests(argc, argv, names, functions, add);                                       \
     }

@@ -391,6 +391,6 @@ static void test_blocks_graph(void)
     free_graph(&recorded_cholesky, recorder, state);
 }
 
-TEST_SUITE("/workloads/cholesky/", TEST(factorise), TEST(counts), TEST(variants), TEST(flops),
-           TEST(kernels), TEST(priorities), TEST(failures), TEST(check), TEST(compute),
-           TEST(damage), TEST(layouts), TEST(indefinite), TEST(blocks), TEST(blocks_graph))
+TEST_MAIN(test_factorise, test_counts, test_variants, test_flops, test_kernels, test_priorities,
+          test_failures, test_check, test_compute, test_damage, test_layouts, test_indefinite,
+          test_blocks, test_blocks_graph)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where tiles lie, and contents that do not depend on it. */
-#include "tests/suite.h"
+#include <glib.h>
 #include "workloads/data.h"
 
 #include <math.h>
@@ -162,5 +162,5 @@ static void test_too_much(void)
     duet__storage_free(&storage);
 }
 
-TEST_SUITE("/workloads/data/", TEST(places), TEST(leading_dimensions), TEST(contents), TEST(kinds),
-           TEST(known), TEST(too_much))
+TEST_MAIN(test_places, test_leading_dimensions, test_contents, test_kinds, test_known,
+          test_too_much)

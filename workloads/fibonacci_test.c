@@ -60,4 +60,4 @@ static void test_check(void)
     refuse(of(50, 3), "tasks are too many: at most 100000000 are possible, use a larger tile");
 }
 
-TEST_SUITE("/workloads/fibonacci/", TEST(counts), TEST(check))
+TEST_MAIN(test_counts, test_check)

@@ -167,5 +167,4 @@ static void test_damage(void)
     check_damage(&recorded_gemm, computed(NULL, 0, 's'), changes, 1);
 }
 
-TEST_SUITE("/workloads/gemm/", TEST(product), TEST(figures), TEST(failures), TEST(settings),
-           TEST(compute), TEST(damage))
+TEST_MAIN(test_product, test_figures, test_failures, test_settings, test_compute, test_damage)

@@ -105,5 +105,4 @@ static void test_damage(void)
     recorded_jacobi2d.discard(data);
 }
 
-TEST_SUITE("/workloads/jacobi2d/", TEST(counts), TEST(dependencies), TEST(failures),
-           TEST(definition), TEST(compute), TEST(damage))
+TEST_MAIN(test_counts, test_dependencies, test_failures, test_definition, test_compute, test_damage)

@@ -8,8 +8,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <glib.h>
+
 #include "tests/fake_cuda/fake.h"
-#include "tests/suite.h"
 #include "workloads/kernels_cuda.h"
 #include "workloads/kernels_cuda_handles.h"
 #include "workloads/tiles.h"
@@ -222,5 +223,5 @@ static void test_same_address(void)
     g_assert_true(streams[0] == streams[1] && handles[0] == handles[1]);
 }
 
-TEST_SUITE("/workloads/kernels_cuda_fail/", TEST(same_address), TEST(handles), TEST(workspace),
-           TEST(arguments), TEST(streams), TEST(jacobi2d), TEST(names), TEST(broken))
+TEST_MAIN(test_same_address, test_handles, test_workspace, test_arguments, test_streams,
+          test_jacobi2d, test_names, test_broken)

@@ -13,7 +13,7 @@
 // a function and a structure that have one name are usual in C
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
-#include "tests/suite.h"
+#include <glib.h>
 #include "workloads/kernels_cuda.h"
 #pragma GCC diagnostic pop
 
@@ -113,4 +113,4 @@ void test_equal()
 
 } // namespace
 
-TEST_SUITE("/workloads/kernels_cuda_jacobi2d/", TEST(equal))
+TEST_MAIN(test_equal)

@@ -2,7 +2,7 @@
 /* Judging factorisations by a random vector: right ones pass, a wrong element shows. */
 #include <math.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 #include "workloads/kernels.h"
 
 static struct duet__storage matrix(uint64_t n, uint32_t tile, size_t element_bytes, bool symmetric)
@@ -181,4 +181,4 @@ static void test_verdict(void)
     }
 }
 
-TEST_SUITE("/probe/", TEST(cholesky), TEST(lu), TEST(lu_pivot), TEST(verdict))
+TEST_MAIN(test_cholesky, test_lu, test_lu_pivot, test_verdict)

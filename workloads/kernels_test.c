@@ -449,6 +449,5 @@ static void test_unknown(void)
     g_assert_nonnull(duet__kernel("sort"));
 }
 
-TEST_SUITE("/workloads/kernels/", TEST(gemm), TEST(syrk), TEST(axpy), TEST(trsm), TEST(potrf),
-           TEST(getrf_nopiv), TEST(getrf), TEST(getrf_in_place), TEST(laswp), TEST(failures),
-           TEST(unknown))
+TEST_MAIN(test_gemm, test_syrk, test_axpy, test_trsm, test_potrf, test_getrf_nopiv, test_getrf,
+          test_getrf_in_place, test_laswp, test_failures, test_unknown)

@@ -261,6 +261,6 @@ static void test_failures(void)
     check_failures(&recorded_layered, &problem, 4 + 2 * 40, &hybrid);
 }
 
-TEST_SUITE("/workloads/layered/", TEST(shape), TEST(totals), TEST(layers), TEST(narrow),
-           TEST(widest), TEST(independent), TEST(seed), TEST(splitmix), TEST(restrictions),
-           TEST(costs), TEST(too_many), TEST(bad_settings), TEST(failures))
+TEST_MAIN(test_shape, test_totals, test_layers, test_narrow, test_widest, test_independent,
+          test_seed, test_splitmix, test_restrictions, test_costs, test_too_many, test_bad_settings,
+          test_failures)

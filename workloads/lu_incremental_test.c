@@ -129,5 +129,4 @@ static void test_refusals(void)
     g_assert_nonnull(strstr(message.text, "column 2 of a tile has no pivot but 0"));
 }
 
-TEST_SUITE("/workloads/lu_incremental/", TEST(counts), TEST(compute), TEST(same_as_by_hand),
-           TEST(damage), TEST(refusals))
+TEST_MAIN(test_counts, test_compute, test_same_as_by_hand, test_damage, test_refusals)

@@ -151,5 +151,5 @@ static void test_damage(void)
     recorded_lu_pivot.discard(data);
 }
 
-TEST_SUITE("/workloads/lu_pivot/", TEST(counts), TEST(accesses), TEST(failures), TEST(compute),
-           TEST(same_as_by_hand), TEST(damage))
+TEST_MAIN(test_counts, test_accesses, test_failures, test_compute, test_same_as_by_hand,
+          test_damage)

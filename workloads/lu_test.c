@@ -236,5 +236,5 @@ static void test_damage(void)
                  G_N_ELEMENTS(changes));
 }
 
-TEST_SUITE("/workloads/lu/", TEST(factorise), TEST(counts), TEST(kernels), TEST(priorities),
-           TEST(no_cpus), TEST(failures), TEST(compute), TEST(damage))
+TEST_MAIN(test_factorise, test_counts, test_kernels, test_priorities, test_no_cpus, test_failures,
+          test_compute, test_damage)

@@ -122,5 +122,4 @@ static void test_check(void)
                             "to 1000"));
 }
 
-TEST_SUITE("/workloads/nbody/", TEST(tasks), TEST(two), TEST(momentum), TEST(compute), TEST(damage),
-           TEST(check))
+TEST_MAIN(test_tasks, test_two, test_momentum, test_compute, test_damage, test_check)

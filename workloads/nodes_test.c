@@ -122,4 +122,4 @@ static void test_messages(void)
     }
 }
 
-TEST_SUITE("/workloads/nodes/", TEST(results), TEST(fibonacci), TEST(messages))
+TEST_MAIN(test_results, test_fibonacci, test_messages)

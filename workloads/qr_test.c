@@ -138,5 +138,5 @@ static void test_damage(void)
     check_damage(&recorded_qr, sized(131, 48, 'd'), changes, G_N_ELEMENTS(changes));
 }
 
-TEST_SUITE("/workloads/qr/", TEST(counts), TEST(accesses), TEST(panels), TEST(failures),
-           TEST(compute), TEST(same_as_by_hand), TEST(damage))
+TEST_MAIN(test_counts, test_accesses, test_panels, test_failures, test_compute,
+          test_same_as_by_hand, test_damage)

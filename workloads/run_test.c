@@ -71,5 +71,5 @@ static void test_failing_kernel(void)
     }
 }
 
-TEST_SUITE("/workloads/run/", TEST(complete), TEST(absent), TEST(cpus), TEST(emulated),
-           TEST(two_emulated), TEST(failing_kernel))
+TEST_MAIN(test_complete, test_absent, test_cpus, test_emulated, test_two_emulated,
+          test_failing_kernel)

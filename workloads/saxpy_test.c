@@ -100,5 +100,4 @@ static void test_check(void)
     refuse(never, "give 1..1000000");
 }
 
-TEST_SUITE("/workloads/saxpy/", TEST(counts), TEST(compute), TEST(damage), TEST(iterations),
-           TEST(check))
+TEST_MAIN(test_counts, test_compute, test_damage, test_iterations, test_check)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Work that is shared is done, all of it and once. */
-#include "tests/suite.h"
+#include <glib.h>
 #include "workloads/share.h"
 
 enum { COUNT = 1000 };
@@ -26,4 +26,4 @@ static void test_all_of_it(void)
     }
 }
 
-TEST_SUITE("/share/", TEST(all_of_it))
+TEST_MAIN(test_all_of_it)

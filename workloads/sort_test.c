@@ -138,5 +138,5 @@ static void test_check(void)
     refuse(problem_of(10, 1, 'q', FIXED), "precision 'q'");
 }
 
-TEST_SUITE("/workloads/sort/", TEST(counts), TEST(lengths), TEST(seeds), TEST(compute),
-           TEST(damage), TEST(failures), TEST(check))
+TEST_MAIN(test_counts, test_lengths, test_seeds, test_compute, test_damage, test_failures,
+          test_check)

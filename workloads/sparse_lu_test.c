@@ -119,5 +119,4 @@ static void test_damage(void)
     check_damage(&recorded_sparse_lu, sized(131, 10, 'd'), changes, G_N_ELEMENTS(changes));
 }
 
-TEST_SUITE("/workloads/sparse_lu/", TEST(pattern), TEST(counts), TEST(failures), TEST(compute),
-           TEST(same_as_by_hand), TEST(damage))
+TEST_MAIN(test_pattern, test_counts, test_failures, test_compute, test_same_as_by_hand, test_damage)

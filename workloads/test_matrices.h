@@ -8,10 +8,11 @@
 
 #include <math.h>
 
+#include <glib.h>
+
 #include <duet/duet.h>
 
 #include "workloads/data.h"
-#include "tests/suite.h"
 
 enum { GAP = 3 /* elements between columns */, WRITTEN = 77 /* what they hold */ };
 

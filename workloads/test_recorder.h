@@ -21,7 +21,7 @@
 #include <duet/parts.h>
 #include <duet/trace.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 #include "workloads/workload.h"
 
 enum { RECORDER_ACCESSES = 160, RECORDER_CODELETS = 64 };

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 #include "workloads/kernels.h"
 #include "workloads/tiles.h"
 

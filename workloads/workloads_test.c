@@ -2,7 +2,7 @@
 /* The list of workloads, and what every workload must offer. */
 #include <string.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 #include "workloads/workload.h"
 
 static struct duet__problem default_problem(const struct duet__workload *workload)
@@ -66,4 +66,4 @@ static void test_parameters(void)
     }
 }
 
-TEST_SUITE("/workloads/workloads/", TEST(find), TEST(complete), TEST(parameters))
+TEST_MAIN(test_find, test_complete, test_parameters)

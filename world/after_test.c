@@ -132,4 +132,4 @@ static void test_itself(void)
     in_all_worlds(after_itself);
 }
 
-TEST_SUITE("/after/", TEST(parent), TEST(itself))
+TEST_MAIN(test_parent, test_itself)

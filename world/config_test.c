@@ -6,7 +6,7 @@
 #include <duet/duet.h>
 #include <duet/trace.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 #include "world/settings.h"
 
 /* Clears every variable that a case may have set. */
@@ -424,6 +424,6 @@ static void test_open(void)
     g_assert_cmpint(duet_close(NULL), ==, DUET_OK);
 }
 
-TEST_SUITE("/config/", TEST(defaults), TEST(environment), TEST(real_environment), TEST(handed_on),
-           TEST(gpu_environment), TEST(bad_environment), TEST(arguments), TEST(bad_arguments),
-           TEST(settings), TEST(bad_open), TEST(open))
+TEST_MAIN(test_defaults, test_environment, test_real_environment, test_handed_on,
+          test_gpu_environment, test_bad_environment, test_arguments, test_bad_arguments,
+          test_settings, test_bad_open, test_open)

@@ -138,11 +138,4 @@ static void test_emulated(void)
     run_all((struct program){.emulate = "free", .runtimes = RUNTIMES});
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/exit/simulated", test_simulated);
-    g_test_add_func("/exit/real", test_real);
-    g_test_add_func("/exit/emulated", test_emulated);
-    return g_test_run();
-}
+TEST_MAIN(test_simulated, test_real, test_emulated)

@@ -173,4 +173,4 @@ static void test_recover(void)
     }
 }
 
-TEST_SUITE("/failure/", TEST(keep_going), TEST(recover))
+TEST_MAIN(test_keep_going, test_recover)

@@ -111,4 +111,4 @@ static void test_simulated(void)
     g_assert_cmpfloat(y[0], ==, 1); /* nothing is computed */
 }
 
-TEST_SUITE("/insert/", TEST(real), TEST(simulated))
+TEST_MAIN(test_real, test_simulated)

@@ -142,4 +142,4 @@ static void test_kernel(void)
     refuse_inside(open_world(NULL), "call");
 }
 
-TEST_SUITE("/inside/", TEST(expansion), TEST(kernel))
+TEST_MAIN(test_expansion, test_kernel)

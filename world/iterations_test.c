@@ -51,4 +51,4 @@ static void test_summary(void)
                               "0.005000 s*");
 }
 
-TEST_SUITE("/iterations/", TEST(summary))
+TEST_MAIN(test_summary)

@@ -352,12 +352,12 @@ static struct duet_runtime *open_failing(void)
     return duet;
 }
 
-static void close_untold(void)
+static void subprocess_untold(void)
 {
     g_assert_cmpint(duet_close(open_failing()), !=, DUET_OK);
 }
 
-static void close_told(void)
+static void subprocess_told(void)
 {
     struct duet_runtime *duet = open_failing();
     int error = duet_wait(duet);
@@ -368,16 +368,16 @@ static void close_told(void)
 /* The error of a run is printed by the closing, unless a wait has returned it. */
 static void test_close_after_failure(void)
 {
-    g_test_trap_subprocess("/open/subprocess/untold", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_subprocess("/subprocess/untold", 0, G_TEST_SUBPROCESS_DEFAULT);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr("*duet: *increment*");
-    g_test_trap_subprocess("/open/subprocess/told", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_subprocess("/subprocess/told", 0, G_TEST_SUBPROCESS_DEFAULT);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr_unmatched("*duet: *");
 }
 
 /* More workers than cores: twice, once with the remark on them. */
-static void open_crowded(void)
+static void subprocess_crowded(void)
 {
     struct duet_config config = defaults();
     config.cpus = (int)duet__real_cores() + 1;
@@ -388,7 +388,7 @@ static void open_crowded(void)
 
 static void test_quiet(void)
 {
-    g_test_trap_subprocess("/open/subprocess/crowded", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_subprocess("/subprocess/crowded", 0, G_TEST_SUBPROCESS_DEFAULT);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr("*take turns*");
     g_test_trap_assert_stderr_unmatched("*take turns*take turns*");
@@ -411,8 +411,6 @@ static void test_close_after_cancel(void)
     g_assert_cmpint(duet_close(duet), ==, DUET_ECANCELED);
 }
 
-TEST_SUITE("/open/", TEST(real), TEST(history_is_empty), TEST(free), TEST(gpus), TEST(paced_gpus),
-           TEST(in_memory), TEST(paced), TEST(paced_beyond),
-           {"subprocess/untold", close_untold, NULL}, {"subprocess/told", close_told, NULL},
-           TEST(close_after_failure), {"subprocess/crowded", open_crowded, NULL}, TEST(quiet),
-           TEST(close_after_cancel))
+TEST_MAIN(test_real, test_history_is_empty, test_free, test_gpus, test_paced_gpus, test_in_memory,
+          test_paced, test_paced_beyond, subprocess_untold, subprocess_told,
+          test_close_after_failure, subprocess_crowded, test_quiet, test_close_after_cancel)

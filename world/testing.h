@@ -5,7 +5,7 @@
 
 #include <duet/duet.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 
 static inline void must(const struct duet_runtime *duet, int error)
 {

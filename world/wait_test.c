@@ -559,5 +559,4 @@ static void test_kinds(void)
     }
 }
 
-TEST_SUITE("/wait/", TEST(recursion), TEST(many), TEST(deterministic), TEST(data), TEST(errors),
-           TEST(kinds))
+TEST_MAIN(test_recursion, test_many, test_deterministic, test_data, test_errors, test_kinds)

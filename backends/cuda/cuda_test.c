@@ -456,6 +456,6 @@ static void test_calls(void)
     free(host);
 }
 
-TEST_SUITE("/cuda/", TEST(absent), TEST(describe), TEST(reserve), TEST(old), TEST(arch), TEST(open),
-           TEST(peers), TEST(misplaced), TEST(statuses), TEST(many_reasons), TEST(preparing),
-           TEST(streams), TEST(calls))
+TEST_MAIN(test_absent, test_describe, test_reserve, test_old, test_arch, test_open, test_peers,
+          test_misplaced, test_statuses, test_many_reasons, test_preparing, test_streams,
+          test_calls)

@@ -49,4 +49,4 @@ static void test_pending(void)
     g_assert_cmpint(cudaGetLastError(), ==, cudaSuccess);
 }
 
-TEST_SUITE("/cuda/errors/", TEST(texts), TEST(fates), TEST(statuses), TEST(pending))
+TEST_MAIN(test_texts, test_fates, test_statuses, test_pending)

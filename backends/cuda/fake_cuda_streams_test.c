@@ -296,6 +296,5 @@ static void test_illegal_address(void)
     abandon(&s, cudaErrorIllegalAddress);
 }
 
-TEST_SUITE("/fake_cuda_streams/", TEST(handles), TEST(order), TEST(elapsed), TEST(host_function),
-           TEST(ranges), TEST(pageable), TEST(columns), TEST(across), TEST(library),
-           TEST(illegal_address))
+TEST_MAIN(test_handles, test_order, test_elapsed, test_host_function, test_ranges, test_pageable,
+          test_columns, test_across, test_library, test_illegal_address)

@@ -282,6 +282,6 @@ static void test_broken_wait(void)
     abandon(&s, cudaErrorECCUncorrectable);
 }
 
-TEST_SUITE("/fake_cuda/", TEST(absent), TEST(current), TEST(peers), TEST(memory), TEST(large),
-           TEST(untouchable), TEST(registrations), TEST(unregister_early), TEST(faults),
-           TEST(broken), TEST(sticky), TEST(broken_wait))
+TEST_MAIN(test_absent, test_current, test_peers, test_memory, test_large, test_untouchable,
+          test_registrations, test_unregister_early, test_faults, test_broken, test_sticky,
+          test_broken_wait)

@@ -12,4 +12,4 @@ static void test_by_kernel(void)
     fail_all(cudaErrorIllegalAddress, 2, 2);
 }
 
-TEST_SUITE("/cuda/faults/", TEST(refused), TEST(by_kernel))
+TEST_MAIN(test_refused, test_by_kernel)

@@ -360,6 +360,5 @@ static void test_own_loss(void)
     end(&s);
 }
 
-TEST_SUITE("/cuda/loss/", TEST(by_kernel), TEST(by_hardware), TEST(close_broken), TEST(fuse),
-           TEST(unlisted), TEST(queue), TEST(hung), TEST(peer), TEST(peer_in_flight),
-           TEST(own_loss))
+TEST_MAIN(test_by_kernel, test_by_hardware, test_close_broken, test_fuse, test_unlisted, test_queue,
+          test_hung, test_peer, test_peer_in_flight, test_own_loss)

@@ -5,8 +5,9 @@
 
 #include <glib/gstdio.h>
 
+#include <glib.h>
+
 #include "backends/cuda/nvml.h"
-#include "tests/suite.h"
 
 enum { GPUS = 8, NOT_FOUND = 6, NOT_SUPPORTED = 3, INVALID = 2 };
 
@@ -297,5 +298,5 @@ static void test_layout(void)
     g_assert_cmpuint(offsetof(struct nvml_field, value), ==, 32);
 }
 
-TEST_SUITE("/nvlink/", TEST(dgx1), TEST(switches), TEST(hidden_switches), TEST(old_driver),
-           TEST(others), TEST(open), TEST(layout))
+TEST_MAIN(test_dgx1, test_switches, test_hidden_switches, test_old_driver, test_others, test_open,
+          test_layout)

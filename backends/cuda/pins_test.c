@@ -394,5 +394,5 @@ static void test_threads(void)
     end(&f);
 }
 
-TEST_SUITE("/cuda/pins/", TEST(pin), TEST(limit), TEST(growing_limit), TEST(pieces), TEST(refused),
-           TEST(handles), TEST(tiles), TEST(both), TEST(ordinary), TEST(random), TEST(threads))
+TEST_MAIN(test_pin, test_limit, test_growing_limit, test_pieces, test_refused, test_handles,
+          test_tiles, test_both, test_ordinary, test_random, test_threads)

@@ -277,5 +277,4 @@ static void test_pitch(void)
     user_end(&user);
 }
 
-TEST_SUITE("/cuda/staging/", TEST(pieces), TEST(open), TEST(programs), TEST(without_buffers),
-           TEST(pitch))
+TEST_MAIN(test_pieces, test_open, test_programs, test_without_buffers, test_pitch)

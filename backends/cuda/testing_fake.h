@@ -9,8 +9,9 @@
 
 #include <cuda_runtime_api.h>
 
+#include <glib.h>
+
 #include "tests/fake_cuda/fake.h"
-#include "tests/suite.h"
 
 enum { SIZE = 10000, PAGE = 4096 };
 

@@ -187,4 +187,4 @@ static void test_list(void)
     g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);
 }
 
-TEST_SUITE("/cuda/timings/", TEST(anchors), TEST(prepared), TEST(untimed), TEST(list))
+TEST_MAIN(test_anchors, test_prepared, test_untimed, test_list)

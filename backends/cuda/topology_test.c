@@ -4,10 +4,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include <glib.h>
+
 #include "backends/cuda/topology.h"
 #include "real/real.h"
 #include "tests/fake_cuda/fake.h"
-#include "tests/suite.h"
 
 /* The fake has no NVML: what there is on this machine knows none of its devices. */
 static void check(bool no_peers, const char *kind)
@@ -66,4 +67,4 @@ static void test_not_asked(void)
     duet_machine_fini(&machine);
 }
 
-TEST_SUITE("/topology/", TEST(links), TEST(errors), TEST(not_asked))
+TEST_MAIN(test_links, test_errors, test_not_asked)

@@ -451,5 +451,5 @@ static void test_status(void)
     testing_stop(&t, &d);
 }
 
-TEST_SUITE("/emulated/", TEST(poison), TEST(large), TEST(refused), TEST(bad_setup), TEST(threads),
-           TEST(ring), TEST(loss), TEST(loss_under_kernel), TEST(lost_peer), TEST(status))
+TEST_MAIN(test_poison, test_large, test_refused, test_bad_setup, test_threads, test_ring, test_loss,
+          test_loss_under_kernel, test_lost_peer, test_status)

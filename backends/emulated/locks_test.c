@@ -197,4 +197,4 @@ static void test_errors(void)
     g_assert_nonnull(strstr(ear.last, "never forgotten"));
 }
 
-TEST_SUITE("/locks/", TEST(ranges), TEST(limit), TEST(marks), TEST(refused_copy), TEST(errors))
+TEST_MAIN(test_ranges, test_limit, test_marks, test_refused_copy, test_errors)

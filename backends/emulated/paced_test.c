@@ -6,8 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include <glib.h>
+
 #include "backends/backend.h"
-#include "tests/suite.h"
 
 extern const struct duet__backend duet__backend_emulated;
 static const struct duet__backend *const emulated = &duet__backend_emulated;
@@ -521,6 +522,6 @@ static void test_close_busy(void)
     scene_fini(&s);
 }
 
-TEST_SUITE("/paced/", TEST(kernels), TEST(refused), TEST(alone), TEST(shared), TEST(not_shared),
-           TEST(joining), TEST(third), TEST(queue), TEST(leaving), TEST(told), TEST(lost),
-           TEST(lost_source), TEST(close_busy))
+TEST_MAIN(test_kernels, test_refused, test_alone, test_shared, test_not_shared, test_joining,
+          test_third, test_queue, test_leaving, test_told, test_lost, test_lost_source,
+          test_close_busy)

@@ -195,5 +195,4 @@ static void test_loss(void)
     testing_stop(&t, &d);
 }
 
-TEST_SUITE("/opencl/", TEST(view), TEST(pieces), TEST(outside), TEST(ended), TEST(failures),
-           TEST(loss))
+TEST_MAIN(test_view, test_pieces, test_outside, test_ended, test_failures, test_loss)

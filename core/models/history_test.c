@@ -5,7 +5,7 @@
 
 #include <duet/model.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 
 static const struct duet_model *model;
 static void *state;
@@ -120,5 +120,4 @@ static void test_many(void)
     finish();
 }
 
-TEST_SUITE("/history/", TEST(means), TEST(wildcard), TEST(power_law), TEST(segments),
-           TEST(one_size), TEST(many))
+TEST_MAIN(test_means, test_wildcard, test_power_law, test_segments, test_one_size, test_many)

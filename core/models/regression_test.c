@@ -5,7 +5,7 @@
 
 #include <duet/model.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 
 static const struct duet_model *model;
 static void *state;
@@ -104,5 +104,4 @@ static void test_registry(void)
     g_assert_null(duet_model_find("none"));
 }
 
-TEST_SUITE("/regression/", TEST(no_work), TEST(exact), TEST(weights), TEST(one_size),
-           TEST(registry))
+TEST_MAIN(test_no_work, test_exact, test_weights, test_one_size, test_registry)

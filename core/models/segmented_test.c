@@ -6,7 +6,7 @@
 #include <duet/model.h>
 #include <duet/random.h>
 
-#include "tests/suite.h"
+#include <glib.h>
 
 enum { PIECES_MAX = 5, EXECUTIONS = 20000 };
 
@@ -213,5 +213,5 @@ static void test_random_sizes(void)
     }
 }
 
-TEST_SUITE("/segmented/", TEST(one_power_law), TEST(break), TEST(three_sizes), TEST(one_size),
-           TEST(no_work), TEST(miss), TEST(drift), TEST(random), TEST(random_sizes))
+TEST_MAIN(test_one_power_law, test_break, test_three_sizes, test_one_size, test_no_work, test_miss,
+          test_drift, test_random, test_random_sizes)

@@ -238,5 +238,5 @@ static void test_lost(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/", TEST(order), TEST(left), TEST(not_left), TEST(released), TEST(gain),
-           TEST(pop_condition), TEST(affinity), TEST(balance), TEST(transfers), TEST(lost))
+TEST_MAIN(test_order, test_left, test_not_left, test_released, test_gain, test_pop_condition,
+          test_affinity, test_balance, test_transfers, test_lost)

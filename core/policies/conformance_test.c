@@ -553,18 +553,5 @@ static void test_victims(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/policies/described", test_described);
-    g_test_add_func("/policies/check", test_check);
-    g_test_add_func("/policies/promises", test_promises);
-    g_test_add_func("/policies/plan", test_plan);
-    g_test_add_func("/policies/init_fails", test_init_fails);
-    g_test_add_func("/policies/no_such_parameter", test_no_such_parameter);
-    g_test_add_func("/policies/victims", test_victims);
-    g_test_add_func("/policies/slots", test_slots);
-    g_test_add_func("/policies/runs", test_runs);
-    g_test_add_func("/policies/deterministic", test_deterministic);
-    return g_test_run();
-}
+TEST_MAIN(test_described, test_check, test_promises, test_plan, test_init_fails,
+          test_no_such_parameter, test_victims, test_slots, test_runs, test_deterministic)

@@ -213,5 +213,5 @@ static void test_luf_cancelled(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/darts/", TEST(frees_most), TEST(wanted_most), TEST(priority), TEST(steal), TEST(core),
-           TEST(luf), TEST(luf_counts), TEST(luf_cancelled))
+TEST_MAIN(test_frees_most, test_wanted_most, test_priority, test_steal, test_core, test_luf,
+          test_luf_counts, test_luf_cancelled)

@@ -66,4 +66,4 @@ static void test_ends(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/data_aware/", TEST(most_bytes), TEST(ties), TEST(ends))
+TEST_MAIN(test_most_bytes, test_ties, test_ends)

@@ -38,4 +38,4 @@ static void test_passing(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/eager/", TEST(order), TEST(passing))
+TEST_MAIN(test_order, test_passing)

@@ -55,4 +55,4 @@ static void test_learning(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/fcrm/", TEST(weights), TEST(learning))
+TEST_MAIN(test_weights, test_learning)

@@ -110,5 +110,5 @@ static void test_early(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/heft/", TEST(order), TEST(order_of_equals), TEST(earliest_finish), TEST(transfer),
-           TEST(late), TEST(early))
+TEST_MAIN(test_order, test_order_of_equals, test_earliest_finish, test_transfer, test_late,
+          test_early)

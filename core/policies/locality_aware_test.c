@@ -85,4 +85,4 @@ static void test_ends(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/locality_aware/", TEST(owner), TEST(local), TEST(several), TEST(ends))
+TEST_MAIN(test_owner, test_local, test_several, test_ends)

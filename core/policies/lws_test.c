@@ -58,4 +58,4 @@ static void test_priorities(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/lws/", TEST(victims), TEST(steals), TEST(priorities))
+TEST_MAIN(test_victims, test_steals, test_priorities)

@@ -51,4 +51,4 @@ static void test_not_listed(void)
         g_assert_true(duet_policy_at(i) != pinned);
 }
 
-TEST_SUITE("/pinned/", TEST(placed), TEST(elsewhere), TEST(not_listed))
+TEST_MAIN(test_placed, test_elsewhere, test_not_listed)

@@ -213,5 +213,5 @@ static void test_place(void)
     testing_fini(&t);
 }
 
-TEST_SUITE("/planned/", TEST(gap), TEST(static), TEST(copies), TEST(lost), TEST(lost_before),
-           TEST(critical_path), TEST(place))
+TEST_MAIN(test_gap, test_static, test_copies, test_lost, test_lost_before, test_critical_path,
+          test_place)

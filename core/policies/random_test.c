@@ -62,4 +62,4 @@ static void test_weights(void)
     expect(counts[3], 3.0 / 8);
 }
 
-TEST_SUITE("/random/", TEST(random), TEST(speeds), TEST(weights))
+TEST_MAIN(test_random, test_speeds, test_weights)

@@ -81,4 +81,4 @@ static void test_share(void)
     g_assert_cmpuint(taken_along(4, 1, 1), ==, 0);
 }
 
-TEST_SUITE("/ws/", TEST(ends), TEST(local), TEST(share))
+TEST_MAIN(test_ends, test_local, test_share)
