@@ -61,8 +61,13 @@ static void check(const struct duet__graph_format *format, const struct duet__gr
             continue;
         g_assert_cmpfloat(other->work, ==, task->work);
         g_assert_cmpstr(back.wheres->pdata[other->where], ==, graph->wheres->pdata[task->where]);
-        if (task->name)
-            g_assert_cmpstr(other->name, ==, task->name);
+        if (task->name) { /* a backslash means something to Graphviz */
+            g_autofree char *name = g_strdup(task->name);
+
+            if (strcmp(format->name, "dot") == 0)
+                g_strdelimit(name, "\\", '/');
+            g_assert_cmpstr(other->name, ==, name);
+        }
     }
     /* what was read once is what is read from then on */
     again = testing_written(format->write, &back);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "graphs/formats.h"
+#include "report/testing_mutate.h"
 
 /* A graph with everything in it that a graph can have. */
 static inline void testing_graph(struct duet__graph *graph, unsigned count, guint32 seed)
@@ -15,6 +16,7 @@ static inline void testing_graph(struct duet__graph *graph, unsigned count, guin
     static const enum duet_mode modes[] = {DUET_R,       DUET_W,      DUET_RW,
                                            DUET_COMMUTE, DUET_REDUCE, DUET_SCRATCH};
     g_autoptr(GRand) random = g_rand_new_with_seed(seed);
+    g_autofree char *name = NULL;
 
     duet__graph_init(graph);
     graph->name = g_strdup("of \"numbers\"");
@@ -22,15 +24,20 @@ static inline void testing_graph(struct duet__graph *graph, unsigned count, guin
     graph->makespan_s = 12.5;
     (void)duet__graph_arch(graph, "cpu");
     (void)duet__graph_arch(graph, "c2050");
-    for (unsigned i = 0; i < count / 2; i++)
-        duet__graph_add_data(graph, g_rand_int(random), i % 3 ? "d\xc3\xa4t" : NULL, i % 2);
+    for (unsigned i = 0; i < count / 2; i++) {
+        g_free(name);
+        name = testing_text(random, 1, 60);
+        duet__graph_add_data(graph, g_rand_int(random), i % 3 ? name : NULL, i % 2);
+    }
     for (unsigned i = 0; i < count; i++) {
         struct duet__graph_task *task =
             duet__graph_add(graph, duet__graph_kernel(graph, i % 3 ? "gemm" : "potrf"));
 
         task->work = g_rand_double(random) * 1e9;
         task->priority = g_rand_int_range(random, -3, 4);
-        task->name = duet__graph_text(graph, i % 4 ? "a task" : NULL);
+        g_free(name);
+        name = testing_text(random, 1, 60);
+        task->name = duet__graph_text(graph, i % 4 ? name : NULL);
         g_assert_true(duet__graph_where(graph, i % 5 ? "" : "cpu,c2050", &task->where));
         if (i % 7)
             duet__graph_seconds(graph, i)[i % 2] = i % 5 ? g_rand_double(random) : 0;

@@ -24,17 +24,18 @@ static int read_number(const struct duet__json *at, const struct duet__field *fi
     return error;
 }
 
-static int read_text(const struct duet__json *at, const struct duet__field *field,
-                     const char **value)
+static int read_text(const struct duet__json *at, const struct duet__field *field, void *value)
 {
     const char *text = "";
     int error = duet__json_string(at, &text);
 
     if (error == DUET_OK && field->room > 0 && (*text == '\0' || strlen(text) >= field->room))
-        error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is no name: 1 to %u bytes", text,
+        error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is not of 1 to %u bytes", text,
                                 field->room - 1);
-    if (error == DUET_OK)
-        *value = text;
+    if (error == DUET_OK && field->kind == DUET__WORDS)
+        (void)g_strlcpy(value, text, field->room);
+    else if (error == DUET_OK)
+        *(const char **)value = text;
     return error;
 }
 
@@ -137,6 +138,7 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
         return duet__json_boolean(at, value);
     case DUET__NAME:
         return duet__json_name(at, value, field->room);
+    case DUET__WORDS:
     case DUET__TEXT:
         return read_text(at, field, value);
     case DUET__COPY:
@@ -228,6 +230,7 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
     case DUET__BOOLEAN:
         return *(const bool *)value == (field->unsaid != 0);
     case DUET__NAME:
+    case DUET__WORDS:
         return *(const char *)value == '\0';
     case DUET__TEXT:
     case DUET__COPY:
@@ -281,6 +284,7 @@ static void write_field(struct duet__json_writer *writer, const struct duet__fie
         duet__json_put_boolean(writer, field->key, *(const bool *)value);
         break;
     case DUET__NAME:
+    case DUET__WORDS:
         duet__json_put_string(writer, field->key, value);
         break;
     case DUET__TEXT:

@@ -13,7 +13,8 @@ enum duet__kind {
     DUET__INTEGER,  /* uint64_t */
     DUET__UNSIGNED, /* unsigned */
     DUET__BOOLEAN,  /* bool */
-    DUET__NAME,     /* char[room] */
+    DUET__NAME,     /* char[room], of duet__json_name */
+    DUET__WORDS,    /* char[room], any text of 1 to room - 1 bytes */
     DUET__TEXT,   /* const char *, of the document: 1 to room - 1 bytes, or any text with room 0 */
     DUET__COPY,   /* char *, of g_malloc */
     DUET__CHOICE, /* unsigned: which of the words of `choices` */

@@ -216,6 +216,38 @@ static void test_lines(void)
     free(text);
 }
 
+/* Any text of bytes is written as JSON that can be read, and as itself where it is UTF-8. */
+static void test_bytes(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(32);
+
+    for (unsigned i = 0; i < 20000; i++) {
+        char bytes[7] = "", *text = NULL;
+        const char *back = "";
+        struct duet__json_writer w = {0};
+        struct duet__json root, at;
+        struct duet_message message = {""};
+        size_t length = 0;
+
+        for (int k = g_rand_int_range(random, 0, 6); k >= 0; k--) /* leading bytes are rare else */
+            bytes[k] = (char)(g_rand_boolean(random) ? g_rand_int_range(random, 0x80, 0xc0)
+                                                     : g_rand_int_range(random, 1, 0x100));
+        w.stream = open_memstream(&text, &length);
+        duet__json_print(&w, "[%s]", bytes);
+        fclose(w.stream);
+        if (duet__json_parse(text, length, "f", &message, &root))
+            g_error("%s: %s", text, message.text);
+        at = duet__json_element(&root, 0);
+        g_assert_cmpint(duet__json_string(&at, &back), ==, DUET_OK);
+        if (g_utf8_validate(bytes, -1, NULL))
+            g_assert_cmpstr(back, ==, bytes);
+        else
+            g_assert_cmpuint(strlen(back), ==, strlen(bytes));
+        duet__json_close(&root);
+        free(text);
+    }
+}
+
 /* Every number that is written is read back as the same one, in a locale with commas, too. */
 static void test_digits(void)
 {
@@ -238,4 +270,5 @@ static void test_digits(void)
     (void)setlocale(LC_NUMERIC, "C");
 }
 
-TEST_MAIN(test_strict, test_values, test_stream, test_writing, test_print, test_lines, test_digits)
+TEST_MAIN(test_strict, test_values, test_stream, test_writing, test_print, test_lines, test_digits,
+          test_bytes)

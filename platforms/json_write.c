@@ -30,18 +30,43 @@ const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
     return buffer;
 }
 
+/* Bytes of the character of UTF-8 that a text begins with; 0: what it begins with is none. */
+static size_t character_length(const char *text)
+{
+    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const unsigned char first = (unsigned char)*text;
+    const size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    unsigned code = first & (0x7fu >> length);
+
+    for (size_t i = 1; i < length; i++) {
+        if (((unsigned char)text[i] & 0xc0) != 0x80)
+            return 0;
+        code = code << 6 | ((unsigned char)text[i] & 0x3f);
+    }
+    return length == 1 || (first >= 0xc0 && first < 0xf8 && code >= least[length] &&
+                           code <= 0x10ffff && (code < 0xd800 || code > 0xdfff))
+               ? length
+               : 0;
+}
+
+/* A byte that is not UTF-8 becomes '?', as readers of JSON refuse it. */
 static void put_text(FILE *stream, const char *text)
 {
-    putc('"', stream);
-    for (const char *at = text; *at; at++) {
-        unsigned char c = (unsigned char)*at;
+    size_t length;
 
+    putc('"', stream);
+    for (; *text; text += length ? length : 1) {
+        const char c = *text;
+
+        length = character_length(text);
         if (c == '"' || c == '\\')
             fprintf(stream, "\\%c", c);
-        else if (c < 0x20 || c == '<' || c == 0x7f)
-            fprintf(stream, "\\u%04x", c);
+        else if (length == 1 && ((unsigned char)c < 0x20 || c == '<' || c == 0x7f))
+            fprintf(stream, "\\u%04x", (unsigned)c);
+        else if (length)
+            fwrite(text, 1, length, stream);
         else
-            putc(c, stream);
+            putc('?', stream);
     }
     putc('"', stream);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measured machines: what is written is read back as it was measured. */
+#include "platforms/keys.h"
 #include "platforms/testing_draft.h"
+#include "platforms/testing_fields.h"
 
 static const struct duet__calibration nothing = {0};
 
@@ -70,6 +72,32 @@ static void test_workers(void)
     assert_equal_sharing(&m.sharing, &draft.sharing);
     g_assert_cmpuint(m.cores, ==, 6);
     g_assert_true(m.first_waits);
+}
+
+/* What there is once of a machine, whatever it is. */
+static void test_random(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(32);
+
+    for (unsigned round = 0; round < 50; round++) {
+        struct folder folder = make_folder();
+        g_autofree char *description = testing_text(random, 0, 300),
+                        *origin = testing_text(random, 1, 300);
+        struct duet__platform draft = make_draft(), *p;
+
+        draft.description = description;
+        draft.origin = origin;
+        testing_fill(duet__cost_fields, &draft.costs, random);
+        testing_fill(duet__sharing_fields, &draft.sharing, random);
+        write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
+        p = load(folder.json);
+        g_assert_cmpstr(p->description, ==, description);
+        g_assert_cmpstr(p->origin, ==, origin);
+        testing_same(duet__cost_fields, &draft.costs, &p->costs);
+        testing_same(duet__sharing_fields, &draft.sharing, &p->sharing);
+        duet__platform_free(p);
+        remove_folder(&folder);
+    }
 }
 
 static void test_copies(void)
@@ -260,4 +288,4 @@ static void test_select(void)
 }
 
 TEST_MAIN(test_workers, test_copies, test_own_links, test_cpus_alone, test_options, test_times,
-          test_xml, test_select)
+          test_xml, test_select, test_random)

@@ -3,7 +3,50 @@
 #ifndef DUET_TESTING_MUTATE_H
 #define DUET_TESTING_MUTATE_H
 
+#include <string.h>
+
 #include <glib.h>
+
+/* A text of `least` to `most` bytes of what writers escape, and readers might trip over; for
+ * g_free. */
+static inline char *testing_text(GRand *random, gsize least, gsize most)
+{
+    static const char *const pieces[] = {"a",
+                                         "Z",
+                                         "0",
+                                         "_",
+                                         " ",
+                                         "\"",
+                                         "\\",
+                                         "/",
+                                         "<",
+                                         ">",
+                                         "&",
+                                         "%s",
+                                         "'",
+                                         ",",
+                                         ";",
+                                         ":",
+                                         "=",
+                                         "{",
+                                         "]",
+                                         "\n",
+                                         "\t",
+                                         "\x01",
+                                         "\x7f",
+                                         "\xc3\xa4",
+                                         "\xe2\x82\xac",
+                                         "\xf0\x9f\x98\x80"};
+    const gsize length = (gsize)g_rand_int_range(random, (gint32)least, (gint32)most + 1);
+    GString *text = g_string_new(NULL);
+
+    while (text->len < length) {
+        const char *piece = pieces[g_rand_int_range(random, 0, G_N_ELEMENTS(pieces))];
+
+        g_string_append(text, text->len + strlen(piece) <= length ? piece : ".");
+    }
+    return g_string_free(text, FALSE);
+}
 
 /* Changes a few places: bytes, pieces lost, doubled or put in between, digits. */
 static inline void testing_mutate(GString *text, GRand *random)

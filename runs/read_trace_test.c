@@ -6,7 +6,7 @@
 
 #include "validate/account.h"
 #include "validate/testing_account.h"
-#include "report/testing_mutate.h"
+#include "platforms/testing_fields.h"
 
 static char *written_trace(const struct duet__trace *trace, size_t *length)
 {
@@ -107,7 +107,7 @@ static void same_accesses(const struct duet__recording *recording,
     }
 }
 
-/* What is known of the run, what the application says, and the data of tasks. */
+/* What the application says, and the data of tasks. */
 static void test_all(void)
 {
     const char *names[] = {"block", "solve", "converged", NULL};
@@ -126,7 +126,7 @@ static void test_all(void)
                                            {2, 4, 10, 16, 0, 0, false, false, false, 0, 0},
                                            {2, 5, 0, 0, 0, 0, false, false, false, 0, 1}};
     struct testing_recording testing;
-    struct duet__trace trace = {.world = (char *)(uintptr_t) "real", .n = 640, .tile = 64}, file;
+    struct duet__trace trace = {0}, file;
     struct duet_stats *stats = &trace.run.stats;
     struct duet_message message = {""};
     size_t length = 0;
@@ -143,7 +143,6 @@ static void test_all(void)
     testing.events[0].submit_s = testing.events[1].submit_s = 0.5;
     testing.machine.workers[0].socket = 1;
     names[3] = testing.machine.workers[1].name;
-    trace.options = (char *)(uintptr_t) "set-arch=1";
     trace.run.recording = testing.recording;
     trace.run.recording.accesses = accesses;
     trace.run.recording.access_count = G_N_ELEMENTS(accesses);
@@ -151,26 +150,12 @@ static void test_all(void)
     trace.run.recording.name_count = G_N_ELEMENTS(names);
     trace.run.recording.marks = marks;
     trace.run.recording.mark_count = G_N_ELEMENTS(marks);
-    trace.workload = (char *)(uintptr_t) "app";
-    trace.settings = (char *)(uintptr_t) "variant=left";
-    trace.policy = (char *)(uintptr_t) "cp:beta=3";
-    trace.run.choice = (struct duet_choice){"cp", 1. / 3, "dmda", 0.5, 120, ""};
     trace.run.seed = UINT64_MAX;
-    trace.run.bounds.area_s = 0.1 + 0.2;
     *stats = (struct duet_stats){.tasks = 2, .makespan_s = 1. / 3, .flops = NAN, .steals = 5};
     stats->busy_by_arch_s[1] = 2. / 3;
     text = written_trace(&trace, &length);
     g_assert_cmpint(duet__read_trace(text, length, "t.json", &file, &message), ==, 0);
-    g_assert_cmpstr(file.world, ==, "real");
-    g_assert_cmpstr(file.workload, ==, "app");
-    g_assert_cmpstr(file.settings, ==, "variant=left");
-    g_assert_cmpstr(file.policy, ==, "cp:beta=3");
-    g_assert_cmpuint(file.n, ==, 640);
-    g_assert_cmpuint(file.tile, ==, 64);
-    g_assert_cmpmem(&file.run.choice, sizeof file.run.choice, &trace.run.choice,
-                    sizeof trace.run.choice);
     g_assert_cmpuint(file.run.seed, ==, UINT64_MAX);
-    g_assert_cmpfloat(file.run.bounds.area_s, ==, 0.1 + 0.2);
     stats->flops = 0;
     g_assert_cmpmem(&file.run.stats, sizeof *stats, stats, sizeof *stats);
     g_assert_cmpuint(file.run.recording.machine->workers[0].socket, ==, 1);
@@ -191,13 +176,56 @@ static void test_all(void)
     g_assert_cmpuint(file.run.recording.mark_count, ==, 3);
     g_assert_cmpuint(file.run.recording.marks[1].lost, ==, 0);
     g_assert_cmpuint(file.run.recording.marks[2].lost, ==, 2);
-    g_assert_cmpstr(file.options, ==, "set-arch=1");
     testing_near(file.run.recording.marks[0].end_s, 2.5);
     g_assert_cmpstr(duet__recording_name(&file.run.recording, file.run.recording.marks[1].name), ==,
                     "converged");
     duet__trace_fini(&file);
     free(text);
     testing_fini(&testing);
+}
+
+/* What is known of a run, and names, whatever they are. */
+static void test_random(void)
+{
+    g_autoptr(GRand) random = g_rand_new_with_seed(32);
+
+    for (unsigned round = 0; round < 200; round++) {
+        g_autofree char *kernel = testing_text(random, 1, DUET_NAME_MAX - 1),
+                        *task = testing_text(random, 0, 300),
+                        *moment = testing_text(random, 0, 300);
+        const char *kernels[] = {kernel}, *names[] = {task, moment};
+        struct duet_trace_mark mark = {.name = 2};
+        struct testing_recording testing;
+        struct duet__trace trace = {0}, file;
+        struct duet_message message = {""};
+        size_t length = 0;
+        char *text;
+
+        testing_init(&testing, 8);
+        testing_task(&testing, 0, 0, 0.5, 1, 2)->name = 1;
+        trace.run.recording = testing.recording;
+        trace.run.recording.kernels = kernels;
+        trace.run.recording.names = names;
+        trace.run.recording.name_count = 2;
+        trace.run.recording.marks = &mark;
+        trace.run.recording.mark_count = 1;
+        testing_fill(duet__trace_fields, &trace, random);
+        text = written_trace(&trace, &length);
+        if (duet__read_trace(text, length, "t.json", &file, &message))
+            g_error("%s", message.text);
+        testing_same(duet__trace_fields, &trace, &file);
+        g_assert_cmpstr(duet__recording_kernel(&file.run.recording, file.run.recording.events), ==,
+                        kernel);
+        g_assert_cmpstr(duet__recording_name(&file.run.recording, file.run.recording.events->name),
+                        ==, task);
+        g_assert_cmpstr(duet__recording_name(&file.run.recording, file.run.recording.marks->name),
+                        ==, moment);
+        duet__trace_fini(&file);
+        trace.run.recording = (struct duet__recording){0};
+        duet__trace_fini(&trace);
+        free(text);
+        testing_fini(&testing);
+    }
 }
 
 /* Overlapping kernels, a failed one, a worker without any, dates from the runtime's opening. */
@@ -398,4 +426,4 @@ static void test_fuzz(void)
     g_rand_free(random);
 }
 
-TEST_MAIN(test_round_trip, test_all, test_odd, test_refused, test_tolerated, test_fuzz)
+TEST_MAIN(test_round_trip, test_all, test_odd, test_refused, test_tolerated, test_fuzz, test_random)

@@ -104,11 +104,11 @@ static const struct duet__field stats_fields[] = {
 #member, .when = DUET__OPTIONAL, .offset = offsetof(struct duet_choice, member)
 
 const struct duet__field duet__choice_fields[] = {
-    {CHOICE(policy), .kind = DUET__NAME, .room = sizeof((struct duet_choice *)0)->policy},
-    {CHOICE(why), .kind = DUET__NAME, .room = sizeof((struct duet_choice *)0)->why},
+    {CHOICE(policy), .kind = DUET__WORDS, .room = sizeof((struct duet_choice *)0)->policy},
+    {CHOICE(why), .kind = DUET__WORDS, .room = sizeof((struct duet_choice *)0)->why},
     {CHOICE(tasks), .kind = DUET__INTEGER, .most = (double)INT64_MAX},
     {CHOICE(predicted_s), .kind = DUET__NUMBER, SECONDS},
-    {CHOICE(runner_up), .kind = DUET__NAME, .room = sizeof((struct duet_choice *)0)->runner_up},
+    {CHOICE(runner_up), .kind = DUET__WORDS, .room = sizeof((struct duet_choice *)0)->runner_up},
     {CHOICE(runner_up_s), .kind = DUET__NUMBER, SECONDS},
     DUET__OTHER_KEYS,
 };
