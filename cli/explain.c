@@ -115,6 +115,27 @@ static bool is_named(const struct duet__platform *platform, const char *name, un
                      : strcmp(platform->name, name) == 0;
 }
 
+/* The platform that was asked for, or that of the run, whose file is as it was then. */
+static int load_platform(struct duet__job *job, const struct duet__trace *trace,
+                         struct duet_message *message)
+{
+    const char *file = job->values.platform ? NULL : trace->platform_file;
+    int error;
+
+    if (file && !g_file_test(file, G_FILE_TEST_IS_REGULAR))
+        return duet_fail(message, DUET_EIO,
+                         "%.300s, the platform of the run, is no file any more: --platform FILE "
+                         "says where it is now",
+                         file);
+    error = duet__platform_load(job->request.config.simulate, &job->platform, message);
+    if (!error && file && g_strcmp0(job->platform->digest, trace->platform_digest) != 0)
+        error = duet_fail(message, DUET_EINVAL,
+                          "%.300s, the platform of the run, has changed since: --platform FILE "
+                          "takes it as it is now",
+                          file);
+    return error;
+}
+
 /* The request that simulates what was run as it was run, as far as the trace says how. */
 static int make_request(struct duet__job *job, const struct duet__trace *trace,
                         struct duet_message *message)
@@ -127,13 +148,15 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     const char *name = duet__request_keep(request, node_name(machine->name, nodes));
     int error = duet__settings_read(trace->options, config, message);
 
-    config->simulate = job->values.platform ? job->values.platform : name;
+    config->simulate = job->values.platform   ? job->values.platform
+                       : trace->platform_file ? trace->platform_file
+                                              : name;
     if (job->values.config.network)
         config->network = job->values.config.network;
     if (!error && job->values.config.network && nodes == 1)
         error = duet_fail(message, DUET_EINVAL, "--network joins nodes, and the run is of one");
     if (!error)
-        error = duet__platform_load(config->simulate, &job->platform, message);
+        error = load_platform(job, trace, message);
     if (!error)
         error = take_work(job, trace, nodes, message);
     if (error)
@@ -187,7 +210,7 @@ static int ask(struct duet__job *job, struct findings *findings, const struct du
         return duet__job_refuse(error, &message);
     if (error)
         duet__complain(DUET__DONE, "nothing is simulated: %s%s", message.text,
-                       strstr(message.text, "--network")
+                       strstr(message.text, "--network") || strstr(message.text, "--platform")
                            ? ""
                            : " (--platform P simulates another machine)");
     if (error)

@@ -7,9 +7,10 @@ import math
 import os
 import pathlib
 import re
+import subprocess
 import tempfile
 
-from testing import ROOT, duet, refused
+from testing import DUET, ROOT, duet, refused
 
 BUILD = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve()
 
@@ -74,8 +75,7 @@ def test_missing_kernel(folder):
     platform["curves"] = [curve for curve in platform["curves"]
                           if (curve["kernel"], curve["arch"]) != ("dgemm", "c2050")]
     path.write_text(json.dumps(platform), encoding="utf-8")
-    found = explain(folder, "cholesky --n 9600 --tile 960 --policy heft", "--platform", str(path),
-                    platform=str(path))
+    found = explain(folder, "cholesky --n 9600 --tile 960 --policy heft", platform=str(path))
     assert found["cause"] == "kernel", found
     assert found["sentence"].startswith("dgemm on x5650 is") and "no GPU" in found["sentence"]
     assert best(found, True) == "dgemm on x5650 twice as fast", found["what_if"]
@@ -263,6 +263,32 @@ def test_refused(folder):
         refused(duet("explain", *arguments), says)
 
 
+def test_platform_of_a_file(folder):
+    """A trace names the file of its platform from anywhere, and another content or none is said."""
+    node, elsewhere = folder / "node.json", folder / "elsewhere"
+    text = (ROOT / "platforms" / "idgraf.json").read_text(encoding="utf-8")
+    elsewhere.mkdir()
+    for run, environment in (
+            ([DUET, *"simulate cholesky --platform ./node.json --n 3840 --trace run.json".split()],
+             {}),
+            ([BUILD / "examples" / "tiled_cholesky", "512", "128"],
+             {"DUET_SIMULATE": "./node.json", "DUET_TRACE": "run.json"})):
+        node.write_text(text, encoding="utf-8")
+        subprocess.run(run, cwd=folder, check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, **environment})
+        shown = duet("explain", "../run.json", "--quiet", cwd=elsewhere)
+        assert "what if" in shown.stdout and not shown.stderr, shown
+        node.write_text(text + " ", encoding="utf-8")
+        changed = duet("explain", "../run.json", "--quiet", cwd=elsewhere)
+        node.unlink()
+        os.mkfifo(node)
+        gone = duet("explain", "../run.json", "--quiet", cwd=elsewhere)
+        node.unlink()
+        for shown, says in (changed, "has changed since"), (gone, "is no file any more"):
+            assert shown.stderr.count("\n") == 1 and f"{node}, the platform of the run, {says}: " \
+                "--platform FILE " in shown.stderr and "what if" not in shown.stdout, shown
+
+
 def test_policy_of_a_file(folder):
     """A trace is data: the code that it names runs only for those who ask for it."""
     policy = BUILD / "examples" / "policies" / "random_worker.so"
@@ -280,6 +306,6 @@ def test_policy_of_a_file(folder):
 
 for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
              test_wrong_tile, test_settings, test_bound, test_outlier, test_lost, test_real,
-             test_nodes, test_text, test_refused, test_policy_of_a_file):
+             test_nodes, test_text, test_refused, test_policy_of_a_file, test_platform_of_a_file):
     with tempfile.TemporaryDirectory() as scratch:
         test(pathlib.Path(scratch))

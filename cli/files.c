@@ -27,6 +27,7 @@ static void write_trace(FILE *stream, const void *data)
     const struct duet__request *request = source->report->request;
     g_autofree char *settings = duet__request_facts(request);
     g_autofree char *options = duet__settings_text(&request->config);
+    const char *file = request->platform ? request->platform->file : NULL;
     const struct duet__trace trace = {
         .run = source->series->runs[0],
         .world = (char *)(uintptr_t)duet__report_world(source->report),
@@ -37,6 +38,8 @@ static void write_trace(FILE *stream, const void *data)
         .tile = request->problem.graph ? 0 : request->problem.tile,
         .estimated = request->estimated,
         .options = options,
+        .platform_file = file ? (char *)(uintptr_t)file : NULL,
+        .platform_digest = file ? (char *)(uintptr_t)request->platform->digest : NULL,
         .paje = g_str_has_suffix(source->path, ".paje"),
     };
 

@@ -68,6 +68,16 @@ static int not_found(const char *name, struct duet_message *message)
                      name, list[0] != '\0' ? list : "none");
 }
 
+/* Adds the digest of a file that was read. */
+static void add_digest(struct duet__platform *platform, const char *text, size_t length)
+{
+    g_autofree char *digest =
+        g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, length);
+    g_autofree char *all = g_strconcat(digest, platform->digest, NULL);
+
+    platform->digest = g_intern_string(all);
+}
+
 static int read_times(struct duet__platform *platform, const char *path, const char *name,
                       struct duet_message *message)
 {
@@ -76,6 +86,8 @@ static int read_times(struct duet__platform *platform, const char *path, const c
     size_t length = 0;
     int error = duet__read_file(file, &text, &length, message);
 
+    if (error == DUET_OK)
+        add_digest(platform, text, length);
     return error == DUET_OK ? duet__read_calibration(platform, text, length, file, message) : error;
 }
 
@@ -131,6 +143,12 @@ int duet__platform_load(const char *name, struct duet__platform **out, struct du
     if (error == DUET_OK)
         error =
             duet__platform_parse(text, length, path, g_str_has_suffix(path, ".xml"), out, message);
+    if (error == DUET_OK && is_path(name)) {
+        g_autofree char *file = g_canonicalize_filename(path, NULL);
+
+        (*out)->file = g_intern_string(file);
+        add_digest(*out, text, length);
+    }
     return error;
 }
 

@@ -80,8 +80,10 @@ struct duet__platform_gpu {
  */
 struct duet__platform {
     char name[DUET_NAME_MAX];
-    char *description; /* one line */
-    char *origin;      /* of figures that do not say where they come from; NULL: all do */
+    char *description;  /* one line */
+    char *origin;       /* of figures that do not say where they come from; NULL: all do */
+    const char *file;   /* its absolute path, interned; NULL: it is built in, or of no file */
+    const char *digest; /* of a file, interned: SHA-256 of it and of the one with kernel times */
     unsigned arch_count, socket_count, kind_count, switch_count, gpu_count;
     struct duet_arch *archs;
     struct duet__platform_socket *sockets;

@@ -550,5 +550,7 @@ void duet__trace_fini(struct duet__trace *trace)
     g_free(trace->estimated);
     g_free(trace->policy);
     g_free(trace->options);
+    g_free(trace->platform_file);
+    g_free(trace->platform_digest);
     *trace = (struct duet__trace){0};
 }

@@ -26,6 +26,7 @@ struct duet__trace {
     char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
     char *options; /* of duet__settings_text */
+    char *platform_file, *platform_digest; /* as in struct duet__platform */
     bool paje;     /* it is written in the format of Paje, which is not read */
 };
 

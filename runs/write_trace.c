@@ -122,6 +122,8 @@ const struct duet__field duet__trace_fields[] = {
     {TEXT(estimated)},
     {TEXT(policy)},
     {TEXT(options)},
+    {TEXT(platform_file)},
+    {TEXT(platform_digest)},
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
     {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.critical_path_s), SECONDS},

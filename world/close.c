@@ -124,6 +124,10 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
                                 .paje = g_str_has_suffix(kept->trace, ".paje"),
                                 .run = *run};
     trace.run.seed = kept->seed;
+    if (kept->times && kept->times->file) {
+        trace.platform_file = (char *)(uintptr_t)kept->times->file;
+        trace.platform_digest = (char *)(uintptr_t)kept->times->digest;
+    }
     if (!duet__nodes_of(runtime))
         trace.run.bounds = duet__bounds(runtime, !strcmp(kept->world, "simulated"));
     /* dates of the program's */

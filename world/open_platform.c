@@ -136,6 +136,8 @@ static int copy_times(const struct duet__platform *platform, const struct duet_c
     const struct duet__calibration *all = &platform->calibration;
     struct duet__times *times = g_new0(struct duet__times, 1);
     times->extrapolate = config->extrapolate;
+    times->file = platform->file;
+    times->digest = platform->digest;
     for (size_t i = 0; i < all->count; i++) {
         int error = duet__calibration_add(&times->calibration, &all->curves[i], message);
         if (error) {
