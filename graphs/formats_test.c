@@ -189,7 +189,7 @@ static void test_examples(void)
         {"wfformat",
          "{\"workflow\": {\"tasks\": ["
          "{\"name\": \"b_2\", \"parents\": [\"a_1\"], \"runtimeInSeconds\": 2,"
-         " \"files\": [{\"link\": \"input\", \"name\": \"f\", \"sizeInBytes\": 9}]},"
+         " \"files\": [{\"link\": \"input\", \"name\": \"f\", \"sizeInBytes\": 8}]},"
          "{\"name\": \"a_1\", \"children\": [\"b_2\"], \"runtime\": 1, \"files\":"
          " [{\"link\": \"output\", \"name\": \"f\", \"size\": 8}]}]}}",
          "a_1 1\nb_2 2 after a_1: 8\n"},
@@ -227,6 +227,16 @@ static void test_examples(void)
         duet__graph_fini(&graph);
     }
 }
+
+#define TRACE_TASK(after)                                                                          \
+    "{\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1,\"cat\":\"kernel\",\"name\":\"k\","      \
+    "\"args\":"                                                                                    \
+    "{\"task\":1,\"bytes\":0,\"submitted_us\":0,\"ready_us\":0,\"after\":" after "}}"
+#define TRACE(after)                                                                               \
+    "{\"otherData\":{\"producer\":\"duet\",\"nodes\":[\"host\"],\"workers\":[{\"name\":\"w\","     \
+    "\"architecture\":\"a\",\"node\":\"host\"}]},\"traceEvents\":[{\"ph\":\"M\",\"pid\":1,"        \
+    "\"tid\":1,"                                                                                   \
+    "\"name\":\"thread_name\",\"args\":{\"worker\":\"w\"}}," TRACE_TASK(after)
 
 static void test_messages(void)
 {
@@ -276,6 +286,12 @@ static void test_messages(void)
          "there is no task 'a' in the specification"},
         {"wfformat", "{\"workflow\": {\"tasks\": [{\"name\": \"a\", \"parents\": [\"a\"]}]}}",
          "f: a cycle, no order of these is possible: task 'a'"},
+        {"wfformat",
+         "{\"workflow\": {\"specification\": {\"files\": [{\"id\": \"f\", \"sizeInBytes\": 4},\n"
+         "{\"id\": \"f\", \"sizeInBytes\": 5}]}}}",
+         "f:2: file 'f' has 5 bytes here, and 4 before"},
+        {"trace", TRACE("[]") "," TRACE_TASK("[]") "]}", "f: task 1 is there twice"},
+        {"trace", TRACE("[1]") "]}", "f: task 1 comes after task 1, which is none before it"},
     };
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++)

@@ -32,7 +32,7 @@ struct loader {
 
 bool duet__graph_is_wfformat(const char *text, size_t length, const char *path)
 {
-    return *text == '{';
+    return *text == '{' && g_strstr_len(text, (gssize)length, "\"workflow\"");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -68,13 +68,6 @@ static uint32_t find_file(struct loader *loader, const char *name)
                         GUINT_TO_POINTER(data));
     g_array_append_val(loader->writers, nobody);
     return data;
-}
-
-static void set_bytes(struct loader *loader, const char *name, uint64_t bytes)
-{
-    const uint32_t data = find_file(loader, name);
-
-    g_array_index(loader->graph->data, struct duet__graph_data, data).bytes = bytes;
 }
 
 /* "dir/blastall" becomes "blastall"; "individuals_ID0000012" becomes "individuals". */
@@ -151,6 +144,21 @@ static const struct duet__field execution_fields[] = {
     DUET__OTHER_KEYS,
 };
 
+/* The size of a file; 0: not known. */
+static int set_bytes(struct loader *loader, const struct duet__json *at, const struct object *file)
+{
+    const uint32_t data = find_file(loader, file->id);
+    uint64_t *bytes = &g_array_index(loader->graph->data, struct duet__graph_data, data).bytes;
+
+    if (*bytes && file->bytes && *bytes != file->bytes)
+        return duet__json_fail(at, DUET_EPARSE,
+                               "file '%.60s' has %" G_GUINT64_FORMAT
+                               " bytes here, and %" G_GUINT64_FORMAT " before",
+                               file->id, file->bytes, *bytes);
+    *bytes = file->bytes ? file->bytes : *bytes;
+    return 0;
+}
+
 static void add_file(struct loader *loader, const char *name, bool output)
 {
     const uint32_t data = find_file(loader, name);
@@ -183,9 +191,7 @@ static int read_element(const struct duet__json *at, const char *key, void *data
     }
     add_file(loader, object.id,
              strcmp(link ? object.link : key, link ? "output" : "outputFiles") == 0);
-    if (object.bytes)
-        set_bytes(loader, object.id, object.bytes);
-    return 0;
+    return set_bytes(loader, at, &object);
 }
 
 /* What a task took, and which program it is. */
@@ -244,9 +250,7 @@ static int read_file(struct loader *loader, const struct duet__json *at)
     struct object object = {0};
     int error = duet__fields_read(at, file_fields, &object);
 
-    if (!error)
-        set_bytes(loader, object.id, object.bytes);
-    return error;
+    return error ? error : set_bytes(loader, at, &object);
 }
 
 static int read_executed(struct loader *loader, const struct duet__json *at)

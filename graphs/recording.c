@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A task graph from the records of a run. */
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -287,9 +288,21 @@ int duet__graph_take(struct duet__graph *graph, const struct duet__recording *re
     qsort(taking.events, taking.count, sizeof *taking.events, by_number);
     for (unsigned i = 0; i < recording->machine->arch_count; i++)
         (void)duet__graph_arch(graph, recording->machine->archs[i].name);
-    for (size_t i = 0; i < recording->access_count; i++)
-        if (!recording->accesses[i].after)
-            find_part(&taking, &recording->accesses[i]);
+    for (size_t i = 1; i < taking.count && !error; i++)
+        if (taking.events[i]->id == taking.events[i - 1]->id)
+            error = duet_fail(message, DUET_EINVAL, "task %" PRIu64 " is there twice",
+                              taking.events[i]->id);
+    for (size_t i = 0; i < recording->access_count && !error; i++) {
+        const struct duet_trace_access *access = &recording->accesses[i];
+
+        if (!access->after)
+            find_part(&taking, access);
+        else if (access->after >= access->task)
+            error =
+                duet_fail(message, DUET_EINVAL,
+                          "task %" PRIu64 " comes after task %" PRIu64 ", which is none before it",
+                          access->task, access->after);
+    }
     for (size_t i = 0; i < taking.count && !error; i++)
         error = take_task(&taking, taking.events[i], message);
     if (!error)
@@ -306,9 +319,13 @@ int duet__graph_take(struct duet__graph *graph, const struct duet__recording *re
 
 bool duet__graph_is_trace(const char *text, size_t length, const char *path)
 {
+    static const char *const keys[] = {"\"otherData\"", "\"traceEvents\""};
     enum { HEAD = 4096 };
+    bool is = false;
 
-    return *text == '{' && g_strstr_len(text, (gssize)MIN(length, HEAD), "\"otherData\"");
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
+        is |= g_strstr_len(text, (gssize)MIN(length, HEAD), keys[i]) != NULL;
+    return is && *text == '{';
 }
 
 int duet__graph_read_trace(struct duet__graph *graph, const char *text, size_t length,
