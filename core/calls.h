@@ -142,6 +142,7 @@ typedef void duet__next_fn(struct duet_successors *found, const struct duet_task
 void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_successors *found);
 
 /* failure.c */
+void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, bool bad);
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle);
 void duet__settle_poison(struct duet_runtime *core, const struct access *access, bool written);
 void duet__poison_copy(struct duet_runtime *core, const struct duet__copy *copy);
@@ -151,7 +152,7 @@ bool duet__hopeless(const struct duet_runtime *core, const struct duet_task *tas
 int duet__cancelled_by(const struct duet_runtime *core);
 void duet__count_failure(struct duet_runtime *core, struct duet_task *task, int status,
                          bool cancelled);
-int duet__data_error(struct duet_runtime *runtime, const struct duet_handle *handle, unsigned mode);
+int duet__data_error(struct duet_runtime *runtime, struct duet_handle *handle, unsigned mode);
 const char *duet__task_says(const struct duet_runtime *core, const struct duet_task *task,
                             struct task_says *says);
 
@@ -343,8 +344,8 @@ void duet__layout_place(struct duet_handle *handle, void *memory);
  */
 const char *duet__no_matrix(const struct duet_handle *handle);
 
-/* part.c: which rows of a column belong to the handle, if it is a triangle, or all */
-void duet__handle_column(const struct duet_handle *handle, size_t col, size_t *first, size_t *end);
+/* part.c: which of a column's rows belong to a part of that shape and height */
+void duet__shape_column(enum shape shape, size_t rows, size_t col, size_t *first, size_t *end);
 
 /* region.c */
 /* Enters the memory of a handle. DUET_EINVAL if other data is there, DUET_ENOMEM; with a message.

@@ -62,12 +62,8 @@ static void use_view(struct duet_view *view, struct duet_task *turn, unsigned fi
 static void turn(struct duet_view *view, struct duet_handle *whole, struct parts *from,
                  unsigned mode_from, struct parts *to, unsigned mode_to)
 {
-    /* what a cut leaves out is as valid as the whole was, which is in the host's memory, too */
-    bool rest = (mode_from & DUET_R) && from && from->bytes < whole->bytes;
-    /* and what the next one leaves out is the whole's again: as valid as this one is */
-    bool left = (mode_from & DUET_R) && from && to && to->bytes < whole->bytes;
-    unsigned count = view_size(from) + view_size(to), others = (rest && to) || left;
-    struct duet_task *task = duet__acquisition_new(view->core, count + others);
+    unsigned count = view_size(from) + view_size(to);
+    struct duet_task *task = duet__acquisition_new(view->core, count);
     if (!task) {
         duet__fail_run(view->core, DUET_ENOMEM,
                        "no memory left to go from handle %llu to its parts, or back",
@@ -76,12 +72,8 @@ static void turn(struct duet_view *view, struct duet_handle *whole, struct parts
     }
     task->over = duet__acquire_end;
     use_view(view, task, 0, whole, from, mode_from);
-    use_view(view, task, view_size(from), whole, to, rest && !to ? DUET_RW : mode_to);
-    if (others) {
-        task->accesses[count].handle = whole;
-        task->accesses[count].mode = (uint8_t)((rest ? DUET_R : 0) | (left ? DUET_W : 0));
-    }
-    (void)duet__sort_accesses(task->accesses, count + others);
+    use_view(view, task, view_size(from), whole, to, mode_to);
+    (void)duet__sort_accesses(task->accesses, count);
     duet__link_turn(view, task);
 }
 
@@ -100,8 +92,7 @@ static void turn_to_write(struct duet_view *view, struct duet_handle *whole, str
     if (from == wanted || !in_force(whole, from))
         return;
     if (in_force(whole, wanted))
-        /* the whole stays what it is, valid or not, for what the parts leave out */
-        turn(view, whole, from, from ? DUET_W : DUET_RW, wanted, DUET_R);
+        turn(view, whole, from, DUET_W, wanted, DUET_R);
     else
         turn(view, whole, from, !wanted && !(mode & DUET_R) ? DUET_W : DUET_RW, wanted, DUET_W);
     put_in_force(whole, from, false);

@@ -9,6 +9,7 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <duet/failure.h>
 
@@ -85,10 +86,113 @@ const char *duet__task_says(const struct duet_runtime *core, const struct duet_t
 /* ------------------------------------------------------------------------------------------- */
 /* Data that is not valid                                                                       */
 
+/*
+ * The last task that was to write these elements of a handle that is cut has not (`bad`), or it has
+ * since an earlier one had not.
+ */
+struct damage {
+    struct damage *next; /* older */
+    bool bad;
+    size_t row, col, rows, cols, shape;
+};
+
+/* The handle's elements, in rows and columns of *root: of what was registered, or of its block. */
+static struct damage damage_of(struct duet_handle *handle, bool bad, struct duet_handle **root)
+{
+    struct damage of = {NULL, bad, 0, 0, handle->rows, handle->cols, handle->shape};
+    for (; handle->of && !handle->of->expansion; handle = handle->of->whole) {
+        of.row += handle->row;
+        of.col += handle->col;
+    }
+    *root = handle;
+    return of;
+}
+
+/* Handle lock held. */
+void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, bool bad)
+{
+    struct duet_handle *root;
+    const struct damage put = damage_of(handle, bad, &root);
+    const size_t bytes = sizeof put - offsetof(struct damage, row);
+    struct damage *made = handle == root ? NULL : malloc(sizeof put);
+    const bool all = handle == root || (!made && bad); /* without memory, more than is sure */
+    atomic_store_explicit(&handle->poisoned, bad, memory_order_relaxed);
+    spin_lock(&core->damage_lock);
+    for (struct damage **at = &root->damage, *old = *at; old; old = *at) {
+        if (all || !memcmp(&old->row, &put.row, bytes)) {
+            *at = old->next;
+            free(old);
+        } else {
+            at = &old->next;
+        }
+    }
+    if (all)
+        root->damaged = bad;
+    if (made) {
+        *made = put;
+        made->next = root->damage;
+        root->damage = made;
+    }
+    spin_unlock(&core->damage_lock);
+}
+
+/* The rows of a column, which are the same before column *next; none: *row is not below *end. */
+static void damage_rows(const struct damage *of, size_t col, size_t *row, size_t *end, size_t *next)
+{
+    const size_t beyond = of->col + of->cols;
+    const bool before = col < of->col, within = !before && col < beyond;
+    size_t edge = before ? of->col : !within ? SIZE_MAX : of->shape == FULL ? beyond : col + 1;
+    *row = *end = 0;
+    if (within)
+        duet__shape_column((enum shape)of->shape, of->rows, col - of->col, row, end);
+    *row += of->row;
+    *end += of->row;
+    *next = edge < *next ? edge : *next;
+}
+
+/* Is one of these rows bad? What nothing is known of is, or not (`rest`). */
+static bool rows_bad(const struct damage *damage, bool rest, size_t col, size_t row, size_t end,
+                     size_t *next)
+{
+    for (; damage && row < end; damage = damage->next) {
+        size_t first, beyond;
+        damage_rows(damage, col, &first, &beyond, next);
+        if (first >= beyond || first >= end || beyond <= row)
+            continue;
+        if (damage->bad || rows_bad(damage->next, rest, col, row, first, next))
+            return true;
+        row = beyond;
+    }
+    return row < end && rest;
+}
+
+static bool any_bad(const struct damage *damage, bool rest, const struct damage *of)
+{
+    bool bad = !damage && rest;
+    size_t next = of->col, row, end;
+    while (damage && next < of->col + of->cols && !bad) {
+        const size_t col = next;
+        next = SIZE_MAX;
+        damage_rows(of, col, &row, &end, &next);
+        bad = rows_bad(damage, rest, col, row, end, &next);
+    }
+    return bad;
+}
+
+static bool is_damaged(struct duet_runtime *core, struct duet_handle *handle)
+{
+    struct duet_handle *root;
+    const struct damage of = damage_of(handle, false, &root);
+    spin_lock(&core->damage_lock);
+    bool bad = any_bad(root->damage, root->damaged, &of);
+    spin_unlock(&core->damage_lock);
+    return bad;
+}
+
 /* What the handle holds is not what tasks were to make of it. Handle lock held. */
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle)
 {
-    atomic_store_explicit(&handle->poisoned, true, memory_order_relaxed);
+    duet__put_damage(core, handle, true);
     atomic_store(&core->trouble, true);
 }
 
@@ -102,8 +206,9 @@ void duet__settle_poison(struct duet_runtime *core, const struct access *access,
         return;
     if (!written)
         duet__poison(core, access->handle);
-    else if (!(access->mode & DUET_R))
-        atomic_store_explicit(&access->handle->poisoned, false, memory_order_relaxed);
+    else if (!(access->mode & DUET_R) &&
+             atomic_load_explicit(&access->handle->poisoned, memory_order_relaxed))
+        duet__put_damage(core, access->handle, false);
 }
 
 /* The copy has brought nothing, whatever is made of it. No lock held. */
@@ -127,22 +232,15 @@ bool duet__reads_poisoned(const struct duet_task *task)
     return false;
 }
 
-/*
- * What an acquisition that goes from one view of data to another writes is as good as what it
- * reads: all of it, or nothing.
- */
+/* An acquisition goes from one view of data to another, whose handles are as valid as the data. */
 void duet__pass_poison(struct duet_runtime *core, struct duet_task *task)
 {
-    if (!duet__reads_poisoned(task))
-        return;
     for (unsigned i = 0; i < task->access_count; i++) {
         struct access *access = &task->accesses[i];
-        if (!(access->mode & DUET_W))
-            continue;
-        spin_lock(&access->handle->lock);
-        duet__poison(core, access->handle);
-        spin_unlock(&access->handle->lock);
-        access->mode |= DUET_R; /* so that it stays */
+        bool bad = is_damaged(core, access->handle);
+        atomic_store_explicit(&access->handle->poisoned, bad, memory_order_relaxed);
+        if (bad)
+            access->mode |= DUET_R; /* so that it stays */
     }
 }
 
@@ -169,11 +267,11 @@ void duet__count_failure(struct duet_runtime *core, struct duet_task *task, int 
 }
 
 /* What an acquisition of the handle returns: the run's error, or that of its data. */
-int duet__data_error(struct duet_runtime *runtime, const struct duet_handle *handle, unsigned mode)
+int duet__data_error(struct duet_runtime *runtime, struct duet_handle *handle, unsigned mode)
 {
     bool goes_on = runtime->keep_going && !duet__failed(runtime);
     int error = goes_on ? DUET_OK : duet__run_error(runtime);
-    if (error || !(mode & DUET_R) || !atomic_load_explicit(&handle->poisoned, memory_order_relaxed))
+    if (error || !(mode & DUET_R) || !is_damaged(runtime, handle))
         return error;
     return duet__refuse(
         runtime, DUET_EDATA,
@@ -185,37 +283,37 @@ int duet__data_error(struct duet_runtime *runtime, const struct duet_handle *han
 /* ------------------------------------------------------------------------------------------- */
 /* What the application asks                                                                    */
 
-/* Is it valid as it is in force: itself, or all of its parts? parts_lock is held. */
-static bool is_valid(const struct duet_runtime *core, struct duet_handle *handle)
+/* Is what the handle has of `asked` somewhere: in itself, or in its parts? parts_lock is held. */
+static bool is_somewhere(const struct duet_runtime *core, struct duet_handle *handle,
+                         const struct damage *asked)
 {
+    struct duet_handle *root;
+    const struct damage of = damage_of(handle, false, &root);
+    if (!any_bad(asked, false, &of))
+        return true; /* it has nothing of that */
     const struct parts *cut = handle->apart ? handle->cuts : NULL;
     while (cut && !cut->in_force)
         cut = cut->next;
     bool valid = true;
     for (unsigned i = 0; cut && i < cut->count && valid; i++)
-        valid = is_valid(core, cut->handles[i]);
-    if (cut) /* what a cut leaves out is as valid as the whole was */
-        return valid && (cut->bytes == handle->bytes ||
-                         !atomic_load_explicit(&handle->poisoned, memory_order_relaxed));
+        valid = is_somewhere(core, cut->handles[i], asked);
+    if (cut)
+        return valid;
     uint64_t anywhere = 0;
     spin_lock(&handle->lock);
     for (unsigned word = 0; word < core->node_words; word++)
         anywhere |= atomic_load_explicit(&handle->valid[word], memory_order_relaxed);
-    valid = !atomic_load_explicit(&handle->poisoned, memory_order_relaxed) &&
-            duet__contributions_valid(core, handle);
+    valid = duet__contributions_valid(core, handle);
     spin_unlock(&handle->lock);
     return valid && anywhere;
 }
 
 bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    struct duet_handle *asked = handle;
+    struct duet_handle *root;
+    const struct damage asked = damage_of(handle, true, &root);
     spin_lock(&runtime->parts_lock);
-    /* a part that is not in force is as valid as its whole */
-    for (const struct parts *of = handle->of; of && !of->expansion; of = of->whole->of)
-        if (!of->in_force)
-            asked = of->whole;
-    bool valid = is_valid(runtime, asked);
+    bool valid = !is_damaged(runtime, handle) && is_somewhere(runtime, root, &asked);
     spin_unlock(&runtime->parts_lock);
     return valid;
 }

@@ -264,6 +264,109 @@ static void test_left_out(void)
     end(&t);
 }
 
+enum { N = 12, VIEWS = 25 };
+
+/* A handle, and which elements of the matrix are its own. */
+struct view {
+    struct duet_handle *handle;
+    bool has[N * N];
+};
+
+/* The handles of a cut. above: -1, 0, 1: elements below, on or above the diagonal alone; 2: all. */
+static struct view *view(struct view *view, struct duet_handle *handle, const struct duet_part *at,
+                         int above)
+{
+    *view = (struct view){.handle = handle};
+    for (size_t col = at->col; col < at->col + at->cols; col++)
+        for (size_t row = at->row; row < at->row + at->rows; row++) {
+            const size_t i = row - at->row, j = col - at->col;
+            view->has[row + col * N] = above == 2 || (j > i) - (j < i) == above;
+        }
+    return view + 1;
+}
+
+static struct view *view_rows(struct testing *t, struct view *views, struct duet_handle *whole,
+                              const struct duet_part *at, size_t count)
+{
+    struct duet_handle *parts[N];
+    g_assert_cmpint(duet_cut_rows(t->core, whole, count, parts), ==, DUET_OK);
+    for (size_t i = 0, rows = at->rows / count; i < count; i++) {
+        const struct duet_part part = {at->row + i * rows, at->col, rows, at->cols};
+        views = view(views, parts[i], &part, 2);
+    }
+    return views;
+}
+
+/* The matrix, rows, columns, blocks one of which is cut into triangles, and a part with rows. */
+static struct view *view_all(struct testing *t, struct view *views)
+{
+    const struct duet_part all = {0, 0, N, N}, some = {1, 2, 6, 7}, block = {0, 0, N / 2, N / 2};
+    struct duet_handle *whole, *parts[4], *part;
+    g_assert_cmpint(duet_matrix(t->core, NULL, N, N, N, 1, &whole), ==, DUET_OK);
+    views = view_rows(t, view(views, whole, &all, 2), whole, &all, 4);
+    g_assert_cmpint(duet_cut_cols(t->core, whole, 3, parts), ==, DUET_OK);
+    for (size_t i = 0; i < 3; i++)
+        views = view(views, parts[i], &(struct duet_part){0, i * 4, N, 4}, 2);
+    g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 2, parts), ==, DUET_OK);
+    for (size_t i = 0; i < 4; i++)
+        views = view(views, parts[i], &(struct duet_part){i % 2 * 6, i / 2 * 6, 6, 6}, 2);
+    part = parts[0];
+    g_assert_cmpint(duet_cut_triangles(t->core, part, DUET_DIAGONAL_APART, parts), ==, DUET_OK);
+    for (int i = 0; i < 3; i++)
+        views = view(views, parts[i], &block, (const int[]){-1, 1, 0}[i]);
+    g_assert_cmpint(duet_cut_triangles(t->core, whole, DUET_DIAGONAL_APART, parts), ==, DUET_OK);
+    for (int i = 0; i < 3; i++)
+        views = view(views, parts[i], &all, (const int[]){-1, 1, 0}[i]);
+    g_assert_cmpint(duet_cut(t->core, whole, &some, 1, &part), ==, DUET_OK);
+    return view_rows(t, view(views, part, &some, 2), part, &some, 6);
+}
+
+static bool meet(const struct view *view, const bool *bad)
+{
+    bool found = false;
+    for (unsigned i = 0; i < N * N; i++)
+        found |= view->has[i] && bad[i];
+    return found;
+}
+
+/* Tasks on all these views, some of which fail: an element is valid if its last writer had done. */
+static void test_elements(void)
+{
+    struct testing t;
+    struct view views[VIEWS];
+    bool bad[N * N] = {false};
+    uint64_t rng = 1;
+    start(&t, 0, true);
+    g_assert_true(view_all(&t, views) == views + VIEWS);
+    for (unsigned step = 0; step < 20000; step++) {
+        const struct view *v = &views[duet_random_below(&rng, VIEWS)];
+        const int mode = 1 + (int)duet_random_below(&rng, 3);
+        const bool fails = duet_random_below(&rng, 4) == 0, hopeless = mode & 1 && meet(v, bad);
+        if (fails && duet_random_below(&rng, 8) == 0) {
+            g_assert_cmpint(duet_acquire(t.core, v->handle, DUET_R), ==,
+                            meet(v, bad) ? DUET_EDATA : DUET_OK);
+            g_assert_cmpint(duet_release(t.core, v->handle), ==, DUET_OK);
+        }
+        if (step % 100 == 99) { /* what is cut anew is as it was */
+            (void)!duet_uncut(t.core, views[VIEWS - 7].handle);
+            const struct duet_part some = {1, 2, 6, 7};
+            g_assert_cmpint(duet_cut(t.core, views->handle, &some, 1, &views[VIEWS - 7].handle), ==,
+                            DUET_OK);
+            (void)view_rows(&t, &views[VIEWS - 6], views[VIEWS - 7].handle, &some, 6);
+        }
+        task(&t, v->handle, mode, NULL, 0);
+        if (fails && !hopeless)
+            fail(&t, CPU);
+        g_assert_cmpuint(go(&t, NULL), ==, !hopeless && !fails);
+        for (unsigned i = 0; i < N * N; i++)
+            if (v->has[i] && (mode & DUET_W))
+                bad[i] = hopeless || fails || (bad[i] && (mode & DUET_R));
+        for (unsigned i = 0; i < VIEWS; i++)
+            g_assert_true(duet_valid(t.core, views[i].handle) == !meet(&views[i], bad));
+    }
+    end(&t);
+}
+
 /* Tasks without data fail and are none of the others' business. */
 static void test_no_data(void)
 {
@@ -279,4 +382,4 @@ static void test_no_data(void)
 }
 
 TEST_MAIN(test_keep_going, test_stop, test_cancelled, test_acquire, test_lost, test_copy,
-          test_parts, test_left_out, test_no_data)
+          test_parts, test_left_out, test_no_data, test_elements)

@@ -22,6 +22,8 @@ static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
         duet__host_leave(core, handle);
     duet__reduction_free(core, handle);
     duet__layout_free(handle->layout);
+    if (handle->damage)
+        duet__put_damage(core, handle, false);
     free(handle);
 }
 
@@ -318,7 +320,7 @@ int duet__acquire_here(struct duet_runtime *runtime, struct duet_handle *handle,
 /* Ends an acquisition, at the date of its release. */
 void duet__acquire_end(struct duet_view *view, struct duet_task *task)
 {
-    if (atomic_load_explicit(&view->core->trouble, memory_order_relaxed))
+    if (task->over && atomic_load_explicit(&view->core->trouble, memory_order_relaxed))
         duet__pass_poison(view->core, task);
     duet__graph_finish(view, task, DUET_HOST, false, true);
     duet__task_free(view->core, view->by, task);
@@ -465,6 +467,8 @@ void duet__handles_fini(struct duet_runtime *core)
         duet__cuts_fini(handle);
         duet__reduction_free(core, handle);
         duet__layout_free(handle->layout);
+        if (handle->damage)
+            duet__put_damage(core, handle, false);
         free(handle);
         handle = next;
     }

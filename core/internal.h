@@ -267,7 +267,7 @@ struct replica {
     struct replica *queue_next; /* copy queue lock */
 };
 
-/* Which elements of its square are a part: see duet__handle_column. */
+/* Which elements of its square are a part: see duet__shape_column. */
 enum shape { FULL, LOWER, UPPER, STRICTLY_LOWER, STRICTLY_UPPER, DIAGONAL };
 
 /*
@@ -317,6 +317,8 @@ struct duet_handle {
     bool held;                  /* handle lock, as the next two: by a task that commutes on it */
     bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */
     bool elsewhere;             /* its contents may be nowhere here: acquire.c */
+    bool damaged; /* no part, damage_lock: what is in no `damage` is not valid: failure.c */
+    struct damage *damage;                    /* likewise: the newest first */
     struct duet_task *waiting, *last_waiting; /* to hold it, by `next` */
     struct parts *of;                         /* that it is one of; NULL: it was registered */
     struct parts *cuts;                       /* parts_lock: of it, the newest first */
@@ -558,6 +560,7 @@ struct duet_runtime {
     struct spin message_lock;
     struct duet_message run_message;        /* message_lock: of that error */
     struct duet_message message;            /* message_lock: of the last call that failed */
+    struct spin damage_lock;                /* which parts of handles are not valid */
     _Alignas(LINE) struct spin submit_lock; /* writing the three below */
     uint64_t submit_rng;
     _Atomic(double) first_submit_s; /* INFINITY: nothing was submitted */

@@ -217,8 +217,8 @@ static void set_slant(struct duet__piece *piece, const struct duet_handle *handl
     size_t first, end, next_first, next_end;
     if (handle->shape == FULL)
         return;
-    duet__handle_column(handle, 0, &first, &end);
-    duet__handle_column(handle, 1, &next_first, &next_end);
+    duet__shape_column(handle->shape, handle->rows, 0, &first, &end);
+    duet__shape_column(handle->shape, handle->rows, 1, &next_first, &next_end);
     piece->first = first * handle->element_bytes;
     piece->end = end * handle->element_bytes;
     piece->first_step = (next_first - first) * handle->element_bytes;

@@ -70,13 +70,12 @@ static bool reserve(struct parts *parts)
     return true;
 }
 
-void duet__handle_column(const struct duet_handle *handle, size_t col, size_t *first, size_t *end)
+void duet__shape_column(enum shape shape, size_t rows, size_t col, size_t *first, size_t *end)
 {
-    const enum shape shape = (enum shape)handle->shape;
     bool below = shape == LOWER || shape == STRICTLY_LOWER;
     bool above = shape == UPPER || shape == STRICTLY_UPPER;
     *first = below || shape == DIAGONAL ? col + (shape == STRICTLY_LOWER) : 0;
-    *end = above || shape == DIAGONAL ? col + (shape != STRICTLY_UPPER) : handle->rows;
+    *end = above || shape == DIAGONAL ? col + (shape != STRICTLY_UPPER) : rows;
 }
 
 /* A device has room for the whole square; only what belongs to the part is copied. */
