@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -451,17 +452,31 @@ def check_interruption(policy, begun):
 
 
 def test_impatience():
-    """A kernel that lasts is waited for, unless a second signal comes; no file is left."""
-    with tempfile.TemporaryDirectory() as name:
-        folder, begun = pathlib.Path(name), pathlib.Path(name, "begun")
-        environment = with_kernel(folder / "endless.so", touch(begun) + "for (;;) pause();")
-        process = subprocess.Popen([DUET, "run", *SMALL, "--html", "p.html"], cwd=folder,
-                                   env=environment, text=True, stdout=subprocess.PIPE)
-        until(begun.exists)
-        until(lambda: process.send_signal(signal.SIGINT) or process.poll() is not None)
-        output, _ = process.communicate()
-        assert process.returncode == -signal.SIGINT and output == "", (process.returncode, output)
-        assert sorted(os.listdir(folder)) == ["begun", "endless.so"]
+    """A kernel that lasts is waited for, but not for long, unless a second signal comes; no file is
+    left."""
+    for signals in 1, 2:
+        with tempfile.TemporaryDirectory() as name:
+            folder, begun = pathlib.Path(name), pathlib.Path(name, "begun")
+            environment = with_kernel(folder / "endless.so", touch(begun) + "for (;;) pause();")
+            process = subprocess.Popen([DUET, "run", *SMALL, "--html", "p.html"], cwd=folder,
+                                       env=environment, text=True, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            until(begun.exists)
+            until(lambda: process.send_signal(signal.SIGINT) or signals == 1
+                  or process.poll() is not None)
+            output, messages = process.communicate()
+            assert process.returncode == -signal.SIGINT and output == "", (process, output)
+            assert signals == 2 or "nothing has ended in 3 s" in messages, messages
+            assert sorted(os.listdir(folder)) == ["begun", "endless.so"]
+
+
+def test_address_space():
+    """OpenBLAS is not called where it would try for ever to map its memory."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, resource.RLIM_INFINITY))
+    result = duet([*SMALL, "--cpus", "16"], preexec_fn=limit)
+    refused(result, "no address space for OpenBLAS, which takes 128 MiB a worker", 1)
+    good("jacobi2d", *SMALL[1:], preexec_fn=limit)  # which needs none
 
 
 def test_policy_that_does_not_return():

@@ -9,7 +9,7 @@
 
 #include <duet/trace.h>
 
-enum { STUCK_LOOKS = 10 }; /* a tenth of a second apart */
+enum { POLICY_LOOKS = 10, KERNEL_LOOKS = 30 }; /* a tenth of a second apart */
 
 /* Those that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -117,33 +117,31 @@ static void give_up(struct duet__monitor *monitor, int number)
 }
 
 /*
- * After a signal: the run ends when its kernels have ended, but a worker that does not come back
- * from the policy never lets it end. Then the process does, after a second in which nothing else
- * has happened.
+ * After a signal the run ends when its kernels have ended. A policy, a kernel or a library that
+ * does not return would never let it end. So the process does, once nothing has begun or ended for
+ * a second (a worker is in the policy) or three.
  */
 static void end_if_stuck(struct duet__monitor *monitor)
 {
     struct duet_runtime *runtime = borrow(monitor);
     uint64_t steps = 0;
-    int worker;
+    int worker = runtime ? duet_worker_scheduling(runtime, &steps) : DUET_NO_WORKER;
+    const bool in_policy = worker != DUET_NO_WORKER;
 
-    if (!runtime)
-        return;
-    worker = duet_worker_scheduling(runtime, &steps);
-    if (worker == DUET_NO_WORKER || worker != monitor->stuck_worker ||
-        steps != monitor->stuck_steps)
+    if (worker != monitor->stuck_worker || steps != monitor->stuck_steps)
         monitor->stuck_looks = 0;
     monitor->stuck_worker = worker;
     monitor->stuck_steps = steps;
-    if (worker != DUET_NO_WORKER && ++monitor->stuck_looks > STUCK_LOOKS) {
+    if (++monitor->stuck_looks > (in_policy ? POLICY_LOOKS : KERNEL_LOOKS)) {
         duet__progress_clear(&monitor->progress);
-        fprintf(stderr,
-                "duet: the scheduling policy does not return on %s: the run ends without a report "
-                "of what was finished\n",
-                duet_runtime_machine(runtime)->workers[worker].name);
+        fprintf(stderr, "duet: %s%s: the run ends without a report of what was finished\n",
+                in_policy ? "the scheduling policy does not return on "
+                          : "nothing has ended in 3 s after the signal",
+                in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
         die(monitor, atomic_load(&monitor->number));
     }
-    atomic_store(&monitor->runtime, runtime);
+    if (runtime)
+        atomic_store(&monitor->runtime, runtime);
 }
 
 static void *attend(void *argument)

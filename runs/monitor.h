@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread beside runs on this machine: draws their progress, and gives them up when a signal asks
- * for the end of the process. A second signal ends it at once.
+ * for the end of the process. A second signal ends it at once, and the first one what goes on for
+ * three seconds in which nothing begins or ends.
  */
 #ifndef DUET_RUNS_MONITOR_H
 #define DUET_RUNS_MONITOR_H
@@ -48,8 +49,8 @@ struct duet__monitor {
     struct duet__signals signals;
     struct duet__progress progress;
     uint64_t tasks; /* of a run */
-    /* the thread's: whether a signal has come to this process; a worker that is in the policy,
-       since how many looks nothing else happened */
+    /* the thread's: whether a signal has come to this process; a worker that is in the policy, and
+       for how many looks nothing else has happened since the signal */
     bool signalled;
     int stuck_worker;
     unsigned stuck_looks;

@@ -64,9 +64,10 @@ int duet__kernel_sort(const struct duet_call *call);
 /*
  * A call of BLAS uses one thread from now on, in the whole process, and never more again: OpenBLAS
  * 0.3.21 was seen to wait forever after the number had been raised later. Not while another thread
- * is in such a call. Nothing in a build without BLAS.
+ * is in such a call. DUET_ENOMEM with a message: there is no address space for calls from so many
+ * threads at once, and OpenBLAS would try for ever to have it. Nothing in a build without BLAS.
  */
-void duet__blas_one_thread(void);
+DUET_MUST_CHECK int duet__blas_begin(unsigned threads, struct duet_message *message);
 
 /*
  * Judges the lower triangle `a`, filled, then factorised: *residual = ||A - L L'|| / (n ||A|| eps)

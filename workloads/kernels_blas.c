@@ -2,6 +2,9 @@
 /* BLAS and LAPACK on matrices in either precision, by CBLAS of OpenBLAS and LAPACKE. */
 #include "workloads/kernels_blas.h"
 
+#include <stdatomic.h>
+#include <sys/mman.h>
+
 #include <cblas.h>
 #include <lapacke.h>
 
@@ -11,9 +14,25 @@ enum { SOLVE_LEAF = 32 /* order of a triangle from which on xTRSM is left to its
 
 _Static_assert(sizeof(lapack_int) == 4, "pivots are stored as LAPACK writes them");
 
-void duet__blas_one_thread(void)
+/* OpenBLAS maps so much for each thread in a call, on x86-64, and keeps it. */
+static const size_t BUFFER_BYTES = (size_t)128 << 20;
+
+int duet__blas_begin(unsigned threads, struct duet_message *message)
 {
+    static atomic_uint found; /* for so many threads there was room before */
     openblas_set_num_threads(1);
+    if (threads <= atomic_load(&found))
+        return DUET_OK;
+    void *room = mmap(NULL, threads * BUFFER_BYTES, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED)
+        return duet_fail(message, DUET_ENOMEM,
+                         "no address space for OpenBLAS, which takes %zu MiB a worker, of which "
+                         "there are %u: raise the limit (ulimit -v), or take fewer (--cpus)",
+                         BUFFER_BYTES >> 20, threads);
+    munmap(room, threads * BUFFER_BYTES);
+    atomic_store(&found, threads);
+    return DUET_OK;
 }
 
 static bool is_single(const struct duet_buffer *a)

@@ -149,7 +149,7 @@ static void each(void (*test)(size_t m, size_t n, size_t element_bytes))
         g_test_skip("built without BLAS");
         return;
     }
-    duet__blas_one_thread();
+    g_assert_cmpint(duet__blas_begin(4, NULL), ==, 0);
     for (size_t i = 0; i < G_N_ELEMENTS(sizes) * G_N_ELEMENTS(sizes); i++) {
         test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 8);
         test(sizes[i % G_N_ELEMENTS(sizes)], sizes[i / G_N_ELEMENTS(sizes)], 4);
@@ -331,7 +331,7 @@ static void test_threads(void)
         return;
     }
     GThread *threads[4];
-    duet__blas_one_thread();
+    g_assert_cmpint(duet__blas_begin(4, NULL), ==, 0);
     for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)
         threads[i] = g_thread_new("kernels", use_kernels, NULL);
     for (size_t i = 0; i < G_N_ELEMENTS(threads); i++)

@@ -7,7 +7,7 @@ extern const struct duet__blas_module duet__module;
 const struct duet__blas_module duet__module = {
     .module.build = DUET_MODULE_BUILD,
     .kernel = duet__blas_kernel,
-    .one_thread = duet__blas_one_thread,
+    .begin = duet__blas_begin,
     .residual_cholesky = duet__residual_cholesky,
     .residual_lu = duet__residual_lu,
     .about = duet__blas_about,

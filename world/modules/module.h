@@ -40,7 +40,7 @@ struct duet__sim_module {
 struct duet__blas_module {
     struct duet__module module;
     duet_kernel_fn (*kernel)(const char *base);
-    void (*one_thread)(void);
+    int (*begin)(unsigned threads, struct duet_message *message);
     int (*residual_cholesky)(const struct duet__storage *a, const struct duet__judging *how,
                              double *residual, struct duet_message *message);
     int (*residual_lu)(const struct duet__storage *a, const struct duet__storage *pivots,
