@@ -146,8 +146,22 @@ for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 130)):
         assert "rank 2" in err and "signal 9" in err, err
     else:
         # how many are finished by then, nobody knows
-        said = r"duet: interrupted: \d+ of 200000 measured runs are finished"
-        assert len(testing.said(err)) == 1 and re.fullmatch(said, testing.said(err)[0]), err
+        said = r"duet: interrupted: node [02]: Interrupt: \d+ of 200000 measured runs are finished"
+        told = [line for line in testing.said(err) if "has 3 s" not in line]
+        assert len(told) == 1 and re.fullmatch(said, told[0]), err
+
+# One that is stopped is named, and one that ends while kernels last.
+with subprocess.Popen(["mpirun", "--timeout", "300", "-n", "2", DUET, "run", *PACED, "--scale",
+                       "100000", "--nodes", "2"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                      text=True) as mpirun:
+    testing.until(lambda: None not in (rank_of(mpirun, 0), rank_of(mpirun, 1)))
+    stopped = rank_of(mpirun, 1)
+    os.kill(stopped, signal.SIGSTOP)
+    assert any(line.startswith("duet: node 1 has not answered") for line in mpirun.stderr)
+    os.kill(stopped, signal.SIGTERM)
+    os.kill(stopped, signal.SIGCONT)
+    err = mpirun.communicate()[1]
+assert re.search("^duet: (interrupted: )?node 1: ", err, re.M), err
 
 # What one node alone cannot begin with is told, and its reason, and nothing else is begun.
 first = [DUET, "run", "saxpy", "--n", "1000", "--tile", "100", "--nodes", "2", "--quiet"]

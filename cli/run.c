@@ -197,12 +197,15 @@ static int report(const struct duet__job *job, const struct duet__series *series
                                   .cores = duet__usable_cores(),
                                   .interrupted = number != 0,
                                   .show_wall = job->values.wall || !is_simulated(job)};
+    const char *who = ""; /* of several nodes the one that the signal came to */
     size_t runs = 0, failed = 0;
     int status = DUET__DONE, written, wrong;
 
     for (size_t i = 0; i < request->policy_count; i++) {
         runs += series[i].count;
         failed += series[i].error != 0;
+        if (!series[i].error && *series[i].message.text)
+            who = series[i].message.text;
         if (series[i].count)
             finished[report.series_count++] = series[i];
     }
@@ -217,10 +220,10 @@ static int report(const struct duet__job *job, const struct duet__series *series
     if (failed)
         status = complain(job, series, runs > 0);
     if (number)
-        status =
-            duet__complain(DUET__SIGNALLED + number, "interrupted: %zu of %zu %sruns are finished",
-                           runs, request->policy_count * request->reps,
-                           is_simulated(job) ? "" : "measured ");
+        status = duet__complain(DUET__SIGNALLED + number,
+                                "interrupted: %s%s%zu of %zu %sruns are finished", who,
+                                *who ? ": " : "", runs, request->policy_count * request->reps,
+                                is_simulated(job) ? "" : "measured ");
     return status ? status : wrong;
 }
 

@@ -16,11 +16,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "nodes/mpi_internal.h"
 #include "nodes/rest.h"
 
 static const double IDLE_S = 0.02; /* that the thread sleeps if only a failure may be told */
+static const double ANSWER_S = 5;  /* after which a node is silent that does not answer */
 
 static const uint64_t CLOSED = UINT64_MAX; /* bytes, in a meeting, of who has closed */
 
@@ -37,7 +39,7 @@ static double seconds(void)
 /* Room for one more, beside what is to be said to other nodes whatever happens. */
 static bool reserve(struct duet__mpi *mpi)
 {
-    const unsigned spare = 2 * mpi->count + 2; /* notices, parts, a meeting and listening */
+    const unsigned spare = 3 * mpi->count + 2; /* notices, questions, parts, a meeting, listening */
     if (mpi->request_count + spare >= mpi->request_capacity) {
         unsigned capacity = 2 * mpi->request_capacity + spare + 64;
         void *requests = realloc(mpi->requests, capacity * sizeof *mpi->requests);
@@ -238,7 +240,8 @@ static void heard(struct duet__mpi *mpi, void *what, const MPI_Status *status)
     mpi->listens = false;
     if (cancelled)
         return;
-    fail(mpi, (unsigned)status->MPI_SOURCE, &mpi->news);
+    if (mpi->news.error) /* else it was a question, which is answered by being heard */
+        fail(mpi, (unsigned)status->MPI_SOURCE, &mpi->news);
     listen(mpi);
 }
 
@@ -447,11 +450,45 @@ static bool step(struct duet__mpi *mpi)
     return moved || failed || wanted;
 }
 
+static void answered(struct duet__mpi *mpi, void *asked, const MPI_Status *status)
+{
+    *(char *)asked = ANSWERED;
+}
+
+/*
+ * Every now and then node 0 asks the others whether they are there, and node 1 asks node 0. Who has
+ * not answered by the next time is named, by a process that may not speak otherwise.
+ */
+static void ask(struct duet__mpi *mpi, double now)
+{
+    static const struct notice question;
+    const unsigned end = mpi->node ? 1 : mpi->count;
+    if (mpi->node > 1 || mpi->closed || now - mpi->asked_s < ANSWER_S || !reserve(mpi))
+        return;
+    mpi->asked_s = now;
+    for (unsigned node = !mpi->node; node < end; node++) {
+        char *asked = &mpi->asked[node];
+        if (*asked == ANSWERED) {
+            MPI_Issend(&question, sizeof question, MPI_BYTE, (int)node, NOTICE_TAG, mpi->control,
+                       request(mpi));
+            began(mpi, answered, asked);
+        } else if (*asked == ASKED) {
+            (void)dprintf(STDERR_FILENO,
+                          "duet: node %u has not answered for %g s: its process is stopped, or its "
+                          "machine is not there\n",
+                          node, ANSWER_S);
+        }
+        *asked = *asked == ANSWERED ? ASKED : MISSED;
+    }
+}
+
 /* Between rounds in which nothing moves. */
 static void rest(struct duet__mpi *mpi)
 {
     bool active = mpi->request_count > mpi->listens || mpi->failing;
-    double now = seconds(), sleep = active ? duet__rest_s(now - mpi->moved_s) : IDLE_S;
+    double now = seconds();
+    ask(mpi, now);
+    double sleep = active ? duet__rest_s(now - mpi->moved_s) : IDLE_S;
     if (sleep <= 0) {
         sched_yield();
         return;
@@ -473,7 +510,7 @@ static void *progress(void *arg)
     (void)prctl(PR_SET_NAME, "duet-mpi");
     (void)prctl(PR_SET_TIMERSLACK, 1000UL); /* nanoseconds: short sleeps are meant */
     listen(mpi);
-    mpi->moved_s = seconds();
+    mpi->moved_s = mpi->asked_s = seconds();
     while (!mpi->over || mpi->request_count)
         if (step(mpi))
             mpi->moved_s = seconds();

@@ -44,8 +44,9 @@ DUET_MUST_CHECK int duet__mpi_meet(struct duet__mpi **out, unsigned nodes,
  * Whether all processes can go on: before they meet, between that and duet__mpi_start, and after a
  * closing. Collective; opens MPI, where nobody has; `error` and `message` are this one's. Returns
  * in all of them the error of the first that has one, with its message, which says which node it
- * was; a number above 0 is that of a signal, and has no message. Where all have errors, each has
- * its own. After one has declined it is no longer collective, and returns what that one has said.
+ * was; a number above 0 is that of a signal, whose message is its name. Where all have errors, each
+ * has its own. After one has declined it is no longer collective, and returns what that one has
+ * said.
  */
 DUET_MUST_CHECK int duet__mpi_agree(int error, struct duet_message *message);
 

@@ -22,6 +22,9 @@ struct under_way {
     void *what;
 };
 
+/* A node's answer to the question whether it is there; the last: that it is silent was said. */
+enum answer { ANSWERED, ASKED, MISSED };
+
 /* A collective in which all processes tell how many bytes they have for node 0: mostly none. */
 struct meeting {
     enum { NONE, WANTED, BEGUN, MET } stage;
@@ -66,6 +69,8 @@ struct duet__mpi {
     bool listens, meets, failing; /* for it; in a meeting; the failure is known to the thread */
     bool closed, over;            /* the others were told so; all have closed */
     double moved_s;               /* when something happened last */
+    double asked_s;               /* when it asked last whether others are there */
+    char asked[];                 /* each node: enum answer */
 };
 
 /* Finds ahead_s, before the thread is started. Collective. */

@@ -163,7 +163,7 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
     MPI_Comm_size(MPI_COMM_WORLD, &count);
     MPI_Comm_rank(MPI_COMM_WORLD, &node);
     place->node = (unsigned)node;
-    struct duet__mpi *mpi = calloc(1, sizeof *mpi);
+    struct duet__mpi *mpi = calloc(1, sizeof *mpi + (size_t)count);
     uint64_t *sizes = calloc((size_t)count, sizeof *sizes);
     error = check_count(nodes, count, message);
     if (!error &&
@@ -218,8 +218,6 @@ void duet__mpi_compare_clocks(struct duet__mpi *mpi)
 /* The error that a process has told all, with its message; above 0, a signal's number. */
 static int told(const struct notice *notice, struct duet_message *message)
 {
-    if (notice->error >= 0)
-        return notice->error;
     *message = (struct duet_message){""};
     return duet_fail(message, notice->error, "%s", notice->why);
 }
@@ -240,7 +238,9 @@ static int agree(int error, bool stays, struct duet_message *message)
     MPI_Allreduce(mine, least, NUMBERS, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     if (least[FIRST] == count)
         return DUET_OK;
-    const char *text = *message->text ? message->text : error < 0 ? duet_strerror(error) : "";
+    const char *text = error > 0        ? strsignal(error)
+                       : *message->text ? message->text
+                                        : duet_strerror(error);
     const bool all_fail = least[FAILS] && least[FIRST] >= 0;
     const bool as_it_is = all_fail || strncmp(text, "node ", 5) == 0;
     if (as_it_is || snprintf(notice.why, sizeof notice.why, "node %d: %s", node, text) < 0)

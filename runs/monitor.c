@@ -7,9 +7,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <duet/nodes.h>
 #include <duet/trace.h>
 
-enum { POLICY_LOOKS = 10, KERNEL_LOOKS = 30 }; /* a tenth of a second apart */
+enum { TOLD_LOOKS = 5, POLICY_LOOKS = 10, KERNEL_LOOKS = 30 }; /* a tenth of a second apart */
 
 /* Those that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -119,7 +120,8 @@ static void give_up(struct duet__monitor *monitor, int number)
 /*
  * After a signal the run ends when its kernels have ended. A policy, a kernel or a library that
  * does not return would never let it end. So the process does, once nothing has begun or ended for
- * a second (a worker is in the policy) or three.
+ * a second (a worker is in the policy) or three. Of several nodes the one that ends says so, and
+ * the first one before mpirun, which has less patience, may end it.
  */
 static void end_if_stuck(struct duet__monitor *monitor)
 {
@@ -127,6 +129,8 @@ static void end_if_stuck(struct duet__monitor *monitor)
     uint64_t steps = 0;
     int worker = runtime ? duet_worker_scheduling(runtime, &steps) : DUET_NO_WORKER;
     const bool in_policy = worker != DUET_NO_WORKER;
+    const unsigned node = atomic_load(&monitor->node);
+    char who[24] = "";
 
     if (worker != monitor->stuck_worker || steps != monitor->stuck_steps)
         monitor->stuck_looks = 0;
@@ -134,12 +138,18 @@ static void end_if_stuck(struct duet__monitor *monitor)
     monitor->stuck_steps = steps;
     if (++monitor->stuck_looks > (in_policy ? POLICY_LOOKS : KERNEL_LOOKS)) {
         duet__progress_clear(&monitor->progress);
-        fprintf(stderr, "duet: %s%s: the run ends without a report of what was finished\n",
+        if (node)
+            (void)g_snprintf(who, sizeof who, "node %u: ", node - 1);
+        /* also of a process whose lines are not shown */
+        dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
+                who,
                 in_policy ? "the scheduling policy does not return on "
                           : "nothing has ended in 3 s after the signal",
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
         die(monitor, atomic_load(&monitor->number));
     }
+    if (node && monitor->stuck_looks == TOLD_LOOKS)
+        fprintf(stderr, "duet: interrupted: what runs has 3 s to end\n");
     if (runtime)
         atomic_store(&monitor->runtime, runtime);
 }
@@ -182,6 +192,7 @@ void duet__monitor_stop(struct duet__monitor *monitor)
 void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime)
 {
     atomic_store(&monitor->before, 0);
+    atomic_store(&monitor->node, duet_node_count(runtime) > 1 ? duet_node(runtime) + 1 : 0);
     atomic_store(&monitor->runtime, runtime);
     /* a signal that came before had no runtime to cancel */
     if (atomic_load(&monitor->number))

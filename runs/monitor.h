@@ -44,6 +44,7 @@ struct duet__monitor {
     _Atomic(struct duet_runtime *) runtime;
     _Atomic(uint64_t) before, finished_runs; /* tasks of this runtime, before the run at hand */
     atomic_int number;                       /* of the signal that came; 0: none */
+    atomic_uint node;                        /* 1 and this process's number; 0: it is alone */
     atomic_bool over;
     GThread *thread;
     struct duet__signals signals;
