@@ -45,6 +45,10 @@ one = graph([{"kernel": 0, "seconds": [3, 2]}])
 close(makespan(one, gpus=0), 3)
 close(makespan(one, cpus=0), 2)
 close(makespan(one, "--speed", "gpu=10", cpus=0), 2)
+# Its times do not scatter: nothing is drawn, nothing is certain.
+drawn = run(one, "--noise", "--reps", "5", "--policy", "heft", "--json")
+assert drawn.stderr == "duet: no spread is known of the times of g: --noise draws nothing\n", drawn
+assert json.loads(drawn.stdout)["runs"][0]["makespan_s"]["ci95_low"] is None, drawn
 exact = graph([{"kernel": 0, "seconds": [3, 2, 1]}], archs=["cpu", "cuda", "c2050"])
 close(makespan(exact, cpus=0), 1)
 unknown = graph([{"kernel": 0, "seconds": [3, None]}])

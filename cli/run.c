@@ -83,6 +83,21 @@ static void remark(const struct duet__job *job)
                        job->platform->name, holes);
 }
 
+/* Whether the platform knows how the times of a kernel of the file's task graph scatter. */
+static bool draws(const struct duet__job *job)
+{
+    for (size_t c = 0; c < job->platform->calibration.count; c++) {
+        const struct duet__curve *curve = &job->platform->calibration.curves[c];
+
+        if (!g_hash_table_contains(job->graph->kernel_index, curve->kernel))
+            continue;
+        for (size_t p = 0; p < curve->count; p++)
+            if (curve->points[p].noise > 0 || curve->points[p].deviation_s > 0)
+                return true;
+    }
+    return false;
+}
+
 /* The machine of a platform that runs are made on, and as a file if one is asked for. */
 static int build_machine(struct duet__job *job, struct duet_message *message)
 {
@@ -96,6 +111,13 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     duet__calibration_select(&job->platform->calibration, request->config.context);
     request->platform = job->platform;
     error = duet__request_build(request, message);
+    if (!error && request->config.noise && job->graph && !draws(job)) {
+        request->config.noise = false;
+        if (!job->in_table)
+            duet__complain(DUET__DONE,
+                           "no spread is known of the times of %s: --noise draws nothing",
+                           job->graph->name);
+    }
     if (!error && !job->in_table)
         remark(job);
     if (!error && job->values.machine_xml)

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 
 import testing
-from testing import DUET
+from testing import DUET, ROOT
 
 os.chdir(tempfile.mkdtemp())
 TABLE = ["cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960", "--gpus",
@@ -78,6 +78,9 @@ assert re.search(r"^mean rank of policy in 12 cases: heft 1.00, ws 2.00; closer 
 by_policy = duet("study", "--show", "--out", "a.db", "--best", "policy").stdout
 assert len(re.findall(r"^\d", by_policy, re.M)) == 12, by_policy
 assert len(table(duet("study", "--show", "--out", "a.db", "--csv").stdout)) == 72
+even = duet("study", ROOT / "examples/graphs/diamond.json", "--platform", "idgraf", "--out", "e.db",
+            "--reps", "3", "--noise", "--policy", "heft,cp").stdout
+assert even.endswith("  no spread\n") and "+-" not in even, even
 
 # A platform that has changed is another one; the newest result counts.
 duet("platform", "new", "--cpus", "1x8", "--gpus", "2:a100", "--out", "m.json")

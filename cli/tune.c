@@ -297,7 +297,7 @@ static void take_noise(const struct duet__tune *tune, struct duet__tuned *tuned,
     tuned->cell = cell;
     summary = duet__summarise(seconds, tuned->reps);
     tuned->predicted_s = summary.mean;
-    tuned->half_s = tuned->reps > 2 ? (summary.mean_high - summary.mean_low) / 2 : NAN;
+    tuned->half_s = duet__spreads(&summary) ? (summary.mean_high - summary.mean_low) / 2 : NAN;
 }
 
 static gint compare_tuned(gconstpointer first, gconstpointer second)
@@ -357,7 +357,8 @@ static void find_lead(struct duet__tune *tune)
     }
     summary = duet__summarise(differences, best->reps);
     tune->lead = summary.mean;
-    tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
+    if (best->half_s >= 0 || second->half_s >= 0)
+        tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
 }
 
 /* What one gets who chooses nothing, without regard to the budget: as often as the best. */

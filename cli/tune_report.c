@@ -154,7 +154,11 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
         fprintf(stream, "%s %.1f %% %s time than the default\n",
                 runs ? "measured:" : "predicted:", 100 * fabs(1 - own / other),
                 own > other ? "more" : "less");
-    if (tune->lead >= 0)
+    if (tune->lead >= 0 && isnan(tune->lead_half))
+        fprintf(stream,
+                "by simulation the first is %.2f %% before the second: no spread is known\n",
+                100 * tune->lead);
+    else if (tune->lead >= 0)
         fprintf(stream, "by simulation the first is %.2f +-%.2f %% before the second: %s\n",
                 100 * tune->lead, 100 * tune->lead_half,
                 tune->lead > tune->lead_half ? "beyond the noise" : "within the noise");

@@ -43,7 +43,7 @@ struct duet__policy_summary duet__report_summarise(const struct duet__series *se
     g_free(values);
     summary.makespan_s = makespans.median;
     summary.mean_s = makespans.mean;
-    if (series->count >= DUET_INTERVAL_RUNS) {
+    if (duet__spreads(&makespans)) {
         summary.ci95_low_s = fmax(makespans.mean_low, 0); /* it may say less than that */
         summary.ci95_high_s = makespans.mean_high;
     }

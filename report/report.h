@@ -32,7 +32,7 @@ struct duet__report {
  * other metrics see metrics.h. */
 struct duet__policy_summary {
     double makespan_s, mean_s;
-    double ci95_low_s, ci95_high_s; /* interval of the mean; NaN of fewer than DUET_INTERVAL_RUNS */
+    double ci95_low_s, ci95_high_s; /* interval of the mean; NaN: none (duet__spreads) */
     double residual;                /* the largest; infinite if one is not a number */
     size_t judged, failed;          /* results, and those whose residuals do not pass */
 };

@@ -24,12 +24,6 @@ static double known(bool is_known, double value)
     return is_known ? value : NAN;
 }
 
-/* Whether there are enough runs for an interval. */
-static bool enough(const struct duet__summary *summary)
-{
-    return summary->count >= DUET_INTERVAL_RUNS;
-}
-
 static void put_sizes(struct duet__json_writer *json, const char *key, const size_t *values,
                       size_t count)
 {
@@ -48,10 +42,10 @@ static void put_side(struct duet__json_writer *json, const char *name,
     duet__json_put_numbers(json, "makespans_s", side->makespans_s, side->count);
     duet__json_print(json, "\n      median_s: %g, ci95_low_s: %g, ci95_high_s: %g, mean_s: %g",
                      known(summary->count, summary->median),
-                     known(enough(summary), summary->median_low),
-                     known(enough(summary), summary->median_high),
+                     known(duet__spreads(summary), summary->median_low),
+                     known(duet__spreads(summary), summary->median_high),
                      known(summary->count, summary->mean));
-    if (enough(summary))
+    if (duet__spreads(summary))
         duet__json_print(json, "ci95_holds: %d", summary->holds);
     else
         duet__json_print(json, "ci95_holds: null");
@@ -112,7 +106,7 @@ static void put_result(struct duet__json_writer *writer, const struct duet__case
 
 static void put_error(struct duet__json_writer *writer, const struct duet__case *the)
 {
-    bool interval = enough(&the->measured.summary);
+    bool interval = duet__spreads(&the->measured.summary);
 
     duet__json_print(writer, "\n     error: %g, error_low: %g, error_high: %g, noise: %g",
                      the->error, known(interval, the->error_low), known(interval, the->error_high),
@@ -192,8 +186,8 @@ static void put_side_cells(struct duet__json_writer *csv, const char *side,
 
     duet__json_print(csv, "%s: %zu, %s: %g, %s: %g, %s: %g", runs, summary->count, median,
                      known(summary->count, summary->median), low,
-                     known(enough(summary), summary->median_low), high,
-                     known(enough(summary), summary->median_high));
+                     known(duet__spreads(summary), summary->median_low), high,
+                     known(duet__spreads(summary), summary->median_high));
 }
 
 static void put_explanation_cells(struct duet__json_writer *csv,

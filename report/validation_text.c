@@ -52,7 +52,7 @@ static void add_side(struct duet__table *table, const struct duet__summary *summ
         duet__table_print(table, "%.*f", digits, summary->median * scale);
     else
         duet__table_say(table, "-");
-    if (summary->count >= DUET_INTERVAL_RUNS)
+    if (duet__spreads(summary))
         duet__table_print(table, "%.*f-%.*f%s", digits, summary->median_low * scale, digits,
                           summary->median_high * scale, summary->holds ? "" : "*");
     else
@@ -178,7 +178,7 @@ static void put_common(FILE *stream, const struct duet__case *the, const struct 
 
 static bool is_marked(const struct duet__summary *summary)
 {
-    return summary->count >= DUET_INTERVAL_RUNS && !summary->holds;
+    return duet__spreads(summary) && !summary->holds;
 }
 
 /* What the mark at some intervals means. */

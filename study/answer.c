@@ -39,7 +39,7 @@ static void compare(const struct duet__results *results, const struct duet__cell
     }
     *mean = second->mean_s / first->mean_s - 1;
     *reach = INFINITY;
-    if (differences->len < DUET_INTERVAL_RUNS)
+    if (differences->len < DUET_INTERVAL_RUNS || (isinf(first->reach_s) && isinf(second->reach_s)))
         return;
     summary = duet__summarise((const double *)(const void *)differences->data, differences->len);
     *mean = summary.mean;
@@ -53,16 +53,20 @@ struct duet__lead duet__study_lead(const struct duet__results *results, size_t i
     const guint others = (guint)(results->cases[index + 1] - results->cases[index] - 1);
     struct duet__lead lead = {.others = others, .mean = NAN, .reach = INFINITY};
     guint close = 0;
+    bool even = false;
 
     for (guint i = others; i > 0; i--) {
         compare(results, best, best + i, others, &lead.mean, &lead.reach);
         close += lead.mean <= lead.reach;
+        even |= isinf(best->reach_s) && isinf(best[i].reach_s);
     }
     if (!others)
         g_strlcpy(lead.sure, "no other", sizeof lead.sure);
     else if (best->count < DUET_INTERVAL_RUNS)
         snprintf(lead.sure, sizeof lead.sure, "%zu run%s", best->count,
                  best->count == 1 ? "" : "s");
+    else if (even)
+        g_strlcpy(lead.sure, "no spread", sizeof lead.sure);
     else if (close)
         snprintf(lead.sure, sizeof lead.sure, "%u within noise", close);
     else

@@ -190,7 +190,7 @@ static void finish(struct duet__results *results)
         struct duet__cell *cell = &results->cells[i];
         const struct duet__summary summary =
             duet__summarise(results->spans + cell->first, cell->count);
-        const bool known = cell->count >= DUET_INTERVAL_RUNS;
+        const bool known = duet__spreads(&summary);
 
         cell->levels = results->levels + i * results->varied->len;
         cell->mean_s = summary.mean;

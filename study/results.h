@@ -17,9 +17,9 @@ struct duet__cell {
     const uint32_t *levels; /* one for each that varies */
     size_t first, count;    /* its runs, in `seeds` and `spans` of the results, by ascending seed */
     double mean_s;          /* makespan */
-    double reach_s;         /* half the 95 % interval of that; INFINITY: of too few runs */
-    double flops;           /* of one run, in GFlop */
-    double bound_s;         /* the largest lower bound; 0: none is known */
+    double reach_s; /* half the 95 % interval of that; INFINITY: of too few runs, or equal ones */
+    double flops;   /* of one run, in GFlop */
+    double bound_s; /* the largest lower bound; 0: none is known */
 };
 
 struct duet__results {

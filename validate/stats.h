@@ -3,6 +3,7 @@
 #ifndef DUET_STATS_H
 #define DUET_STATS_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -72,6 +73,12 @@ enum { DUET_INTERVAL_HOLDS = 6 };
 
 /* Runs from which on reports give an interval: of fewer, nothing is known of their spread. */
 enum { DUET_INTERVAL_RUNS = 3 };
+
+/* Whether a sample has intervals: it is of so many runs, which differ by more than rounding. */
+static inline bool duet__spreads(const struct duet__summary *summary)
+{
+    return summary->count >= DUET_INTERVAL_RUNS && summary->deviation > 1e-9 * fabs(summary->mean);
+}
 
 /* Sorts values, ascending. */
 void duet__sort(double *values, size_t count);
