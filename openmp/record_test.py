@@ -302,12 +302,13 @@ def build(compiler, source, folder):
     return program
 
 
-def duet(*words):
-    return subprocess.run([DUET, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+def duet(*words, **variables):
+    return subprocess.run([DUET, *words], cwd=ROOT, capture_output=True, text=True, check=False,
+                          env={**os.environ, **variables})
 
 
-def record(threads, out, *words):
-    return duet("record", "--threads", str(threads), "--out", out, "--", *words)
+def record(threads, out, *words, **variables):
+    return duet("record", "--threads", str(threads), "--out", out, "--", *words, **variables)
 
 
 def check_signals(program, folder):
@@ -338,22 +339,23 @@ def check_loops(compiler, folder):
             ((), [], "(--loops)"), (("--loops", "4"), known, "are cut"),
             (("--loops", "4", "--static-loops"), [4, 4, 2, 4], "are cut")):
         more = compiler == "gcc" and len(options) < 3
-        for _ in range(50):  # where other load takes the time, loops are too little to tell of
+        for _ in range(50):  # where other load takes the time, loops are too little to tell of,
             done = duet("record", "--threads", "1", *options, "--out", out, "--", program)
-            if says in done.stderr and ("(--static-loops)" in done.stderr) == more:
+            graph = json.loads(out.read_text(encoding="utf-8"))
+            tasks, loops = graph["tasks"], []
+            names = [graph["kernels"][task["kernel"]] for task in tasks]
+            for number, name in enumerate(names):
+                if name.startswith("loop:"):
+                    if name != names[number - 1]:
+                        loops.append([])
+                    loops[-1].append(number)
+            # or what no loop is takes long enough for one
+            if says in done.stderr and ("(--static-loops)" in done.stderr) == more and \
+                    [len(loop) for loop in loops] == parts:
                 break
         assert done.returncode == 0 and says in done.stderr, done
         assert ("(--static-loops)" in done.stderr) == more, done
-        graph = json.loads(out.read_text(encoding="utf-8"))
-        tasks = graph["tasks"]
-        names = [graph["kernels"][task["kernel"]] for task in tasks]
         sets = before([task.get("after", ()) for task in tasks])
-        loops = []
-        for number, name in enumerate(names):
-            if name.startswith("loop:"):
-                if name != names[number - 1]:
-                    loops.append([])
-                loops[-1].append(number)
         assert [len(loop) for loop in loops] == parts, (compiler, options, names)
         for loop, earlier in zip(loops, [[], *loops]):
             assert len({tasks[one]["seconds"][0] for one in loop}) == 1, loop
@@ -383,6 +385,27 @@ def check_loops(compiler, folder):
         path.unlink()
 
 
+def check_clock(program, folder):
+    """What reading the clock takes is nobody's time, also if the clock counts in steps.
+
+    On this clock nothing takes time but to read it: 23 ns, of which it tells tens.
+    """
+    source, clock, out = folder / "clock.c", folder / "clock.so", folder / "graph.json"
+    source.write_text("#include <time.h>\n"
+                      "int clock_gettime(clockid_t which, struct timespec *now)\n"
+                      "{\n    static long ns = 1000000000;\n    ns += 23;\n"
+                      "    now->tv_sec = ns / 1000000000;\n"
+                      "    now->tv_nsec = ns % 1000000000 / 10 * 10;\n    return 0;\n}\n",
+                      encoding="utf-8")
+    subprocess.run(["cc", "-shared", "-fPIC", source, "-o", clock], check=True)
+    done = record(1, out, program, "sort", "1000", "10", LD_PRELOAD=str(clock))
+    assert done.returncode == 0, done
+    _, seconds, graph = read_graph(out)
+    assert len(graph["tasks"]) > 500 and seconds < 1e-7, seconds
+    for path in (source, clock, out):
+        path.unlink()
+
+
 def check(compiler, folder):
     example, small = build(compiler, EXAMPLE, folder), build(compiler, CONSTRUCTS, folder)
     out = folder / "graph.json"
@@ -408,6 +431,7 @@ def check(compiler, folder):
         done = duet("validate", "--openmp", *words)
         assert done.returncode == 2 and says in done.stderr and not done.stdout, done
     check_signals(example, folder)
+    check_clock(example, folder)
     # a `taskwait depend` of whichever thread, by chance, finds what LLVM's runtime asserts
     for _ in range(10):
         done = record(2, out, small)
