@@ -3,12 +3,21 @@
  */
 #include "openmp/recording.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <link.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 /* As found with LLVM 14, 16 and 19: calls go to libgomp's own, or end the program now and then. */
 static const char *const beyond[] = {"GOMP_target",   "GOMP_scope",         "GOMP_cancel",
                                      "GOMP_doacross", "GOMP_loop_doacross", "omp_fulfill_event"};
+
+static bool is_runtime(const char *module)
+{
+    return strstr(module, "/libgomp") || strstr(module, "/libomp");
+}
 
 /* Looks through the names that a module takes from others, and has for others. */
 static int look(struct dl_phdr_info *module, size_t size, void *found)
@@ -27,7 +36,7 @@ static int look(struct dl_phdr_info *module, size_t size, void *found)
         else if (entry->d_tag == DT_STRSZ)
             bytes = entry->d_un.d_val;
     }
-    if (!names || strstr(module->dlpi_name, "/libgomp") || strstr(module->dlpi_name, "/libomp"))
+    if (!names || is_runtime(module->dlpi_name))
         return 0;
     for (at = names; at < names + bytes; at += strlen(at) + 1)
         for (size_t i = 0; i < sizeof beyond / sizeof beyond[0]; i++)
@@ -36,10 +45,34 @@ static int look(struct dl_phdr_info *module, size_t size, void *found)
     return 0;
 }
 
+static const char *used; /* by the program, of `beyond` */
+
+/* A fault elsewhere than in a runtime of OpenMP comes again, and ends the program as it would have.
+ */
+static void on_fault(int number)
+{
+    enum { HANDLER, TRAMPOLINE, FAULT, FRAMES };
+    void *frames[FRAMES];
+    Dl_info module;
+
+    if (backtrace(frames, FRAMES) < FRAMES || !dladdr(frames[FAULT], &module) ||
+        !is_runtime(module.dli_fname))
+        return;
+    dprintf(STDERR_FILENO,
+            "duet: OpenMP tasks: LLVM's runtime cannot run this program, as it uses %s (loops with "
+            "ordered(n) need teams of two threads, --threads 2)\n",
+            used);
+    _exit(2);
+}
+
 const char *duet__omp_beyond(void)
 {
-    const char *found = NULL;
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_RESETHAND};
+    void *frame;
 
-    dl_iterate_phdr(look, &found);
-    return found;
+    dl_iterate_phdr(look, &used);
+    /* the first call of backtrace loads a library, which a handler must not do */
+    if (used && backtrace(&frame, 1) > 0)
+        (void)sigaction(SIGSEGV, &action, NULL);
+    return used;
 }

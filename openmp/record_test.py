@@ -381,6 +381,18 @@ def check_loops(compiler, folder):
     foreign = build(compiler, source, folder)
     done = record(1, out, foreign)
     assert done.returncode == 0 and "uses omp_fulfill_event" in done.stderr, done
+    # and what its teams of one thread fault in ends with a line, if it is not right
+    source.write_text("int main(void)\n{\n    int sum[9] = {1};\n#pragma omp parallel\n"
+                      "#pragma omp for ordered(1)\n    for (int i = 1; i < 9; i++) {\n"
+                      "#pragma omp ordered depend(sink : i - 1)\n        sum[i] = sum[i - 1];\n"
+                      "#pragma omp ordered depend(source)\n    }\n    return !sum[8];\n}\n",
+                      encoding="utf-8")
+    foreign = build(compiler, source, folder)
+    for threads in (1, 2):
+        done = record(threads, out, foreign)
+        assert done.returncode == 0 or (threads == 1 and done.returncode == 2 and
+                                        "uses GOMP_doacross" in done.stderr and
+                                        "--threads 2" in done.stderr), done
     for path in (program, source, foreign, out):
         path.unlink()
 

@@ -134,7 +134,11 @@ bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_
 
 void duet__omp_graph_fini(struct duet__omp_graph *graph);
 
-/* A function that the program calls, and that LLVM's runtime has not, or not right; or NULL. */
+/*
+ * A function that the program calls, and that LLVM's runtime has not, or not right; or NULL. From
+ * then on a fault (SIGSEGV) of such a program in LLVM's or gcc's runtime ends it with a line on
+ * standard error and exit status 2.
+ */
 const char *duet__omp_beyond(void);
 
 /* Where the program or library that has `code` begins; NULL: nowhere known. */
