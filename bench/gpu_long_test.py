@@ -46,8 +46,8 @@ class Place:
                               env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
 
     def wait(self, until, what):
-        """Until it is so; fails after a minute, and names the programs that run then."""
-        end = time.monotonic() + 60
+        """Until it is so; what never is names the programs that run then."""
+        end = time.monotonic() + 1000
         while not until():
             assert time.monotonic() < end, (what, self.processes())
             time.sleep(0.01)
@@ -235,8 +235,11 @@ def check_time(place, folder):
                     encoding="utf-8")
     slow.chmod(0o755)
     words = ["--output", folder.with_name("slow"), "--only", "overhead"]
-    result = Place(folder.with_name("slowly"), overhead_cuda=slow).gpu(*words, "--budget", 5)
-    record = load(folder.with_name("slow"))
+    slowly, record, budget = Place(folder.with_name("slowly"), overhead_cuda=slow), {}, 3
+    while not record.get("rows"):  # until the program was as far as that in time
+        budget *= 2
+        result = slowly.gpu(*words, "--budget", budget)
+        record = load(folder.with_name("slow"))
     assert result.returncode == 0 and {row["cut"] for row in record["rows"]} == {True}, result
     assert record["rows"][0]["key"] == record["omitted"][0]["what"], record
     assert place.gpu(*words, *EVERYTHING).returncode == 0
