@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Links and routes of machines as they were recorded, and of random ones. */
-#include <glib.h>
-
 #include "real/testing_machine.h"
 #include "real/testing_pci.h"
 

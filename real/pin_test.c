@@ -324,20 +324,6 @@ static void test_say(void)
     g_test_trap_assert_stderr_unmatched("*line 9.*line 9.*");
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/pin/ranges", test_pin);
-    g_test_add_func("/pin/nothing_done", test_no_pin);
-    g_test_add_func("/pin/from_kernels", test_from_kernels);
-    g_test_add_func("/marks/handles", test_marks);
-    g_test_add_func("/marks/blocks", test_blocks);
-    g_test_add_func("/marks/given_up", test_given_up);
-    g_test_add_func("/marks/subprocess/given_up", given_up);
-    g_test_add_func("/reasons/messages", test_reasons);
-    g_test_add_func("/reasons/many_in_flight", test_many_in_flight);
-    g_test_add_func("/reasons/nested", test_nested);
-    g_test_add_func("/lines/once", test_say);
-    g_test_add_func("/lines/subprocess/say", say);
-    return g_test_run();
-}
+TEST_SUITE("/", TEST(pin), TEST(no_pin), TEST(from_kernels), TEST(marks), TEST(blocks),
+           TEST(given_up), {"marks/subprocess/given_up", given_up, NULL}, TEST(reasons),
+           TEST(many_in_flight), TEST(nested), TEST(say), {"lines/subprocess/say", say, NULL})

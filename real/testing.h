@@ -11,13 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <glib.h>
-
 #include <duet/duet.h>
 #include <duet/trace.h>
 
 #include "core/engine.h"
 #include "real/real.h"
+#include "tests/suite.h"
 
 enum { TESTING_ALARM_S = 600 }; /* a test that hangs is killed */
 
@@ -159,7 +158,7 @@ static inline void testing_until(_Atomic(int) *counter, int value)
         testing_sleep(1e-4);
 }
 
-/* What is written to standard error is kept from there until a line of it was heard. */
+/* A pipe for what is written to standard error from testing_listen to testing_hear_last. */
 struct testing_ear {
     int from, before; /* a pipe's end; standard error as it was */
 };
@@ -175,17 +174,26 @@ static inline struct testing_ear testing_listen(void)
     return ear;
 }
 
-/* Waits for a line, and passes it on. */
-static inline void testing_hear(const struct testing_ear *ear)
+/* Waits for a line that says this, and passes on what came until then. */
+static inline void testing_hear(const struct testing_ear *ear, const char *says)
 {
-    char line[200] = "";
-    size_t length = 0;
-    while (!strchr(line, '\n') && length + 1 < sizeof line)
-        length += read(ear->from, line + length, 1) == 1;
+    char line[1000];
+    size_t length;
+    do {
+        for (length = 0; length == 0 || line[length - 1] != '\n';)
+            length += read(ear->from, line + length, length + 1 < sizeof line) == 1;
+        line[length] = '\0';
+        g_assert_cmpint(write(ear->before, line, length), ==, (ssize_t)length);
+    } while (!strstr(line, says));
+}
+
+/* The same, for the last time. */
+static inline void testing_hear_last(const struct testing_ear *ear, const char *says)
+{
+    testing_hear(ear, says);
     g_assert_cmpint(dup2(ear->before, STDERR_FILENO), ==, STDERR_FILENO);
     close(ear->before);
     close(ear->from);
-    g_printerr("%s", line);
 }
 
 /* A kernel that counts its calls in the _Atomic(int) that its argument points to. */

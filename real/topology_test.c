@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cores that may be used, as the operating system and control groups say. */
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <limits.h>
 #include <sys/wait.h>

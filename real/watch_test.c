@@ -5,8 +5,6 @@
 
 #include "real/testing.h"
 
-enum { TRIES = 60 };
-
 static const double WATCHDOG_S = 0.05;
 
 /* An application that waits for what it holds up itself. How long, in seconds. */
@@ -46,15 +44,13 @@ static void test_stuck(void)
    then: it is tried until it was in time. */
 static void test_date(void)
 {
-    const double asked_s = 0.4;
+    const double asked_s = 0.2;
     for (unsigned cpus = 0; cpus <= 2; cpus++) {
-        double least_s = INFINITY;
-        for (unsigned i = 0; i < TRIES && least_s > 1.2 * asked_s; i++) {
-            double waited_s = stuck(cpus, cpus == 0, asked_s);
+        double waited_s;
+        do {
+            waited_s = stuck(cpus, cpus == 0, asked_s);
             g_assert_cmpfloat(waited_s, >=, asked_s);
-            least_s = waited_s < least_s ? waited_s : least_s;
-        }
-        g_assert_cmpfloat(least_s, <=, 1.2 * asked_s);
+        } while (waited_s > 1.2 * asked_s);
     }
 }
 
@@ -101,7 +97,7 @@ static void plan_slowly(void *self, struct duet_view *view, struct duet_task *co
                         size_t count, const double *ranks, double now)
 {
     planning = true;
-    testing_sleep(16 * WATCHDOG_S);
+    testing_sleep(8 * WATCHDOG_S);
 }
 
 /* One thread that waits plans what was held for long; another one does not give up meanwhile. */
@@ -167,7 +163,7 @@ static int take_long(const struct duet_call *call)
 {
     struct testing_ear ear = testing_listen();
     atomic_store(&begun, 1);
-    testing_hear(&ear);
+    testing_hear_last(&ear, "");
     return DUET_OK;
 }
 
@@ -216,17 +212,7 @@ static void test_long(void)
     }
 }
 
-int main(int argc, char **argv)
-{
-    g_test_init(&argc, &argv, NULL);
-    g_test_add_func("/watch/stuck", test_stuck);
-    g_test_add_func("/watch/date", test_date);
-    g_test_add_func("/watch/all_are_told", test_all_are_told);
-    g_test_add_func("/watch/planning", test_planning);
-    g_test_add_func("/watch/in_time", test_in_time);
-    g_test_add_func("/watch/long", test_long);
-    g_test_add_func("/watch/long/subprocess/waiting", long_on_waiting);
-    g_test_add_func("/watch/long/subprocess/spare", long_on_spare);
-    g_test_add_func("/watch/long/subprocess/gpu", long_on_a_gpu);
-    return g_test_run();
-}
+TEST_SUITE("/watch/", TEST(stuck), TEST(date), TEST(all_are_told), TEST(planning), TEST(in_time),
+           TEST(long), {"long/subprocess/waiting", long_on_waiting, NULL},
+           {"long/subprocess/spare", long_on_spare, NULL},
+           {"long/subprocess/gpu", long_on_a_gpu, NULL})
