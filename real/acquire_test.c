@@ -40,7 +40,7 @@ static int add_one(const struct duet_call *call)
 }
 
 /* Waiting for what another process does is no sign of being stuck; it is spoken of. */
-static void be_patient(void)
+static void subprocess_patience(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
     struct message message = {.core = testing_open(&t)};
@@ -59,9 +59,9 @@ static void be_patient(void)
 
 static void test_patience(void)
 {
-    g_test_trap_subprocess("/acquire/patience/subprocess", 0, 0);
+    g_test_trap_subprocess("/subprocess/patience", 0, 0);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr("*what is left is waiting for other nodes\n*");
 }
 
-TEST_SUITE("/acquire/", TEST(patience), {"patience/subprocess", be_patient, NULL})
+TEST_MAIN(test_patience, subprocess_patience)

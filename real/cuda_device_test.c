@@ -9,12 +9,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <glib.h>
+
 #include <duet/duet.h>
 #include <duet/trace.h>
 
 #include "real/real.h"
 #include "tests/fake_cuda/fake.h"
-#include "tests/suite.h"
 
 enum { WORDS = 512, HANDLES = 6, LARGE = 1 << 20, ALARM_S = 600 };
 

@@ -119,7 +119,7 @@ static int run_long(const struct duet_call *call)
 }
 
 /* A program that computes on more threads than there are cores while it waits. */
-static void test_crowd_said(void)
+static void subprocess_crowd(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = 0.1, .real = true};
     const long threads = 2 * sysconf(_SC_NPROCESSORS_ONLN) + 1;
@@ -139,10 +139,10 @@ static void test_crowd_said(void)
 
 static void test_crowd(void)
 {
-    g_test_trap_subprocess("/one_thread/subprocess/crowd", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_subprocess("/subprocess/crowd", 0, G_TEST_SUBPROCESS_DEFAULT);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr("*duet: * threads of this program want to run on * core*");
     g_test_trap_assert_stderr_unmatched("*want to run on*want to run on*");
 }
 
-TEST_SUITE("/one_thread/", TEST(openblas), TEST(crowd), {"subprocess/crowd", test_crowd_said, NULL})
+TEST_MAIN(test_openblas, test_crowd, subprocess_crowd)

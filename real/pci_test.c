@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Paths and speeds of PCI Express, out of files like Linux's. */
+#include <glib.h>
+
 #include "real/pci.h"
 #include "real/testing_pci.h"
-#include "tests/suite.h"
 
 /* Bytes per second of so many lanes, as copies reach them. */
 static double reached(double speed_GTps, unsigned lanes, double code)

@@ -163,7 +163,7 @@ static void test_blocks(void)
 }
 
 /* A run that is given up in the middle, with copies under way and handles left. */
-static void given_up(void)
+static void subprocess_given_up(void)
 {
     for (unsigned round = 0; round < 20; round++) {
         struct testing t = {.cpus = round % 2,
@@ -190,7 +190,7 @@ static void given_up(void)
 /* Nothing is forgotten while it is copied, nothing is left in the end. */
 static void test_given_up(void)
 {
-    g_test_trap_subprocess("/marks/subprocess/given_up", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_subprocess("/subprocess/given_up", 0, G_TEST_SUBPROCESS_DEFAULT);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr_unmatched("*emulated devices*");
 }
@@ -301,7 +301,7 @@ static void test_nested(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Lines                                                                                        */
 
-static void say(void)
+static void subprocess_say(void)
 {
     struct testing t = {.cpus = 1};
     struct duet_runtime *core = testing_open(&t);
@@ -317,13 +317,13 @@ static void say(void)
 /* Each line once, in the order in which they were said. */
 static void test_say(void)
 {
-    g_test_trap_subprocess("/lines/subprocess/say", 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_test_trap_subprocess("/subprocess/say", 0, G_TEST_SUBPROCESS_DEFAULT);
     g_test_trap_assert_passed();
     g_test_trap_assert_stderr("duet: line 0.\nduet: line 1.\n*duet: line 9.\n");
     g_test_trap_assert_stderr_unmatched("*line 0.*line 0.*");
     g_test_trap_assert_stderr_unmatched("*line 9.*line 9.*");
 }
 
-TEST_SUITE("/", TEST(pin), TEST(no_pin), TEST(from_kernels), TEST(marks), TEST(blocks),
-           TEST(given_up), {"marks/subprocess/given_up", given_up, NULL}, TEST(reasons),
-           TEST(many_in_flight), TEST(nested), TEST(say), {"lines/subprocess/say", say, NULL})
+TEST_MAIN(test_pin, test_no_pin, test_from_kernels, test_marks, test_blocks, test_given_up,
+          subprocess_given_up, test_reasons, test_many_in_flight, test_nested, test_say,
+          subprocess_say)

@@ -11,12 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <glib.h>
+
 #include <duet/duet.h>
 #include <duet/trace.h>
 
 #include "core/engine.h"
 #include "real/real.h"
-#include "tests/suite.h"
 
 enum { TESTING_ALARM_S = 600 }; /* a test that hangs is killed */
 

@@ -3,8 +3,9 @@
 #ifndef DUET_REAL_TESTING_MACHINE_H
 #define DUET_REAL_TESTING_MACHINE_H
 
+#include <glib.h>
+
 #include "real/machine.h"
-#include "tests/suite.h"
 
 /* What a machine is made of; on from testing_parts, changed by tests, ended by testing_end. */
 struct testing_parts {

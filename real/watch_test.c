@@ -177,18 +177,18 @@ static void run_long(unsigned cpus, unsigned gpus)
     duet__core_free(core);
 }
 
-static void long_on_waiting(void)
+static void subprocess_waiting(void)
 {
     run_long(1, 0);
 }
 
-static void long_on_a_gpu(void)
+static void subprocess_gpu(void)
 {
     run_long(0, 1);
 }
 
 /* The spare thread has taken the first worker, and its kernel. */
-static void long_on_spare(void)
+static void subprocess_spare(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
     struct duet_runtime *core = testing_open(&t);
@@ -203,7 +203,7 @@ static void test_long(void)
 {
     const char *const where[][2] = {{"waiting", "cpu0"}, {"spare", "cpu0"}, {"gpu", "gpu0"}};
     for (unsigned i = 0; i < G_N_ELEMENTS(where); i++) {
-        g_autofree char *path = g_strdup_printf("/watch/long/subprocess/%s", where[i][0]);
+        g_autofree char *path = g_strdup_printf("/subprocess/%s", where[i][0]);
         g_autofree char *line =
             g_strdup_printf("*task 1 (slow) has been running on %s for *", where[i][1]);
         g_test_trap_subprocess(path, 0, 0);
@@ -212,7 +212,5 @@ static void test_long(void)
     }
 }
 
-TEST_SUITE("/watch/", TEST(stuck), TEST(date), TEST(all_are_told), TEST(planning), TEST(in_time),
-           TEST(long), {"long/subprocess/waiting", long_on_waiting, NULL},
-           {"long/subprocess/spare", long_on_spare, NULL},
-           {"long/subprocess/gpu", long_on_a_gpu, NULL})
+TEST_MAIN(test_stuck, test_date, test_all_are_told, test_planning, test_in_time, test_long,
+          subprocess_waiting, subprocess_spare, subprocess_gpu)
