@@ -64,8 +64,8 @@ if(DUET_SANITIZE)
     DUET_TEST_PART=3) # of many alike, as all takes up to ten times as long
 endif()
 
-# Properties that all tests have. The time is for those that hang: beside other work, on a slow
-# machine and under sanitizers tests take ten times as long as usual.
+# Properties that all tests have. The time ends those that hang: beside other work, on a slow machine
+# and under sanitizers tests take ten times as long as usual. repo.scripts knows it, too.
 function(duet_test_properties name)
   set_tests_properties(${name} PROPERTIES
     SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT "${DUET_TEST_ENVIRONMENT}")

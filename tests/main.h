@@ -19,11 +19,14 @@ int run_tests(int argc, char **argv, const char *names, void (*const *functions)
 }
 #endif
 
+/* Of a variable: the function that takes its address and ends it when its block does. */
+#define OWNED(fini) __attribute__((cleanup(fini)))
+
 /* The main function of a file whose tests are these functions without parameters. */
 #define TEST_MAIN(...) TEST_MAIN_BY(0, #__VA_ARGS__, __VA_ARGS__)
 #define TEST_MAIN_BY(add, names, ...)                                                              \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \
-        static void (*const functions[])(void) = {__VA_ARGS__};                                    \
-        return run_tests(argc, argv, names, functions, add);                                       \
+        static void (*const listed[])(void) = {__VA_ARGS__};                                    \
+        return run_tests(argc, argv, names, listed, add);                                       \
     }
