@@ -460,7 +460,7 @@ static bool read_number(const char *text, uint64_t *number)
 
     errno = 0;
     *number = *text ? strtoull(text, &end, 10) : 0;
-    return !*text || (!*end && !errno && *text >= '0' && *text <= '9');
+    return !*text || (!*end && errno != ERANGE && *text >= '0' && *text <= '9');
 }
 
 static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data)

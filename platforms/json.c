@@ -2,9 +2,11 @@
 /* Places in a JSON document, typed values with ranges, and messages that name them. */
 #include "platforms/json.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <glib.h>
@@ -244,6 +246,20 @@ int duet__json_string(const struct duet__json *at, const char **value)
         return expected(at, "a string");
     *value = json_string_value(at->node);
     return DUET_OK;
+}
+
+bool duet__scan_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    uint64_t value;
+
+    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0')
+        return false;
+    errno = 0;
+    value = strtoull(text, NULL, 10);
+    if (errno == ERANGE || value < least || value > most)
+        return false;
+    *out = value;
+    return true;
 }
 
 int duet__json_name(const struct duet__json *at, char *name, size_t size)

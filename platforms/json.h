@@ -172,6 +172,13 @@ void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
 
 enum { DUET__DIGITS_MAX = 32 };
 
+/*
+ * false, where a text is no whole number of decimal digits from `least` to `most`. It may be the
+ * first call of several threads, as g_ascii_string_to_unsigned may not: the set-up of GLib's locale
+ * changes errno.
+ */
+bool duet__scan_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out);
+
 /* The fewest digits that read back as `value`, with a '.' in every locale. Returns `buffer`. */
 const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX]);
 

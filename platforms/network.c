@@ -33,9 +33,9 @@ static unsigned read_numbers(const char *text, const char *separators, unsigned 
     const unsigned count = g_strv_length(words);
 
     for (unsigned i = 0; i < count && count <= most; i++) {
-        guint64 number = 0;
+        uint64_t number = 0;
 
-        if (!g_ascii_string_to_unsigned(words[i], 10, 1, MOST_PLACES, &number, NULL))
+        if (!duet__scan_whole(words[i], 1, MOST_PLACES, &number))
             return 0;
         out[i] = (unsigned)number;
     }

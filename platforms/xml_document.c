@@ -62,7 +62,7 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
 {
     const char *id = attribute(node, "id"), *value = attribute(node, "value");
     g_auto(GStrv) keys = g_strsplit(id != NULL ? id : "", ".", -1);
-    guint64 number = 0;
+    uint64_t number = 0;
     char **key = keys;
     bool numbered;
 
@@ -72,7 +72,7 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
     }
     if (!g_str_has_prefix(id, "duet."))
         return;
-    numbered = g_ascii_string_to_unsigned(strrchr(id, '.') + 1, 10, 0, UINT_MAX, &number, NULL);
+    numbered = duet__scan_whole(strrchr(id, '.') + 1, 0, UINT_MAX, &number);
     for (; key[1] != NULL; key++) {
         json_t *inner = json_object_get(object, *key);
 
@@ -218,7 +218,7 @@ int duet__xml_value(struct duet__json *at, const struct duet__field *field)
     bool bandwidth = g_str_has_suffix(field->key, "_Bps") || strcmp(field->key, "bandwidth") == 0;
     const char *text = json_string_value(at->node), *expected = NULL;
     json_t *value = NULL;
-    guint64 number = 0;
+    uint64_t number = 0;
     double quantity = 0;
 
     if (at->lines == NULL || text == NULL)
@@ -232,7 +232,7 @@ int duet__xml_value(struct duet__json *at, const struct duet__field *field)
     case DUET__INTEGER:
     case DUET__UNSIGNED:
         expected = "whole number";
-        if (g_ascii_string_to_unsigned(text, 10, 0, INT64_MAX, &number, NULL))
+        if (duet__scan_whole(text, 0, INT64_MAX, &number))
             value = json_integer((json_int_t)number);
         break;
     case DUET__BOOLEAN:

@@ -39,7 +39,7 @@ static int parse_one(const struct duet_machine *machine, const bool *emulated, c
     char *end = NULL;
     errno = 0;
     unsigned long long number = strtoull(at + 1, &end, 10);
-    if (at[1] < '0' || at[1] > '9' || end != text + length || number == 0 || errno)
+    if (at[1] < '0' || at[1] > '9' || end != text + length || number == 0 || errno == ERANGE)
         return duet_fail(message, DUET_EINVAL,
                          "cannot lose a device at '%.*s': the number of a kernel or copy, from 1, "
                          "must stand after the @",

@@ -36,7 +36,7 @@ static int read_seed(const struct duet__json *at, void *into, void *root)
     int error = duet__json_string(at, &text);
 
     (void)root;
-    if (!error && !g_ascii_string_to_unsigned(text, 10, 0, UINT64_MAX, &trace->run.seed, NULL))
+    if (!error && !duet__scan_whole(text, 0, UINT64_MAX, &trace->run.seed))
         error = duet__json_fail(at, DUET_EPARSE, "'%.40s' is no seed", text);
     return error;
 }

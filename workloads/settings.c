@@ -126,7 +126,7 @@ uint64_t duet__setting_number(const struct duet__problem *problem,
                               const struct duet__parameter *parameters, const char *name,
                               uint64_t otherwise)
 {
-    guint64 number;
     const char *text = duet__setting(problem, parameters, name);
-    return g_ascii_string_to_unsigned(text, 10, 0, G_MAXUINT64, &number, NULL) ? number : otherwise;
+    return *text && !text[strspn(text, "0123456789")] ? g_ascii_strtoull(text, NULL, 10)
+                                                      : otherwise;
 }

@@ -2,7 +2,6 @@
 /* Numbers with units, read strictly. */
 #include "world/units.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <glib.h>
 
 #include "nodes/nodes.h"
+#include "platforms/json.h"
 
 enum { LONGEST_S = 3600 }; /* longer than any operation of a runtime can take */
 
@@ -54,26 +54,12 @@ static bool scan(const char *text, const struct unit *units, const char *suffix,
     return false;
 }
 
-static bool scan_count(const char *text, uint64_t low, uint64_t high, uint64_t *out)
-{
-    uint64_t value;
-
-    if (!*text || text[strspn(text, "0123456789")])
-        return false;
-    errno = 0;
-    value = g_ascii_strtoull(text, NULL, 10); /* its set-up may leave any other errno */
-    if (errno == ERANGE || value < low || value > high)
-        return false;
-    *out = value;
-    return true;
-}
-
 static bool scan_size(const char *text, uint64_t *out)
 {
     double value;
 
     if (!scan(text, bytes_of, "", &value))
-        return scan_count(text, 1, UINT64_MAX, out);
+        return duet__scan_whole(text, 1, UINT64_MAX, out);
     if (value < 1 || value >= 0x1p63)
         return false;
     *out = (uint64_t)llround(value);
@@ -83,7 +69,7 @@ static bool scan_size(const char *text, uint64_t *out)
 int duet__parse_count(const char *option, const char *text, uint64_t low, uint64_t high,
                       uint64_t *out, struct duet_message *message)
 {
-    if (scan_count(text, low, high, out))
+    if (duet__scan_whole(text, low, high, out))
         return 0;
     if (high == UINT64_MAX)
         return duet_fail(message, DUET_EINVAL,
@@ -173,8 +159,8 @@ int duet__parse_nodes(const char *option, const char *text, struct duet_grid *ou
 {
     g_auto(GStrv) words = g_strsplit(text ? text : "1", "x", 2);
     uint64_t first = 0, second = 1;
-    bool good = words[0] && scan_count(words[0], 1, UNITS_NODES_MAX, &first) &&
-                (!words[1] || scan_count(words[1], 1, UNITS_NODES_MAX / first, &second));
+    bool good = words[0] && duet__scan_whole(words[0], 1, UNITS_NODES_MAX, &first) &&
+                (!words[1] || duet__scan_whole(words[1], 1, UNITS_NODES_MAX / first, &second));
 
     if (!good)
         return duet_fail(
