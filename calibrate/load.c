@@ -5,6 +5,7 @@
 #include <math.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -54,6 +55,7 @@ struct duet__load duet__load_now(void)
 {
     struct duet__load now = {.at_s = duet__clock_s()};
     struct timespec own;
+    struct rusage children = {0};
     g_autofree char *text = NULL;
     cpu_set_t allowed;
     bool cores[DUET__CORES_MOST] = {false};
@@ -61,7 +63,10 @@ struct duet__load duet__load_now(void)
     for (size_t i = 0; known && i < DUET__CORES_MOST; i++)
         cores[i] = CPU_ISSET(i, &allowed);
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &own);
-    now.own_s = (double)own.tv_sec + (double)own.tv_nsec * 1e-9;
+    (void)getrusage(RUSAGE_CHILDREN, &children);
+    now.own_s = (double)(own.tv_sec + children.ru_utime.tv_sec + children.ru_stime.tv_sec) +
+                (double)own.tv_nsec * 1e-9 +
+                (double)(children.ru_utime.tv_usec + children.ru_stime.tv_usec) * 1e-6;
     (void)g_file_get_contents("/proc/stat", &text, NULL, NULL);
     (void)duet__load_read(text ? text : "", 1.0 / (double)sysconf(_SC_CLK_TCK),
                           known ? cores : NULL, &now);

@@ -18,7 +18,7 @@ struct duet__load {
     double at_s;     /* the date, by duet__clock_s */
     double busy_s;   /* computing for anybody here, the system included */
     double stolen_s; /* that the hypervisor gave to others */
-    double own_s;    /* of busy_s, for this process */
+    double own_s;    /* of busy_s, for this process and those children that it has waited for */
     unsigned cores;
 };
 

@@ -4,10 +4,13 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "calibrate/load.h"
+#include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/openmp.h"
 #include "cli/tables.h"
+#include "report/validation_parts.h"
 #include "runs/monitor.h"
 #include "runs/simulated.h"
 #include "validate/stats.h"
@@ -25,6 +28,8 @@ struct trial {
     struct duet__tables tables; /* a cell a point */
     struct point *points;
     size_t count, rounds, round; /* rounds that are wanted; those that are finished */
+    size_t *disturbed;           /* of those, from 1: other processes used the cores meanwhile */
+    size_t disturbed_count;
     size_t tasks;
 };
 
@@ -89,7 +94,9 @@ static int simulate(const struct trial *trial, const struct duet__graph *graph,
 static int make_round(struct trial *trial)
 {
     struct duet__graph *recorded = NULL;
+    const struct duet__load before = duet__load_now();
     int status = measure(trial, 1, false, &recorded);
+    struct duet__load after;
 
     for (size_t i = 0; i < trial->count && status == DUET__DONE; i++) {
         struct point *point = &trial->points[i];
@@ -102,29 +109,57 @@ static int make_round(struct trial *trial)
             status = simulate(trial, recorded, point, &point->predicted_s[trial->round]);
         duet__graph_free(run);
     }
+    after = duet__load_now();
     if (status == DUET__DONE) {
         trial->tasks = duet__graph_count(recorded);
         trial->round++;
+        if (duet__load_between(&before, &after).disturbed)
+            trial->disturbed[trial->disturbed_count++] = trial->round;
     }
     duet__graph_free(recorded);
     return status;
 }
 
+/* Moves the values of quiet rounds to the front, if there are any. Returns how many are used. */
+static size_t leave_out(struct trial *trial)
+{
+    size_t kept = 0, next = 0;
+
+    if (trial->job->values.keep_disturbed || trial->disturbed_count == trial->round)
+        return trial->round;
+    for (size_t k = 0; k < trial->round; k++) {
+        if (next < trial->disturbed_count && trial->disturbed[next] == k + 1) {
+            next++;
+            continue;
+        }
+        for (size_t i = 0; i < trial->count; i++) {
+            trial->points[i].predicted_s[kept] = trial->points[i].predicted_s[k];
+            trial->points[i].measured_s[kept] = trial->points[i].measured_s[k];
+        }
+        kept++;
+    }
+    return kept;
+}
+
 /* Prints the table. Exit status, by --fail-over. */
-static int report(const struct trial *trial)
+static int report(struct trial *trial)
 {
     double worst = 0, limit = trial->job->values.fail_over;
+    size_t used = leave_out(trial);
     int status;
 
-    printf("%s: %zu tasks and parts of tasks, %zu rounds, simulated on %s under %s\n\n",
+    printf("%s: %zu tasks and parts of tasks, %zu rounds, simulated on %s under %s\n",
            trial->program[0], trial->tasks, trial->round, trial->job->platform->name,
            trial->points[0].request.policies[0]);
+    duet__put_disturbed(stdout, trial->disturbed, trial->disturbed_count,
+                        (trial->round - used) * trial->count);
+    putchar('\n');
     printf("threads    predicted  measured     error      95%% of error\n"
            "                   s         s         %%                  %%\n");
     for (size_t i = 0; i < trial->count; i++) {
         const struct point *point = &trial->points[i];
-        struct duet__summary predicted = duet__summarise(point->predicted_s, trial->round);
-        struct duet__summary measured = duet__summarise(point->measured_s, trial->round);
+        struct duet__summary predicted = duet__summarise(point->predicted_s, used);
+        struct duet__summary measured = duet__summarise(point->measured_s, used);
         double error = predicted.median / measured.median - 1, low, high;
 
         duet__ratio_interval(&predicted, &measured, &low, &high);
@@ -171,6 +206,7 @@ static int prepare(struct trial *trial, struct duet_message *message)
             return duet_fail(message, DUET_EINVAL, "--openmp and --%s exclude each other",
                              others[i]);
     trial->rounds = (size_t)(values->rounds ? values->rounds : 10);
+    trial->disturbed = g_new0(size_t, trial->rounds);
     if (!duet__given(trial->job, "cpus"))
         error = duet__study_add(product, duet__option_find("cpus", DUET__CASE), "1,2", message);
     error = error ? error : duet__tables_read(&trial->tables, 1, NULL, message);
@@ -216,6 +252,8 @@ int duet__openmp_validate(struct duet__job *job)
                        : duet_fail(&message, DUET_EIO, "there is no folder for temporary files");
     int status = error ? duet__job_refuse(error, &message) : DUET__DONE;
 
+    if (!error)
+        duet__warn_of_load();
     if (folder)
         trial.file = g_build_filename(folder, "graph.json", NULL);
     while (status == DUET__DONE && trial.round < trial.rounds)
@@ -231,6 +269,7 @@ int duet__openmp_validate(struct duet__job *job)
         g_free(trial.points[i].measured_s);
     }
     g_free(trial.points);
+    g_free(trial.disturbed);
     duet__study_free(trial.tables.study);
     g_free(trial.file);
     return status;

@@ -397,6 +397,17 @@ def check_loops(compiler, folder):
         path.unlink()
 
 
+def check_disturbed(program):
+    """Rounds in which others compute are named, and used where there is no other."""
+    with subprocess.Popen(["yes"], stdout=subprocess.DEVNULL) as other:
+        stat = pathlib.Path(f"/proc/{other.pid}/stat")
+        until(lambda: int(stat.read_text(encoding="utf-8").split()[13]) > 0)
+        done = duet("validate", "--openmp", "--rounds", "2", "--", program, "queens", "12", "3")
+        other.kill()
+    assert "use" in done.stderr and \
+        "disturbed by other processes: rounds 1, 2; 0 of their" in done.stdout, done
+
+
 def check_clock(program, folder):
     """What reading the clock takes is nobody's time, also if the clock counts in steps.
 
@@ -435,7 +446,8 @@ def check(compiler, folder):
                 assert seconds <= graph["makespan_s"], (name, seconds, graph["makespan_s"])
             out.unlink()
     done = duet("validate", "--openmp", "--rounds", "2", "--", example, "queens", "6", "3")
-    rows = [line.split() for line in done.stdout.splitlines()[4:]]
+    # where others compute meanwhile, a line more says in which rounds
+    rows = [line.split() for line in done.stdout.splitlines()[-2:]]
     assert done.returncode == 0 and [row[0] for row in rows] == ["1", "2"], done
     assert all(float(row[1]) > 0 and float(row[2]) > 0 for row in rows), done
     for words, says in [((), "which program"), (("--csv", "--", example), "exclude each other"),
@@ -443,6 +455,7 @@ def check(compiler, folder):
         done = duet("validate", "--openmp", *words)
         assert done.returncode == 2 and says in done.stderr and not done.stdout, done
     check_signals(example, folder)
+    check_disturbed(example)
     check_clock(example, folder)
     # a `taskwait depend` of whichever thread, by chance, finds what LLVM's runtime asserts
     for _ in range(10):

@@ -3,9 +3,15 @@
 #ifndef DUET_VALIDATION_PARTS_H
 #define DUET_VALIDATION_PARTS_H
 
+#include <stdio.h>
+
 #include <glib.h>
 
 #include "validate/validation.h"
+
+/* Prints the rounds, from 1, in which others used the cores, and how many of their runs the figures
+   are not made from for that; nothing where count is 0. */
+void duet__put_disturbed(FILE *stream, const size_t *rounds, size_t count, size_t left_out);
 
 /* "error", or, where nothing was predicted, "difference". */
 const char *duet__error_word(const struct duet__validation *validation);

@@ -217,16 +217,15 @@ static void put_cases(FILE *stream, const struct duet__validation *validation)
     put_mark(stream, validation);
 }
 
-/* In which rounds others used the cores, and what became of the runs meanwhile. */
-static void put_disturbed(FILE *stream, const struct duet__validation *validation)
+void duet__put_disturbed(FILE *stream, const size_t *rounds, size_t count, size_t left_out)
 {
     g_autoptr(GString) text = g_string_new("disturbed by other processes: round");
 
-    g_string_append(text, validation->disturbed_count == 1 ? "" : "s");
-    for (size_t i = 0; i < validation->disturbed_count; i++)
-        g_string_append_printf(text, "%s%zu", i ? ", " : " ", validation->disturbed_rounds[i]);
-    g_string_append_printf(text, "; %zu of their runs left out", validation->left_out);
-    if (validation->disturbed_count)
+    g_string_append(text, count == 1 ? "" : "s");
+    for (size_t i = 0; i < count; i++)
+        g_string_append_printf(text, "%s%zu", i ? ", " : " ", rounds[i]);
+    g_string_append_printf(text, "; %zu of their runs left out", left_out);
+    if (count)
         duet__put_wrapped(stream, text->str, 4);
 }
 
@@ -249,7 +248,8 @@ static void put_head(FILE *stream, const struct duet__validation *validation)
     if (validation->calibration[0])
         duet__put_wrapped(stream, from, 4);
     duet__put_wrapped(stream, counts, 4);
-    put_disturbed(stream, validation);
+    duet__put_disturbed(stream, validation->disturbed_rounds, validation->disturbed_count,
+                        validation->left_out);
 }
 
 static void put_order(FILE *stream, const struct duet__validation *validation)
