@@ -69,7 +69,8 @@ static uint32_t kernel_of(struct walk *walk, const char *kind, const void *code)
     for (size_t i = kernels->count; i-- > 0;)
         if (places[i].code == code && places[i].kind == kind)
             return (uint32_t)i;
-    *(struct duet__place *)add(walk, kernels, sizeof *places) = (struct duet__place){code, kind};
+    *(struct duet__place *)add(walk, kernels, sizeof *places) =
+        (struct duet__place){.code = code, .kind = kind};
     return (uint32_t)kernels->count - 1;
 }
 

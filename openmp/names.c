@@ -54,7 +54,7 @@ const void *duet__omp_module(const void *code)
 /* What binutils' addr2line answers to the lines of `input`, of a module's debugging information. */
 static FILE *answer(const char *module, int input)
 {
-    char *const arguments[] = {(char[]){"addr2line"}, (char[]){"-e"}, (char *)(uintptr_t)module,
+    char *const arguments[] = {(char[]){"addr2line"}, (char[]){"-fe"}, (char *)(uintptr_t)module,
                                NULL};
     int output = memfd_create("names", MFD_CLOEXEC);
     posix_spawn_file_actions_t actions;
@@ -73,11 +73,15 @@ static FILE *answer(const char *module, int input)
     return fdopen(output, "r");
 }
 
-/* Names all places from `first` on that are in the same module, as far as it can be asked. */
-static void ask(const struct duet__place *places, char **names, bool *done, size_t first,
-                size_t count)
+/*
+ * Names all places from `first` on that are in the same module, as far as it can be asked. Places
+ * of one construct get equal keys, which are for free(). gcc gives several constructs one line, so
+ * that each of its places is a construct.
+ */
+static void ask(const struct duet__place *places, char **names, char **keys, size_t first,
+                size_t count, bool of_gcc)
 {
-    char line[NAME_BYTES];
+    char function[NAME_BYTES], line[NAME_BYTES];
     Dl_info module;
     FILE *lines;
     int input;
@@ -94,13 +98,18 @@ static void ask(const struct duet__place *places, char **names, bool *done, size
         module.dli_fname = line;
     lines = answer(module.dli_fname, input);
     for (size_t i = first; i < count; i++) {
-        char *colon;
+        char *colon = NULL;
+        bool known;
 
         if (duet__omp_module(places[i].code) != module.dli_fbase)
             continue;
-        done[i] = true;
-        colon = lines && fgets(line, sizeof line, lines) ? strrchr(line, ':') : NULL;
-        if (!colon || colon[1] < '1' || colon[1] > '9' || line[0] == '?')
+        if (lines && fgets(function, sizeof function, lines) && fgets(line, sizeof line, lines))
+            colon = strrchr(line, ':');
+        known = colon && colon[1] >= '1' && colon[1] <= '9' && line[0] != '?';
+        if (asprintf(&keys[i], "%s%s%s%p", places[i].kind, known ? function : "", known ? line : "",
+                     known && !of_gcc ? NULL : places[i].code) < 0)
+            keys[i] = NULL;
+        if (!known)
             continue;
         colon[1 + strspn(colon + 1, "0123456789")] = '\0';
         snprintf(names[i], NAME_BYTES, "%s%s", places[i].kind, base_name(line));
@@ -126,8 +135,9 @@ static void shorten(const struct duet__place *place, char *name, size_t most)
 static void number(const struct duet__place *places, char **names, size_t count, size_t *ranks)
 {
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; k < count; k++)
-            ranks[i] += places[k].code < places[i].code && strcmp(names[k], names[i]) == 0;
+        for (size_t k = 0; names[i] && k < count; k++)
+            ranks[i] +=
+                places[k].code < places[i].code && names[k] && strcmp(names[k], names[i]) == 0;
     for (size_t i = 0; i < count; i++)
         if (ranks[i]) {
             char suffix[24];
@@ -138,26 +148,46 @@ static void number(const struct duet__place *places, char **names, size_t count,
         }
 }
 
-char **duet__omp_names(const struct duet__place *places, size_t count)
+/* Gives each construct its number, and leaves the name to its first place. */
+static void merge(struct duet__place *places, char **names, char **keys, size_t count)
 {
-    char **names = calloc(count, sizeof *names);
-    bool *done = calloc(count, sizeof *done);
+    uint32_t kernels = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        size_t k = 0;
+
+        while (k < i && !(keys[i] && keys[k] && strcmp(keys[k], keys[i]) == 0))
+            k++;
+        places[i].kernel = k < i ? places[k].kernel : kernels++;
+        if (k < i) {
+            free(names[i]);
+            names[i] = NULL;
+        }
+    }
+}
+
+char **duet__omp_names(struct duet__place *places, size_t count, bool of_gcc)
+{
+    char **names = calloc(count, sizeof *names), **keys = calloc(count, sizeof *keys);
     size_t *ranks = calloc(count, sizeof *ranks), named = 0;
 
-    if (names && done && ranks) {
-        while (named < count && (names[named] = module_name(&places[named])) != NULL)
-            named++;
-        for (size_t i = 0; i < count && named == count; i++)
-            if (!done[i])
-                ask(places, names, done, i, count);
-    }
-    for (size_t i = 0; i < count && named == count; i++)
-        shorten(&places[i], names[i], MOST);
-    if (named == count && ranks)
+    while (names && keys && ranks && named < count &&
+           (names[named] = module_name(&places[named])) != NULL)
+        named++;
+    if (named == count && ranks) {
+        for (size_t i = 0; i < count; i++)
+            if (!keys[i])
+                ask(places, names, keys, i, count, of_gcc);
+        for (size_t i = 0; i < count; i++)
+            shorten(&places[i], names[i], MOST);
+        merge(places, names, keys, count);
         number(places, names, count, ranks);
-    free(done);
+    }
+    for (size_t i = 0; keys && i < count; i++)
+        free(keys[i]);
+    free(keys);
     free(ranks);
-    if (names && named == count)
+    if (named == count)
         return names;
     for (size_t i = 0; i < named; i++)
         free(names[i]);

@@ -178,7 +178,12 @@ static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, o
     step = add_step(task, DUET__STEP_REGION);
     if (!made || !step)
         return;
-    *made = (struct duet__omp_region){.code = code,
+    if (flags & ompt_parallel_invoker_program)
+        atomic_store(&recording.of_gcc, true);
+    /* where a construct is the last thing of another one, the runtime calls itself for it */
+    *made = (struct duet__omp_region){.code = duet__omp_module(code) == recording.runtime_module
+                                                  ? task->code
+                                                  : code,
                                       .creator = task,
                                       .of_gcc = flags & ompt_parallel_invoker_program};
     step->region = made;

@@ -293,11 +293,11 @@ PROGRAMS = [("cholesky", cholesky, 4, 4), ("sparse-lu", sparse_lu, 5, 4), ("jaco
             ("strassen", strassen, 16, 4), ("sort", sort, 100, 10), ("queens", queens, 6, 3)]
 
 
-def build(compiler, source, folder):
+def build(compiler, source, folder, *more):
     program = folder / f"{source.stem}-{compiler}"
     # clang 14 knows of `taskwait depend` when it is asked for OpenMP 5
     extra = ["-fopenmp-version=50"] if compiler == "clang" else []
-    subprocess.run([compiler, "-g", "-O1", "-fopenmp", *extra, source, "-o", program, "-lm"],
+    subprocess.run([compiler, "-g", "-O1", "-fopenmp", *extra, *more, source, "-o", program, "-lm"],
                    check=True)
     return program
 
@@ -429,6 +429,25 @@ def check_clock(program, folder):
         path.unlink()
 
 
+def check_names(compiler, folder):
+    """Copies of a construct are one kernel, and all names are of the program's own lines."""
+    source, out = folder / "copies.c", folder / "graph.json"
+    source.write_text("int x[16];\nint main(void)\n{\n#pragma omp parallel\n    {\n"
+                      "#pragma omp single\n        for (int i = 0; i < 10; i++)\n"
+                      "#pragma omp task\n            x[i]++;\n#pragma omp parallel\n"
+                      "        x[10]++;\n    }\n}\n", encoding="utf-8")
+    program = build(compiler, source, folder, "-O2")
+    done = record(1, out, program)
+    assert done.returncode == 0, done
+    graph = json.loads(out.read_text(encoding="utf-8"))
+    names = [graph["kernels"][task["kernel"]] for task in graph["tasks"]]
+    tasks = [name for name in names if name.startswith("copies.c:")]
+    assert len(tasks) == 10 and len(set(tasks)) == 1, names
+    assert all(name.startswith("parallel:copies.c:") for name in set(names) - set(tasks)), names
+    for path in (program, source, out):
+        path.unlink()
+
+
 def check(compiler, folder):
     example, small = build(compiler, EXAMPLE, folder), build(compiler, CONSTRUCTS, folder)
     out = folder / "graph.json"
@@ -457,6 +476,7 @@ def check(compiler, folder):
     check_signals(example, folder)
     check_disturbed(example)
     check_clock(example, folder)
+    check_names(compiler, folder)
     # a `taskwait depend` of whichever thread, by chance, finds what LLVM's runtime asserts
     for _ in range(10):
         done = record(2, out, small)

@@ -81,6 +81,7 @@ struct duet__omp_recording {
     struct duet__omp_task *initial;
     /* of the first parallel region, and of the last */
     _Atomic(uint64_t) begin_ns, end_ns;
+    atomic_bool of_gcc;  /* a region is */
     bool only_makespan;  /* no task was recorded */
     uint64_t bytes;      /* what each depend clause names has so many; 0: not known */
     uint64_t loop_parts; /* that each loop is cut into; 0: it stays with its threads */
@@ -117,10 +118,14 @@ struct duet__piece_access {
     const char *mode; /* as in the file */
 };
 
-/* What a kernel is: the code of a construct, or of a parallel region outside its tasks. */
+/*
+ * The code of a construct, or of a parallel region outside its tasks. It is a kernel, together with
+ * the other copies of the same construct that a compiler makes of a loop.
+ */
 struct duet__place {
     const void *code; /* NULL: none */
     const char *kind; /* "", "parallel:", "loop:"; "serial" and "barrier" have no code */
+    uint32_t kernel;  /* its number in the file; duet__omp_names finds it */
 };
 
 struct duet__omp_graph {
@@ -145,10 +150,11 @@ const char *duet__omp_beyond(void);
 const void *duet__omp_module(const void *code);
 
 /*
- * Names of `count` places: "file.c:12" where the program's debugging information tells, else
- * "module+0x1234", the same in every run, and the kind before it. For free(), as each of them; NULL
- * without memory.
+ * Names of the kernels that `count` places are, and their numbers: "file.c:12" where the program's
+ * debugging information tells, else "module+0x1234", the same in every run, and the kind before it.
+ * A place has NULL that is the same kernel as an earlier one: the same line of the same function,
+ * unless the program is of gcc. For free(), as each of them; NULL without memory.
  */
-char **duet__omp_names(const struct duet__place *places, size_t count);
+char **duet__omp_names(struct duet__place *places, size_t count, bool of_gcc);
 
 #endif

@@ -15,10 +15,12 @@ static void write_piece(struct duet__json_writer *json, const struct duet__omp_g
                         size_t index)
 {
     const struct duet__piece *piece = (const struct duet__piece *)graph->pieces.items + index;
+    const struct duet__place *places = graph->kernels.items;
     const struct duet__piece_access *accesses = graph->accesses.items;
     const uint32_t *after = graph->after.items;
 
-    duet__json_print(json, "\n  {kernel: %u, seconds: [%g]", piece->kernel, piece->seconds);
+    duet__json_print(json, "\n  {kernel: %u, seconds: [%g]", places[piece->kernel].kernel,
+                     piece->seconds);
     for (size_t i = piece->accesses; i < piece[1].accesses; i++)
         duet__json_print(json, i == piece->accesses ? "accesses: [[%u, %s]" : "[%u, %s]",
                          accesses[i].data, accesses[i].mode);
@@ -38,7 +40,7 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
 {
     struct duet__json_writer writer = {.stream = file, .dense = true}, *json = &writer;
     const size_t kernels = graph->kernels.count;
-    char **names = kernels ? duet__omp_names(graph->kernels.items, kernels) : NULL;
+    char **names = kernels ? duet__omp_names(graph->kernels.items, kernels, of->of_gcc) : NULL;
     double seconds = 1e-9 * (double)(of->end_ns - of->begin_ns);
 
     if (kernels && !names)
@@ -50,7 +52,8 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
     if (of->only_makespan)
         duet__json_put_string(json, NULL, "program");
     for (size_t i = 0; i < kernels; i++) {
-        duet__json_put_string(json, NULL, names[i]);
+        if (names[i])
+            duet__json_put_string(json, NULL, names[i]);
         free(names[i]);
     }
     free(names);
