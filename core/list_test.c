@@ -136,7 +136,10 @@ static void test_misuse(void)
         else
             g_assert_true(duet_view_list(&view, 99) == duet_view_shared(&view));
         g_assert_cmpint(duet__run_error(t.core), ==, DUET_EINVAL);
+        struct duet_message stuck;
+        duet__explain(t.core, &stuck); /* begins with what has gone wrong */
         g_assert_nonnull(strstr(duet_last_message(t.core), mistake ? "worker 99 of 2" : "twice"));
+        g_assert_nonnull(strstr(stuck.text, mistake ? "worker 99 of 2; " : "twice; "));
         g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 1);
         testing_fini(&t);
     }

@@ -114,7 +114,9 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
 {
     unsigned long long left = unfinished(core);
     struct reasons reasons = {.message = message};
-    (void)duet_fail(message, DUET_ESTUCK, "%llu task%s cannot go on", left, left == 1 ? "" : "s");
+    const char *why = atomic_load(&core->error) ? core->run_message.text : "";
+    (void)duet_fail(message, DUET_ESTUCK, "%s%s%llu task%s cannot go on", why, *why ? "; " : "",
+                    left, left == 1 ? "" : "s");
     add_acquired(core, &reasons);
     add_awaited(core, &reasons);
     add_child(core, &reasons);
