@@ -131,7 +131,7 @@ for contents, options, message in [
          "g.json: task 'wide' accesses 65536 data (files, edges with bytes), and duet's tasks"),
         (graph([{"kernel": 0, "name": "lost"}]), [], "task 'lost': no time is known for kernel a"),
         (graph([{"kernel": 0}]), [], "g: task 0: no time is known for kernel a"),
-        (graph([{"kernel": 0}]), [], "(in the file of a task graph: its tasks a time)"),
+        (graph([{"kernel": 0}]), [], "as cost= in DOT"),
         (graph(lonely), ["--gpus", "0"], "restriction"),
         (graph([{**lonely[0], "where": "m2070"}]), [], "on 'm2070' only, which this machine"),
         (one, ["--speed", "gpu"], "--speed takes [KERNEL@]ARCH=X"),
