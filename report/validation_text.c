@@ -224,7 +224,8 @@ void duet__put_disturbed(FILE *stream, const size_t *rounds, size_t count, size_
     g_string_append(text, count == 1 ? "" : "s");
     for (size_t i = 0; i < count; i++)
         g_string_append_printf(text, "%s%zu", i ? ", " : " ", rounds[i]);
-    g_string_append_printf(text, "; %zu of their runs left out", left_out);
+    if (left_out)
+        g_string_append_printf(text, "; %zu of their runs left out", left_out);
     if (count)
         duet__put_wrapped(stream, text->str, 4);
 }

@@ -472,6 +472,10 @@ static void test_compare(void)
     g_assert_nonnull(strstr(text, "\ndisturbed by other processes: rounds 2, 5; 7 of their runs "
                                   "left out\n"));
     free(text);
+    the.validation.left_out = 0;
+    text = written(TEXT, &the.validation);
+    g_assert_nonnull(strstr(text, "\ndisturbed by other processes: rounds 2, 5\n"));
+    free(text);
     text = written(TEXT, &the.validation);
     g_assert_nonnull(strstr(text, "A: before <of>.json"));
     g_assert_nonnull(strstr(text, "absolute difference: "));

@@ -193,7 +193,8 @@ function validationPage(report) {
     ['Runs',
       `${runs('predicted')} ${report.first_name}, ${runs('measured')} ${report.second_name}`],
     ...(report.disturbed_rounds.length ? [['Disturbed by other processes',
-      `rounds ${report.disturbed_rounds.join(', ')}; ${report.left_out_runs} runs left out`]] : []),
+      `rounds ${report.disturbed_rounds.join(', ')}${
+        report.left_out_runs ? `; ${report.left_out_runs} of their runs left out` : ''}`]] : []),
   ])}<pre>${report.command}</pre></header>${cards(report, word)}${plots(report, word, names)}
     ${report.cases.length > 0 && html`${caseTable(report, word)}<section><h2>Cases</h2>${
     report.cases.map(one => caseDetails(report, word, one))}</section>`}`;
