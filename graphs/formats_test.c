@@ -160,6 +160,13 @@ static void test_names(void)
     g_assert_cmpstr(duet__graph_kernel_name(&graph, duet__graph_task(&graph, 0)->kernel), ==,
                     "k?l");
     duet__graph_fini(&graph);
+    parse(duet__graph_format_find("wfformat"),
+          "{\"workflow\": {\"specification\": {\"tasks\": [{\"id\": \"7\", "
+          "\"name\": \"blast_ID0000012\"}]}}}",
+          &graph); /* no program is named */
+    g_assert_cmpstr(duet__graph_kernel_name(&graph, duet__graph_task(&graph, 0)->kernel), ==,
+                    "blast");
+    duet__graph_fini(&graph);
 }
 
 /* What a text of a format reads as: "a", its seconds, what it comes after, and so on. */

@@ -15,8 +15,8 @@ enum { MOST = 100000000 }; /* tasks, or files */
 
 /* A task that has been named, by itself or by others. */
 struct named {
-    const char *id;
-    uint32_t task; /* NOBODY: not described so far */
+    const char *id, *name; /* NULL: none but that; may be others' too */
+    uint32_t task;         /* NOBODY: not described so far */
 };
 #define NOBODY UINT32_MAX
 
@@ -92,7 +92,7 @@ static uint32_t find_kernel(struct loader *loader, const char *name, bool number
 
 /* What an object says: a task, what it took, a file, a link to one. */
 struct object {
-    const char *id, *link, *program;
+    const char *id, *name, *link, *program;
     uint64_t bytes;
     double seconds, runtime, priority;
 };
@@ -115,6 +115,7 @@ static int read_program(const struct duet__json *at, void *into, void *root)
     DUET__NUMBER, DUET__OPTIONAL, MEMBER(member), .most = DUET__GRAPH_SECONDS_MAX, .unsaid = NAN
 static const struct duet__field id_fields[] = {
     {"id", DUET__TEXT, MEMBER(id)},
+    {"name", DUET__TEXT, DUET__OPTIONAL, MEMBER(name)},
     DUET__OTHER_KEYS,
 };
 static const struct duet__field name_fields[] = {
@@ -232,6 +233,8 @@ static int read_task(struct loader *loader, const struct duet__json *at, bool ol
     if (named->task != NOBODY)
         return duet__json_fail(at, DUET_EPARSE, "there are two tasks '%.60s'", object.id);
     named->task = index;
+    if (object.name && *object.name)
+        named->name = g_string_chunk_insert(loader->graph->texts, object.name);
     duet__graph_add(loader->graph, NOBODY)->name = *named->id ? named->id : NULL;
     for (size_t i = 0; i < G_N_ELEMENTS(keys) - !old && !error; i++) {
         const struct duet__json list = duet__json_member(at, keys[i]);
@@ -350,11 +353,16 @@ int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_
 
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
     error = duet__json_each(text, length, path, inside, read_value, &loader, message);
-    for (guint i = 0; i < graph->tasks->len && !error; i++) {
-        struct duet__graph_task *task = &g_array_index(graph->tasks, struct duet__graph_task, i);
+    for (guint i = 0; i < loader.named->len && !error; i++) {
+        const struct named *named = &g_array_index(loader.named, struct named, i);
+        struct duet__graph_task *task =
+            named->task != NOBODY
+                ? &g_array_index(graph->tasks, struct duet__graph_task, named->task)
+                : NULL;
+        const char *name = named->name ? named->name : *named->id ? named->id : "task";
 
-        if (task->kernel == NOBODY)
-            task->kernel = find_kernel(&loader, task->name ? task->name : "task", true);
+        if (task && task->kernel == NOBODY)
+            task->kernel = find_kernel(&loader, name, true);
     }
     if (!error)
         error = resolve(&loader, path, message);
