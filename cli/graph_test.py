@@ -43,6 +43,7 @@ def close(value, wanted):
 # Times: of the architecture, of its backend, else the first that is known by the speed.
 one = graph([{"kernel": 0, "seconds": [3, 2]}])
 close(makespan(one, gpus=0), 3)
+assert simulated(one)[0]["gflops"] is None  # no work is known
 close(makespan(one, cpus=0), 2)
 close(makespan(one, "--speed", "gpu=10", cpus=0), 2)
 # Its times do not scatter: nothing is drawn, nothing is certain.

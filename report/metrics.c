@@ -82,11 +82,11 @@ static double flops(const struct duet__report *report, const struct duet__run *r
 
 static double rate(const struct duet__report *report, const struct duet__run *run, int arch)
 {
-    double makespan_s = run->stats.makespan_s;
+    const double makespan_s = run->stats.makespan_s, work = flops(report, run, arch);
 
-    if (duet__request_paced(report->request))
+    if (duet__request_paced(report->request) || !(work > 0 && makespan_s > 0))
         return NAN;
-    return makespan_s > 0 ? flops(report, run, arch) / makespan_s / 1e9 : 0;
+    return work / makespan_s / 1e9;
 }
 
 static double hit_ratio(const struct duet__report *report, const struct duet__run *run, int arch)
@@ -228,12 +228,12 @@ double duet__metric_median(const struct duet__metric *metric, const struct duet_
                            const struct duet__series *series, int arch)
 {
     static const struct duet__metric work = {.of = flops};
-    double *values, median = 0, makespan_s;
+    double *values, median = 0, makespan_s, whole;
 
     if (metric->of == rate && !duet__request_paced(report->request)) {
         makespan_s = duet__metric_median(&duet__metrics[DUET__MAKESPAN], report, series, arch);
-        return makespan_s > 0 ? duet__metric_median(&work, report, series, arch) / makespan_s / 1e9
-                              : 0;
+        whole = duet__metric_median(&work, report, series, arch);
+        return whole > 0 && makespan_s > 0 ? whole / makespan_s / 1e9 : NAN;
     }
     values = g_new(double, series->count);
     for (size_t i = 0; i < series->count; i++) {

@@ -112,8 +112,8 @@ static void put_case(struct duet__table *table, const struct duet__results *resu
         duet__table_say(table, "-");
     else if (results->repeated)
         duet__table_print(table, "%.2f", 100 * best->reach_s / best->mean_s);
-    duet__table_print(table, "%.*f", duet__decimals(best->flops / best->mean_s, 5),
-                      best->flops / best->mean_s);
+    duet__table_print(table, best->flops > 0 ? "%.*f" : "-",
+                      duet__decimals(best->flops / best->mean_s, 5), best->flops / best->mean_s);
     duet__table_print(table, best->bound_s > 0 ? "%.1f" : "-", 100 * best->bound_s / best->mean_s);
     if (results->case_varied < results->varied->len)
         put_lead(table, results, index);
