@@ -255,7 +255,8 @@ static void write_platform(struct validate *validate)
         validate->status = duet__complain(DUET__FAILED, "%s", message.text);
 }
 
-static int finish_calibration(struct validate *validate)
+/* `whole`: no signal has ended it, after which files stay as they were. */
+static int finish_calibration(struct validate *validate, bool whole)
 {
     struct duet__recalibration *recalibration = &validate->recalibration;
     bool fitted = duet__recalibration_finish(recalibration, &validate->experiment);
@@ -264,7 +265,8 @@ static int finish_calibration(struct validate *validate)
     if (!fitted)
         return status;
     validate->status = status ? DUET__FAILED : DUET__DONE;
-    write_platform(validate);
+    if (whole)
+        write_platform(validate);
     return DUET__DONE;
 }
 
@@ -305,7 +307,7 @@ static int make_parts(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
     struct duet_message message = {""};
-    int status = DUET__DONE, error = 0;
+    int status = DUET__DONE, error = 0, number;
 
     if (duet__request_paced(&experiment->base))
         error = duet__experiment_measure_threads(experiment, &message);
@@ -319,13 +321,22 @@ static int make_parts(struct validate *validate)
         duet__experiment_predict(experiment, validate->job->values.quiet);
     if (experiment->together || (!experiment->number && duet__experiment_tally(experiment).left))
         status = measure(validate); /* together, also what only some can do */
-    if (status != DUET__DONE || experiment->number || !validate->job->values.calibrate ||
+    if (status != DUET__DONE || !validate->job->values.calibrate ||
         !duet__experiment_tally(experiment).left)
         return status;
-    status = finish_calibration(validate);
+    number = experiment->number;
+    if (number &&
+        !(duet__experiment_tally(experiment).runs && validate->recalibration.calibrating.runs->len))
+        return status;
+    /* what a signal has ended is predicted as well, unless another one comes */
+    experiment->number = 0;
+    status = finish_calibration(validate, number == 0);
     if (status == DUET__DONE)
         duet__experiment_predict(experiment, validate->job->values.quiet);
-    return status;
+    if (!number)
+        return status;
+    experiment->number = number;
+    return DUET__DONE;
 }
 
 /*

@@ -363,12 +363,24 @@ def check_calibrating_interrupted(world):
     # the first part of the calibration takes minutes: no run is measured before its end
     assert (output == "") == messages.endswith("duet: interrupted: 0 measured runs are finished\n")
     assert "duet: interrupted: " in messages, messages
+    output = interrupted_later(*CALIBRATE, "--reps", "100000", "--rounds", "3", **world)
+    case, = json.loads(output)["cases"]
+    assert case["measured"]["makespans_s"] and case["predicted"]["median_s"] > 0, case
 
 
-def interrupted(*arguments, when):
-    output, messages = testing.interrupted("validate", *arguments, "--json", when=when)
+def interrupted(*arguments, **options):
+    output, messages = testing.interrupted("validate", *arguments, "--json", **options)
     assert re.search(r"^duet: interrupted: ", messages, re.MULTILINE), messages
     return output
+
+
+def interrupted_later(*arguments, **options):
+    """What a call prints that is interrupted when six runs of 20 tasks have begun: simulated ones are of a process each."""
+    with tempfile.TemporaryDirectory() as name:
+        begun, policy = pathlib.Path(name, "begun"), pathlib.Path(name, "mine.so")
+        testing.compile_policy(policy, popped=testing.at_task(6 * 20, testing.touch(begun)))
+        return interrupted(*arguments, "--policy", policy, when=lambda _: begun.exists(),
+                           **options)
 
 
 def test_load():
@@ -389,12 +401,7 @@ def test_load():
 
 def test_interruption():
     """Cases are reported as far as they were measured; nothing is, while there are simulations."""
-    with tempfile.TemporaryDirectory() as name:
-        begun, policy = pathlib.Path(name, "begun"), pathlib.Path(name, "mine.so")
-        # of 20 tasks each; the simulated runs, of a process each, do not come so far
-        testing.compile_policy(policy, popped=testing.at_task(6 * 20, testing.touch(begun)))
-        output = interrupted(*PACED, "--policy", policy, "--reps", "100000", "--rounds", "50000",
-                             when=lambda _: begun.exists())
+    output = interrupted_later(*PACED, "--reps", "100000", "--rounds", "50000")
     case = json.loads(output)["cases"][0]
     assert 1 <= len(case["measured"]["makespans_s"]) < 100000, case
     assert interrupted(*PACED, "--n", "96000", "--sim-reps", "1000", when=testing.children_of) == ""
