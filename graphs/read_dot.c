@@ -39,6 +39,7 @@ struct reader {
     int error;
     struct duet_message *message;
     GHashTable *nodes; /* identifier -> index of the task */
+    GPtrArray *ids;    /* the other way */
     GArray *edges;
     GString *word; /* the token that was read last: */
     enum { END, SIGN, WORD, QUOTED, ARROW, LINE } kind;
@@ -102,7 +103,9 @@ static void read_quoted(struct reader *reader)
 
         if (close == '"' && next == '\\' && *reader->at == '"') {
             next = step(reader);
-        } else if (close == '"' && next == '\\' && *reader->at == '\n') { /* joins two lines */
+        } else if (close == '"' && next == '\\' &&
+                   reader->at[*reader->at == '\r'] == '\n') { /* joins two lines */
+            reader->at += *reader->at == '\r';
             step(reader);
             continue;
         } else if (close == '"' && next == '\\' && *reader->at == '\\') { /* ends no string */
@@ -118,21 +121,39 @@ static void read_quoted(struct reader *reader)
     fail(reader, "the text ends before %c", close);
 }
 
-static bool in_word(char c)
+static bool in_name(char c)
 {
-    return g_ascii_isalnum(c) || c == '_' || c == '.' || (unsigned char)c >= 0x80;
+    return g_ascii_isalnum(c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* A number alone may begin with a minus. */
-static bool is_number(const char *at)
+/* How many characters a number has, such as -1, .5 or 2.; 0: none is there. */
+static size_t length_of_number(const char *at)
 {
-    at += *at == '-';
-    return g_ascii_isdigit(*at) || *at == '.';
+    static const char digits[] = "0123456789";
+    const size_t sign = *at == '-', whole = strspn(at + sign, digits);
+    const size_t dot = at[sign + whole] == '.',
+                 rest = dot ? strspn(at + sign + whole + 1, digits) : 0;
+
+    return whole + rest ? sign + whole + dot + rest : 0;
 }
 
-static void refuse_hyphen(struct reader *reader)
+/* A name or a number without quotes. Graphviz splits stage-1, 2nd and 1e6; whoever writes that
+   means one. */
+static void read_word(struct reader *reader)
 {
-    fail(reader, "a name with a hyphen stands between quotes: \"read-in\"");
+    const size_t number = length_of_number(reader->at);
+    const char *end = reader->at + number;
+
+    while (!number && in_name(*end))
+        end++;
+    g_string_append_len(reader->word, reader->at, end - reader->at);
+    reader->at = end;
+    if (*end == '-' && end[1] != '>' && end[1] != '-')
+        fail(reader, "a name with a hyphen stands between quotes: \"read-in\"");
+    else if (*end == '.' || in_name(*end))
+        fail(reader,
+             "'%.40s%c' is no name and no number: \"2nd\", \"a.out\" and \"1e6\" have quotes",
+             reader->word->str, *end);
 }
 
 /* Reads a token. */
@@ -144,23 +165,24 @@ static void next(struct reader *reader)
         reader->kind = END;
         g_string_assign(reader->word, "the end of the text");
     } else if (*reader->at == '"' || *reader->at == '<') {
+        bool joins;
+
         reader->kind = QUOTED;
         do {
             read_quoted(reader);
             skip(reader);
-        } while (*reader->at == '+' && (reader->at++, skip(reader), *reader->at == '"'));
+            joins = *reader->at == '+' && step(reader);
+            skip(reader);
+            if (joins && *reader->at != '"')
+                fail(reader, "expected a quote behind '+'");
+        } while (joins && !reader->error);
     } else if (reader->at[0] == '-' && (reader->at[1] == '>' || reader->at[1] == '-')) {
         reader->kind = reader->at[1] == '>' ? ARROW : LINE;
         g_string_append_len(reader->word, reader->at, 2);
         reader->at += 2;
-    } else if (in_word(*reader->at) || is_number(reader->at)) {
+    } else if (in_name(*reader->at) || length_of_number(reader->at)) {
         reader->kind = WORD;
-        do
-            g_string_append_c(reader->word, step(reader));
-        while (in_word(*reader->at));
-        /* Graphviz splits stage-1 into two nodes; whoever writes that means one */
-        if (reader->at[0] == '-' && reader->at[1] != '>' && reader->at[1] != '-')
-            refuse_hyphen(reader);
+        read_word(reader);
     } else {
         reader->kind = SIGN;
         g_string_append_c(reader->word, step(reader));
@@ -205,7 +227,7 @@ static void read_real(struct reader *reader, const char *key, const char *unit, 
         fail(reader, "%s '%.40s' is no number%s from %g to %g", key, text, unit, least, most);
 }
 
-/* One attribute, whose value is the token at hand. */
+/* One attribute, whose value is the token at hand; `values` is NULL of a graph. */
 static void set_value(struct reader *reader, const char *key, bool edge, struct values *values)
 {
     static const char *const costs[] = {"cost", "time", "weight", NULL}, *const sizes[] = {"size",
@@ -214,22 +236,23 @@ static void set_value(struct reader *reader, const char *key, bool edge, struct 
                                                                                            "weight",
                                                                                            NULL};
 
+    if (!values)
+        return;
     if (edge && g_strv_contains(sizes, key))
         read_real(reader, key, " of bytes", 0, (double)DUET__GRAPH_BYTES_MAX, &values->bytes);
     else if (edge)
         return;
     else if (g_strv_contains(costs, key))
         read_real(reader, key, " of seconds", 0, DUET__GRAPH_SECONDS_MAX, &values->seconds);
-    else if (strcmp(key, "work") == 0 || strcmp(key, "size") == 0)
+    else if (strcmp(key, "work") == 0 ||
+             (strcmp(key, "size") == 0 && !strpbrk(reader->word->str, ",!"))) /* else inches */
         read_real(reader, key, " of flops", 0, DUET__GRAPH_WORK_MAX, &values->work);
     else if (strcmp(key, "priority") == 0)
         read_real(reader, key, "", INT32_MIN, INT32_MAX, &values->priority);
     else if (strcmp(key, "kernel") == 0)
         values->kernel = duet__graph_kernel(reader->graph, reader->word->str);
-    else if (strcmp(key, "label") == 0) /* \N stands for the node's own name */
-        values->label = strcmp(reader->word->str, "\\N") != 0
-                            ? duet__graph_text(reader->graph, reader->word->str)
-                            : NULL;
+    else if (strcmp(key, "label") == 0)
+        values->label = duet__graph_text(reader->graph, reader->word->str);
     else if (strcmp(key, "where") == 0 &&
              !duet__graph_where(reader->graph, reader->word->str, &values->where))
         fail(reader, "more than %d different restrictions", DUET__GRAPH_WHERES_MAX - 1);
@@ -259,6 +282,25 @@ static void read_values(struct reader *reader, bool edge, struct values *values)
     }
 }
 
+/* In a label \N stands for the node and \G for the graph. */
+static const char *expand(const struct reader *reader, const char *label, uint32_t node)
+{
+    g_autoptr(GString) text = g_string_new(NULL);
+
+    if (!strchr(label, '\\'))
+        return label;
+    for (; *label; label++)
+        if (label[0] == '\\' && label[1] == 'N' && label++)
+            g_string_append(text, reader->ids->pdata[node]);
+        else if (label[0] == '\\' && label[1] == 'G' && label++)
+            g_string_append(text, reader->graph->name ? reader->graph->name : "");
+        else if (label[0] == '\\' && label[1] == '\\')
+            g_string_append_len(text, label++, 2);
+        else
+            g_string_append_c(text, *label);
+    return duet__graph_text(reader->graph, text->str);
+}
+
 /* What is given, on top of what is known of a node. */
 static void apply(struct reader *reader, uint32_t node, const struct values *values)
 {
@@ -276,7 +318,7 @@ static void apply(struct reader *reader, uint32_t node, const struct values *val
     if (values->where != NOT_GIVEN)
         task->where = values->where;
     if (values->label)
-        task->name = values->label;
+        task->name = expand(reader, values->label, node);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -297,6 +339,7 @@ static uint32_t find_node(struct reader *reader, const struct scope *scope)
         fail(reader, "more than %d nodes", NODES_MAX);
     name = duet__graph_text(reader->graph, name);
     duet__graph_add(reader->graph, 0)->name = name;
+    g_ptr_array_add(reader->ids, (gpointer)(uintptr_t)name);
     apply(reader, node, &scope->node);
     g_hash_table_insert(reader->nodes, (gpointer)(uintptr_t)name, GUINT_TO_POINTER(node));
     return node;
@@ -382,7 +425,6 @@ static void read_chain(struct reader *reader, const struct scope *scope, GArray 
 static void read_statement(struct reader *reader, struct scope *scope, GArray *nodes)
 {
     const bool of_nodes = is_keyword(reader, "node"), of_edges = is_keyword(reader, "edge");
-    struct values unused = none;
 
     skip(reader);
     if (is_identifier(reader) && *reader->at == '=') { /* as in rankdir=LR */
@@ -393,7 +435,7 @@ static void read_statement(struct reader *reader, struct scope *scope, GArray *n
         next(reader);
         if (!is_sign(reader, '['))
             fail(reader, "expected '[', not '%.40s'", reader->word->str);
-        read_values(reader, !of_nodes, of_nodes ? &scope->node : of_edges ? &scope->edge : &unused);
+        read_values(reader, !of_nodes, of_nodes ? &scope->node : of_edges ? &scope->edge : NULL);
     } else {
         read_chain(reader, scope, nodes);
     }
@@ -415,13 +457,39 @@ static void read_list(struct reader *reader, struct scope scope, GArray *nodes)
     expect(reader, is_sign(reader, '}'), "'}'");
 }
 
+static int compare_edges(gconstpointer first, gconstpointer second)
+{
+    const struct duet__graph_edge *a = first, *b = second;
+    const uint64_t x = (uint64_t)a->from << 32 | a->to, y = (uint64_t)b->from << 32 | b->to;
+
+    return (x > y) - (x < y);
+}
+
+/* In a strict graph an edge is there once, with the bytes that were said last. */
+static void unite_edges(GArray *edges)
+{
+    struct duet__graph_edge *all = (void *)edges->data;
+    guint count = 0;
+
+    g_array_sort(edges, compare_edges); /* which keeps equal ones in order */
+    for (guint i = 0; i < edges->len; i++) {
+        if (!count || compare_edges(&all[count - 1], &all[i]) != 0)
+            all[count++] = all[i];
+        else if (all[i].bytes)
+            all[count - 1].bytes = all[i].bytes;
+    }
+    g_array_set_size(edges, count);
+}
+
 static void read_file(struct reader *reader)
 {
     const struct scope scope = {none, none};
     g_autoptr(GArray) nodes = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    bool strict;
 
     next(reader);
-    if (is_keyword(reader, "strict"))
+    strict = is_keyword(reader, "strict");
+    if (strict)
         next(reader);
     if (is_keyword(reader, "graph"))
         fail(reader, "a graph without directions: tasks are nodes of a digraph");
@@ -435,12 +503,15 @@ static void read_file(struct reader *reader)
     read_list(reader, scope, nodes);
     if (reader->kind != END)
         fail(reader, "expected one graph and nothing behind it");
+    if (strict)
+        unite_edges(reader->edges);
 }
 
 int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t length,
                          const char *path, struct duet_message *message)
 {
     g_autoptr(GHashTable) nodes = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GPtrArray) ids = g_ptr_array_new();
     g_autoptr(GArray) edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge));
     struct reader reader = {.graph = graph,
                             .at = text,
@@ -448,6 +519,7 @@ int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t len
                             .line = 1,
                             .message = message,
                             .nodes = nodes,
+                            .ids = ids,
                             .edges = edges,
                             .word = g_string_new(NULL)};
 
