@@ -204,13 +204,11 @@ struct way {
     bool marks;
 };
 
-static void go(const struct duet__backend *backend, const struct way *way)
+static void go(const struct duet__backend *backend, const struct way *way, unsigned char *from,
+               unsigned char *to)
 {
     struct testing t;
     struct testing_device d;
-    uint64_t random = 5;
-    unsigned char *from = memory_of(PARTS), *to = memory_of(PARTS);
-    fill_random(from, (size_t)PARTS * PAGES, &random);
     testing_init_pinning(&t, backend, way->pin_bytes);
     open_large(&d, &t, 0);
     for (unsigned i = 0; i < 2; i++)
@@ -232,8 +230,6 @@ static void go(const struct duet__backend *backend, const struct way *way)
         }
     }
     testing_stop(&t, &d);
-    free(from);
-    free(to);
 }
 
 static void test_ways(const void *argument)
@@ -247,12 +243,17 @@ static void test_ways(const void *argument)
         {"marks, little of it", (uint64_t)4 * PAGES, {0, 0}, {0, 0}, true},
         {"marks, some pinned", (uint64_t)3 * PARTS * PAGES, {1, 0}, {5, 10}, true},
     };
+    uint64_t random = 5;
     if (testing_absent(argument, 1))
         return;
+    unsigned char *from = memory_of(PARTS), *to = memory_of(PARTS);
+    fill_random(from, (size_t)PARTS * PAGES, &random);
     for (unsigned i = 0; i < G_N_ELEMENTS(ways); i++) {
         g_test_message("%s", ways[i].name);
-        go(argument, &ways[i]);
+        go(argument, &ways[i], from, to);
     }
+    free(from);
+    free(to);
 }
 
 /* ------------------------------------------------------------------------------------------- */

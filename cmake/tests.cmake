@@ -243,8 +243,6 @@ foreach(source IN LISTS sources)
   string(REPLACE "/" "." name ${name})
   if(NOT name MATCHES "${DUET_TESTS}") # a regular expression, of a build that runs no others
     continue()
-  elseif(DUET_SANITIZE AND DUET_HAVE_FAKE_CUDA AND name MATCHES "^backends[.]conformance")
-    continue() # the same with the fake, below, has one backend more
   endif()
   if(source MATCHES "\\.py$")
     add_test(NAME ${name} COMMAND ${DUET_PYTHON} ${PROJECT_SOURCE_DIR}/${source})

@@ -1,29 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SimGrid's network as duet sets it up, against an independent fluid model: random copies over
- * random links, whose rates are found by progressive filling (Bertsekas, Gallager, Data Networks,
- * 1992, section 6.5.2): raise all rates together; a link that is full, or a copy that is at its own
- * limit, stops those it concerns; go on with the others.
+ * random links, whose rates are found anew at every event.
  */
 #include "sim/network.h"
 
-#include <math.h>
 #include <string.h>
 
-#include <glib.h>
-
-#include <duet/random.h>
-
+#include "core/testing_rates.h"
 #include "platforms/catalogue.h"
 #include "sim/testing.h"
 
 enum { NODES = 7, LINKS = 12, COPIES = 300 };
 
 struct copy {
-    unsigned source, destination;
+    struct flow flow; /* first, as copies are found by it */
     uint64_t bytes;
     double start_s, end_s; /* as simulated */
-    double left, rate, expected_s;
+    double left, expected_s;
 };
 
 struct scene {
@@ -35,81 +29,29 @@ struct scene {
 /* ------------------------------------------------------------------------------------------- */
 /* The reference                                                                                */
 
-static bool crosses(const struct scene *scene, const struct copy *copy, unsigned link)
-{
-    const struct duet_route *route =
-        duet_machine_route(&scene->machine, copy->source, copy->destination);
-    for (unsigned i = 0; i < route->count; i++)
-        if (route->links[i] == link)
-            return true;
-    return false;
-}
-
-/* How far the rates of the copies not yet fixed can be raised on this link; -1: no such copy. */
-static double room(struct scene *scene, struct copy *const *copies, unsigned count, unsigned link)
-{
-    double left = scene->machine.links[link].bandwidth_Bps;
-    unsigned open = 0;
-    for (unsigned i = 0; i < count; i++) {
-        if (!crosses(scene, copies[i], link))
-            continue;
-        if (copies[i]->rate < 0)
-            open++;
-        else if (!scene->machine.links[link].per_copy)
-            left -= copies[i]->rate;
-    }
-    if (!open)
-        return -1;
-    return scene->machine.links[link].per_copy ? left : left / open;
-}
-
-/* Max-min fair rates of these copies. */
-static void fill(struct scene *scene, struct copy *const *copies, unsigned count)
-{
-    unsigned fixed = 0;
-    for (unsigned i = 0; i < count; i++)
-        copies[i]->rate = -1;
-    while (fixed < count) {
-        double least = INFINITY;
-        unsigned narrowest = LINKS;
-        for (unsigned l = 0; l < LINKS; l++) {
-            double rate = room(scene, copies, count, l);
-            if (rate >= 0 && rate < least) {
-                least = rate;
-                narrowest = l;
-            }
-        }
-        for (unsigned i = 0; i < count; i++) {
-            if (copies[i]->rate < 0 && crosses(scene, copies[i], narrowest)) {
-                copies[i]->rate = least;
-                fixed++;
-            }
-        }
-    }
-}
-
 /* When each copy arrives: rates change when one starts or ends. Returns the most at a time. */
 static unsigned reference(struct scene *scene)
 {
-    struct copy *flowing[COPIES];
+    struct flow *flows[COPIES];
     unsigned count = 0, next = 0, most = 0;
     double now = 0;
     while (count || next < COPIES) {
         double then = next < COPIES ? scene->copies[next].start_s : INFINITY;
         struct copy *first = NULL;
-        fill(scene, flowing, count);
+        flow_rates(&scene->machine, flows, count);
         for (unsigned i = 0; i < count; i++) {
-            double end = now + flowing[i]->left / flowing[i]->rate;
+            struct copy *copy = (struct copy *)flows[i];
+            double end = now + copy->left / copy->flow.rate;
             if (end < then) {
                 then = end;
-                first = flowing[i];
+                first = copy;
             }
         }
         for (unsigned i = 0; i < count; i++)
-            flowing[i]->left -= flowing[i]->rate * (then - now);
+            ((struct copy *)flows[i])->left -= flows[i]->rate * (then - now);
         now = then;
         if (!first) {
-            flowing[count++] = &scene->copies[next];
+            flows[count++] = &scene->copies[next].flow;
             scene->copies[next].left = (double)scene->copies[next].bytes;
             next++;
             most = MAX(most, count);
@@ -117,8 +59,8 @@ static unsigned reference(struct scene *scene)
         }
         first->expected_s = now;
         for (unsigned i = 0; i < count; i++)
-            if (flowing[i] == first)
-                flowing[i] = flowing[--count];
+            if (flows[i] == &first->flow)
+                flows[i] = flows[--count];
     }
     return most;
 }
@@ -131,7 +73,7 @@ static bool alarm_rings(void *owner)
     struct scene *scene = owner;
     struct copy *copy = &scene->copies[scene->started++];
     g_assert_cmpfloat(fabs(duet__network_clock() - copy->start_s), <, 1e-12);
-    duet__network_copy(0, copy->source, copy->destination, copy->bytes, copy);
+    duet__network_copy(0, copy->flow.source, copy->flow.destination, copy->bytes, copy);
     return false;
 }
 
@@ -149,33 +91,13 @@ static int by_start(const void *left, const void *right)
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
 }
 
-/* Every second link limits each copy alone; routes cross one to three links. */
-static void make_machine(struct duet_machine *m, uint64_t *random)
-{
-    g_assert_cmpint(duet_machine_init(m, 1, NODES, 1, LINKS), ==, DUET_OK);
-    for (unsigned l = 0; l < LINKS; l++) {
-        g_snprintf(m->links[l].name, sizeof m->links[l].name, "link%u", l);
-        m->links[l].bandwidth_Bps = 1e8 * (1 + 20 * duet_random_unit(random));
-        m->links[l].per_copy = l % 2;
-    }
-    for (unsigned i = 0; i < NODES * NODES; i++) {
-        struct duet_route *route = &m->routes[i];
-        route->direct = i / NODES != i % NODES;
-        route->bandwidth_Bps = INFINITY;
-        for (unsigned k = 1 + duet_random_below(random, 3); route->direct && k > 0; k--) {
-            uint16_t link = (uint16_t)(duet_random_below(random, LINKS / 3) * 3 + k - 1);
-            route->links[route->count++] = link;
-            route->bandwidth_Bps = fmin(route->bandwidth_Bps, m->links[link].bandwidth_Bps);
-        }
-    }
-}
-
 static void make_copies(struct scene *scene, uint64_t *random)
 {
     for (unsigned i = 0; i < COPIES; i++) {
         struct copy *copy = &scene->copies[i];
-        copy->source = duet_random_below(random, NODES);
-        copy->destination = (copy->source + 1 + duet_random_below(random, NODES - 1)) % NODES;
+        copy->flow.source = duet_random_below(random, NODES);
+        copy->flow.destination =
+            (copy->flow.source + 1 + duet_random_below(random, NODES - 1)) % NODES;
         copy->bytes = 1 + duet_random_below(random, 20000000);
         copy->start_s = 0.5 * duet_random_unit(random);
     }
@@ -188,7 +110,7 @@ static void test_random(const void *argument)
     static struct scene scene;
     struct duet_message message = {""};
     uint64_t random = GPOINTER_TO_UINT(argument);
-    make_machine(&scene.machine, &random);
+    random_machine(&scene.machine, NODES, LINKS, false, &random);
     make_copies(&scene, &random);
     g_assert_cmpuint(reference(&scene), >, 10);
     if (duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message))
@@ -239,8 +161,7 @@ static void test_ports(void)
     double port = platform.gpus[0].port_out_Bps;
     g_assert_cmpfloat_with_epsilon(port, 0.95 * 450e9, 1);
     for (unsigned i = 0; i < G_N_ELEMENTS(pairs); i++) {
-        scene.copies[i] = (struct copy){.source = 1 + pairs[i][0],
-                                        .destination = 1 + pairs[i][1],
+        scene.copies[i] = (struct copy){.flow = {1 + pairs[i][0], 1 + pairs[i][1], 0},
                                         .bytes = 1000000000,
                                         .start_s = pairs[i][2]};
         duet__network_alarm(scene.copies[i].start_s);

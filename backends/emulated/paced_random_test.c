@@ -5,17 +5,13 @@
  * any earlier copy on the same engine has ended". Once with devices that look when they are told,
  * once with devices that look at random: the dates must be the same.
  */
-#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
 #include <time.h>
 
-#include <glib.h>
-
-#include <duet/random.h>
-
 #include "backends/backend.h"
+#include "core/testing_rates.h"
 
 extern const struct duet__backend duet__backend_emulated;
 static const struct duet__backend *const emulated = &duet__backend_emulated;
@@ -23,14 +19,14 @@ static const struct duet__backend *const emulated = &duet__backend_emulated;
 enum { DEVICES = 6, NODES = DEVICES + 1, LINKS = 12, COPIES = 400, CAPACITY = 1 << 25 };
 
 struct transfer {
-    unsigned source, destination;
+    struct flow flow;
     size_t bytes;
     double given_s;
     double expected_start_s, expected_end_s;
     double start_s, end_s; /* as the devices say */
     unsigned seen;
     enum { GIVEN, LATENCY, FLOWS, ARRIVED } state; /* of the model, from here on */
-    double flow_s, left, rate;
+    double flow_s, left;
 };
 
 struct scene {
@@ -52,59 +48,17 @@ struct scene {
 
 static const struct duet_route *route_of(const struct scene *s, const struct transfer *t)
 {
-    return duet_machine_route(&s->machine, t->source, t->destination);
-}
-
-static bool crosses(const struct scene *s, const struct transfer *t, unsigned link)
-{
-    const struct duet_route *route = route_of(s, t);
-    for (unsigned i = 0; i < route->count; i++)
-        if (route->links[i] == link)
-            return true;
-    return false;
-}
-
-/* How far the rates not yet fixed (negative) can be raised on this link; infinite: none is. */
-static double room(const struct scene *s, unsigned link)
-{
-    double left = s->machine.links[link].bandwidth_Bps;
-    unsigned open = 0;
-    for (unsigned i = 0; i < COPIES; i++) {
-        const struct transfer *t = &s->transfers[i];
-        if (t->state != FLOWS || !crosses(s, t, link))
-            continue;
-        if (t->rate < 0)
-            open++;
-        else if (!s->machine.links[link].per_copy)
-            left -= t->rate;
-    }
-    if (!open)
-        return INFINITY;
-    return s->machine.links[link].per_copy ? left : left / open;
+    return duet_machine_route(&s->machine, t->flow.source, t->flow.destination);
 }
 
 static void fill(struct scene *s)
 {
+    struct flow *flows[COPIES];
+    unsigned count = 0;
     for (unsigned i = 0; i < COPIES; i++)
-        s->transfers[i].rate = -1;
-    for (;;) {
-        double least = INFINITY;
-        unsigned narrowest = LINKS;
-        for (unsigned l = 0; l < LINKS; l++) {
-            double rate = room(s, l);
-            if (rate < least) {
-                least = rate;
-                narrowest = l;
-            }
-        }
-        if (narrowest == LINKS)
-            return;
-        for (unsigned i = 0; i < COPIES; i++) {
-            struct transfer *t = &s->transfers[i];
-            if (t->state == FLOWS && t->rate < 0 && crosses(s, t, narrowest))
-                t->rate = least;
-        }
-    }
+        if (s->transfers[i].state == FLOWS)
+            flows[count++] = &s->transfers[i].flow;
+    flow_rates(&s->machine, flows, count);
 }
 
 /* true if no earlier copy holds or waits for an engine that this one needs. */
@@ -113,8 +67,8 @@ static bool may_start(const struct scene *s, const struct transfer *t)
     for (const struct transfer *other = s->transfers; other < t; other++) {
         if (other->state == ARRIVED)
             continue;
-        if ((t->source != DUET_HOST && other->source == t->source) ||
-            (t->destination != DUET_HOST && other->destination == t->destination))
+        if ((t->flow.source != DUET_HOST && other->flow.source == t->flow.source) ||
+            (t->flow.destination != DUET_HOST && other->flow.destination == t->flow.destination))
             return false;
     }
     return true;
@@ -129,7 +83,7 @@ static double next_of(const struct scene *s, const struct transfer *t, double no
     case LATENCY:
         return t->flow_s;
     case FLOWS:
-        return now + t->left * s->scale / t->rate;
+        return now + t->left * s->scale / t->flow.rate;
     default:
         return INFINITY;
     }
@@ -168,7 +122,7 @@ static void expect(struct scene *s)
             return;
         for (unsigned i = 0; i < COPIES; i++)
             if (s->transfers[i].state == FLOWS)
-                s->transfers[i].left -= s->transfers[i].rate / s->scale * (then - now);
+                s->transfers[i].left -= s->transfers[i].flow.rate / s->scale * (then - now);
         now = then;
         step(s, first, now);
     }
@@ -187,27 +141,6 @@ static void notify(void *owner)
     ((struct owner *)owner)->notified = true;
 }
 
-/* Every second link limits each copy alone; routes cross one to three links. */
-static void make_machine(struct duet_machine *m, uint64_t *random)
-{
-    g_assert_cmpint(duet_machine_init(m, 1, NODES, 1, LINKS), ==, DUET_OK);
-    for (unsigned l = 0; l < LINKS; l++) {
-        m->links[l].bandwidth_Bps = 1e8 * (1 + 20 * duet_random_unit(random));
-        m->links[l].per_copy = l % 2;
-    }
-    for (unsigned i = 0; i < NODES * NODES; i++) {
-        struct duet_route *route = &m->routes[i];
-        route->direct = i / NODES != i % NODES;
-        route->latency_s = duet_random_below(random, 3) ? 1e-3 * duet_random_unit(random) : 0;
-        route->bandwidth_Bps = INFINITY;
-        for (unsigned k = 1 + duet_random_below(random, 3); route->direct && k > 0; k--) {
-            uint16_t link = (uint16_t)(duet_random_below(random, LINKS / 3) * 3 + k - 1);
-            route->links[route->count++] = link;
-            route->bandwidth_Bps = fmin(route->bandwidth_Bps, m->links[link].bandwidth_Bps);
-        }
-    }
-}
-
 static int by_date(const void *left, const void *right)
 {
     const struct transfer *a = left, *b = right;
@@ -218,8 +151,9 @@ static void make_transfers(struct scene *s)
 {
     for (unsigned i = 0; i < COPIES; i++) {
         struct transfer *t = &s->transfers[i];
-        *t = (struct transfer){.source = duet_random_below(&s->random, NODES)};
-        t->destination = (t->source + 1 + duet_random_below(&s->random, NODES - 1)) % NODES;
+        *t = (struct transfer){.flow = {.source = duet_random_below(&s->random, NODES)}};
+        t->flow.destination =
+            (t->flow.source + 1 + duet_random_below(&s->random, NODES - 1)) % NODES;
         t->bytes = 1 + duet_random_below(&s->random, CAPACITY - 1);
         t->given_s = s->scale * 3 * duet_random_unit(&s->random);
     }
@@ -275,8 +209,9 @@ static void look(struct owner *owner)
 static void give(struct scene *s, struct transfer *t)
 {
     static unsigned char host[1]; /* nobody looks at it */
-    struct backend_device *to = t->destination ? s->owners[t->destination - 1].device : NULL;
-    struct backend_device *from = t->source ? s->owners[t->source - 1].device : NULL;
+    struct backend_device *to =
+        t->flow.destination ? s->owners[t->flow.destination - 1].device : NULL;
+    struct backend_device *from = t->flow.source ? s->owners[t->flow.source - 1].device : NULL;
     struct backend_copy copy = {.tag = t,
                                 .stream = to ? BACKEND_IN : BACKEND_OUT,
                                 .destination = to ? emulated->base(to) : host,
@@ -285,11 +220,11 @@ static void give(struct scene *s, struct transfer *t)
                                 .cols = 1,
                                 .destination_pitch = t->bytes,
                                 .source_pitch = t->bytes,
-                                .source_node = t->source,
-                                .destination_node = t->destination,
+                                .source_node = t->flow.source,
+                                .destination_node = t->flow.destination,
                                 .peer = to ? from : NULL};
     g_assert_cmpint(emulated->copy(to ? to : from, &copy), ==, DUET_OK);
-    s->owners[(to ? t->destination : t->source) - 1].notified = true;
+    s->owners[(to ? t->flow.destination : t->flow.source) - 1].notified = true;
 }
 
 /* Whom the date has come for or who was told looks; again while that tells others. */
@@ -366,7 +301,7 @@ static void test_random(const void *argument)
     struct scene *s = g_new0(struct scene, 1);
     s->random = GPOINTER_TO_UINT(argument);
     s->scale = s->random % 2 ? 1 : 0.37;
-    make_machine(&s->machine, &s->random);
+    random_machine(&s->machine, NODES, LINKS, true, &s->random);
     make_transfers(s);
     expect(s);
     scene_attach(s);
@@ -467,7 +402,7 @@ static void test_threads(void)
     GThread *threads[G_N_ELEMENTS(users)];
     uint64_t random = 5;
     void *shared;
-    make_machine(&machine, &random);
+    random_machine(&machine, NODES, LINKS, true, &random);
     struct backend_setup setup = {.machine = &machine, .scale = 0.01, .now = steady};
     g_assert_cmpint(emulated->attach(&shared, &setup, NULL), ==, DUET_OK);
     for (unsigned i = 0; i < G_N_ELEMENTS(users); i++) {
