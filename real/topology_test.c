@@ -293,20 +293,26 @@ static void test_deal_random(void)
 }
 
 /* In a process of its own, which is bound then: the part's first processor. */
-static int processor_of_part(unsigned part, unsigned parts)
+static unsigned processor_of_part(unsigned part, unsigned parts)
 {
+    unsigned processor;
+    int ends[2], status;
+    g_assert_cmpint(pipe(ends), ==, 0);
     pid_t child = fork();
-    int status;
     if (child == 0) {
         struct places *places;
         unsigned cores = duet__real_take_cores(part, parts, true);
         if (duet__places_new(&places) || !cores || cores > duet__places_cores(places))
-            _exit(255);
-        _exit((int)(duet__places_processor(places, 0) % 255));
+            _exit(1);
+        processor = duet__places_processor(places, 0);
+        _exit(write(ends[1], &processor, sizeof processor) != sizeof processor);
     }
     g_assert_cmpint(waitpid(child, &status, 0), ==, child);
-    g_assert_true(WIFEXITED(status) && WEXITSTATUS(status) < 255);
-    return WEXITSTATUS(status);
+    g_assert_cmpint(status, ==, 0);
+    g_assert_cmpint(read(ends[0], &processor, sizeof processor), ==, sizeof processor);
+    close(ends[0]);
+    close(ends[1]);
+    return processor;
 }
 
 /* Each process has cores of its own, where there are enough. */
