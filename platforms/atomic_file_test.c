@@ -13,11 +13,10 @@
 
 static void assert_contents(const char *path, const char *expected)
 {
-    char *text = NULL;
+    g_autofree char *text = NULL;
 
     g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
     g_assert_cmpstr(text, ==, expected);
-    g_free(text);
 }
 
 static unsigned files_in(const char *folder)

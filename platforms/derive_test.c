@@ -70,7 +70,7 @@ static void test_limits(void)
     struct duet__platform_options options = {.cpus = 4, .gpus = 8, .links = half, .link_count = 1};
     OWNED(free_platform) struct duet__platform *p = load("idgraf");
     struct duet_machine m;
-    char *kept;
+    g_autofree char *kept = NULL;
 
     p->sockets[1].hub = (struct duet__platform_limits){.to_device_Bps = 10e9};
     p->host = (struct duet__platform_limits){20e9, 30e9};
@@ -95,7 +95,6 @@ static void test_limits(void)
     assert_route(&m, "host", "gpu4", 5e9, 11.006e-6, 3);
     kept = duet__platform_kept_links(p, &options);
     g_assert_cmpstr(kept, ==, "pcie, host, peer_switch, peer_socket, peer_remote");
-    g_free(kept);
     duet_machine_fini(&m);
     options.links = same; /* of limits that are there */
     m = build_with(p, &options);

@@ -138,7 +138,7 @@ static void test_stream(void)
 
 static void test_writing(void)
 {
-    char *text = NULL;
+    g_autofree char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
 
@@ -164,7 +164,6 @@ static void test_writing(void)
                     "{\"text\": \"a\\\"\\\\\\u000a\\u003c\xc3\xa9\", \"no text\": null,\n"
                     " \"tenth\": 0.1, \"third\": 0.3333333333333333, \"small\": -1e+300, "
                     "\"list\": [18446744073709551615, true, {}], \"nan\": null, \"inf\": null\n}");
-    free(text);
 }
 
 /* A text of several members writes what single calls do. */
@@ -172,7 +171,7 @@ static void test_print(void)
 {
     static const double values[] = {0.5, 2};
     const char *volatile none = NULL; /* compilers object to one that they see */
-    char *text = NULL;
+    g_autofree char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length)};
 
@@ -186,13 +185,12 @@ static void test_print(void)
                     "{\"schema\": 1, \"n\": 2, \"size\": 1, \"all\": 18446744073709551615,\n"
                     "  \"part\": {\"mean\": 0.25, \"values\": [0.5, 2]}, \"a b\": \"{%u}\", "
                     "\"none\": null, \"list\": [true, false, {}], \"rounds\": null\n}");
-    free(text);
 }
 
 /* A line for each member and element; what is in an element stands on its line. */
 static void test_lines(void)
 {
-    char *text = NULL;
+    g_autofree char *text = NULL;
     size_t length = 0;
     struct duet__json_writer w = {.stream = open_memstream(&text, &length), .indented = true};
 
@@ -213,7 +211,6 @@ static void test_lines(void)
     g_assert_cmpstr(text, ==,
                     "{\n \"a\": false,\n \"list\": [\n  {\"b\": 0, \"c\": [null]},\n"
                     "  {\"b\": 1, \"c\": [null]}]}\n");
-    free(text);
 }
 
 /* Any text of bytes is written as JSON that can be read, and as itself where it is UTF-8. */

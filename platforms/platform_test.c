@@ -16,7 +16,7 @@ static const struct duet__curve *curve(const struct duet__platform *p, const cha
 
 static void test_names(void)
 {
-    char **names = duet__platform_names();
+    g_auto(GStrv) names = duet__platform_names();
 
     g_assert_cmpuint(g_strv_length(names), ==, G_N_ELEMENTS(built_ins) + 1);
     g_assert_true(g_strv_contains((const char *const *)names, "cores")); /* no machine there is */
@@ -27,7 +27,6 @@ static void test_names(void)
         g_assert_cmpstr(p->name, ==, built_ins[i]);
         g_assert_cmpstr(p->description, !=, "");
     }
-    g_strfreev(names);
     duet__platform_free(NULL);
 }
 
@@ -72,7 +71,7 @@ static void test_kernel_times(void)
         OWNED(free_platform) struct duet__platform *p = load(spots[i].platform);
         const struct duet__curve *c = curve(p, spots[i].kernel, spots[i].arch);
         bool found = false;
-        char *origin;
+        g_autofree char *origin = NULL;
 
         for (size_t j = 0; j < c->count; j++) {
             if (c->points[j].size != spots[i].size || c->points[j].work != spots[i].work)
@@ -84,7 +83,6 @@ static void test_kernel_times(void)
         g_assert_true(found);
         origin = duet__platform_origin(p, spots[i].kernel, spots[i].arch);
         assert_contains(origin, spots[i].origin);
-        g_free(origin);
     }
 }
 

@@ -301,14 +301,13 @@ static void test_digits(void)
 {
     OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
-    char *text;
+    g_autofree char *text = NULL;
 
     write_draft(&draft, &nothing, folder.json, DUET_WRITE_NEW);
     text = contents(folder.json);
     g_assert_nonnull(strstr(text, "\"submit_s\": 1.01e-06,\n  \"push_s\": 2.02e-07,"));
     g_assert_nonnull(strstr(text, "\"bandwidth_Bps\": 142857142857.14285}"));
     g_assert_nonnull(strstr(text, "\"2 x \\\"Epyc\\\", 4 x H200 \xe2\x80\x94 measured\\\\\""));
-    g_free(text);
 }
 
 TEST_MAIN(test_new, test_replace, test_merge, test_origins, test_lost_architecture, test_names,

@@ -204,7 +204,7 @@ static void test_write_errors(void)
     struct duet_machine m = build(p, -1, -1);
     struct duet_message message = {""};
     struct place place = make_place();
-    char *old = NULL;
+    g_autofree char *old = NULL;
 
     g_assert_cmpint(duet__platform_write_xml(&m, NULL, "/nonexistent/a.xml", &message), ==,
                     DUET_EIO);
@@ -219,7 +219,6 @@ static void test_write_errors(void)
     g_assert_cmpint(duet__platform_write_xml(&m, NULL, place.xml, &message), ==, DUET_EINVAL);
     g_assert_true(g_file_get_contents(place.xml, &old, NULL, NULL));
     g_assert_cmpstr(old, ==, "old");
-    g_free(old);
     duet_machine_fini(&m);
     duet__platform_free(p);
     remove_place(&place);

@@ -80,7 +80,7 @@ static void check_svg(const struct duet__recording *recording, const char *title
 {
     const GMarkupParser parser = {0};
     GMarkupParseContext *context = g_markup_parse_context_new(&parser, 0, NULL, NULL);
-    char *text = NULL;
+    g_autofree char *text = NULL;
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     GError *error = NULL;
@@ -94,7 +94,6 @@ static void check_svg(const struct duet__recording *recording, const char *title
     g_assert_null(strstr(text, "nan"));
     g_assert_true(!strstr(text, "pale bars are several") == !merged);
     g_assert_true(!strstr(text, "class=\"merged\"") == !merged);
-    free(text);
 }
 
 static void test_svg(void)

@@ -23,7 +23,7 @@ typedef void writer(FILE *stream, const struct duet__report *report);
 /* What is written has all of these texts, behind which there is NULL. */
 static void says(writer *write, const struct sample *sample, ...)
 {
-    char *text = sample_written(write, &sample->report);
+    g_autofree char *text = sample_written(write, &sample->report);
     const char *fragment;
     va_list fragments;
 
@@ -32,7 +32,6 @@ static void says(writer *write, const struct sample *sample, ...)
         if (!strstr(text, fragment))
             g_error("there is no '%s' in %s", fragment, text);
     va_end(fragments);
-    free(text);
 }
 
 /* What is written, line by line. */
@@ -107,7 +106,7 @@ static void test_json(void)
 {
     OWNED(sample_fini) struct sample sample;
     json_t *root, *run;
-    char *text;
+    g_autofree char *text = NULL;
 
     sample_init(&sample, 2, 2, 100);
     sample.request.problem.settings = &(struct duet__setting){"variant", "left"};
@@ -135,7 +134,6 @@ static void test_json(void)
                                                          "values"),
                                          2)),
                       ==, sample.runs[1][2].stats.makespan_s);
-    free(text);
     json_decref(root);
 }
 
@@ -216,7 +214,7 @@ static void test_table(void)
 {
     OWNED(sample_fini) struct sample sample;
     g_auto(GStrv) lines = NULL;
-    char *text;
+    g_autofree char *text = NULL;
 
     sample_init(&sample, 4, 8, 1000);
     lines = lines_of(duet__report_write_table, &sample);
@@ -235,7 +233,6 @@ static void test_table(void)
     text = sample_written(duet__report_write_table, &sample.report);
     g_assert_nonnull(strstr(text, "set-arch, noise, without caches, 3 runs a policy"));
     g_assert_null(strstr(text, "estimated"));
-    free(text);
 
     sample.request.estimated = g_strdup("dgeqrt, dtsqrt");
     sample.runs[0][0].choice = (struct duet_choice){"cp", 2, "dmda", 1.995, 1, ""};

@@ -289,7 +289,7 @@ static void test_trace(void)
     struct duet_message why = {""};
     struct duet__trace trace = {0}, read;
     size_t length;
-    char *text;
+    g_autofree char *text = NULL;
     FILE *stream = open_memstream(&text, &length);
     struct two two;
 
@@ -308,7 +308,6 @@ static void test_trace(void)
     g_assert_cmpuint(read.run.recording.access_count, ==, 3);
     duet__trace_fini(&read);
     duet__run_fini(&trace.run);
-    free(text);
     end(&two);
 }
 

@@ -369,7 +369,7 @@ static void test_answer(void)
     struct duet__study *study = duet__study_new();
     struct duet_message message = {""};
     struct duet__store store;
-    char *text = NULL;
+    g_autofree char *text = NULL;
     size_t length;
     FILE *stream = open_memstream(&text, &length);
 
@@ -402,13 +402,12 @@ static void test_answer(void)
     g_assert_nonnull(strstr(text, "5.0000     50.0"));
     g_assert_cmpint(duet__store_close(&store, &message), ==, 0);
     duet__study_free(study);
-    free(text);
 }
 
 int main(int argc, char **argv)
 {
     struct duet__study *study = make();
-    char *clean;
+    g_autofree char *clean = NULL;
 
     folder = g_dir_make_tmp("study-XXXXXX", NULL);
     test_kill(study);
@@ -423,7 +422,6 @@ int main(int argc, char **argv)
     duet__study_free(study);
     clean = g_strdup_printf("rm -r %s", folder);
     g_assert_true(g_spawn_command_line_sync(clean, NULL, NULL, NULL, NULL));
-    g_free(clean);
     g_free(folder);
     return 0;
 }

@@ -325,8 +325,8 @@ static void check_text(const struct duet__validation *validation)
                   (the->predicted.count > 2 && !the->predicted.summary.holds);
     }
     for (int verbose = 0; verbose < 2; verbose++) {
-        char *text = written(verbose ? VERBOSE : TEXT, validation);
-        char **lines = g_strsplit(text, "\n", -1);
+        g_autofree char *text = written(verbose ? VERBOSE : TEXT, validation);
+        g_auto(GStrv) lines = g_strsplit(text, "\n", -1);
 
         g_assert_true(g_utf8_validate(text, -1, NULL));
         for (size_t i = 0; lines[i]; i++)
@@ -341,14 +341,12 @@ static void check_text(const struct duet__validation *validation)
         g_assert_cmpuint(count_of(text, "\n* of fewer than 6 rounds"), ==, marked);
         g_assert_cmpuint(count_of(text, "disturbed by other processes: "), ==,
                          validation->disturbed_count > 0);
-        g_strfreev(lines);
-        free(text);
     }
 }
 
 static void check_json(const struct duet__validation *validation)
 {
-    char *text = written(JSON, validation);
+    g_autofree char *text = written(JSON, validation);
     json_error_t problem = {.text = ""};
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &problem);
     json_t *cases;
@@ -390,7 +388,6 @@ static void check_json(const struct duet__validation *validation)
             g_assert_true(json_is_null(json_object_get(one, "explanation")));
     }
     json_decref(root);
-    free(text);
 }
 
 /* Cells of a line of CSV, commas within quotes apart; sets *next behind it. */
@@ -409,7 +406,7 @@ static size_t cells_of(const char *line, const char **next)
 
 static void check_csv(const struct duet__validation *validation)
 {
-    char *text = written(CSV, validation);
+    g_autofree char *text = written(CSV, validation);
     const char *line = text;
     size_t lines = 0;
 
@@ -418,7 +415,6 @@ static void check_csv(const struct duet__validation *validation)
     g_assert_cmpuint(lines, ==, validation->case_count + 1);
     g_assert_null(strstr(text, "nan"));
     g_assert_null(strstr(text, "null"));
-    free(text);
 }
 
 static void check_writers(struct duet__validation *validation)

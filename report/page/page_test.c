@@ -159,7 +159,7 @@ static void test_report(void)
 {
     OWNED(sample_fini) struct sample sample;
     json_t *report, *extra, *recordings;
-    char *text;
+    g_autofree char *text = NULL;
 
     sample_init(&sample, 2, 3, 400);
     sample.report.command = "duet simulate '</script><b>'";
@@ -178,14 +178,13 @@ static void test_report(void)
     check_account(json_array_get(recordings, 0), &sample.recordings[0]);
     json_decref(report);
     json_decref(extra);
-    free(text);
 }
 
 static void test_without_recording(void)
 {
     OWNED(sample_fini) struct sample sample;
     json_t *extra;
-    char *text;
+    g_autofree char *text = NULL;
 
     sample_init(&sample, 2, 3, 40);
     for (unsigned i = 0; i < SAMPLE_POLICIES; i++)
@@ -194,7 +193,6 @@ static void test_without_recording(void)
     extra = data_of(text, "extra");
     g_assert_cmpuint(json_array_size(json_object_get(extra, "recordings")), ==, 0);
     json_decref(extra);
-    free(text);
 }
 
 /* Where it ran is said, so that nobody takes an emulated run for another one. */
@@ -202,7 +200,7 @@ static void test_emulated(void)
 {
     OWNED(sample_fini) struct sample sample;
     json_t *extra;
-    char *text;
+    g_autofree char *text = NULL;
 
     sample_init(&sample, 2, 3, 40);
     sample.request.config.simulate = NULL;
@@ -213,7 +211,6 @@ static void test_emulated(void)
     g_assert_cmpstr(json_string_value(json_object_get(extra, "place")), ==,
                     "an emulated sample (times x 0.5, nothing computed)");
     json_decref(extra);
-    free(text);
 }
 
 /* More events than a page has room for are merged, and the page knows from which length on. */
@@ -222,7 +219,7 @@ static void test_merged(void)
     enum { TASKS = 150000 };
     OWNED(sample_fini) struct sample sample;
     json_t *extra, *recording;
-    char *text;
+    g_autofree char *text = NULL;
 
     sample_init(&sample, 2, 3, TASKS);
     text = report_page(&sample.report);
@@ -233,7 +230,6 @@ static void test_merged(void)
     g_assert_cmpuint(count_events(recording, DUET_GANTT_KERNELS), ==, TASKS);
     check_account(recording, &sample.recordings[0]);
     json_decref(extra);
-    free(text);
 }
 
 /* Every side of a case has its timeline; the failed case 7 has one side. */
@@ -245,7 +241,7 @@ static void test_validation(void)
     testing_init(&the, 40, 60);
     for (size_t i = 0; i < G_N_ELEMENTS(counts); i++) {
         json_t *report, *extra;
-        char *text;
+        g_autofree char *text = NULL;
         size_t timelines;
 
         the.validation.case_count = counts[i];
@@ -257,7 +253,6 @@ static void test_validation(void)
         g_assert_cmpuint(timelines, ==, 2 * counts[i] - (counts[i] > 7));
         json_decref(report);
         json_decref(extra);
-        free(text);
     }
 }
 
