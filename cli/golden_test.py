@@ -40,7 +40,7 @@ CASES = {
     "cholesky-tiny-memory.csv": "cholesky --n 9600 --cpus 1 --gpus 2 --policy FIVE --csv"
                                 " --gpu-memory 60MiB",
     "cholesky-no-peer.csv": "cholesky --n 9600 --cpus 2 --gpus 4 --policy FIVE --csv --no-peer",
-    "cholesky-dates.json": "cholesky --n 3840 --cpus 2 --gpus 2 --policy heft --trace trace",
+    "cholesky-dates.json": "cholesky --n 2880 --cpus 2 --gpus 2 --policy heft --trace trace",
     "cholesky-16-gpus.csv": "cholesky --n 19200 --gpus 16 --policy FIVE --csv --link pcie=12GB/s",
     "gemm-single.csv": "gemm --n 5760 --cpus 4 --gpus 4 --policy FIVE --csv --precision s",
     "lu-beliefs.csv": "lu --n 7680 --cpus 4 --gpus 4 --policy heft,ws --csv --model regression"

@@ -15,8 +15,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from testing import (DUET, ROOT, children_of, compile_policy, has_begun, is_alive, refused, run_tests,
-                     until)
+from testing import (DUET, ROOT, children_of, compile_policy, has_begun, is_alive, refuse_all,
+                     refused, run_tests, until)
 
 SMALL = "cholesky --platform idgraf --n 7680 --tile 960 --cpus 4 --gpus 8".split()
 
@@ -142,11 +142,7 @@ def good(*arguments, **options):
 
 
 def test_bad_input():
-    for text, fragment in BAD:
-        arguments = ["" if word == "''" else word for word in text.split()]
-        if arguments[:1] == ["+"]:
-            arguments = SMALL + arguments[1:]
-        refused(duet(arguments), fragment)
+    refuse_all("simulate", BAD, SMALL)
 
 
 def test_table():

@@ -82,6 +82,14 @@ def refused(result, says, status=2):
     assert len(lines) == 1 and lines[0].startswith("duet: ") and says in lines[0], (says, result)
 
 
+def refuse_all(command, bad, usual=(), **options):
+    """Pairs of arguments, after the usual ones where they begin with a +, and what is said then."""
+    for text, says in bad:
+        words = ["" if word == "''" else word for word in text.split()]
+        words = [*usual, *words[1:]] if words[:1] == ["+"] else words
+        refused(duet(*command.split(), *words, **options), says)
+
+
 def run_tests(tests):
     """Calls the functions test_..., or those that the command line names."""
     named = [word for word in sys.argv if word in tests]

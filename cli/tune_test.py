@@ -164,11 +164,9 @@ assert errors.endswith("nothing was chosen\n"), errors
 assert not out and not os.path.exists("i.env"), out
 
 # Bad usage: one line, status 2.
-for words, says in (
+testing.refuse_all("tune", (
         ("", "which workload?"),
         ("cholesky lu --platform idgraf", "one workload at a time"),
-        ("nothing --platform idgraf", "unknown workload 'nothing'"),
-        ("cholesky --platform nowhere", "no platform is named nowhere"),
         ("cholesky --platform idgraf --n 960,1920", "--n has several values"),
         ("cholesky --platform idgraf --policy none", "unknown policy 'none'"),
         ("cholesky --platform idgraf --noise", "--noise: "),
@@ -181,6 +179,4 @@ for words, says in (
         ("cholesky --platform idgraf --out t.db --env ./t.db", "--out and --env are one file"),
         ("cholesky --platform ./m.json --env m.json", "--platform and --env are one file"),
         ("cholesky --platform idgraf -- true", "but not both"),
-        ("cholesky --platform idgraf --tile 480 --tile-size 9", "Unknown option".lower())):
-    bad = duet("tune", *words.split(), status=2)
-    assert says in bad.stderr and bad.stderr.count("\n") == 1 and not bad.stdout, (words, bad)
+        ("cholesky --platform idgraf --tile 480 --tile-size 9", "unknown option")))
