@@ -204,4 +204,14 @@ static inline char *sample_written(void (*write)(FILE *stream, const struct duet
     return text;
 }
 
+/* How often a text has another in it. */
+static inline size_t count_of(const char *text, const char *what)
+{
+    size_t count = 0;
+
+    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
+        count++;
+    return count;
+}
+
 #endif

@@ -303,15 +303,6 @@ static char *written(enum writer writer, const struct duet__validation *validati
     return text;
 }
 
-static size_t count_of(const char *text, const char *what)
-{
-    size_t count = 0;
-
-    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
-        count++;
-    return count;
-}
-
 static void check_text(const struct duet__validation *validation)
 {
     size_t explained = 0;

@@ -25,15 +25,6 @@ static json_t *data_of(const char *page, const char *id)
     return root;
 }
 
-static size_t count_of(const char *text, const char *what)
-{
-    size_t count = 0;
-
-    for (const char *at = text; (at = strstr(at, what)); at += strlen(what))
-        count++;
-    return count;
-}
-
 /* What data there is does not end a script element, nor ask for anything. */
 static void check_alone(const char *page)
 {
