@@ -31,11 +31,10 @@ static void read_platform(const char *text, size_t size, bool xml)
 
         g_assert_true(error == DUET_OK || message.text[0] != '\0');
         for (unsigned i = 0; error == DUET_OK && i < G_N_ELEMENTS(options); i++) {
-            struct duet_machine m;
+            OWNED(duet_machine_fini) struct duet_machine m;
             int result = duet__platform_build(&inner, &options[i], &m, &message);
 
             g_assert_true(result == DUET_OK || result == DUET_EINVAL);
-            duet_machine_fini(&m);
         }
         duet__platform_fini(&inner);
         return;
@@ -46,11 +45,10 @@ static void read_platform(const char *text, size_t size, bool xml)
         return;
     }
     for (unsigned i = 0; i < G_N_ELEMENTS(options); i++) {
-        struct duet_machine m;
+        OWNED(duet_machine_fini) struct duet_machine m;
         int result = duet__platform_build(p, &options[i], &m, &message);
 
         g_assert_true(result == DUET_OK || result == DUET_EINVAL);
-        duet_machine_fini(&m);
     }
     duet__platform_free(p);
 }
@@ -58,19 +56,19 @@ static void read_platform(const char *text, size_t size, bool xml)
 static void read_calibration(const char *text, size_t size)
 {
     static const struct duet_arch archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
+    OWNED(duet__platform_fini)
     struct duet__platform p = {.archs = g_memdup2(archs, sizeof(archs)),
                                .arch_count = G_N_ELEMENTS(archs)};
     struct duet_message message = {""};
     int error = duet__read_calibration(&p, text, size, path, &message);
 
     g_assert_true(error == DUET_OK || message.text[0] != '\0');
-    duet__platform_fini(&p);
 }
 
 /* Whatever devices are like, a machine of them is put together or refused. */
 static void read_catalogue(const char *text, size_t size)
 {
-    struct duet__catalogue catalogue;
+    OWNED(duet__catalogue_fini) struct duet__catalogue catalogue;
     struct duet_message message = {""};
     int error = duet__catalogue_read(&catalogue, text, size, path, &message);
 
@@ -82,13 +80,11 @@ static void read_catalogue(const char *text, size_t size)
                                                 .gpus = &group,
                                                 .group_count = 1,
                                                 .fabric = i % 3};
-        struct duet__platform p;
+        OWNED(duet__platform_fini) struct duet__platform p;
         int result = duet__platform_assemble(&catalogue, &assembly, &p, &message);
 
         g_assert_true(result == DUET_OK || message.text[0] != '\0');
-        duet__platform_fini(&p);
     }
-    duet__catalogue_fini(&catalogue);
 }
 
 /* Any text is refused, or is a network whose shape is written as it was read. */
@@ -170,11 +166,10 @@ static void test_description(void)
 /* Kernel times alone, as an old pair of files has them. */
 static void test_calibration(void)
 {
-    struct duet__platform *p = load("mirage");
+    OWNED(free_platform) struct duet__platform *p = load("mirage");
     g_autofree char *text = duet__format_times(p);
 
     fuzz(text, strlen(text));
-    duet__platform_free(p);
 }
 
 static void test_network(void)
@@ -199,26 +194,23 @@ static void test_catalogue(void)
 /* Small files of a machine that was measured: they have every key there is. */
 static void test_measured(void)
 {
-    struct folder folder = make_folder();
+    OWNED(remove_folder) struct folder folder = make_folder();
     struct duet__platform draft = make_draft();
-    GRand *random = g_rand_new_with_seed(1);
+    g_autoptr(GRand) random = g_rand_new_with_seed(1);
     const struct duet__point points[] = {any_point(random, 1e6), any_point(random, 1e9)};
-    struct duet__calibration times = {0};
+    OWNED(duet__calibration_fini) struct duet__calibration times = {0};
 
     add_curve(&times, "dgemm", "x5650", "cholesky", points, G_N_ELEMENTS(points));
     write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
     fuzz_file(folder.json);
-    g_rand_free(random);
-    duet__calibration_fini(&times);
-    remove_folder(&folder);
 }
 
 static void test_xml(void)
 {
     g_autofree char *directory = g_dir_make_tmp("duet-XXXXXX", NULL);
     g_autofree char *file = g_build_filename(directory, "m.xml", NULL);
-    struct duet__platform *p = load("mirage");
-    struct duet_machine m = build(p, 1, 2);
+    OWNED(free_platform) struct duet__platform *p = load("mirage");
+    OWNED(duet_machine_fini) struct duet_machine m = build(p, 1, 2);
     struct duet_message message = {""};
     g_autofree char *text = NULL;
     size_t length = 0;
@@ -232,8 +224,6 @@ static void test_xml(void)
     fuzz(text, length);
     (void)g_remove(file);
     (void)g_rmdir(directory);
-    duet_machine_fini(&m);
-    duet__platform_free(p);
 }
 
 TEST_MAIN(test_description, test_calibration, test_catalogue, test_network, test_measured, test_xml)

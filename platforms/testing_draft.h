@@ -8,6 +8,7 @@
 #include <glib/gstdio.h>
 
 #include "platforms/testing.h"
+#include "tests/main.h"
 
 static const struct duet_arch draft_archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
 
