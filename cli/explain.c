@@ -178,7 +178,12 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     request->platform = job->platform;
     if (!error && request->policy_count > 1)
         error = duet_fail(message, DUET_EINVAL, "one policy is simulated, not several");
-    return error ? error : duet__request_build(request, message);
+    error = error ? error : duet__request_build(request, message);
+    if (!error && request->problem.graph) {
+        duet__job_guess(job);
+        request->guesses = g_hash_table_size(job->guesses) ? job->guesses : NULL;
+    }
+    return error;
 }
 
 /* Exit status: what cannot be simulated is told, and the rest is shown. */

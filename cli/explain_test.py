@@ -246,6 +246,30 @@ def test_text(folder):
     assert shown.returncode == 0 and "what if" in shown.stdout and not shown.stderr, shown
 
 
+def test_guess(folder):
+    """Times that nobody knows are named, and nothing is advised by them."""
+    graph, trace = str(folder / "graph.json"), str(folder / "trace.json")
+    known = {"kernel": 0, "work": 1e9, "seconds": [1, .01]}
+    tasks = [{**known, "accesses": [[0, "rw"]], "where": "cpu"}, {**known, "accesses": [[1, "rw"]]},
+             *[{"kernel": 1, "seconds": [2, .02]}] * 12]
+    pathlib.Path(graph).write_text(json.dumps({
+        "format": "duet-graph", "schema": 1, "architectures": ["x5650", "c2050"],
+        "kernels": ["k", "g"], "data": [{"bytes": 8000000}, {"bytes": 4000000}], "tasks": tasks}),
+        encoding="utf-8")
+    ran = duet("simulate", graph, "--platform", "idgraf", "--policy", "heft", "--trace", trace)
+    assert ran.returncode == 0 and "estimated" not in ran.stdout, ran
+    # the same kernel with the same flops is nearer than what a GPU took
+    shown = duet("simulate", trace, "--platform", "idgraf", "--cpus", "1", "--gpus", "0", "--json")
+    assert shown.returncode == 0, shown
+    run = json.loads(shown.stdout)["runs"][0]
+    assert math.isclose(run["makespan_s"]["median"], 2 + 12 * .02, rel_tol=1e-3), run
+    found = json.loads(duet("explain", trace, "--json").stdout)["what_if"]
+    assert found["guess"] == "g on x5650", found
+    assert all(found["guess"] in change["error"] for change in found["changes"]), found
+    shown = duet("explain", trace).stdout
+    assert "Nothing is advised: " in shown and "Most would" not in shown, shown
+
+
 def test_refused(folder):
     broken = folder / "broken.json"
     broken.write_text("{", encoding="utf-8")
@@ -306,6 +330,7 @@ def test_policy_of_a_file(folder):
 
 for test in (test_slow_link, test_missing_kernel, test_tiny_memory, test_bad_priorities,
              test_wrong_tile, test_settings, test_bound, test_outlier, test_lost, test_real,
-             test_nodes, test_text, test_refused, test_policy_of_a_file, test_platform_of_a_file):
+             test_nodes, test_text, test_guess, test_refused, test_policy_of_a_file,
+             test_platform_of_a_file):
     with tempfile.TemporaryDirectory() as scratch:
         test(pathlib.Path(scratch))

@@ -46,6 +46,8 @@ void duet__job_fini(struct duet__job *job)
     g_clear_pointer(&job->given, g_array_unref);
     g_clear_pointer(&job->values.kept, g_ptr_array_unref);
     duet__graph_free(job->graph);
+    if (job->guesses)
+        g_hash_table_unref(job->guesses);
     duet__platform_free(job->platform);
     *job = (struct duet__job){0};
 }

@@ -35,9 +35,10 @@ struct duet__job {
     const char *graph_path;    /* of a file, as it was given; NULL: none */
     struct duet__graph *graph; /* of a file, owned; NULL: the workload is one of duet's own */
     struct duet__workload graph_workload; /* that submits it */
-    struct duet__platform *platform;      /* that is simulated or emulated at its pace, owned; of
-                                             a table it may be there before it is read */
-    const char *platform_option;          /* by which a platform was given: "--platform" */
+    GHashTable *guesses; /* "dgemm on x5650", of duet__job_guess, owned; NULL: none is known */
+    struct duet__platform *platform; /* that is simulated or emulated at its pace, owned; of
+                                        a table it may be there before it is read */
+    const char *platform_option;     /* by which a platform was given: "--platform" */
 };
 
 /* Prepares a job of a command whose command line is argv. */
@@ -113,6 +114,13 @@ DUET_MUST_CHECK int duet__job_take_problem(const struct duet__values *values,
                                            struct duet_message *message);
 /* The emulation, and what means something only of an emulated platform or only of GPUs. */
 DUET_MUST_CHECK int duet__job_check_emulation(struct duet__job *job, struct duet_message *message);
+/*
+ * Finds what is guessed of the times of a task graph on the machine that is built: those that the
+ * platform only estimates, and those of the graph for something else than the architecture, "cuda",
+ * or another one. Into job->guesses the latter by kernel, and request.estimated with their share.
+ */
+void duet__job_guess(struct duet__job *job);
+
 /* Options of the machine; the platform is known. */
 DUET_MUST_CHECK int duet__job_check_machine(struct duet__job *job, struct duet_message *message);
 

@@ -10,10 +10,10 @@
 
 #include <math.h>
 
+#include <glib.h>
+
 #include <duet/machine.h>
 #include <duet/random.h>
-
-#include "tests/suite.h"
 
 struct flow {
     unsigned source, destination;

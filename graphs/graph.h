@@ -196,12 +196,20 @@ const struct duet__graph_edge *duet__graph_walk_next(struct duet__graph_walk *wa
 struct duet__workload duet__graph_workload(const struct duet__graph *graph);
 
 /*
+ * workload.c: where a problem's graph has the times of its tasks from on a machine. Seconds, by
+ * kernel, then by architecture of the machine, then by column of the graph's seconds: what the
+ * tasks that may run there take by that column. Free with g_free.
+ */
+double *duet__graph_sources(const struct duet__problem *problem,
+                            const struct duet_machine *machine);
+
+/*
  * recording.c: makes an initialised graph of a run whose accesses were recorded: tasks in the order
  * of their submission, with what they took where they ran, to the picosecond, and on architectures
- * where they did not, what those of the same kernel, work and bytes took there in the mean. Parts
- * of data are data of their own. What the application waited for is not recorded.
- * DUET_EINVAL, with a message: tasks were made by others or waited for them, or accesses are
- * missing.
+ * where they did not, what those of the same kernel, work and bytes took there in the mean, or else
+ * those of the same kernel and work. Parts of data are data of their own. What the application
+ * waited for is not recorded. DUET_EINVAL, with a message: tasks were made by others or waited for
+ * them, or accesses are missing.
  */
 DUET_MUST_CHECK int duet__graph_take(struct duet__graph *graph,
                                      const struct duet__recording *recording,

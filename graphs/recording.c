@@ -27,6 +27,7 @@ struct taking {
     const struct duet__recording *recording;
     const struct duet_event **events; /* by task of the graph, in order of their numbers */
     size_t count;
+    bool any_bytes;      /* classes of tasks have any bytes */
     GHashTable *handles; /* number -> struct handle */
     GHashTable *scratch; /* bytes -> data and 1 */
 };
@@ -220,7 +221,7 @@ static int take_task(const struct taking *taking, const struct duet_event *event
     return 0;
 }
 
-/* Tasks of the same kernel, work and bytes one after another. */
+/* Tasks of the same kernel and work one after another, and, where they count, of the same bytes. */
 static int by_class(const void *left, const void *right, void *data)
 {
     const struct taking *taking = data;
@@ -231,7 +232,7 @@ static int by_class(const void *left, const void *right, void *data)
         return a->kernel < b->kernel ? -1 : 1;
     if (a->work < b->work || a->work > b->work)
         return a->work < b->work ? -1 : 1;
-    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+    return taking->any_bytes ? 0 : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
 /* Gives tasks the mean of their class on the architectures where only others of it ran. */
@@ -305,8 +306,10 @@ int duet__graph_take(struct duet__graph *graph, const struct duet__recording *re
     }
     for (size_t i = 0; i < taking.count && !error; i++)
         error = take_task(&taking, taking.events[i], message);
-    if (!error)
+    for (int any = 0; any < 2 && !error; any++) {
+        taking.any_bytes = any;
         share_times(&taking);
+    }
     graph->makespan_s = recording->makespan_s;
     g_hash_table_unref(taking.handles);
     g_hash_table_unref(taking.scratch);

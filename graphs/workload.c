@@ -93,27 +93,34 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
     return 0;
 }
 
+/* What a task takes on an architecture of the machine, and the column that says so; 0: none does.
+ */
+static double seconds_on(const struct state *state, size_t task, unsigned arch, unsigned *column)
+{
+    const unsigned archs = state->machine->arch_count, width = archs + state->columns;
+    const double *seconds = duet__graph_seconds(state->graph, task);
+    const double *speed =
+        state->speed + (size_t)duet__graph_task(state->graph, task)->kernel * width;
+
+    *column = (unsigned)state->column[arch];
+    if (state->column[arch] >= 0 && !isnan(seconds[*column]))
+        return fmax(seconds[*column], least_s);
+    for (*column = 0; *column < state->columns && isnan(seconds[*column]);)
+        ++*column;
+    if (*column == state->columns)
+        return 0;
+    return fmax(seconds[*column] * speed[archs + *column] / speed[arch], least_s);
+}
+
 static double kernel_cost(const void *args, const char *arch)
 {
     const struct arguments *a = args;
-    const struct state *state = a->state;
-    const unsigned archs = state->machine->arch_count, width = archs + state->columns;
-    const double *seconds = duet__graph_seconds(state->graph, a->task);
-    const double *speed =
-        state->speed + (size_t)duet__graph_task(state->graph, a->task)->kernel * width;
-    unsigned i = 0, known = 0;
+    const struct duet_machine *machine = a->state->machine;
+    unsigned i = 0, column;
 
-    while (i < archs && strcmp(state->machine->archs[i].name, arch) != 0)
+    while (i < machine->arch_count && strcmp(machine->archs[i].name, arch) != 0)
         i++;
-    if (i == archs)
-        return 0;
-    if (state->column[i] >= 0 && !isnan(seconds[state->column[i]]))
-        return fmax(seconds[state->column[i]], least_s);
-    while (known < state->columns && isnan(seconds[known]))
-        known++;
-    if (known == state->columns)
-        return 0;
-    return fmax(seconds[known] * speed[archs + known] / speed[i], least_s);
+    return i < machine->arch_count ? seconds_on(a->state, a->task, i, &column) : 0;
 }
 
 static double kernel_flops(const void *args)
@@ -165,6 +172,40 @@ static int make_state(struct state *state, const struct duet__problem *problem,
     for (char *const *speed = problem->speeds; speed && *speed && !error; speed++)
         error = read_speed(state, *speed, message);
     return error;
+}
+
+/* Whether tasks of a restriction may run on an architecture. */
+static bool may_run(const char *where, const struct duet_arch *arch)
+{
+    g_auto(GStrv) words = g_strsplit(where, ",", -1);
+    bool may = !*where;
+
+    for (char **word = words; *word; word++)
+        may |= !strcmp(*word, arch->name) || !strcmp(*word, arch->backend) ||
+               (!strcmp(*word, "gpu") && strcmp(arch->backend, "cpu") != 0);
+    return may;
+}
+
+double *duet__graph_sources(const struct duet__problem *problem, const struct duet_machine *machine)
+{
+    const struct duet__graph *graph = problem->graph;
+    struct state *state = g_new0(struct state, 1);
+    const size_t columns = graph->archs->len;
+    double *sums = g_new0(double, graph->kernels->len * machine->arch_count * columns + 1);
+    unsigned column;
+
+    *state = (struct state){.graph = graph, .machine = machine};
+    (void)make_state(state, problem, NULL); /* what is wrong with the speeds, runs say */
+    for (size_t i = 0; i < duet__graph_count(graph); i++)
+        for (unsigned a = 0; a < machine->arch_count; a++) {
+            const struct duet__graph_task *task = duet__graph_task(graph, i);
+            const double s = seconds_on(state, i, a, &column);
+
+            if (s > 0 && may_run(graph->wheres->pdata[task->where], &machine->archs[a]))
+                sums[(task->kernel * machine->arch_count + a) * columns + column] += s;
+        }
+    free_state(state);
+    return sums;
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -99,8 +99,8 @@ static void put_machine(struct duet__json_writer *json, const struct duet__why *
 
 static void put_changes(struct duet__json_writer *json, const struct duet__why *why)
 {
-    duet__json_print(json, "\n what_if: {platform: %s, reference_s: %g, changes: [", why->simulated,
-                     why->what_if->reference_s);
+    duet__json_print(json, "\n what_if: {platform: %s, reference_s: %g, guess: %s, changes: [",
+                     why->simulated, why->what_if->reference_s, why->what_if->guess);
     for (guint i = 0; i < why->what_if->changes->len; i++) {
         const struct duet__change *change =
             &g_array_index(why->what_if->changes, struct duet__change, i);

@@ -91,6 +91,10 @@ static void put_advice(FILE *stream, const struct duet__why *why)
         setting = setting || change->buys ? setting : change;
     }
     put_doubt(stream, why);
+    if (why->what_if && why->what_if->guess)
+        fprintf(stream,
+                "Nothing is advised: without a change it rests on a guess, the time of %s.\n",
+                why->what_if->guess);
     if (!any)
         return;
     g_string_append_printf(text, "Most would help: %s (%.1f %% of the time less)", any->what,

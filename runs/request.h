@@ -51,7 +51,10 @@ struct duet__request {
     char *platform_name; /* as reports call it */
     char *estimated;     /* the kernels whose times nobody has measured, "dgeqrt, dtsqrt", or "all
                             kernels of a100"; NULL */
-    GPtrArray *kept;     /* what the fields above point to, for g_free; shared by copies */
+    /* set of "dgemm on x5650", whose times are guesses: it is looked for one that a simulated run
+       rests on; borrowed, NULL: there are none */
+    GHashTable *guesses;
+    GPtrArray *kept; /* what the fields above point to, for g_free; shared by copies */
 };
 
 /* One run of "ws" with seed 1, of nothing yet. */

@@ -71,6 +71,26 @@ static void *watch(void *argument)
     _exit(EXIT_FAILURE);
 }
 
+/* A guess that a recorded run rests on, as the parent has it; NULL: none. */
+static const char *find_guess(const struct duet__recording *recording, GHashTable *guesses)
+{
+    void *found = NULL;
+
+    for (size_t i = 0; i < recording->event_count && !found; i++) {
+        const struct duet_event *event = &recording->events[i];
+        g_autofree char *name = NULL;
+
+        if (event->kind != DUET_EVENT_TASK)
+            continue;
+        name = g_strdup_printf("%s on %s", duet__recording_kernel(recording, event),
+                               recording->machine
+                                   ->archs[recording->machine->workers[event->worker].arch]
+                                   .name);
+        (void)g_hash_table_lookup_extended(guesses, name, &found, NULL);
+    }
+    return found;
+}
+
 /*
  * Makes the run and ends the process. Signals stay blocked: a terminal sends its interrupt to
  * children too, and it is the parent that ends them, once it has what is finished.
@@ -93,12 +113,17 @@ static void child_main(const struct pool *pool, const struct child *child, pid_t
     /* what libraries print must not get among the results */
     dup2(STDERR_FILENO, STDOUT_FILENO);
     request.seed += rep;
-    request.records = records;
+    request.records = request.guesses ? MAX(records, DUET_RECORDS_FIRST) : records;
     result.error = duet__session_open(&session, &result.message);
     if (!result.error) {
         watcher.runtime = session.runtime;
         g_thread_unref(g_thread_new("progress", watch, &watcher));
-        result.error = duet__session_run(&session, &result.run, records, &result.message);
+        result.error = duet__session_run(&session, &result.run, request.records, &result.message);
+    }
+    if (!result.error && request.guesses) {
+        result.run.guess = find_guess(&result.run.recording, request.guesses);
+        if (records == DUET_RECORDS_NONE)
+            duet__recording_fini(&result.run.recording);
     }
     duet__wire_write(child->stream, &result, 1, sizeof result);
     duet__recording_write(child->stream, &result.run.recording);

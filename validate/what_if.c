@@ -326,8 +326,8 @@ static void add_bound(struct variants *variants, const struct duet__series *seri
     last(variants)->change.makespan_s = best_s;
 }
 
-static int simulate(struct variants *variants, struct duet__progress *progress, int *number,
-                    struct duet_message *message)
+static int simulate(struct variants *variants, struct duet__progress *progress,
+                    struct duet__what_if *out, int *number, struct duet_message *message)
 {
     const guint count = variants->all->len;
     struct duet__request pool = *variants->base;
@@ -352,14 +352,20 @@ static int simulate(struct variants *variants, struct duet__progress *progress, 
     for (guint i = 0; i < count && !error; i++) {
         struct duet__change *change = &g_array_index(variants->all, struct variant, i).change;
 
-        if (series[i].count)
+        const char *guess = series[i].count ? series[i].runs[0].guess : NULL;
+
+        out->guess = i ? out->guess : guess;
+        guess = out->guess ? out->guess : guess;
+        if (guess && i)
+            change->why = g_strdup_printf("rests on a guess: the time of %s", guess);
+        else if (series[i].count)
             change->makespan_s = series[i].runs[0].stats.makespan_s;
         else
             change->why = g_strdup(*series[i].message.text ? series[i].message.text : "given up");
     }
     if (!error && !*number && series[0].error)
         error = duet_fail(message, series[0].error, "%s", series[0].message.text);
-    if (!error)
+    if (!error && !variants->base->guesses)
         add_bound(variants, &series[0], variants->trace);
     for (guint i = 0; i < count; i++)
         duet__series_fini(&series[i]);
@@ -411,7 +417,7 @@ int duet__what_if_make(const struct duet__request *request, const struct duet__t
         add_settings(&variants);
         add_tile(&variants, trace->tile / 2);
         add_tile(&variants, trace->tile * 2);
-        error = simulate(&variants, progress, number, message);
+        error = simulate(&variants, progress, out, number, message);
     }
     take(&variants, out);
     return error;

@@ -20,15 +20,18 @@ struct duet__change {
 
 struct duet__what_if {
     double reference_s; /* the same graph without a change, simulated likewise */
-    GArray *changes;    /* struct duet__change, the shortest makespan first */
+    const char
+        *guess;      /* that rests on this, "dgemm on x5650", of request->guesses; NULL: on none */
+    GArray *changes; /* struct duet__change, the shortest makespan first */
 };
 
 /*
  * Simulates changes of the run of a trace, all at once, as many processes at a time as
- * request->jobs says. `request`: what its graph is simulated with, checked, on a platform by its
- * name; `path`: of the run. *number: of a signal that ended it, or 0. The caller owns *out
- * (duet__what_if_fini). Errors of duet__platform_load, duet__request_build and duet__simulate, and
- * of the simulation without a change.
+ * request->jobs says. A change that rests on one of request->guesses, as all do if the run without
+ * a change does, has that as its `why`. `request`: what its graph is simulated with, checked, on a
+ * platform by its name; `path`: of the run. *number: of a signal that ended it, or 0. The caller
+ * owns *out (duet__what_if_fini). Errors of duet__platform_load, duet__request_build and
+ * duet__simulate, and of the simulation without a change.
  */
 DUET_MUST_CHECK int duet__what_if_make(const struct duet__request *request,
                                        const struct duet__trace *trace,

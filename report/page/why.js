@@ -15,8 +15,11 @@ const COLUMNS = [
   ['GPU<br>lost', ['lost']],
 ];
 
-function changesTable({platform, reference_s: reference, changes}) {
+function changesTable({platform, reference_s: reference, guess, changes}) {
   const shown = changes.filter(one => one.error === null);
+  if (guess)
+    return html`<p class="hint">Nothing is advised: simulated without a change, the run rests on a
+      guess, the time of ${guess}.</p>`;
   if (!shown.length) return null;
   return html`<section><h2>What would help</h2>${table([
     {head: 'change', value: one => one.what},
