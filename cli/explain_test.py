@@ -263,6 +263,7 @@ def test_guess(folder):
     assert shown.returncode == 0, shown
     run = json.loads(shown.stdout)["runs"][0]
     assert math.isclose(run["makespan_s"]["median"], 2 + 12 * .02, rel_tol=1e-3), run
+    assert run["estimated"] == "tasks (share of the time: x5650 11 % as for c2050)", run
     found = json.loads(duet("explain", trace, "--json").stdout)["what_if"]
     assert found["guess"] == "g on x5650", found
     assert all(found["guess"] in change["error"] for change in found["changes"]), found

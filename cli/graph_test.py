@@ -54,6 +54,8 @@ exact = graph([{"kernel": 0, "seconds": [3, 2, 1]}], archs=["cpu", "cuda", "c205
 close(makespan(exact, cpus=0), 1)
 unknown = graph([{"kernel": 0, "seconds": [3, None]}])
 close(makespan(unknown, cpus=0), 3)
+told = simulated(unknown, "--speed", "gpu=10")[0]["estimated"]
+assert told == "tasks (share of the time: x5650 100 % as for cpu, c2050 100 % as for cpu)", told
 for speed, wanted in (("gpu=10", .3), ("cuda=10", .3), ("c2050=10", .3), ("a@gpu=10", .3),
                       ("b@gpu=10", 3), ("cpu=2", 6)):
     close(makespan(unknown, "--speed", speed, cpus=0), wanted)

@@ -111,6 +111,8 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     duet__calibration_select(&job->platform->calibration, request->config.context);
     request->platform = job->platform;
     error = duet__request_build(request, message);
+    if (!error && job->graph)
+        duet__job_guess(job);
     if (!error && request->config.noise && job->graph && !draws(job)) {
         request->config.noise = false;
         if (!job->in_table)

@@ -133,8 +133,8 @@ static void put_head(FILE *stream, const struct duet__report *report)
     if (request->config.lose)
         fprintf(stream, "\nlost on purpose: %s", request->config.lose);
     if (request->estimated)
-        fprintf(stream, "\nestimated, not measured: times of %s (duet list kernels)",
-                request->estimated);
+        fprintf(stream, "\nestimated, not measured: times of %s%s", request->estimated,
+                request->problem.graph ? "" : " (duet list kernels)");
     fputs("\n\n", stream);
 }
 
