@@ -19,6 +19,9 @@ void duet__confidence(const struct duet__calibrating *c, struct duet__confidence
         const struct duet__quality *quality = &model->quality[i];
         out->samples += quality->point.samples;
         out->rejected += quality->point.rejected;
+        out->all_s += quality->all_s;
+        out->rejected_s += quality->rejected_s;
+        out->fresh_s += quality->fresh_s;
         out->fewest_samples = MIN(out->fewest_samples, quality->point.samples);
         double error = quality->error.sum;
         if (!isfinite(error))

@@ -104,6 +104,16 @@ static bool is_piece(GHashTable *pieces, const struct duet_event *event)
     return true;
 }
 
+/* Which executions of a run, from `first` on, write data that no earlier one has written. */
+static void find_fresh(struct duet__executions *all, size_t first)
+{
+    g_autoptr(GHashTable) written = g_hash_table_new(NULL, NULL);
+    for (struct duet__execution *e = all->list + first; e < all->list + all->count; e++)
+        for (size_t i = e->first; i < e->first + e->operands; i++)
+            e->fresh |= all->operands[i].writes &&
+                        g_hash_table_add(written, GSIZE_TO_POINTER(all->operands[i].handle));
+}
+
 static void read_run(struct duet__executions *all, const struct duet__recorded_run *run,
                      double overhead_s)
 {
@@ -121,6 +131,7 @@ static void read_run(struct duet__executions *all, const struct duet__recorded_r
         events[all->count - first] = event;
         read_task(all, run, event, before_s ? *before_s : 0, overhead_s);
     }
+    find_fresh(all, first);
     duet__neighbours_find(recording->machine, events, all->list + first, all->count - first);
     all->runs[all->run_count++] = (struct duet__executed_run){
         .of = run,

@@ -36,6 +36,7 @@ struct duet__execution {
     uint32_t run;     /* index */
     uint32_t worker;  /* of the run's machine */
     uint32_t workers; /* CPU workers of its socket, this one included; 0: it is no CPU worker */
+    bool fresh;       /* the first of its run to write some data, as far as operands are known */
     uint32_t operands; /* how many; 0 where accesses were not recorded, and on devices */
     size_t first;      /* index of its first operand */
 };

@@ -150,6 +150,21 @@ static void test_busy_stalled(void)
     fit_runs(made, 2, &sizes, &model);
     g_assert_cmpuint(made[1].outliers[GEMM], >, 0);
     g_assert_cmpuint(point_of(&model, GEMM)->rejected, ==, made[1].outliers[GEMM]);
+    /* their time is known, and how much of it the first writes of tiles took: in the first step */
+    const struct duet__quality *gemm = &model.quality[0];
+    double first_s = 0, out_s = 0;
+    for (guint i = 0, gemms = 0; i < made[1].events->len; i++) {
+        const struct duet_event *event = &g_array_index(made[1].events, struct duet_event, i);
+        const double seconds = event->end_s - event->start_s;
+        if (event->kernel != GEMM || (gemms++, seconds < 100 * gemm->point.mean_s))
+            continue;
+        out_s += seconds;
+        first_s += gemms <= 13 * 12 / 2 ? seconds : 0;
+    }
+    g_assert_cmpfloat(out_s, >, 0.8 * gemm->all_s);
+    g_assert_cmpfloat(distance(gemm->rejected_s, out_s), <, 1e-9);
+    g_assert_cmpfloat(first_s, >, 0);
+    g_assert_cmpfloat(distance(gemm->fresh_s, first_s), <, 1e-9);
     g_assert_cmpfloat(distance(point_of(&model, GEMM)->busy_ratio, 0.95), <, 0.02);
     free_all(made, 2, &model);
 }

@@ -83,6 +83,18 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
     g_free(values);
 }
 
+/* The time of outliers, which no figure has. */
+static void fill_rejected(const struct fitted *fitted, struct duet__quality *out)
+{
+    for (size_t i = 0; i < fitted->rows.count; i++) {
+        const size_t member = g_array_index(fitted->group->members, size_t, i);
+        const double s = fitted->rows.seconds[i];
+        out->all_s += s;
+        out->rejected_s += fitted->rejected[i] ? s : 0;
+        out->fresh_s += fitted->rejected[i] && fitted->executions->list[member].fresh ? s : 0;
+    }
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Quality                                                                                      */
 
@@ -188,6 +200,7 @@ void duet__point_fit(const struct duet__executions *executions, const struct due
     duet__rows_make(executions, group, missing, 0, &fitted.rows);
     fitted.fit(&fitted.rows, NULL, group->host ? bandwidth_Bps : 0, &fitted.kernel, rejected);
     fill_point(&fitted, &out->point);
+    fill_rejected(&fitted, out);
     if (group->host)
         fill_conditions(&fitted, out);
     out->error = cross_validate(&fitted, options->folds ? options->folds : FOLDS);

@@ -153,8 +153,10 @@ void duet__calibrate_put_json(const struct duet__calibrate_options *options,
     duet__confidence(c, &confidence);
     duet__json_print(&json,
                      "quality: {points: %zu, median_error: %g, p90_error: %g, worst_error: %g, "
-                     "worst_kernel: %s, samples: %" PRIu64 ", rejected: %" PRIu64 "}}",
+                     "worst_kernel: %s, samples: %" PRIu64 ", rejected: %" PRIu64
+                     ", rejected_time: %g, first_writes: %g}}",
                      confidence.points, confidence.half, confidence.most, confidence.worst_error,
                      confidence.worst ? confidence.worst->kernel : NULL, confidence.samples,
-                     confidence.rejected);
+                     confidence.rejected, confidence.rejected_s / confidence.all_s,
+                     confidence.fresh_s / confidence.rejected_s);
 }

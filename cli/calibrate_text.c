@@ -273,6 +273,7 @@ static void put_advice(const struct duet__calibrating *c, const struct duet__con
 
 static void put_confidence(const struct duet__calibrating *c, FILE *stream)
 {
+    static const double much = 0.05;
     const struct duet__quality *worst;
     struct duet__confidence confidence;
     bool sized;
@@ -285,13 +286,22 @@ static void put_confidence(const struct duet__calibrating *c, FILE *stream)
         fprintf(stream,
                 "Half of the %zu kernel times are predicted within %.1f %%, nine of ten within "
                 "%.1f %%; worst: %s\nof %s%s%.0f in %s, %+.1f %%. %.1f %% of the executions are "
-                "outliers.\n",
+                "outliers,\nand %.1f %% of their time: no simulation has that.\n",
                 confidence.points, 100 * confidence.half, 100 * confidence.most, worst->kernel,
                 worst->arch, sized ? ", tile " : ", work ",
                 sized ? worst->point.size : worst->point.work, worst->context,
                 100 * confidence.worst_error,
                 100 * (double)confidence.rejected /
-                    (double)MAX(confidence.samples + confidence.rejected, 1));
+                    (double)MAX(confidence.samples + confidence.rejected, 1),
+                100 * confidence.rejected_s / confidence.all_s);
+        if (confidence.rejected_s > much * confidence.all_s &&
+            confidence.fresh_s > confidence.rejected_s / 2)
+            fprintf(
+                stream,
+                "Most of it (%.0f %%) is of executions that were the first to write some data. "
+                "Memory that was never\nwritten gets its pages then: write all of it before the "
+                "first task, or runs take longer than predicted.\n",
+                100 * confidence.fresh_s / confidence.rejected_s);
     }
     put_advice(c, &confidence, stream);
 }
