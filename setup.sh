@@ -6,7 +6,7 @@ set -eu
 
 packages="
     build-essential cmake ninja-build pkg-config ccache file
-    libglib2.0-dev libjansson-dev libxml2-dev libsqlite3-dev
+    libglib2.0-dev libjansson-dev libxml2-dev zlib1g-dev libsqlite3-dev
     libopenmpi-dev openmpi-bin
     libsimgrid-dev
     libhwloc-dev libopenblas-dev liblapacke-dev

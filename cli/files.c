@@ -40,7 +40,8 @@ static void write_trace(FILE *stream, const void *data)
         .options = options,
         .platform_file = file ? (char *)(uintptr_t)file : NULL,
         .platform_digest = file ? (char *)(uintptr_t)request->platform->digest : NULL,
-        .paje = g_str_has_suffix(source->path, ".paje"),
+        .paje =
+            g_str_has_suffix(source->path, ".paje") || g_str_has_suffix(source->path, ".paje.gz"),
     };
 
     duet__trace_write(stream, &trace);

@@ -7,11 +7,13 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(GLIB IMPORTED_TARGET glib-2.0>=2.66)
 pkg_check_modules(JANSSON IMPORTED_TARGET jansson>=2.11)
 pkg_check_modules(LIBXML IMPORTED_TARGET libxml-2.0)
+pkg_check_modules(ZLIB IMPORTED_TARGET zlib)
 pkg_check_modules(HWLOC IMPORTED_TARGET hwloc>=2.0)
 pkg_check_modules(SQLITE IMPORTED_TARGET sqlite3>=3.25)
-if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT HWLOC_FOUND OR NOT SQLITE_FOUND)
-  message(FATAL_ERROR "duet needs GLib, jansson, libxml2, hwloc and SQLite with their headers: "
-    "./setup.sh installs them")
+if(NOT GLIB_FOUND OR NOT JANSSON_FOUND OR NOT LIBXML_FOUND OR NOT ZLIB_FOUND OR
+    NOT HWLOC_FOUND OR NOT SQLITE_FOUND)
+  message(FATAL_ERROR "duet needs GLib, jansson, libxml2, zlib, hwloc and SQLite with their "
+    "headers: ./setup.sh installs them")
 endif()
 
 foreach(option DUET_SIMGRID DUET_CUDA DUET_OPENCL DUET_OPENMP DUET_MPI)

@@ -37,10 +37,11 @@ function(duet_recorder folder)
   target_include_directories(duet_openmp SYSTEM PRIVATE ${PROJECT_BINARY_DIR}/omp-tools)
   # dladdr and the program's name are no part of POSIX
   target_compile_definitions(duet_openmp PRIVATE _GNU_SOURCE)
-  # the writer of JSON alone, without what else is in that library and what that needs
+  # the writers of JSON and of compressed files alone, without what else is in that library and
+  # what that needs
   add_dependencies(duet_openmp duet_platforms)
-  target_link_libraries(duet_openmp PRIVATE duet_flags $<TARGET_FILE:duet_platforms> m
-    ${CMAKE_DL_LIBS})
+  target_link_libraries(duet_openmp PRIVATE duet_flags $<TARGET_FILE:duet_platforms>
+    PkgConfig::ZLIB m ${CMAKE_DL_LIBS})
   set_target_properties(duet_openmp PROPERTIES
     OUTPUT_NAME duet-openmp C_VISIBILITY_PRESET hidden
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)

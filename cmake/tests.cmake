@@ -201,7 +201,7 @@ function(duet_test_program program)
   endif()
   duet_link_folders(${target})
   target_link_libraries(${target} PRIVATE
-    PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::LIBXML Threads::Threads m)
+    PkgConfig::GLIB PkgConfig::JANSSON PkgConfig::LIBXML PkgConfig::ZLIB Threads::Threads m)
   if(program MATCHES "_gpu$")
     target_link_libraries(${target} PRIVATE CUDA::cudart_static)
   endif()

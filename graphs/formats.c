@@ -62,8 +62,11 @@ int duet__graph_fail(struct duet_message *message, const char *path, unsigned li
 static char *name_of(const char *path)
 {
     g_autofree char *name = g_path_get_basename(path);
-    char *dot = strrchr(name, '.');
+    char *dot;
 
+    if (g_str_has_suffix(name, ".gz"))
+        name[strlen(name) - 3] = 0;
+    dot = strrchr(name, '.');
     if (dot && dot > name)
         *dot = 0;
     return g_utf8_make_valid(duet__json_clean(name), -1);

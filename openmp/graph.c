@@ -229,7 +229,7 @@ static void join(struct walk *walk, struct duet__omp_task *task, size_t children
 static void add_time(const struct walk *walk, const struct duet__omp_task *task, uint64_t ns)
 {
     if (task->piece != NONE)
-        piece_at(walk, task->piece)->seconds += 1e-9 * (double)ns;
+        piece_at(walk, task->piece)->ns += (double)ns;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -315,7 +315,7 @@ static void add_loop(struct walk *walk, struct duet__omp_task *task, const struc
         uint32_t part = add_piece(walk, "loop:", loop->code);
 
         piece_at(walk, part)->is_task = true;
-        piece_at(walk, part)->seconds = 1e-9 * (double)loop->ns / (double)loop->parts;
+        piece_at(walk, part)->ns = (double)loop->ns / (double)loop->parts;
         add_after(walk, task->piece);
         add_index(walk, &walk->deeper, part);
     }

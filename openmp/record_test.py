@@ -491,6 +491,11 @@ def check(compiler, folder):
     assert done.returncode == 0 and "than_those_of_kernels.c:" in done.stdout, done
     for path in (named, long, out):
         path.unlink()
+    zipped = folder / "graph.json.gz"
+    done = record(1, zipped, example, "cholesky", "4", "4")
+    assert done.returncode == 0 and zipped.read_bytes()[:2] == b"\x1f\x8b", done
+    assert " tasks, " in duet("list", zipped).stdout, duet("list", zipped)
+    zipped.unlink()
     # a program that does not end as it should leaves nothing
     done = record(1, out, small, "kill")
     assert done.returncode == 128 + 9 and not out.exists(), done

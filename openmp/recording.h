@@ -107,7 +107,7 @@ struct duet__list {
 
 /* A part of a task, which nothing that other tasks do can fall into. */
 struct duet__piece {
-    double seconds;
+    double ns;
     size_t after, accesses; /* where its own begin; they end where the next one's begin */
     uint32_t kernel;
     bool is_task; /* the whole of an explicit task */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "platforms/gzip.h"
 #include "platforms/json.h"
 
 static void write_piece(struct duet__json_writer *json, const struct duet__omp_graph *graph,
@@ -20,7 +21,7 @@ static void write_piece(struct duet__json_writer *json, const struct duet__omp_g
     const uint32_t *after = graph->after.items;
 
     duet__json_print(json, "\n  {kernel: %u, seconds: [%g]", places[piece->kernel].kernel,
-                     piece->seconds);
+                     piece->ns / 1e9);
     for (size_t i = piece->accesses; i < piece[1].accesses; i++)
         duet__json_print(json, i == piece->accesses ? "accesses: [[%u, %s]" : "[%u, %s]",
                          accesses[i].data, accesses[i].mode);
@@ -41,7 +42,7 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
     struct duet__json_writer writer = {.stream = file, .dense = true}, *json = &writer;
     const size_t kernels = graph->kernels.count;
     char **names = kernels ? duet__omp_names(graph->kernels.items, kernels, of->of_gcc) : NULL;
-    double seconds = 1e-9 * (double)(of->end_ns - of->begin_ns);
+    double seconds = (double)(of->end_ns - of->begin_ns) / 1e9;
 
     if (kernels && !names)
         return false;
@@ -75,7 +76,7 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
     struct duet__omp_graph graph = {0};
     const char *problem = NULL;
     char temporary[PATH_MAX];
-    FILE *file;
+    FILE *file, *stream;
 
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld.part", path, (long)getpid()) >=
         sizeof temporary)
@@ -83,12 +84,15 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
     file = fopen(temporary, "w");
     if (!file)
         return strerror(errno);
-    if (recording->initial && !duet__omp_graph_make(&graph, recording))
+    stream = duet__gzip_begin(path, file);
+    if (!stream)
+        problem = strerror(errno);
+    else if (recording->initial && !duet__omp_graph_make(&graph, recording))
         problem = "there is not enough memory for it";
-    else if (!write_graph(file, recording, &graph))
+    else if (!write_graph(stream, recording, &graph))
         problem = "there is not enough memory for its names";
     duet__omp_graph_fini(&graph);
-    if (fflush(file) || ferror(file) || fsync(fileno(file)))
+    if (!duet__gzip_end(stream, file) || fsync(fileno(file)))
         problem = problem ? problem : strerror(errno);
     fclose(file);
     if (!problem && rename(temporary, path))

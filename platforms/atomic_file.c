@@ -11,6 +11,8 @@
 
 #include <glib.h>
 
+#include "platforms/gzip.h"
+
 static int refuse(const char *path, struct duet_message *message)
 {
     return duet_fail(message, DUET_EIO, "cannot write %s: %s", path,
@@ -24,17 +26,20 @@ static int refuse(const char *path, struct duet_message *message)
 static int write_stream(const char *name, const char *path, const struct stat *older,
                         duet__file_fn *contents, const void *data, struct duet_message *message)
 {
-    FILE *stream = fopen(name, "we");
+    FILE *file = fopen(name, "we"), *stream;
     bool bad;
 
-    if (!stream)
+    if (!file)
         return refuse(path, message);
     errno = 0; /* a buffer that is full is written amidst the contents, and fails there */
-    bad = older && fchmod(fileno(stream), older->st_mode & 07777);
-    if (contents)
-        contents(stream, data);
-    bad |= ferror(stream) || (older && contents && (fflush(stream) || fsync(fileno(stream))));
-    bad |= fclose(stream) != 0;
+    bad = older && fchmod(fileno(file), older->st_mode & 07777);
+    if (contents) {
+        stream = duet__gzip_begin(path, file);
+        if (stream)
+            contents(stream, data);
+        bad |= !duet__gzip_end(stream, file) || (older && fsync(fileno(file)));
+    }
+    bad |= fclose(file) != 0;
     return bad ? refuse(path, message) : 0;
 }
 

@@ -11,6 +11,8 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 
+#include "platforms/json.h"
+
 static void assert_contents(const char *path, const char *expected)
 {
     g_autofree char *text = NULL;
@@ -113,4 +115,36 @@ static void test_errors(void)
     g_assert_cmpuint(before.st_ino, ==, after.st_ino);
 }
 
-TEST_MAIN(test_whole_or_not, test_link, test_errors)
+/* By its name a file is compressed, and is read as what was written, as far as it is whole. */
+static void test_compressed(void)
+{
+    char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
+    char *path = g_build_filename(folder, "large.gz", NULL), *text = NULL, *got = NULL;
+    char *large = g_strnfill((2 << 20) - 1, 'a');
+    struct duet_message message = {""};
+    size_t length;
+
+    g_assert_cmpint(symlink("/dev/full", path), ==, 0);
+    g_assert_cmpint(duet__file_write(path, put, large, &message), ==, DUET_EIO);
+    g_assert_nonnull(strstr(message.text, "No space left"));
+    g_unlink(path);
+    g_assert_cmpint(duet__file_write(path, put, large, &message), ==, 0);
+    g_assert_true(g_file_get_contents(path, &text, &length, NULL));
+    g_assert_cmpuint(length, <, 1 << 15);
+    g_assert_cmpint(duet__read_all(path, 1, &got, &length, &message), ==, DUET_EIO);
+    g_assert_nonnull(strstr(message.text, "larger than 1 MiB when decompressed"));
+    g_assert_cmpint(duet__read_all(path, 2, &got, &length, &message), ==, 0);
+    g_assert_cmpstr(got, ==, large);
+    g_free(got);
+    g_assert_true(g_file_set_contents(path, text, 100, NULL));
+    g_assert_cmpint(duet__read_all(path, 2, &got, &length, &message), ==, DUET_EPARSE);
+    g_assert_nonnull(strstr(message.text, "ends too early"));
+    g_unlink(path);
+    g_rmdir(folder);
+    g_free(large);
+    g_free(text);
+    g_free(path);
+    g_free(folder);
+}
+
+TEST_MAIN(test_whole_or_not, test_link, test_errors, NULL, test_compressed)

@@ -34,9 +34,13 @@ struct duet__json {
     struct duet_message *message;
 };
 
+/* The most that compressed data, a small file of which may stand for any size, is read of. */
+#define DUET__GZIP_MOST_MIB 2048
+
 /*
  * files.c: all of a regular file of at most `most_mib` MiB, or of a pipe that is /dev/stdin or
- * /dev/fd/N; free with g_free. DUET_EIO with a message.
+ * /dev/fd/N; free with g_free. What gzip has compressed is decompressed, up to the lower of that
+ * and DUET__GZIP_MOST_MIB. DUET_EIO, DUET_EPARSE (damaged) with a message.
  */
 DUET_MUST_CHECK int duet__read_all(const char *path, size_t most_mib, char **text, size_t *length,
                                    struct duet_message *message);

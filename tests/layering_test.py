@@ -29,6 +29,7 @@ GROUPS = {
     "glib": ["glib.h", "glib/*", "glib-object.h", "gio/gio.h"],
     "json": ["jansson.h"],
     "libxml": ["libxml/*"],
+    "zlib": ["zlib.h"],
     "simgrid": ["simgrid/*", "xbt/*", "simgrid/*.hpp"],
     "sqlite": ["sqlite3.h"],
     "mpi": ["mpi.h"],
@@ -68,7 +69,7 @@ RULES = [
     ("sim/coroutine", "c posix context ."),
     ("sim/*", "c posix c++ simgrid libxml duet/* core/engine.h nodes/*.h"
               " platforms/model/*.h ."),
-    ("platforms/*", "c posix glib json libxml duet/* ."),
+    ("platforms/*", "c posix glib json libxml zlib duet/* ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
@@ -82,7 +83,7 @@ RULES = [
               " platforms/platform.h"
               " platforms/json.h platforms/atomic_file.h platforms/model/*.h runs/recording.h"
               " runs/merge.h runs/trace.h nodes/*.h validate/bounds.h calibrate/history.h ."),
-    ("openmp/*", "c posix linux ompt platforms/json.h ."),
+    ("openmp/*", "c posix linux ompt platforms/json.h platforms/gzip.h ."),
     ("runs/recording", "c-pure glib duet/* ."),
     ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
                " workloads/workload.h world/*.h core/engine.h nodes/*.h validate/bounds.h ."),
