@@ -36,9 +36,10 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
                                             .args_bytes = sizeof child};
         error = duet_expand_submit(expansion, &task);
     }
-    if (!error)
-        error = duet_expand_wait(expansion); /* from here on both values are there */
-    if (!error)
+    /* In any case: a child that was submitted before an error writes to this function's values. */
+    const int waited = duet_expand_wait(expansion);
+    error = error ? error : waited;
+    if (!error) /* both values are there */
         *self->value = values[0] + values[1];
     return error;
 }

@@ -65,8 +65,9 @@ static int queens(struct duet_expansion *expansion, const struct duet_call *call
                                             .args_bytes = sizeof next};
         error = duet_expand_submit(expansion, &task);
     }
-    if (!error)
-        error = duet_expand_wait(expansion);
+    /* In any case: a child that was submitted before an error writes to this function's ways. */
+    const int waited = duet_expand_wait(expansion);
+    error = error ? error : waited;
     *board->ways = 0;
     for (unsigned i = 0; i < SIDE_MAX && !error; i++)
         *board->ways += ways[i];

@@ -139,8 +139,8 @@ static int run_fibonacci_wait(struct duet_expansion *expansion, const struct due
         child = (struct call){self->n - 1 - i, &values[i]};
         error = duet_expand_submit(expansion, &task);
     }
-    if (!error)
-        error = duet_expand_wait(expansion);
+    const int waited = duet_expand_wait(expansion); /* also for one child of two */
+    error = error ? error : waited;
     *self->value = error ? 0 : values[0] + values[1];
     return error;
 }
