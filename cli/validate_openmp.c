@@ -120,46 +120,23 @@ static int make_round(struct trial *trial)
     return status;
 }
 
-/* Moves the values of quiet rounds to the front, if there are any. Returns how many are used. */
-static size_t leave_out(struct trial *trial)
-{
-    size_t kept = 0, next = 0;
-
-    if (trial->job->values.keep_disturbed || trial->disturbed_count == trial->round)
-        return trial->round;
-    for (size_t k = 0; k < trial->round; k++) {
-        if (next < trial->disturbed_count && trial->disturbed[next] == k + 1) {
-            next++;
-            continue;
-        }
-        for (size_t i = 0; i < trial->count; i++) {
-            trial->points[i].predicted_s[kept] = trial->points[i].predicted_s[k];
-            trial->points[i].measured_s[kept] = trial->points[i].measured_s[k];
-        }
-        kept++;
-    }
-    return kept;
-}
-
 /* Prints the table. Exit status, by --fail-over. */
-static int report(struct trial *trial)
+static int report(const struct trial *trial)
 {
     double worst = 0, limit = trial->job->values.fail_over;
-    size_t used = leave_out(trial);
     int status;
 
     printf("%s: %zu tasks and parts of tasks, %zu rounds, simulated on %s under %s\n",
            trial->program[0], trial->tasks, trial->round, trial->job->platform->name,
            trial->points[0].request.policies[0]);
-    duet__put_disturbed(stdout, trial->disturbed, trial->disturbed_count,
-                        (trial->round - used) * trial->count);
+    duet__put_disturbed(stdout, trial->disturbed, trial->disturbed_count, 0);
     putchar('\n');
     printf("threads    predicted  measured     error      95%% of error\n"
            "                   s         s         %%                  %%\n");
     for (size_t i = 0; i < trial->count; i++) {
         const struct point *point = &trial->points[i];
-        struct duet__summary predicted = duet__summarise(point->predicted_s, used);
-        struct duet__summary measured = duet__summarise(point->measured_s, used);
+        struct duet__summary predicted = duet__summarise(point->predicted_s, trial->round);
+        struct duet__summary measured = duet__summarise(point->measured_s, trial->round);
         double error = predicted.median / measured.median - 1, low, high;
 
         duet__ratio_interval(&predicted, &measured, &low, &high);
