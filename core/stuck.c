@@ -114,7 +114,8 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
 {
     unsigned long long left = unfinished(core);
     struct reasons reasons = {.message = message};
-    const char *why = atomic_load(&core->error) ? core->run_message.text : "";
+    const int error = atomic_load(&core->error);
+    const char *why = error && error != DUET_ECANCELED ? core->run_message.text : "";
     (void)duet_fail(message, DUET_ESTUCK, "%s%s%llu task%s cannot go on", why, *why ? "; " : "",
                     left, left == 1 ? "" : "s");
     add_acquired(core, &reasons);

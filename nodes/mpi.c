@@ -227,8 +227,15 @@ static void fail(struct duet__mpi *mpi, unsigned node, const struct notice *noti
     pthread_mutex_unlock(&mpi->lock);
 }
 
-static void told(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+static void answered(struct duet__mpi *mpi, void *asked, const MPI_Status *status)
 {
+    *(char *)asked = ANSWERED;
+}
+
+static void say(struct duet__mpi *mpi, unsigned node, const struct notice *notice)
+{
+    MPI_Issend(notice, sizeof *notice, MPI_BYTE, (int)node, NOTICE_TAG, mpi->control, request(mpi));
+    began(mpi, answered, &mpi->asked[node]);
 }
 
 static void listen(struct duet__mpi *mpi);
@@ -265,13 +272,9 @@ static void give_up(struct duet__mpi *mpi)
     pthread_cond_broadcast(&mpi->changed);
     pthread_mutex_unlock(&mpi->lock);
     bool tells = mpi->failed_node == mpi->node && !mpi->closed; /* else it concerns nobody */
-    for (unsigned node = 0; node < mpi->count && tells; node++) {
-        if (node == mpi->node)
-            continue;
-        MPI_Issend(&mpi->notice, sizeof mpi->notice, MPI_BYTE, (int)node, NOTICE_TAG, mpi->control,
-                   request(mpi));
-        began(mpi, told, NULL);
-    }
+    for (unsigned node = 0; node < mpi->count && tells; node++)
+        if (node != mpi->node)
+            say(mpi, node, &mpi->notice);
     for (unsigned i = 0; i < mpi->request_count; i++)
         if (mpi->under_way[i].ended == received)
             MPI_Cancel(&mpi->requests[i]);
@@ -450,35 +453,23 @@ static bool step(struct duet__mpi *mpi)
     return moved || failed || wanted;
 }
 
-static void answered(struct duet__mpi *mpi, void *asked, const MPI_Status *status)
-{
-    *(char *)asked = ANSWERED;
-}
-
-/*
- * Every now and then node 0 asks the others whether they are there, and node 1 asks node 0. Who has
- * not answered by the next time is named, by a process that may not speak otherwise.
- */
+/* Node 0 asks the others now and then whether they are there, and node 1 asks node 0. Who has not
+   answered by the next time is named, also by a process whose lines are not shown. */
 static void ask(struct duet__mpi *mpi, double now)
 {
     static const struct notice question;
-    const unsigned end = mpi->node ? 1 : mpi->count;
     if (mpi->node > 1 || mpi->closed || now - mpi->asked_s < ANSWER_S || !reserve(mpi))
         return;
     mpi->asked_s = now;
-    for (unsigned node = !mpi->node; node < end; node++) {
-        char *asked = &mpi->asked[node];
-        if (*asked == ANSWERED) {
-            MPI_Issend(&question, sizeof question, MPI_BYTE, (int)node, NOTICE_TAG, mpi->control,
-                       request(mpi));
-            began(mpi, answered, asked);
-        } else if (*asked == ASKED) {
+    for (unsigned node = !mpi->node; node < (mpi->node ? 1 : mpi->count); node++) {
+        if (mpi->asked[node] == ANSWERED)
+            say(mpi, node, &question);
+        else if (mpi->asked[node] == ASKED)
             (void)dprintf(STDERR_FILENO,
                           "duet: node %u has not answered for %g s: its process is stopped, or its "
                           "machine is not there\n",
                           node, ANSWER_S);
-        }
-        *asked = *asked == ANSWERED ? ASKED : MISSED;
+        mpi->asked[node] = mpi->asked[node] == ANSWERED ? ASKED : MISSED;
     }
 }
 
