@@ -41,7 +41,7 @@ struct duet__class {
     unsigned number;
 };
 
-enum { DUET_OUTSIDE = -2 }; /* of ops.inside, beside workers and DUET_SUBMITTER */
+enum { DUET_OUTSIDE = -2, DUET_FORKED = -3 }; /* of ops.inside, beside workers, DUET_SUBMITTER */
 
 enum duet__engine_command_kind {
     DUET_IDLE, /* nothing now; the core will wake the worker */
@@ -127,7 +127,8 @@ struct duet__engine_ops {
     /*
      * Whose kernel runs on the calling thread, or who asks for work on it and may expand a task: a
      * worker; DUET_SUBMITTER on a thread that is no worker's; DUET_OUTSIDE on the application's.
-     * Only the last may wait, also for the window. May be NULL: there is only the application.
+     * Only the last may wait, also for the window. DUET_FORKED: in a child of the process that has
+     * the engine's threads. May be NULL: there is only the application.
      */
     int (*inside)(void *engine);
     /*

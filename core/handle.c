@@ -350,7 +350,8 @@ int duet_release(struct duet_runtime *runtime, struct duet_handle *handle)
 
 int duet__release_here(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    struct duet_task *task = take_acquired(runtime, handle);
+    int error = duet__not_forked(runtime, "duet_release");
+    struct duet_task *task = error ? NULL : take_acquired(runtime, handle);
     if (!task)
         return DUET_EINVAL;
     /* in turn with the submissions before it, which simulated time may not have reached yet */

@@ -166,6 +166,9 @@ int duet__hint_here(struct duet_runtime *core, struct duet_handle *handle, enum 
 static int hint(struct duet_runtime *core, struct duet_handle *handle, enum duet__hint kind,
                 unsigned node)
 {
+    int error = duet__not_forked(core, "a hint");
+    if (error)
+        return error;
     const struct duet__gate *gate = handle ? duet__gate_of(core) : NULL;
     return gate ? gate->hint(core->gate_arg, handle, kind, node)
                 : duet__hint_here(core, handle, kind, node);

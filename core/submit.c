@@ -449,10 +449,21 @@ int duet__caller(const struct duet_runtime *core)
     return by == DUET_OUTSIDE && duet__in_done() ? DUET_SUBMITTER : by;
 }
 
+int duet__not_forked(struct duet_runtime *core, const char *function)
+{
+    if (inside(core) != DUET_FORKED)
+        return DUET_OK;
+    return duet__refuse(core, DUET_EINVAL,
+                        "%s was called in a child made by fork, which has none of the runtime's "
+                        "threads: it may open a runtime of its own",
+                        function);
+}
+
 int duet__may_wait(struct duet_runtime *core, const char *function)
 {
-    if (duet__caller(core) == DUET_OUTSIDE)
-        return DUET_OK;
+    int by = duet__caller(core);
+    if (by == DUET_OUTSIDE || by == DUET_FORKED)
+        return duet__not_forked(core, function);
     duet__fail_task(
         core, DUET_EINVAL,
         "%s was called inside a kernel, an expansion or a task's `done`, which may submit "
@@ -486,6 +497,8 @@ int duet__window_here(struct duet_runtime *runtime)
 int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
     int error = DUET_OK, by = inside(runtime);
+    if (by == DUET_FORKED)
+        return duet__not_made(desc, duet__not_forked(runtime, "duet_submit"));
     bool nests = by >= 0 && runtime->keeps;
     if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc, NULL))
         return DUET_OK;

@@ -229,7 +229,9 @@ int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *han
 
 int duet__unregister_submit_here(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    int error = duet__may_unregister(runtime, handle);
+    int error = duet__not_forked(runtime, "duet_unregister_submit");
+    if (!error)
+        error = duet__may_unregister(runtime, handle);
     if (!error && handle->acquired)
         error = duet__release_here(runtime, handle);
     if (error)

@@ -244,6 +244,7 @@ int duet__real_new(void **out, const struct duet_machine *machine,
     if (!real)
         return duet_fail(message, DUET_ENOMEM, "no memory left for the engine");
     memset(real, 0, sizeof *real);
+    real->forks = duet__forks();
     real->options = *options;
     real->options.lose = NULL;
     real->options.free_pace = NULL; /* the caller's until this has succeeded */

@@ -162,6 +162,7 @@ struct real {
     bool has_devices; /* some worker is one */
     bool spin; /* there is a core for every thread: threads with nothing to do watch for a while */
     unsigned cpus;
+    unsigned forks; /* duet__forks when it was made: it is this process's own */
     struct worker *workers;
     bool *emulated; /* by architecture: its devices are */
     struct use *uses;
@@ -212,6 +213,7 @@ void duet__real_run_kept(void *engine);
 
 /* As ops.inside. */
 int duet__inside(void *engine);
+unsigned duet__forks(void);
 
 /* Enters, for kernels that begin on this thread, whose they are (NULL: none). Returns what was. */
 const struct inside *duet__enter(const struct inside *inside);

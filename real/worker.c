@@ -25,8 +25,30 @@ const struct inside *duet__enter(const struct inside *inside)
     return before;
 }
 
+static _Atomic unsigned forks; /* how many fork() there were on the way to this process */
+
+static void count_fork(void)
+{
+    atomic_fetch_add_explicit(&forks, 1, memory_order_relaxed);
+}
+
+static void count_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+unsigned duet__forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, count_forks);
+    return atomic_load_explicit(&forks, memory_order_relaxed);
+}
+
 inline int duet__inside(void *engine)
 {
+    const struct real *real = engine;
+    if (atomic_load_explicit(&forks, memory_order_relaxed) != real->forks)
+        return DUET_FORKED;
     return inside_now && inside_now->real == engine ? inside_now->by : DUET_OUTSIDE;
 }
 

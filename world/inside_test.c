@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels and expansions may call, and what they get, in both worlds. */
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <duet/trace.h>
 
@@ -142,4 +144,41 @@ static void test_kernel(void)
     refuse_inside(open_world(NULL), "call");
 }
 
-TEST_MAIN(test_expansion, test_kernel)
+static void refused(struct duet_runtime *duet, int error)
+{
+    g_assert_cmpint(error, ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(duet_last_message(duet), "was called in a child made by fork"));
+}
+
+/* A child made by fork has none of the runtime's threads: it waits for nothing, and may open one.
+ */
+static void test_fork(void)
+{
+    struct duet_runtime *duet = open_world(NULL);
+    int status;
+    must(duet, submit(duet, "compute", 0));
+    must(duet, duet_acquire(duet, handle, DUET_R));
+    pid_t child = fork();
+    if (child == 0) {
+        refused(duet, submit(duet, "compute", 0));
+        refused(duet, duet_wait(duet));
+        refused(duet, duet_release(duet, handle));
+        refused(duet, duet_acquire(duet, handle, DUET_R));
+        refused(duet, duet_unregister(duet, handle));
+        refused(duet, duet_unregister_submit(duet, handle));
+        refused(duet, duet_prefetch(duet, handle, DUET_HOST));
+        refused(duet, duet_recover(duet));
+        refused(duet, duet_close(duet));
+        duet = open_world(NULL);
+        must(duet, submit(duet, "compute", 0));
+        must(duet, duet_wait(duet));
+        must(duet, duet_close(duet));
+        _exit(0);
+    }
+    g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+    g_assert_cmpint(status, ==, 0);
+    must(duet, duet_release(duet, handle));
+    must(duet, duet_close(duet));
+}
+
+TEST_MAIN(test_expansion, test_kernel, test_fork)
