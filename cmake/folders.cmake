@@ -9,6 +9,9 @@ else()
   set(DUET_INSTALLED_DATA ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/duet)
 endif()
 
+# What is called while the process ends: backends/cuda/exit.c. The library stays once it is loaded.
+set(DUET_CUDA_EXIT $<$<BOOL:${DUET_HAVE_CUDA}>:-Wl,--wrap=atexit,-u,__wrap_atexit,-z,nodelete>)
+
 # Every folder library linked so far, in one group whose order does not matter.
 set(DUET_FOLDERS "" CACHE INTERNAL "")
 
@@ -70,7 +73,7 @@ function(duet_link_folders target)
   list(JOIN folders "," folders)
   target_link_libraries(${target} PRIVATE "$<LINK_GROUP:RESCAN,${folders}>")
   # the list: policies of users, in shared objects, call the library that is inside the program
-  target_link_options(${target} PRIVATE
+  target_link_options(${target} PRIVATE ${DUET_CUDA_EXIT}
     -Wl,--as-needed -Wl,--dynamic-list=${PROJECT_SOURCE_DIR}/cmake/policies.list)
   # not nvcc, which knows other options
   if(DUET_HAVE_SIMGRID OR DUET_HAVE_CUDA)
@@ -104,7 +107,7 @@ function(duet_library)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/core/include>
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
   target_link_libraries(duet_shared PRIVATE ${opened} ${arg_USES} ${libraries})
-  target_link_options(duet_shared PRIVATE
+  target_link_options(duet_shared PRIVATE ${DUET_CUDA_EXIT}
     -Wl,--version-script=${exports} -Wl,-Bsymbolic-functions -Wl,--as-needed)
   if(NOT DUET_SANITIZE)
     target_link_options(duet_shared PRIVATE -Wl,-z,defs)

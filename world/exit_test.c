@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs that end in the middle of a run, without duet_close: with their own exit status. */
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -138,4 +140,37 @@ static void test_emulated(void)
     run_all((struct program){.emulate = "free", .runtimes = RUNTIMES});
 }
 
-TEST_MAIN(test_simulated, test_real, test_emulated)
+static atomic_uint opened;
+
+static void *open_and_close(void *unused)
+{
+    const struct duet_config config = testing_config(NULL, 2, -1);
+    for (;; atomic_fetch_add(&opened, 1))
+        (void)duet_close(testing_open(&config));
+    return unused;
+}
+
+/* The process ends while other threads open and close runtimes, each time at another moment. */
+static void test_opening(void)
+{
+    if (g_getenv("TSAN_OPTIONS")) { /* it reports threads that have ended, and nobody joined yet */
+        g_test_skip("threads are left");
+        return;
+    }
+    for (unsigned i = 0; i < 20; i++) {
+        int status;
+        pid_t child = fork();
+        if (child == 0) {
+            pthread_t thread;
+            for (unsigned t = 0; t < 4; t++)
+                g_assert_cmpint(pthread_create(&thread, NULL, open_and_close, NULL), ==, 0);
+            while (atomic_load(&opened) < i)
+                (void)sched_yield();
+            exit(0);
+        }
+        g_assert_cmpint(waitpid(child, &status, 0), ==, child);
+        g_assert_cmpint(status, ==, 0);
+    }
+}
+
+TEST_MAIN(test_simulated, test_real, test_emulated, test_opening)

@@ -65,8 +65,10 @@ static void read_breaks(const char *name)
     }
 }
 
-static void report(void)
+__attribute__((destructor)) static void report(void)
 {
+    if (!report_path || !*report_path)
+        return;
     struct fake_cuda_stats s;
     unsigned leaks = fake_cuda_leaks(false);
     FILE *file = fopen(report_path, "we");
@@ -112,6 +114,4 @@ void fake_read_environment(void)
     read_faults("FAKE_CUDA_FAIL");
     read_breaks("FAKE_CUDA_BREAK");
     report_path = getenv("FAKE_CUDA_REPORT");
-    if (report_path && *report_path)
-        (void)atexit(report);
 }
