@@ -350,6 +350,25 @@ def test_stuck():
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["heft"]
 
 
+def test_policy_that_returns_what_is_taken():
+    """It is named with the task, in both worlds; a simulation in which it only spins ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        for popped, says, worlds in (
+                ("static struct duet_task *kept; task = kept ? kept : (kept = task);",
+                 "policy mine returns task 1 (dpotrf) to ", 2),
+                ("task = (void *)8;", "policy mine returns what is no task to ", 2),
+                ("if (task) duet_push_tail(view, duet_view_shared(view), task); task = 0;",
+                 "workers were asked 1000000 times at one date", 1)):
+            compile_policy(pathlib.Path(folder) / "bad.so", popped=popped)
+            both = ["simulate", "--platform", "idgraf"], ["run", "--watchdog", "1"]
+            for world in both[:worlds]:
+                command = [DUET, world[0], "cholesky", "--n", "2880", "--tile", "960", "--cpus",
+                           "1", "--gpus", "0", "--policy", "./bad.so", *world[1:]]
+                result = subprocess.run(command, cwd=folder, capture_output=True, text=True,
+                                        timeout=300, check=False)
+                assert result.returncode == 1 and says in result.stderr, result
+
+
 def test_later_failure():
     """Runs that are finished are reported where a later one of the same policy fails."""
     with tempfile.TemporaryDirectory() as folder:

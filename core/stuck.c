@@ -126,10 +126,13 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
         add(&reasons, "no worker has what would come next");
 }
 
-/* Says why a wait has failed. */
+/* Says why a wait has failed, which an error of the run may have led to. */
 void duet__tell_stuck(struct duet_runtime *core)
 {
     struct duet_message message = {""};
+    int error = duet__run_error(core);
+    if (error && error != DUET_ECANCELED) /* as by who was told before */
+        return;
     duet__explain(core, &message);
     duet__tell(core, &message);
 }

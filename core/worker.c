@@ -8,6 +8,30 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
 
+/* Why the worker may not take what a policy has returned; NULL: it may, nobody has it. */
+static HOT const char *why_not(const struct duet_runtime *core, const struct worker *worker,
+                               const struct duet_task *task)
+{
+    if (task->state != TASK_CREATED)
+        return task->state == TASK_LISTED ? "is on a list" : "a worker has taken already";
+    return core->masks[task->mask].kinds >> worker->kind & 1 ? NULL : "that cannot run";
+}
+
+/* What a policy has returned to the worker, which fails the run if it is not to be taken. */
+static struct duet_task *check(struct duet_runtime *core, const struct worker *worker,
+                               struct duet_task *task)
+{
+    struct task_says says = {"what is no task"};
+    const bool none = (uintptr_t)task % _Alignof(struct duet_task) || (uintptr_t)task < 4096;
+    const char *why = !task ? NULL : none ? "is no address" : why_not(core, worker, task);
+    if (!why)
+        return task;
+    duet__fail_run(core, DUET_EINVAL, "policy %s returns %s to %s, which %s", policy_of(core)->name,
+                   none ? says.text : duet__task_says(core, task, &says),
+                   core->machine.workers[worker->index].name, why);
+    return NULL;
+}
+
 /* Victims, each once, until one has a task: drawn, or in the order in which they are. */
 static struct duet_task *steal(struct duet_view *view, const struct duet_policy *policy,
                                struct worker *worker)
@@ -25,7 +49,7 @@ static struct duet_task *steal(struct duet_view *view, const struct duet_policy 
             continue;
         struct duet_task *task =
             policy->steal(core->policy_state, view, worker->index, victim, view->now);
-        if (task) {
+        if (task && check(core, worker, task)) {
             view->ops->steals++;
             view->ops->steal_attempts += attempts;
             count_own(&worker->steals, 1);
@@ -41,6 +65,7 @@ static struct duet_task *pop(struct duet_view *view, struct worker *worker)
     struct duet_runtime *core = view->core;
     struct duet_task *task =
         policy_of(core)->pop(core->policy_state, view, worker->index, view->now);
+    task = check(core, worker, task);
     if (task) {
         view->ops->pops++;
         count_own(&worker->pops, 1);

@@ -12,6 +12,8 @@
 
 #include "sim/internal.h"
 
+enum { IN_VAIN_MAX = 1000000 }; /* more than any policy needs; to ask so often takes a second */
+
 /* ------------------------------------------------------------------------------------------- */
 /* Workers                                                                                      */
 
@@ -74,7 +76,12 @@ static void ask(struct sim *sim, unsigned worker)
 {
     if (sim->rests && !duet__idle_may_ask(sim, worker))
         return;
-    for (;;) {
+    if (sim->asked_s < sim->cluster->now)
+        sim->in_vain = 0;
+    if (sim->in_vain == IN_VAIN_MAX)
+        return;
+    sim->asked_s = sim->cluster->now;
+    for (;; sim->in_vain = 0) {
         struct duet__engine_command command;
         struct duet__ops ops = {0};
         sim->asked = (int)worker;
@@ -95,6 +102,11 @@ static void ask(struct sim *sim, unsigned worker)
             break;
         }
     }
+    if (++sim->in_vain == IN_VAIN_MAX)
+        duet__fail_run(sim->core, DUET_ESTUCK,
+                       "workers were asked %d times at one date, and got nothing from the policy: "
+                       "it may push again what it takes",
+                       IN_VAIN_MAX);
     if (sim->rests)
         duet__idle_rest(sim, worker);
 }

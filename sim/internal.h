@@ -106,6 +106,8 @@ struct sim {
     uint64_t pending; /* its events and flows */
     bool touched;
     struct sim *next; /* touched after it */
+    double asked_s;   /* the date of the last question to a worker */
+    unsigned in_vain; /* that many have got nothing at this date, one after another */
 
     struct sim_worker *workers;
     uint64_t *woken; /* bit a worker */

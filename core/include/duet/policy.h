@@ -138,7 +138,10 @@ struct duet_policy {
     void (*plan)(void *self, struct duet_view *view, struct duet_task *const *tasks, size_t count,
                  const double *ranks, double now);
 
-    /* Takes a task that `worker` can run from a list that is its own or shared, or NULL. */
+    /*
+     * Takes a task that `worker` can run from a list that is its own or shared, or NULL. A task
+     * that is on a list or taken, from here or from `steal`, ends the run with DUET_EINVAL.
+     */
     struct duet_task *(*pop)(void *self, struct duet_view *view, unsigned worker, double now);
 
     /*
