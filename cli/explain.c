@@ -136,6 +136,25 @@ static int load_platform(struct duet__job *job, const struct duet__trace *trace,
     return error;
 }
 
+/* A network that the trace names, and nobody has asked for, is no larger than what the trace shows.
+ */
+static int check_network(const struct duet__job *job, unsigned nodes, struct duet_message *message)
+{
+    enum { MOST_PARTS = 256 }; /* a node: a network may be larger than the part that a run uses */
+    const char *text = job->request.config.network;
+    struct duet__network network = {.levels = 0};
+    int error = 0;
+
+    if (nodes > 1 && text && !job->values.config.network)
+        error = duet__network_parse("network", text, &job->platform->network, &network, message);
+    if (error || duet__network_parts(&network) <= MOST_PARTS * (double)nodes)
+        return error;
+    return duet_fail(message, DUET_EINVAL,
+                     "the network of the trace, %.200s, is far larger than the %u nodes that it "
+                     "shows: --network takes it all the same",
+                     text, nodes);
+}
+
 /* The request that simulates what was run as it was run, as far as the trace says how. */
 static int make_request(struct duet__job *job, const struct duet__trace *trace,
                         struct duet_message *message)
@@ -157,6 +176,8 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
         error = duet_fail(message, DUET_EINVAL, "--network joins nodes, and the run is of one");
     if (!error)
         error = load_platform(job, trace, message);
+    if (!error)
+        error = check_network(job, nodes, message);
     if (!error)
         error = take_work(job, trace, nodes, message);
     if (error)

@@ -217,6 +217,7 @@ def test_nodes(folder):
     written = pathlib.Path(trace).read_text(encoding="utf-8")
     for old, new, says in (('"n":9600', '"n":960000', "of 2 nodes and "),
                            ("nodes=2x1;", "nodes=64x64;", "names a run of 4096 nodes"),
+                           ("switch:2Gbps,1us", "fat-tree:2Gbps,1us,16x4096", "--network takes it"),
                            ("switch:2Gbps,1us", "file:./evil.so", "./evil.so: cannot open")):
         pathlib.Path(trace).write_text(written.replace(old, new), encoding="utf-8")
         told = duet("explain", trace)

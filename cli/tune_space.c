@@ -13,6 +13,7 @@
 
 #include "calibrate/history.h"
 #include "cli/calibrate.h"
+#include "platforms/json.h"
 #include "runs/monitor.h"
 #include "world/clock.h"
 
@@ -279,6 +280,7 @@ static int calibrate(char **words, struct duet_message *message)
 /* Measures tiles, beside what the platform has if there is one, within a part of the budget. */
 static int measure_tiles(struct duet__tune *tune, const char *tiles, struct duet_message *message)
 {
+    enum { MOST_MIB = 64 };
     const struct duet__request *request = &tune->request;
     const double seconds = tune->budget_s / 3;
     char budget[32];
@@ -299,8 +301,10 @@ static int measure_tiles(struct duet__tune *tune, const char *tiles, struct duet
         return duet_fail(message, DUET_EIO, "there is no room for a temporary file");
     g_snprintf(budget, sizeof budget, "%.3gs", seconds);
     tune->measured = g_build_filename(folder, "here.json", NULL);
-    if (tune->platform && (!g_file_get_contents(tune->platform, &text, &length, NULL) ||
-                           !g_file_set_contents(tune->measured, text, (gssize)length, NULL)))
+    error = tune->platform ? duet__read_all(tune->platform, MOST_MIB, &text, &length, message) : 0;
+    if (error)
+        return error;
+    if (text && !g_file_set_contents(tune->measured, text, (gssize)length, NULL))
         return duet_fail(message, DUET_EIO, "cannot copy %s", tune->platform);
     g_strv_builder_addv(builder, (const char **)(uintptr_t)words);
     g_strv_builder_add(builder, tune->measured);

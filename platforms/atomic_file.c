@@ -53,7 +53,10 @@ static int write_file(const char *path, duet__file_fn *contents, const void *dat
     char *temporary;
     int error;
 
-    if (there && !S_ISREG(status.st_mode)) {
+    if (there && resolved && S_ISFIFO(status.st_mode)) { /* unlike /dev/stdout and /dev/fd/N */
+        error = duet_fail(message, DUET_EIO,
+                          "cannot write %s: a named pipe may wait for its reader for ever", path);
+    } else if (there && !S_ISREG(status.st_mode)) {
         error = write_stream(target, path, NULL, contents, data, message);
     } else { /* the name holds the process, so that two runs do not meet */
         temporary = g_strdup_printf("%s.%ld.tmp", target, (long)getpid());

@@ -6,7 +6,10 @@
 #include "platforms/internal.h"
 #include "platforms/xml.h"
 
-enum { MOST_PLACES = 65536 }; /* for nodes: SimGrid makes a host of each */
+enum {
+    MOST_PLACES = 65536,  /* for nodes: SimGrid makes a host of each */
+    MOST_PARTS = 1 << 20, /* and a link of each cable */
+};
 
 static const double LEAST_BPS = 1e3, MOST_BPS = 1e15, MOST_SECONDS = 1e3, MOST_BYTES = 0x1p50;
 
@@ -50,6 +53,24 @@ static unsigned places_of(const struct duet__network *n)
     for (unsigned i = 0; i < n->levels; i++)
         places = MIN(places * n->down[i], MOST_PLACES + 1);
     return (unsigned)places;
+}
+
+double duet__network_parts(const struct duet__network *n)
+{
+    double places = 1, cables = 0, level;
+
+    for (unsigned i = 0; i < n->levels; i++)
+        places *= n->down[i];
+    level = places;
+    if (n->kind == DUET__NETWORK_FAT_TREE)
+        for (unsigned i = 0; i < n->levels; i++) {
+            cables += level * n->up[i] * n->cables[i];
+            level = level / n->down[i] * n->up[i];
+        }
+    else if (n->kind == DUET__NETWORK_DRAGONFLY && n->levels > 0)
+        for (unsigned i = 0; i < 3; i++)
+            cables += places / n->down[3] * n->down[i] * n->cables[i];
+    return n->levels > 0 ? places + cables : 0;
 }
 
 /* One cable each, and in a fat tree full bisection bandwidth. */
@@ -112,6 +133,9 @@ int duet__network_read_shape(struct duet__network *network, const char *text,
     if (places_of(&n) > MOST_PLACES)
         return duet_fail(message, DUET_EINVAL, "a %s of '%.60s' has room for more than %u nodes",
                          kinds[n.kind].what, text, MOST_PLACES);
+    if (duet__network_parts(&n) > MOST_PARTS)
+        return duet_fail(message, DUET_EINVAL, "a %s of '%.60s' has more than %u cables",
+                         kinds[n.kind].what, text, MOST_PARTS);
     if (n.kind == DUET__NETWORK_DRAGONFLY && n.down[0] > n.down[1] * n.down[2])
         return duet_fail(message, DUET_EINVAL,
                          "a dragonfly of '%.60s' has more groups than routers in a group", text);

@@ -87,6 +87,7 @@ static void test_bad(void)
         {"fat-tree:100Gbps,1us,9;1;1;1", "is no shape of a fat tree"},
         {"fat-tree:100Gbps,1us,1x1x1x1x1x1x1x1x1", "is no shape of a fat tree"},
         {"torus:100Gbps,1us,60000x60000x60000x60000x60000", "has room for more than 65536 nodes"},
+        {"fat-tree:100Gbps,1us,2;2,2;4096,4096;1,1", "has more than 1048576 cables"},
         {"dragonfly:100Gbps,1us,4x4", "is no shape of a dragonfly"},
         {"dragonfly:100Gbps,1us,8,4;1;8,1;4", "is no shape of a dragonfly"},
         {"dragonfly:100Gbps,1us,9x1x8x4", "more groups than routers in a group"},

@@ -222,6 +222,9 @@ DUET_MUST_CHECK int duet__network_parse(const char *option, const char *text,
                                         const struct duet__network *usual,
                                         struct duet__network *out, struct duet_message *message);
 
+/* How many places and, at most, cables between switches a shape has; 0: there is none. */
+double duet__network_parts(const struct duet__network *network);
+
 /*
  * Gives a network that has no shape yet one with room for so many nodes, as small as it gets. Fat
  * tree: of three levels of equal switches with full bisection bandwidth (Al-Fares et al., SIGCOMM

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which emulated devices are lost on purpose, and when. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,22 @@ static int find(const struct duet_machine *machine, const char *name, size_t len
     return -1;
 }
 
+/* Says which devices there are, as gpu0 and gpu2 may be the two that are used. */
+static int refuse_name(const struct duet_machine *machine, const char *name, size_t length,
+                       struct duet_message *message)
+{
+    char names[256] = "";
+    for (unsigned w = 0; w < machine->worker_count; w++) {
+        const size_t used = strlen(names);
+        if (machine->workers[w].node != DUET_HOST)
+            (void)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                           machine->workers[w].name);
+    }
+    return duet_fail(message, DUET_EINVAL,
+                     "cannot lose '%.*s': this machine has no such device (it has %s)", (int)length,
+                     name, *names ? names : "none");
+}
+
 /*
  * One "gpu1@100" of `length` bytes: enters the number for its worker. `emulated` says of each
  * architecture whether its devices are; NULL: all of them.
@@ -32,10 +49,12 @@ static int parse_one(const struct duet_machine *machine, const bool *emulated, c
                          "a device to lose is given as gpu1@100 (at its 100th kernel or copy), not "
                          "'%.*s'",
                          (int)length, text);
-    if (worker < 0 || (emulated && !emulated[machine->workers[worker].arch]))
-        return duet_fail(message, DUET_EINVAL, "cannot lose '%.*s': %s", (int)(at - text), text,
-                         worker >= 0 ? "only emulated devices are lost on purpose"
-                                     : "this machine has no such device");
+    if (worker < 0)
+        return refuse_name(machine, text, (size_t)(at - text), message);
+    if (emulated && !emulated[machine->workers[worker].arch])
+        return duet_fail(message, DUET_EINVAL,
+                         "cannot lose '%.*s': only emulated devices are lost on purpose",
+                         (int)(at - text), text);
     char *end = NULL;
     errno = 0;
     unsigned long long number = strtoull(at + 1, &end, 10);

@@ -135,11 +135,16 @@ static void test_lose(void)
     const struct {
         const char *text, *says;
     } cases[] = {
-        {"gpu0", "not 'gpu0'"},           {"gpu0@", "'gpu0@'"},
-        {"gpu0@0", "'gpu0@0'"},           {"gpu0@-1", "'gpu0@-1'"},
-        {"gpu0@1x", "'gpu0@1x'"},         {"gpu0@99999999999999999999", "from 1"},
-        {"gpu2@1", "cannot lose 'gpu2'"}, {"gpu@1", "cannot lose 'gpu'"},
-        {"cpu0@1", "no such device"},     {"gpu0@1,gpu0@2", "gpu0 is to be lost twice"},
+        {"gpu0", "not 'gpu0'"},
+        {"gpu0@", "'gpu0@'"},
+        {"gpu0@0", "'gpu0@0'"},
+        {"gpu0@-1", "'gpu0@-1'"},
+        {"gpu0@1x", "'gpu0@1x'"},
+        {"gpu0@99999999999999999999", "from 1"},
+        {"gpu2@1", "cannot lose 'gpu2'"},
+        {"gpu@1", "cannot lose 'gpu'"},
+        {"cpu0@1", "(it has gpu0, gpu1)"},
+        {"gpu0@1,gpu0@2", "gpu0 is to be lost twice"},
         {"gpu0@1,,gpu1@1", "not ''"},
     };
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {

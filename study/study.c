@@ -30,11 +30,12 @@ struct coordinator {
 
 static char *hash_file(const char *path)
 {
+    enum { MOST_MIB = 8192 }; /* as of task graphs */
     g_autofree char *text = NULL;
     gsize length = 0;
 
     if (!g_file_test(path, G_FILE_TEST_IS_REGULAR) ||
-        !g_file_get_contents(path, &text, &length, NULL))
+        duet__read_all(path, MOST_MIB, &text, &length, NULL))
         return g_strdup("");
     return g_compute_checksum_for_data(G_CHECKSUM_SHA256, (const guchar *)text, length);
 }
