@@ -236,7 +236,7 @@ struct duet__confidence {
     const struct duet__quality *worst; /* NULL: there is none */
     double worst_error;                /* of it, signed; NaN: there is none */
     uint64_t samples, rejected;        /* executions */
-    double all_s, rejected_s, fresh_s; /* as of struct duet__quality, of all points */
+    double all_s, rejected_s, fresh_s; /* sums of those of struct duet__quality over points */
     uint64_t fewest_runs;              /* of a setup */
     uint64_t fewest_samples;           /* of a point */
 };

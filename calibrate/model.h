@@ -43,8 +43,9 @@ struct duet__quality {
     /* times by conditions (their bits), count 0: none was measured; of kernels of the host */
     struct duet__summary conditions[DUET__CONDITIONS];
     struct duet__model_error error; /* cross-validated; NaN: it was not */
-    double all_s, rejected_s;       /* of all executions together, and of those that are outliers */
-    double fresh_s; /* of outliers that were the first of their run to write some data */
+    double all_s;                   /* the time of all executions together */
+    double rejected_s;              /* the time of outliers */
+    double fresh_s; /* the time of outliers that were the first of their run to write some data */
 };
 
 /* Owned by the caller: duet__model_fini. */

@@ -83,7 +83,7 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
     g_free(values);
 }
 
-/* The time of outliers, which no figure has. */
+/* Adds up the time of a point's executions and of its outliers, which no figure contains. */
 static void fill_rejected(const struct fitted *fitted, struct duet__quality *out)
 {
     for (size_t i = 0; i < fitted->rows.count; i++) {

@@ -286,7 +286,7 @@ static void put_confidence(const struct duet__calibrating *c, FILE *stream)
         fprintf(stream,
                 "Half of the %zu kernel times are predicted within %.1f %%, nine of ten within "
                 "%.1f %%; worst: %s\nof %s%s%.0f in %s, %+.1f %%. %.1f %% of the executions are "
-                "outliers,\nand %.1f %% of their time: no simulation has that.\n",
+                "outliers,\nand %.1f %% of the executions' time, which no simulation contains.\n",
                 confidence.points, 100 * confidence.half, 100 * confidence.most, worst->kernel,
                 worst->arch, sized ? ", tile " : ", work ",
                 sized ? worst->point.size : worst->point.work, worst->context,
@@ -298,9 +298,9 @@ static void put_confidence(const struct duet__calibrating *c, FILE *stream)
             confidence.fresh_s > confidence.rejected_s / 2)
             fprintf(
                 stream,
-                "Most of it (%.0f %%) is of executions that were the first to write some data. "
-                "Memory that was never\nwritten gets its pages then: write all of it before the "
-                "first task, or runs take longer than predicted.\n",
+                "Most of the outliers' time (%.0f %%) is of executions that were the first to "
+                "write some data.\nMemory that was never written gets its pages then: write all "
+                "of it before the first task, or\nruns take longer than predicted.\n",
                 100 * confidence.fresh_s / confidence.rejected_s);
     }
     put_advice(c, &confidence, stream);

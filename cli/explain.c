@@ -115,7 +115,7 @@ static bool is_named(const struct duet__platform *platform, const char *name, un
                      : strcmp(platform->name, name) == 0;
 }
 
-/* The platform that was asked for, or that of the run, whose file is as it was then. */
+/* Loads the platform that was asked for, or else the run's, if its file is as it was in the run. */
 static int load_platform(struct duet__job *job, const struct duet__trace *trace,
                          struct duet_message *message)
 {

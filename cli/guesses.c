@@ -5,9 +5,9 @@
 #include "cli/job.h"
 
 /*
- * Adds the seconds of a kernel's tasks on an architecture: all of them to *all_s, and those that
- * are guessed to from_s, by column of the graph; behind the columns stand estimates of the
- * platform.
+ * Adds the seconds of a kernel's tasks on an architecture to *all_s, and those of them that are
+ * guesses to from_s: by the column of the graph that they are from, or, behind all columns, where
+ * the platform only estimates them.
  */
 static void add_kernel(const struct duet__job *job, const char *kernel,
                        const struct duet_arch *arch, const double *seconds, double *from_s,

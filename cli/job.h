@@ -115,9 +115,10 @@ DUET_MUST_CHECK int duet__job_take_problem(const struct duet__values *values,
 /* The emulation, and what means something only of an emulated platform or only of GPUs. */
 DUET_MUST_CHECK int duet__job_check_emulation(struct duet__job *job, struct duet_message *message);
 /*
- * Finds what is guessed of the times of a task graph on the machine that is built: those that the
- * platform only estimates, and those of the graph for something else than the architecture, "cuda",
- * or another one. Into job->guesses the latter by kernel, and request.estimated with their share.
+ * Finds which times of a task graph are guesses on the machine that is built: those that the
+ * platform only estimates, and those that the graph has for another architecture or a backend,
+ * such as "cuda". request.estimated gets the share of both in the time, job->guesses the kernels of
+ * the latter with the architecture.
  */
 void duet__job_guess(struct duet__job *job);
 

@@ -125,7 +125,8 @@ def rank_of(process, number):
 # no other policy is begun.
 for number, status in ((signal.SIGKILL, 137), (signal.SIGINT, 130)):
     with subprocess.Popen(["mpirun", "-n", "3", DUET, "run", *SMALL, "--reps", "100000", "--nodes",
-                           "3", "--policy", "ws,eager"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as mpirun:
+                           "3", "--policy", "ws,eager"], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as mpirun:
         found = types.SimpleNamespace(first=None, child=None)
 
         def is_there(process=mpirun, where=found):

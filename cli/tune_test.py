@@ -159,7 +159,8 @@ def stopped(process):
 
 # So does one while this machine is measured.
 out, errors = testing.interrupted("tune", "cholesky", "--platform", "./m.json", "--n", "256",
-                                  "--tile", "128", "--budget", "60s", "--env", "i.env", when=stopped)
+                                  "--tile", "128", "--budget", "60s", "--env", "i.env",
+                                  when=stopped)
 assert errors.endswith("nothing was chosen\n"), errors
 assert not out and not os.path.exists("i.env"), out
 

@@ -366,7 +366,8 @@ def interrupted(*arguments, **options):
 
 
 def interrupted_later(*arguments, **options):
-    """What a call prints that is interrupted when six runs of 20 tasks have begun: simulated ones are of a process each."""
+    """What a call prints that is interrupted when six runs of 20 tasks have begun in one process, as
+    measured runs do: each simulated run has a process of its own."""
     with tempfile.TemporaryDirectory() as name:
         begun, policy = pathlib.Path(name, "begun"), pathlib.Path(name, "mine.so")
         testing.compile_policy(policy, popped=testing.at_task(6 * 20, testing.touch(begun)))

@@ -41,7 +41,10 @@ struct duet__class {
     unsigned number;
 };
 
-enum { DUET_OUTSIDE = -2, DUET_FORKED = -3 }; /* of ops.inside, beside workers, DUET_SUBMITTER */
+enum {
+    DUET_OUTSIDE = -2,
+    DUET_FORKED = -3
+}; /* ops.inside returns these, a worker or DUET_SUBMITTER */
 
 enum duet__engine_command_kind {
     DUET_IDLE, /* nothing now; the core will wake the worker */

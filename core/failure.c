@@ -87,8 +87,8 @@ const char *duet__task_says(const struct duet_runtime *core, const struct duet_t
 /* Data that is not valid                                                                       */
 
 /*
- * The last task that was to write these elements of a handle that is cut has not (`bad`), or it has
- * since an earlier one had not.
+ * A write to a region of a matrix that is cut: it has failed (`bad`), or it has come to its end
+ * where an earlier one may have failed. Of several with one element the newest one counts.
  */
 struct damage {
     struct damage *next; /* older */
@@ -96,7 +96,10 @@ struct damage {
     size_t row, col, rows, cols, shape;
 };
 
-/* The handle's elements, in rows and columns of *root: of what was registered, or of its block. */
+/*
+ * The region that a handle is of *root, which is the handle that was registered or, inside a task
+ * with children, the one that the task was given.
+ */
 static struct damage damage_of(struct duet_handle *handle, bool bad, struct duet_handle **root)
 {
     struct damage of = {NULL, bad, 0, 0, handle->rows, handle->cols, handle->shape};
@@ -108,14 +111,14 @@ static struct damage damage_of(struct duet_handle *handle, bool bad, struct duet
     return of;
 }
 
-/* Handle lock held. */
+/* Notes that a write to all of a handle has failed (`bad`) or has ended. Handle lock held. */
 void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, bool bad)
 {
     struct duet_handle *root;
     const struct damage put = damage_of(handle, bad, &root);
     const size_t bytes = sizeof put - offsetof(struct damage, row);
     struct damage *made = handle == root ? NULL : malloc(sizeof put);
-    const bool all = handle == root || (!made && bad); /* without memory, more than is sure */
+    const bool all = handle == root || (!made && bad); /* without memory all of *root is bad */
     atomic_store_explicit(&handle->poisoned, bad, memory_order_relaxed);
     spin_lock(&core->damage_lock);
     for (struct damage **at = &root->damage, *old = *at; old; old = *at) {
@@ -136,7 +139,10 @@ void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, boo
     spin_unlock(&core->damage_lock);
 }
 
-/* The rows of a column, which are the same before column *next; none: *row is not below *end. */
+/*
+ * Finds the rows *row to *end - 1 that a region has in a column: none if *row is not below *end.
+ * Lowers *next to the next column in which the region may have other rows.
+ */
 static void damage_rows(const struct damage *of, size_t col, size_t *row, size_t *end, size_t *next)
 {
     const size_t beyond = of->col + of->cols;
@@ -150,7 +156,7 @@ static void damage_rows(const struct damage *of, size_t col, size_t *row, size_t
     *next = edge < *next ? edge : *next;
 }
 
-/* Is one of these rows bad? What nothing is known of is, or not (`rest`). */
+/* Whether one of a column's rows is bad, where rows that no region in `damage` has are `rest`. */
 static bool rows_bad(const struct damage *damage, bool rest, size_t col, size_t row, size_t end,
                      size_t *next)
 {
@@ -240,7 +246,7 @@ void duet__pass_poison(struct duet_runtime *core, struct duet_task *task)
         bool bad = is_damaged(core, access->handle);
         atomic_store_explicit(&access->handle->poisoned, bad, memory_order_relaxed);
         if (bad)
-            access->mode |= DUET_R; /* so that it stays */
+            access->mode |= DUET_R; /* duet__settle_poison leaves a handle bad that was read */
     }
 }
 
@@ -283,7 +289,10 @@ int duet__data_error(struct duet_runtime *runtime, struct duet_handle *handle, u
 /* ------------------------------------------------------------------------------------------- */
 /* What the application asks                                                                    */
 
-/* Is what the handle has of `asked` somewhere: in itself, or in its parts? parts_lock is held. */
+/*
+ * Whether the elements that a handle shares with `asked` are in some memory, by the handle itself
+ * or by its parts. parts_lock is held.
+ */
 static bool is_somewhere(const struct duet_runtime *core, struct duet_handle *handle,
                          const struct damage *asked)
 {

@@ -317,8 +317,8 @@ struct duet_handle {
     bool held;                  /* handle lock, as the next two: by a task that commutes on it */
     bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */
     bool elsewhere;             /* its contents may be nowhere here: acquire.c */
-    bool damaged; /* no part, damage_lock: what is in no `damage` is not valid: failure.c */
-    struct damage *damage;                    /* likewise: the newest first */
+    bool damaged; /* damage_lock: elements in no region of `damage` are not valid: failure.c */
+    struct damage *damage; /* damage_lock: writes to regions, the newest first; NULL of a part */
     struct duet_task *waiting, *last_waiting; /* to hold it, by `next` */
     struct parts *of;                         /* that it is one of; NULL: it was registered */
     struct parts *cuts;                       /* parts_lock: of it, the newest first */

@@ -8,25 +8,25 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
 
-/* Why the worker may not take what a policy has returned; NULL: it may, nobody has it. */
+/* Why the worker may not take the task that a policy has returned; NULL: it may. */
 static HOT const char *why_not(const struct duet_runtime *core, const struct worker *worker,
                                const struct duet_task *task)
 {
     if (task->state != TASK_CREATED)
-        return task->state == TASK_LISTED ? "is on a list" : "a worker has taken already";
-    return core->masks[task->mask].kinds >> worker->kind & 1 ? NULL : "that cannot run";
+        return task->state == TASK_LISTED ? "it is on a list" : "a worker has taken it already";
+    return core->masks[task->mask].kinds >> worker->kind & 1 ? NULL : "this worker cannot run it";
 }
 
-/* What a policy has returned to the worker, which fails the run if it is not to be taken. */
+/* Returns the task that a policy has returned to the worker, or fails the run and returns NULL. */
 static struct duet_task *check(struct duet_runtime *core, const struct worker *worker,
                                struct duet_task *task)
 {
     struct task_says says = {"what is no task"};
     const bool none = (uintptr_t)task % _Alignof(struct duet_task) || (uintptr_t)task < 4096;
-    const char *why = !task ? NULL : none ? "is no address" : why_not(core, worker, task);
+    const char *why = !task ? NULL : none ? "no task is there" : why_not(core, worker, task);
     if (!why)
         return task;
-    duet__fail_run(core, DUET_EINVAL, "policy %s returns %s to %s, which %s", policy_of(core)->name,
+    duet__fail_run(core, DUET_EINVAL, "policy %s returns %s to %s: %s", policy_of(core)->name,
                    none ? says.text : duet__task_says(core, task, &says),
                    core->machine.workers[worker->index].name, why);
     return NULL;

@@ -245,7 +245,8 @@ static void set_value(struct reader *reader, const char *key, bool edge, struct 
     else if (g_strv_contains(costs, key))
         read_real(reader, key, " of seconds", 0, DUET__GRAPH_SECONDS_MAX, &values->seconds);
     else if (strcmp(key, "work") == 0 ||
-             (strcmp(key, "size") == 0 && !strpbrk(reader->word->str, ",!"))) /* else inches */
+             (strcmp(key, "size") == 0 &&
+              !strpbrk(reader->word->str, ",!"))) /* "2,3" or "2,3!" is a drawing's size */
         read_real(reader, key, " of flops", 0, DUET__GRAPH_WORK_MAX, &values->work);
     else if (strcmp(key, "priority") == 0)
         read_real(reader, key, "", INT32_MIN, INT32_MAX, &values->priority);

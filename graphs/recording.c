@@ -27,7 +27,7 @@ struct taking {
     const struct duet__recording *recording;
     const struct duet_event **events; /* by task of the graph, in order of their numbers */
     size_t count;
-    bool any_bytes;      /* classes of tasks have any bytes */
+    bool any_bytes;      /* tasks of different bytes are one class */
     GHashTable *handles; /* number -> struct handle */
     GHashTable *scratch; /* bytes -> data and 1 */
 };

@@ -453,8 +453,8 @@ static bool step(struct duet__mpi *mpi)
     return moved || failed || wanted;
 }
 
-/* Node 0 asks the others now and then whether they are there, and node 1 asks node 0. Who has not
-   answered by the next time is named, also by a process whose lines are not shown. */
+/* Every ANSWER_S seconds node 0 asks the others whether they are there, and node 1 asks node 0. A
+   node that has not answered by the next question is named on standard error. */
 static void ask(struct duet__mpi *mpi, double now)
 {
     static const struct notice question;

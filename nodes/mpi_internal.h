@@ -22,7 +22,7 @@ struct under_way {
     void *what;
 };
 
-/* A node's answer to the question whether it is there; the last: that it is silent was said. */
+/* Whether a node has answered when asked if it is there; MISSED: not in time, which was said. */
 enum answer { ANSWERED, ASKED, MISSED };
 
 /* A collective in which all processes tell how many bytes they have for node 0: mostly none. */

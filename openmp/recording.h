@@ -150,10 +150,11 @@ const char *duet__omp_beyond(void);
 const void *duet__omp_module(const void *code);
 
 /*
- * Names of the kernels that `count` places are, and their numbers: "file.c:12" where the program's
- * debugging information tells, else "module+0x1234", the same in every run, and the kind before it.
- * A place has NULL that is the same kernel as an earlier one: the same line of the same function,
- * unless the program is of gcc. For free(), as each of them; NULL without memory.
+ * Numbers the kernels that `count` places are, and returns a name for each place: its kind, and
+ * "file.c:12" where the program's debugging information tells, else "module+0x1234", which is the
+ * same in every run. The name is NULL where an earlier place is the same kernel: in programs that
+ * gcc has not compiled, places of one line of one function. The array and each name are for free();
+ * NULL: there is no memory.
  */
 char **duet__omp_names(struct duet__place *places, size_t count, bool of_gcc);
 

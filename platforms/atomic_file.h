@@ -13,8 +13,9 @@ typedef void duet__file_fn(FILE *stream, const void *data);
 /*
  * Has `contents` write, with `data`, a temporary file beside `path` (beside its target, where it is
  * a symbolic link), which then gets that name, replacing an older file at once, of which it keeps
- * the mode; of a path that ends in ".gz" it is compressed; what is no ordinary file (/dev/stdout)
- * is written itself. SIGINT, SIGTERM and SIGHUP wait meanwhile, so that no temporary file stays.
+ * the mode. A file whose path ends in ".gz" is compressed. What is no ordinary file (/dev/stdout)
+ * is written itself; a named pipe is refused. SIGINT, SIGTERM and SIGHUP wait meanwhile, so that no
+ * temporary file stays.
  * DUET_EIO, upon which an older file stays, with a message that names the file.
  */
 DUET_MUST_CHECK int duet__file_write(const char *path, duet__file_fn *contents, const void *data,

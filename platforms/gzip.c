@@ -32,7 +32,8 @@ FILE *duet__gzip_begin(const char *path, FILE *file)
     if (length < 3 || strcmp(path + length - 3, ".gz") != 0)
         return file;
     own = fcntl(fileno(file), F_DUPFD_CLOEXEC, 0);
-    zip = own >= 0 ? gzdopen(own, "w1") : NULL; /* half the time of level 6, a quarter more */
+    zip = own >= 0 ? gzdopen(own, "w1")
+                   : NULL; /* level 1: half the time of level 6, files a quarter larger */
     if (zip)
         stream = fopencookie(zip, "w", calls);
     if (!stream && zip)

@@ -34,7 +34,7 @@ struct duet__json {
     struct duet_message *message;
 };
 
-/* The most that compressed data, a small file of which may stand for any size, is read of. */
+/* Compressed files are decompressed up to this size, as a small one may stand for any size. */
 #define DUET__GZIP_MOST_MIB 2048
 
 /*
@@ -177,9 +177,9 @@ void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
 enum { DUET__DIGITS_MAX = 32 };
 
 /*
- * false, where a text is no whole number of decimal digits from `least` to `most`. It may be the
- * first call of several threads, as g_ascii_string_to_unsigned may not: the set-up of GLib's locale
- * changes errno.
+ * Reads a whole number of decimal digits into *out; false where the text is none, or the number is
+ * not from `least` to `most`. g_ascii_string_to_unsigned is not used, as it fails in one of several
+ * threads that call it first: the set-up of GLib's locale changes errno.
  */
 bool duet__scan_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 

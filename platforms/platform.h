@@ -222,7 +222,7 @@ DUET_MUST_CHECK int duet__network_parse(const char *option, const char *text,
                                         const struct duet__network *usual,
                                         struct duet__network *out, struct duet_message *message);
 
-/* How many places and, at most, cables between switches a shape has; 0: there is none. */
+/* Places for nodes and cables between switches of a shape, added up; 0: there is no shape. */
 double duet__network_parts(const struct duet__network *network);
 
 /*

@@ -65,8 +65,9 @@ static void *wait_for_it(void *argument)
     return NULL;
 }
 
-/* It lets the holder run. Tried until the holder did not run before, as where Linux has stopped the
-   thread that waits: of a second, it leaves 5 % to those without a real-time priority. */
+/* A thread that waits for a spinlock lets the holder run. Tried until the holder did not run
+   before, as where Linux has stopped the thread that waits: of a second, it leaves 5 % to those
+   without a real-time priority. */
 static void test_real_time(void)
 {
     struct testing t = {.cpus = 1};

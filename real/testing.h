@@ -188,7 +188,7 @@ static inline void testing_hear(const struct testing_ear *ear, const char *says)
     } while (!strstr(line, says));
 }
 
-/* The same, for the last time. */
+/* Waits as testing_hear does, then gives standard error back and closes the pipe. */
 static inline void testing_hear_last(const struct testing_ear *ear, const char *says)
 {
     testing_hear(ear, says);

@@ -43,7 +43,7 @@ struct duet__policy_summary duet__report_summarise(const struct duet__series *se
     g_free(values);
     summary.makespan_s = makespans.median;
     summary.mean_s = makespans.mean;
-    /* below 0 it would be of too few runs for as different ones */
+    /* an interval that begins below 0 says nothing: the runs are too few for their spread */
     if (duet__spreads(&makespans) && makespans.mean_low > 0) {
         summary.ci95_low_s = makespans.mean_low;
         summary.ci95_high_s = makespans.mean_high;

@@ -66,8 +66,8 @@ static void test_summary(void)
     summary = duet__report_summarise(&sample.series[0]);
     g_assert_cmpfloat(summary.makespan_s, ==, 2);
     g_assert_cmpfloat(summary.mean_s, ==, 2);
-    /* Student's t, 2 degrees of freedom: 4.30265 standard errors of 1 / sqrt(3). It would begin
-       below 0, and says nothing */
+    /* Student's t, 2 degrees of freedom: 4.30265 standard errors of 1 / sqrt(3). The interval would
+       begin below 0, so there is none */
     g_assert_true(isnan(summary.ci95_low_s) && isnan(summary.ci95_high_s));
     g_assert_cmpfloat(median(&sample, DUET__GFLOPS), ==, 500);
     g_assert_cmpfloat(median(&sample, DUET__TO_DEVICE), ==, 200);

@@ -118,10 +118,10 @@ static void give_up(struct duet__monitor *monitor, int number)
 }
 
 /*
- * After a signal the run ends when its kernels have ended. A policy, a kernel or a library that
- * does not return would never let it end. So the process does, once nothing has begun or ended for
- * a second (a worker is in the policy) or three. Of several nodes the one that ends says so, and
- * the first one before mpirun, which has less patience, may end it.
+ * After a signal the run ends when its kernels have ended, which a policy, a kernel or a library
+ * that does not return would prevent. The process ends therefore when nothing has begun or ended
+ * for three seconds, or for one second where a worker is in the policy. A process of several says
+ * so after half a second in which nothing happened, as mpirun may end it before.
  */
 static void end_if_stuck(struct duet__monitor *monitor)
 {
@@ -144,7 +144,7 @@ static void end_if_stuck(struct duet__monitor *monitor)
         dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
                 who,
                 in_policy ? "the scheduling policy does not return on "
-                          : "nothing has ended in 3 s after the signal",
+                          : "nothing has begun or ended for 3 s",
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
         die(monitor, atomic_load(&monitor->number));
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread beside runs on this machine: draws their progress, and gives them up when a signal asks
- * for the end of the process. A second signal ends it at once, and the first one what goes on for
- * three seconds in which nothing begins or ends.
+ * for the end of the process. A second signal ends the process at once. After the first one the
+ * process ends, too, where no kernel or copy begins or ends for three seconds.
  */
 #ifndef DUET_RUNS_MONITOR_H
 #define DUET_RUNS_MONITOR_H
@@ -50,12 +50,11 @@ struct duet__monitor {
     struct duet__signals signals;
     struct duet__progress progress;
     uint64_t tasks; /* of a run */
-    /* the thread's: whether a signal has come to this process; a worker that is in the policy, and
-       for how many looks nothing else has happened since the signal */
-    bool signalled;
-    int stuck_worker;
-    unsigned stuck_looks;
-    uint64_t stuck_steps;
+    /* The thread alone uses those that follow. */
+    bool signalled;       /* a signal has come to this process */
+    int stuck_worker;     /* of duet_worker_scheduling at the last look */
+    unsigned stuck_looks; /* looks after the signal for which worker and steps were the same */
+    uint64_t stuck_steps; /* of duet_worker_scheduling at the last look */
 };
 
 /*

@@ -51,8 +51,8 @@ struct duet__request {
     char *platform_name; /* as reports call it */
     char *estimated;     /* the kernels whose times nobody has measured, "dgeqrt, dtsqrt", or "all
                             kernels of a100"; NULL */
-    /* set of "dgemm on x5650", whose times are guesses: it is looked for one that a simulated run
-       rests on; borrowed, NULL: there are none */
+    /* set of kernels on architectures whose times are guesses, "dgemm on x5650": a simulated run
+       that has executed one of them has it as its `guess`; borrowed; NULL: there are none */
     GHashTable *guesses;
     GPtrArray *kept; /* what the fields above point to, for g_free; shared by copies */
 };

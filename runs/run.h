@@ -31,7 +31,7 @@ struct duet__run {
     double wall_s; /* what it took to make, of a real run with its results back in the host's memory
                     */
     struct duet__verdict verdict;     /* formula NULL: it was not verified */
-    const char *guess;                /* one that it rests on, of request->guesses; NULL: none */
+    const char *guess;                /* of request->guesses, one that the run rests on; or NULL */
     struct duet__recording recording; /* machine NULL: it was not recorded */
 };
 

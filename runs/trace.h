@@ -25,9 +25,9 @@ struct duet__trace {
     uint64_t n, tile;     /* and sizes; 0: not known */
     char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
-    char *options; /* of duet__settings_text */
+    char *options;                         /* of duet__settings_text */
     char *platform_file, *platform_digest; /* as in struct duet__platform */
-    bool paje;     /* it is written in the format of Paje, which is not read */
+    bool paje; /* it is written in the format of Paje, which is not read */
 };
 
 /*

@@ -107,7 +107,7 @@ struct sim {
     bool touched;
     struct sim *next; /* touched after it */
     double asked_s;   /* the date of the last question to a worker */
-    unsigned in_vain; /* that many have got nothing at this date, one after another */
+    unsigned in_vain; /* questions to workers at asked_s that got nothing, one after another */
 
     struct sim_worker *workers;
     uint64_t *woken; /* bit a worker */

@@ -30,7 +30,7 @@ struct coordinator {
 
 static char *hash_file(const char *path)
 {
-    enum { MOST_MIB = 8192 }; /* as of task graphs */
+    enum { MOST_MIB = 8192 }; /* as much as task graphs are read of */
     g_autofree char *text = NULL;
     gsize length = 0;
 

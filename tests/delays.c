@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A library to be preloaded (LD_PRELOAD): threads and processes sleep at random moments where they
- * hand over to others, for microseconds mostly. Orders that are rare without it come often with it. */
+/*
+ * A library to be preloaded (LD_PRELOAD): threads and processes sleep at random moments where they
+ * hand over to others, for microseconds mostly. Orders that are rare without it come often with it.
+ */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,10 +15,10 @@
 #include <unistd.h>
 
 /* The next definition of the function that stands here, which is the real one. */
-#define REAL(name) \
-    static __typeof__(&name) real; \
-    if (real == NULL) { \
-        *(void **)&real = dlsym(RTLD_NEXT, #name); \
+#define REAL(name)                                                                                 \
+    static __typeof__(&name) real;                                                                 \
+    if (real == NULL) {                                                                            \
+        *(void **)&real = dlsym(RTLD_NEXT, #name);                                                 \
     }
 
 static _Thread_local uint64_t state;

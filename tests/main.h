@@ -19,7 +19,7 @@ int run_tests(int argc, char **argv, const char *names, void (*const *functions)
 }
 #endif
 
-/* Of a variable: the function that takes its address and ends it when its block does. */
+/* An attribute of a variable: fini(&variable) is called at the end of its block. */
 #define OWNED(fini) __attribute__((cleanup(fini)))
 
 /* The main function of a file whose tests are these functions without parameters. */
@@ -27,6 +27,6 @@ int run_tests(int argc, char **argv, const char *names, void (*const *functions)
 #define TEST_MAIN_BY(add, names, ...)                                                              \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \
-        static void (*const listed[])(void) = {__VA_ARGS__};                                    \
-        return run_tests(argc, argv, names, listed, add);                                       \
+        static void (*const listed[])(void) = {__VA_ARGS__};                                       \
+        return run_tests(argc, argv, names, listed, add);                                          \
     }

@@ -20,9 +20,8 @@ struct duet__change {
 
 struct duet__what_if {
     double reference_s; /* the same graph without a change, simulated likewise */
-    const char
-        *guess;      /* that rests on this, "dgemm on x5650", of request->guesses; NULL: on none */
-    GArray *changes; /* struct duet__change, the shortest makespan first */
+    const char *guess;  /* of request->guesses, one that reference_s rests on; NULL: on none */
+    GArray *changes;    /* struct duet__change, the shortest makespan first */
 };
 
 /*

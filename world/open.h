@@ -59,7 +59,7 @@ bool duet__open_paced(const struct duet_config *config);
 struct duet__times {
     struct duet__calibration calibration; /* of the configuration's context */
     bool extrapolate;
-    const char *file, *digest; /* of the platform */
+    const char *file, *digest; /* as in struct duet__platform */
 };
 
 void duet__times_free(struct duet__times *times); /* NULL is fine */

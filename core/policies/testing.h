@@ -54,7 +54,7 @@ static inline unsigned placed(struct testing *t, struct duet_task *one)
     return placed_by(t, one, DUET_SUBMITTER);
 }
 
-/* The same where all lists are empty, and are so again. */
+/* Like placed_by for empty lists; takes the task off its list again. */
 static inline unsigned goes_to(struct testing *t, struct duet_task *one, int by)
 {
     struct duet_view view = testing_view(t, by);

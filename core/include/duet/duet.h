@@ -196,8 +196,9 @@ DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_confi
  * and codelets included. Data is not brought back to the host: duet_acquire or
  * duet_unregister before. Returns the first error of the run or of writing; one that no earlier
  * wait has returned is also printed on standard error. NULL is fine. A program may also end without
- * it, at any time: with its own exit status, and without what was asked for. In a child made by
- * fork, which has none of a real runtime's threads: DUET_EINVAL, as of all that waits or submits.
+ * it, at any time: with its own exit status, and without what was asked for. A child made by fork
+ * has none of the threads of its parent's real runtime: this call, and all others that wait, submit
+ * or release, return DUET_EINVAL there.
  */
 int duet_close(struct duet_runtime *runtime);
 

@@ -139,8 +139,9 @@ struct duet_policy {
                  const double *ranks, double now);
 
     /*
-     * Takes a task that `worker` can run from a list that is its own or shared, or NULL. A task
-     * that is on a list or taken, from here or from `steal`, ends the run with DUET_EINVAL.
+     * Takes a task that `worker` can run from a list that is its own or shared, or NULL. The run
+     * ends with DUET_EINVAL if `pop` or `steal` returns a task that is still on a list, that a
+     * worker has taken before, or that the worker cannot run.
      */
     struct duet_task *(*pop)(void *self, struct duet_view *view, unsigned worker, double now);
 
