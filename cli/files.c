@@ -40,8 +40,7 @@ static void write_trace(FILE *stream, const void *data)
         .options = options,
         .platform_file = file ? (char *)(uintptr_t)file : NULL,
         .platform_digest = file ? (char *)(uintptr_t)request->platform->digest : NULL,
-        .paje =
-            g_str_has_suffix(source->path, ".paje") || g_str_has_suffix(source->path, ".paje.gz"),
+        .paje = duet__trace_is_paje(source->path),
     };
 
     duet__trace_write(stream, &trace);
@@ -91,7 +90,10 @@ static const char *path_of(const struct duet__job *job, const struct output *out
     return *(const char *const *)(const void *)((const char *)&job->values + output->offset);
 }
 
-/* "out/run.json" for the policy "./mine.so:a=1" becomes "out/run-mine:a=1.json"; caller frees. */
+/*
+ * "out/run.json" for the policy "./mine.so:a=1" becomes "out/run-mine:a=1.json", and "run.json.gz"
+ * "run-mine:a=1.json.gz"; caller frees.
+ */
 static char *path_for(const char *path, const char *policy)
 {
     g_autofree char *base = duet__policy_base(policy);
@@ -102,6 +104,8 @@ static char *path_for(const char *path, const char *policy)
 
     if (strchr(base, '/') && strrchr(name, '.') && strrchr(name, '.') > name)
         *strrchr(name, '.') = 0;
+    if (dot && strcmp(dot, ".gz") == 0 && g_strrstr_len(file, dot - file, "."))
+        dot = g_strrstr_len(file, dot - file, ".");
     if (!dot || dot == file)
         dot = path + strlen(path);
     return g_strdup_printf("%.*s-%s%s%s", (int)(dot - path), path, name, parameters, dot);

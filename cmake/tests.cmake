@@ -64,8 +64,8 @@ if(DUET_SANITIZE)
     DUET_TEST_PART=3) # of many alike, as all takes up to ten times as long
 endif()
 
-# Properties that all tests have. The time ends those that hang: beside other work, on a slow machine
-# and under sanitizers tests take ten times as long as usual. repo.scripts knows it, too.
+# Properties that all tests have. The time ends those that hang: beside other work, on a slow
+# machine and under sanitizers tests take ten times as long as usual. repo.scripts knows it, too.
 function(duet_test_properties name)
   set_tests_properties(${name} PROPERTIES
     SKIP_RETURN_CODE 77 TIMEOUT 1200 ENVIRONMENT "${DUET_TEST_ENVIRONMENT}")
@@ -134,7 +134,8 @@ endif()
 # scripts/repeat --time delays preloads it.
 add_library(duet_delays MODULE ${PROJECT_SOURCE_DIR}/tests/delays.c)
 target_link_libraries(duet_delays PRIVATE duet_flags ${CMAKE_DL_LIBS})
-set_target_properties(duet_delays PROPERTIES PREFIX "" OUTPUT_NAME delays C_VISIBILITY_PRESET default
+set_target_properties(duet_delays PROPERTIES
+  PREFIX "" OUTPUT_NAME delays C_VISIBILITY_PRESET default
   LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
 
 # Tests in C and C++ are linked into one program for each folder and kind of CUDA, which is much

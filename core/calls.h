@@ -141,9 +141,6 @@ typedef void duet__next_fn(struct duet_successors *found, const struct duet_task
                            unsigned before);
 void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_successors *found);
 
-/* DUET_EINVAL in a child made by fork, which has none of the runtime's threads. */
-int duet__not_forked(struct duet_runtime *core, const char *function);
-
 /* failure.c */
 void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, bool bad);
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle);

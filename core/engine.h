@@ -362,6 +362,8 @@ void duet__fail_task(struct duet_runtime *core, int error, const char *format, .
 
 /* Refuses a call: returns `error`, for which duet_last_message has the reason. Any thread. */
 int duet__refuse(struct duet_runtime *core, int error, const char *format, ...) DUET_PRINTF(3, 4);
+/* Refuses a call in a child made by fork, which has none of the runtime's threads: DUET_EINVAL. */
+int duet__not_forked(struct duet_runtime *core, const char *function);
 
 /*
  * What a thread does while another one holds a lock of the core that it needs: `rest` is called

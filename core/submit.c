@@ -416,12 +416,21 @@ HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task
     return DUET_OK;
 }
 
+/* Whose kernel runs on the calling thread: as ops.inside. */
+static inline int inside(const struct duet_runtime *core)
+{
+    return core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
+}
+
 /* Puts a message where duet_last_message looks; several threads may have something to say. */
 void duet__tell(struct duet_runtime *core, const struct duet_message *message)
 {
-    spin_lock(&core->message_lock);
+    const bool locks = inside(core) != DUET_FORKED; /* a thread of the parent may have it */
+    if (locks)
+        spin_lock(&core->message_lock);
     core->message = *message;
-    spin_unlock(&core->message_lock);
+    if (locks)
+        spin_unlock(&core->message_lock);
     atomic_store_explicit(&core->told, true, memory_order_relaxed);
 }
 
@@ -434,12 +443,6 @@ int duet__refuse(struct duet_runtime *core, int error, const char *format, ...)
     va_end(arguments);
     duet__tell(core, &message);
     return error;
-}
-
-/* Whose kernel runs on the calling thread: as ops.inside. */
-static inline int inside(const struct duet_runtime *core)
-{
-    return core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
 }
 
 /* The same, where the application is not in a `done`. */

@@ -466,8 +466,8 @@ static void ask(struct duet__mpi *mpi, double now)
             say(mpi, node, &question);
         else if (mpi->asked[node] == ASKED)
             (void)dprintf(STDERR_FILENO,
-                          "duet: node %u has not answered for %g s: its process is stopped, or its "
-                          "machine is not there\n",
+                          "duet: node %u has not answered for %g s: its process is stopped or kept "
+                          "from running, or its machine is not there\n",
                           node, ANSWER_S);
         mpi->asked[node] = mpi->asked[node] == ANSWERED ? ASKED : MISSED;
     }

@@ -41,6 +41,9 @@ unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t
 static int check(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
                  const char *function)
 {
+    int error = duet__not_forked(runtime, function);
+    if (error)
+        return error;
     if (!handle || duet__handle_is_part(handle))
         return duet__refuse(runtime, DUET_EINVAL, "%s needs a handle that is no part of another",
                             function);

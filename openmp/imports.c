@@ -47,8 +47,9 @@ static int look(struct dl_phdr_info *module, size_t size, void *found)
 
 static const char *used; /* by the program, of `beyond` */
 
-/* A fault elsewhere than in a runtime of OpenMP comes again, and ends the program as it would have.
- */
+static struct sigaction before; /* what the program does where it faults */
+
+/* A fault elsewhere than in a runtime of OpenMP comes again, to the program's own handler. */
 static void on_fault(int number)
 {
     enum { HANDLER, TRAMPOLINE, FAULT, FRAMES };
@@ -56,8 +57,10 @@ static void on_fault(int number)
     Dl_info module;
 
     if (backtrace(frames, FRAMES) < FRAMES || !dladdr(frames[FAULT], &module) ||
-        !is_runtime(module.dli_fname))
+        !is_runtime(module.dli_fname)) {
+        (void)sigaction(number, &before, NULL);
         return;
+    }
     dprintf(STDERR_FILENO,
             "duet: OpenMP tasks: LLVM's runtime cannot run this program, as it uses %s (loops with "
             "ordered(n) need teams of two threads, --threads 2)\n",
@@ -67,12 +70,12 @@ static void on_fault(int number)
 
 const char *duet__omp_beyond(void)
 {
-    struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK};
     void *frame;
 
     dl_iterate_phdr(look, &used);
     /* the first call of backtrace loads a library, which a handler must not do */
     if (used && backtrace(&frame, 1) > 0)
-        (void)sigaction(SIGSEGV, &action, NULL);
+        (void)sigaction(SIGSEGV, &action, &before);
     return used;
 }

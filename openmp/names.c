@@ -73,6 +73,17 @@ static FILE *answer(const char *module, int input)
     return fdopen(output, "r");
 }
 
+/* Reads a line, of which `line` gets the first NAME_BYTES - 1 bytes. Returns whether one was there.
+ */
+static bool get_line(char *line, FILE *from)
+{
+    const bool there = fgets(line, NAME_BYTES, from) != NULL;
+
+    for (int c = there && !strchr(line, '\n') ? 0 : EOF; c != '\n' && c != EOF;)
+        c = getc(from);
+    return there;
+}
+
 /*
  * Names all places from `first` on that are in the same module, as far as it can be asked. Places
  * of one construct get equal keys, which are for free(). gcc gives several constructs one line, so
@@ -103,7 +114,7 @@ static void ask(const struct duet__place *places, char **names, char **keys, siz
 
         if (duet__omp_module(places[i].code) != module.dli_fbase)
             continue;
-        if (lines && fgets(function, sizeof function, lines) && fgets(line, sizeof line, lines))
+        if (lines && get_line(function, lines) && get_line(line, lines))
             colon = strrchr(line, ':');
         known = colon && colon[1] >= '1' && colon[1] <= '9' && line[0] != '?';
         if (asprintf(&keys[i], "%s%s%s%p", places[i].kind, known ? function : "", known ? line : "",

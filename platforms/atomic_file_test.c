@@ -151,4 +151,4 @@ static void test_compressed(void)
     g_free(folder);
 }
 
-TEST_MAIN(test_whole_or_not, test_link, test_errors, NULL, test_compressed)
+TEST_MAIN(test_whole_or_not, test_link, test_errors, test_compressed)

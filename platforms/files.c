@@ -34,7 +34,7 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
     /* a named pipe would wait for its writer, and a device may never end; the shell has opened what
      * is standard input or <(command) */
     if (!S_ISREG(status.st_mode) && strcmp(path, "/dev/stdin") != 0 &&
-        !g_str_has_prefix(path, "/dev/fd/"))
+        !g_str_has_prefix(path, "/dev/fd/") && !g_str_has_prefix(path, "/proc/self/fd/"))
         return duet_fail(message, DUET_EIO, "%s: not a regular file", path);
     file = gzopen(path, "rbe");
     if (file == NULL)

@@ -104,7 +104,7 @@ static bool look(struct real *real, double now)
 int duet__real_scheduling(void *engine, uint64_t *steps)
 {
     const struct real *real = engine;
-    *steps = count_steps(real);
+    *steps = busiest(real) ? count_steps(real) : 0;
     for (unsigned w = 0; w < real->machine.worker_count; w++) {
         const struct worker *worker = &real->workers[w];
         bool scheduling = worker->device

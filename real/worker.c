@@ -57,7 +57,7 @@ void duet__real_submitted(void *engine, struct duet_task *task)
     struct real *real = engine;
     struct duet__ops ops = {0};
     int by = duet__inside(real);
-    struct duet_task *parent = by == DUET_OUTSIDE ? NULL : inside_now->task;
+    struct duet_task *parent = by == DUET_OUTSIDE || by == DUET_FORKED ? NULL : inside_now->task;
     uint64_t submissions = atomic_load_explicit(&real->submissions, memory_order_relaxed);
     atomic_store_explicit(&real->submissions, submissions + 1, memory_order_relaxed);
     if (parent && !duet__task_acquires(task))

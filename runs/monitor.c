@@ -120,8 +120,8 @@ static void give_up(struct duet__monitor *monitor, int number)
 /*
  * After a signal the run ends when its kernels have ended, which a policy, a kernel or a library
  * that does not return would prevent. The process ends therefore when nothing has begun or ended
- * for three seconds, or for one second where a worker is in the policy. A process of several says
- * so after half a second in which nothing happened, as mpirun may end it before.
+ * for three seconds while a worker is busy, or for one second where it is in the policy. A process
+ * of several says after half a second what it waits for, as mpirun may end it before.
  */
 static void end_if_stuck(struct duet__monitor *monitor)
 {
@@ -132,7 +132,8 @@ static void end_if_stuck(struct duet__monitor *monitor)
     const unsigned node = atomic_load(&monitor->node);
     char who[24] = "";
 
-    if (worker != monitor->stuck_worker || steps != monitor->stuck_steps)
+    /* idle workers leave it to the application, which may fill data, or to other processes */
+    if (!steps || worker != monitor->stuck_worker || steps != monitor->stuck_steps)
         monitor->stuck_looks = 0;
     monitor->stuck_worker = worker;
     monitor->stuck_steps = steps;
@@ -148,8 +149,10 @@ static void end_if_stuck(struct duet__monitor *monitor)
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
         die(monitor, atomic_load(&monitor->number));
     }
-    if (node && monitor->stuck_looks == TOLD_LOOKS)
-        fprintf(stderr, "duet: interrupted: what runs has 3 s to end\n");
+    if (node && !monitor->told && monitor->stuck_looks == TOLD_LOOKS) {
+        fprintf(stderr, "duet: node %u: interrupted, waits for what runs here to end\n", node - 1);
+        monitor->told = true;
+    }
     if (runtime)
         atomic_store(&monitor->runtime, runtime);
 }

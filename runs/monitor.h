@@ -55,6 +55,7 @@ struct duet__monitor {
     int stuck_worker;     /* of duet_worker_scheduling at the last look */
     unsigned stuck_looks; /* looks after the signal for which worker and steps were the same */
     uint64_t stuck_steps; /* of duet_worker_scheduling at the last look */
+    bool told;            /* that this process waits for what it runs was said */
 };
 
 /*

@@ -37,7 +37,10 @@ struct duet__trace {
  */
 void duet__trace_write(FILE *stream, const struct duet__trace *trace);
 
-/* The same in the format of Paje. */
+/* Whether a file of this name gets a trace in Paje's format: "...paje" and "...paje.gz" do. */
+bool duet__trace_is_paje(const char *path);
+
+/* Writes a trace like duet__trace_write, in the format of Paje. */
 void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace);
 
 /* Letters of the bits of a mode (enum duet_mode) in accesses, and of temporary data. */

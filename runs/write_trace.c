@@ -547,3 +547,8 @@ void duet__trace_write(FILE *stream, const struct duet__trace *trace)
 {
     (trace->paje ? duet__trace_write_paje : write_json)(stream, trace);
 }
+
+bool duet__trace_is_paje(const char *path)
+{
+    return g_str_has_suffix(path, ".paje") || g_str_has_suffix(path, ".paje.gz");
+}

@@ -121,7 +121,7 @@ static int write_trace(const struct duet_runtime *runtime, const struct duet__ru
                                 .workload = kept->workload,
                                 .policy = kept->policy,
                                 .options = kept->options,
-                                .paje = g_str_has_suffix(kept->trace, ".paje"),
+                                .paje = duet__trace_is_paje(kept->trace),
                                 .run = *run};
     trace.run.seed = kept->seed;
     if (kept->times && kept->times->file) {

@@ -181,9 +181,10 @@ uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 
 /*
  * A worker that is neither at a kernel or a copy nor idle at this moment: it is in the scheduler,
- * where it stays for microseconds. *steps grows with all that begins and ends: the same worker with
- * the same steps for a second means that the policy, or a function that expands a task, does not
- * return. DUET_NO_WORKER: there is none, as in every simulation. Any thread.
+ * where it stays for microseconds. *steps grows with all that begins and ends, and is 0 while all
+ * workers are idle: the same worker with the same steps for a second means that the policy, or a
+ * function that expands a task, does not return. DUET_NO_WORKER: there is none, as in every
+ * simulation. Any thread.
  */
 int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps);
 
