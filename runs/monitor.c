@@ -10,7 +10,12 @@
 #include <duet/nodes.h>
 #include <duet/trace.h>
 
-enum { TOLD_LOOKS = 5, POLICY_LOOKS = 10, KERNEL_LOOKS = 30 }; /* a tenth of a second apart */
+enum {
+    TOLD_LOOKS = 5,
+    POLICY_LOOKS = 10,
+    KERNEL_LOOKS = 30,
+    IDLE_LOOKS = 60
+}; /* a tenth of a second apart */
 
 /* Those that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -120,8 +125,9 @@ static void give_up(struct duet__monitor *monitor, int number)
 /*
  * After a signal the run ends when its kernels have ended, which a policy, a kernel or a library
  * that does not return would prevent. The process ends therefore when nothing has begun or ended
- * for three seconds while a worker is busy, or for one second where it is in the policy. A process
- * of several says after half a second what it waits for, as mpirun may end it before.
+ * for three seconds while a worker is busy, or for one second where a worker is in the policy. Of
+ * several processes, one whose workers are idle waits six seconds for the others. A process of
+ * several says after half a second that it waits, as mpirun may end it before.
  */
 static void end_if_stuck(struct duet__monitor *monitor)
 {
@@ -132,12 +138,13 @@ static void end_if_stuck(struct duet__monitor *monitor)
     const unsigned node = atomic_load(&monitor->node);
     char who[24] = "";
 
-    /* idle workers leave it to the application, which may fill data, or to other processes */
-    if (!steps || worker != monitor->stuck_worker || steps != monitor->stuck_steps)
+    /* where all workers are idle, the application fills data, or other processes compute */
+    const bool idle = !steps;
+    if ((idle && !node) || worker != monitor->stuck_worker || steps != monitor->stuck_steps)
         monitor->stuck_looks = 0;
     monitor->stuck_worker = worker;
     monitor->stuck_steps = steps;
-    if (++monitor->stuck_looks > (in_policy ? POLICY_LOOKS : KERNEL_LOOKS)) {
+    if (++monitor->stuck_looks > (in_policy ? POLICY_LOOKS : idle ? IDLE_LOOKS : KERNEL_LOOKS)) {
         duet__progress_clear(&monitor->progress);
         if (node)
             (void)g_snprintf(who, sizeof who, "node %u: ", node - 1);
@@ -145,12 +152,13 @@ static void end_if_stuck(struct duet__monitor *monitor)
         dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
                 who,
                 in_policy ? "the scheduling policy does not return on "
+                : idle    ? "other processes have ended nothing for 6 s"
                           : "nothing has begun or ended for 3 s",
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
         die(monitor, atomic_load(&monitor->number));
     }
     if (node && !monitor->told && monitor->stuck_looks == TOLD_LOOKS) {
-        fprintf(stderr, "duet: node %u: interrupted, waits for what runs here to end\n", node - 1);
+        fprintf(stderr, "duet: node %u: interrupted, waits for what runs to end\n", node - 1);
         monitor->told = true;
     }
     if (runtime)
