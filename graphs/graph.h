@@ -197,7 +197,7 @@ struct duet__workload duet__graph_workload(const struct duet__graph *graph);
 
 /*
  * workload.c: where a problem's graph has the times of its tasks from on a machine. Seconds, by
- * kernel, then by architecture of the machine, then by column of the graph's seconds: what the
+ * architecture of the machine, then by kernel, then by column of the graph's seconds: what the
  * tasks that may run there take by that column. Free with g_free.
  */
 double *duet__graph_sources(const struct duet__problem *problem,

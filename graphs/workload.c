@@ -147,14 +147,16 @@ static void free_state(void *data)
     g_free(state);
 }
 
-/* What depends on machine and speeds. */
-static int make_state(struct state *state, const struct duet__problem *problem,
-                      struct duet_message *message)
+/* What depends on machine and speeds; *out is for free_state, also after an error. */
+static int make_state(void **out, const struct duet__problem *problem,
+                      const struct duet_machine *machine, struct duet_message *message)
 {
-    const struct duet_machine *machine = state->machine;
-    const size_t kernels = state->graph->kernels->len;
+    struct state *state = *out = g_new0(struct state, 1);
+    const size_t kernels = problem->graph->kernels->len;
     int error = 0;
 
+    state->graph = problem->graph;
+    state->machine = machine;
     state->columns = state->graph->archs->len;
     state->column = g_new(int, machine->arch_count);
     state->speed = g_new(double, kernels *(machine->arch_count + state->columns) + 1);
@@ -181,28 +183,26 @@ static bool may_run(const char *where, const struct duet_arch *arch)
     bool may = !*where;
 
     for (char **word = words; *word; word++)
-        may |= !strcmp(*word, arch->name) || !strcmp(*word, arch->backend) ||
-               (!strcmp(*word, "gpu") && strcmp(arch->backend, "cpu") != 0);
+        may |= means(*word, strlen(*word), arch, arch->name);
     return may;
 }
 
 double *duet__graph_sources(const struct duet__problem *problem, const struct duet_machine *machine)
 {
     const struct duet__graph *graph = problem->graph;
-    struct state *state = g_new0(struct state, 1);
-    const size_t columns = graph->archs->len;
-    double *sums = g_new0(double, graph->kernels->len * machine->arch_count * columns + 1);
+    const size_t columns = graph->archs->len, kernels = graph->kernels->len;
+    double *sums = g_new0(double, kernels * machine->arch_count * columns + 1);
+    void *state;
     unsigned column;
 
-    *state = (struct state){.graph = graph, .machine = machine};
-    (void)make_state(state, problem, NULL); /* what is wrong with the speeds, runs say */
+    (void)make_state(&state, problem, machine, NULL); /* what is wrong with the speeds, runs say */
     for (size_t i = 0; i < duet__graph_count(graph); i++)
         for (unsigned a = 0; a < machine->arch_count; a++) {
             const struct duet__graph_task *task = duet__graph_task(graph, i);
             const double s = seconds_on(state, i, a, &column);
 
             if (s > 0 && may_run(graph->wheres->pdata[task->where], &machine->archs[a]))
-                sums[(task->kernel * machine->arch_count + a) * columns + column] += s;
+                sums[(a * kernels + task->kernel) * columns + column] += s;
         }
     free_state(state);
     return sums;
@@ -460,16 +460,12 @@ static int build(const struct duet__workload *self, struct duet_runtime *runtime
     struct build b = {
         .runtime = runtime,
         .graph = graph,
-        .state = g_new0(struct state, 1),
         .accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_access)),
         .after = g_array_new(FALSE, FALSE, sizeof(struct duet_ref *)),
     };
-    int error;
+    int error = make_state(state, problem, duet_runtime_machine(runtime), message);
 
-    *state = b.state;
-    b.state->graph = graph;
-    b.state->machine = duet_runtime_machine(runtime);
-    error = make_state(b.state, problem, message);
+    b.state = *state;
     if (!error)
         error = prepare(&b, message);
     for (size_t i = 0; i < duet__graph_count(graph) && !error; i++)

@@ -74,7 +74,8 @@ static void *watch(void *argument)
 /* A guess that a recorded run rests on, as the parent has it; NULL: none. */
 static const char *find_guess(const struct duet__recording *recording, GHashTable *guesses)
 {
-    void *found = NULL;
+    const struct duet_machine *machine = recording->machine;
+    const char *found = NULL;
 
     for (size_t i = 0; i < recording->event_count && !found; i++) {
         const struct duet_event *event = &recording->events[i];
@@ -83,10 +84,8 @@ static const char *find_guess(const struct duet__recording *recording, GHashTabl
         if (event->kind != DUET_EVENT_TASK)
             continue;
         name = g_strdup_printf("%s on %s", duet__recording_kernel(recording, event),
-                               recording->machine
-                                   ->archs[recording->machine->workers[event->worker].arch]
-                                   .name);
-        (void)g_hash_table_lookup_extended(guesses, name, &found, NULL);
+                               machine->archs[machine->workers[event->worker].arch].name);
+        found = g_hash_table_lookup(guesses, name);
     }
     return found;
 }
