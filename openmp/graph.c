@@ -434,6 +434,12 @@ bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_
 
 void duet__omp_graph_fini(struct duet__omp_graph *graph)
 {
+    const struct duet__place *places = graph->kernels.items;
+
+    for (size_t i = 0; i < graph->kernels.count; i++) {
+        free(places[i].name);
+        free(places[i].key);
+    }
     free(graph->pieces.items);
     free(graph->after.items);
     free(graph->accesses.items);

@@ -86,11 +86,10 @@ static bool get_line(char *line, FILE *from)
 
 /*
  * Names all places from `first` on that are in the same module, as far as it can be asked. Places
- * of one construct get equal keys, which are for free(). gcc gives several constructs one line, so
- * that each of its places is a construct.
+ * of one construct get equal keys. gcc gives several constructs one line, so that each of its
+ * places is a construct.
  */
-static void ask(const struct duet__place *places, char **names, char **keys, size_t first,
-                size_t count, bool of_gcc)
+static void ask(struct duet__place *places, size_t first, size_t count, bool of_gcc)
 {
     char function[NAME_BYTES], line[NAME_BYTES];
     Dl_info module;
@@ -117,13 +116,13 @@ static void ask(const struct duet__place *places, char **names, char **keys, siz
         if (lines && get_line(function, lines) && get_line(line, lines))
             colon = strrchr(line, ':');
         known = colon && colon[1] >= '1' && colon[1] <= '9' && line[0] != '?';
-        if (asprintf(&keys[i], "%s%s%s%p", places[i].kind, known ? function : "", known ? line : "",
-                     known && !of_gcc ? NULL : places[i].code) < 0)
-            keys[i] = NULL;
+        if (asprintf(&places[i].key, "%s%s%s%p", places[i].kind, known ? function : "",
+                     known ? line : "", known && !of_gcc ? NULL : places[i].code) < 0)
+            places[i].key = NULL;
         if (!known)
             continue;
         colon[1 + strspn(colon + 1, "0123456789")] = '\0';
-        snprintf(names[i], NAME_BYTES, "%s%s", places[i].kind, base_name(line));
+        snprintf(places[i].name, NAME_BYTES, "%s%s", places[i].kind, base_name(line));
     }
     if (lines)
         fclose(lines);
@@ -131,8 +130,9 @@ static void ask(const struct duet__place *places, char **names, char **keys, siz
 
 /* Of a name that is too long for a kernel of a graph the kind and the end are kept, without a part
    of a character of UTF-8. */
-static void shorten(const struct duet__place *place, char *name, size_t most)
+static void shorten(const struct duet__place *place, size_t most)
 {
+    char *name = place->name;
     size_t kind = strlen(place->kind), length = strlen(name), from = kind;
 
     if (length > most)
@@ -143,65 +143,51 @@ static void shorten(const struct duet__place *place, char *name, size_t most)
 }
 
 /* Several constructs of one line, which some compilers make of several lines, are numbered. */
-static void number(const struct duet__place *places, char **names, size_t count, size_t *ranks)
+static void number(struct duet__place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        for (size_t k = 0; names[i] && k < count; k++)
-            ranks[i] +=
-                places[k].code < places[i].code && names[k] && strcmp(names[k], names[i]) == 0;
+        for (size_t k = 0; places[i].name && k < count; k++)
+            places[i].rank += places[k].code < places[i].code && places[k].name &&
+                              strcmp(places[k].name, places[i].name) == 0;
     for (size_t i = 0; i < count; i++)
-        if (ranks[i]) {
+        if (places[i].rank) {
             char suffix[24];
-            int length = snprintf(suffix, sizeof suffix, ".%zu", ranks[i] + 1);
+            int length = snprintf(suffix, sizeof suffix, ".%zu", places[i].rank + 1);
 
-            shorten(&places[i], names[i], MOST - (size_t)length);
-            memcpy(names[i] + strlen(names[i]), suffix, (size_t)length + 1);
+            shorten(&places[i], MOST - (size_t)length);
+            memcpy(places[i].name + strlen(places[i].name), suffix, (size_t)length + 1);
         }
 }
 
 /* Gives each construct its number, and leaves the name to its first place. */
-static void merge(struct duet__place *places, char **names, char **keys, size_t count)
+static void merge(struct duet__place *places, size_t count)
 {
     uint32_t kernels = 0;
 
     for (size_t i = 0; i < count; i++) {
         size_t k = 0;
 
-        while (k < i && !(keys[i] && keys[k] && strcmp(keys[k], keys[i]) == 0))
+        while (k < i && !(places[i].key && places[k].key && !strcmp(places[k].key, places[i].key)))
             k++;
         places[i].kernel = k < i ? places[k].kernel : kernels++;
         if (k < i) {
-            free(names[i]);
-            names[i] = NULL;
+            free(places[i].name);
+            places[i].name = NULL;
         }
     }
 }
 
-char **duet__omp_names(struct duet__place *places, size_t count, bool of_gcc)
+bool duet__omp_names(struct duet__place *places, size_t count, bool of_gcc)
 {
-    char **names = calloc(count, sizeof *names), **keys = calloc(count, sizeof *keys);
-    size_t *ranks = calloc(count, sizeof *ranks), named = 0;
-
-    while (names && keys && ranks && named < count &&
-           (names[named] = module_name(&places[named])) != NULL)
-        named++;
-    if (named == count && ranks) {
-        for (size_t i = 0; i < count; i++)
-            if (!keys[i])
-                ask(places, names, keys, i, count, of_gcc);
-        for (size_t i = 0; i < count; i++)
-            shorten(&places[i], names[i], MOST);
-        merge(places, names, keys, count);
-        number(places, names, count, ranks);
-    }
-    for (size_t i = 0; keys && i < count; i++)
-        free(keys[i]);
-    free(keys);
-    free(ranks);
-    if (named == count)
-        return names;
-    for (size_t i = 0; i < named; i++)
-        free(names[i]);
-    free(names);
-    return NULL;
+    for (size_t i = 0; i < count; i++)
+        if (!(places[i].name = module_name(&places[i])))
+            return false;
+    for (size_t i = 0; i < count; i++)
+        if (!places[i].key)
+            ask(places, i, count, of_gcc);
+    for (size_t i = 0; i < count; i++)
+        shorten(&places[i], MOST);
+    merge(places, count);
+    number(places, count);
+    return true;
 }

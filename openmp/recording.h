@@ -125,7 +125,11 @@ struct duet__piece_access {
 struct duet__place {
     const void *code; /* NULL: none */
     const char *kind; /* "", "parallel:", "loop:"; "serial" and "barrier" have no code */
-    uint32_t kernel;  /* its number in the file; duet__omp_names finds it */
+    /* found by duet__omp_names: */
+    uint32_t kernel; /* its number in the file */
+    char *name;      /* of the kernel; NULL: an earlier place of it has that */
+    char *key;       /* the same for all places of a kernel; NULL: there are no others */
+    size_t rank;     /* of the name among the same ones, by code */
 };
 
 struct duet__omp_graph {
@@ -150,12 +154,11 @@ const char *duet__omp_beyond(void);
 const void *duet__omp_module(const void *code);
 
 /*
- * Numbers the kernels that `count` places are, and returns a name for each place: its kind, and
+ * Numbers the kernels that `count` places are, and names the first place of each: its kind, and
  * "file.c:12" where the program's debugging information tells, else "module+0x1234", which is the
- * same in every run. The name is NULL where an earlier place is the same kernel: in programs that
- * gcc has not compiled, places of one line of one function. The array and each name are for free();
- * NULL: there is no memory.
+ * same in every run. Places of one line of one function are one kernel, but in programs of gcc.
+ * False: there is no memory.
  */
-char **duet__omp_names(struct duet__place *places, size_t count, bool of_gcc);
+bool duet__omp_names(struct duet__place *places, size_t count, bool of_gcc);
 
 #endif

@@ -36,28 +36,22 @@ static void write_piece(struct duet__json_writer *json, const struct duet__omp_g
     duet__json_end(json, '}');
 }
 
-static bool write_graph(FILE *file, const struct duet__omp_recording *of,
+static void write_graph(FILE *file, const struct duet__omp_recording *of,
                         const struct duet__omp_graph *graph)
 {
     struct duet__json_writer writer = {.stream = file, .dense = true}, *json = &writer;
-    const size_t kernels = graph->kernels.count;
-    char **names = kernels ? duet__omp_names(graph->kernels.items, kernels, of->of_gcc) : NULL;
+    const struct duet__place *places = graph->kernels.items;
     double seconds = (double)(of->end_ns - of->begin_ns) / 1e9;
 
-    if (kernels && !names)
-        return false;
     duet__json_print(json,
                      "{format: %s, schema: 1, name: %s, origin: %s"
                      "\n makespan_s: %g, architectures: [%s]\n kernels: [",
                      "duet-graph", program_invocation_short_name, of->runtime, seconds, "cpu");
     if (of->only_makespan)
         duet__json_put_string(json, NULL, "program");
-    for (size_t i = 0; i < kernels; i++) {
-        if (names[i])
-            duet__json_put_string(json, NULL, names[i]);
-        free(names[i]);
-    }
-    free(names);
+    for (size_t i = 0; i < graph->kernels.count; i++)
+        if (places[i].name)
+            duet__json_put_string(json, NULL, places[i].name);
     duet__json_print(json, "]\n data: [");
     for (uint32_t i = 0; i < graph->data_count; i++)
         duet__json_print(json, "{bytes: %" PRIu64 "}", of->bytes);
@@ -68,7 +62,6 @@ static bool write_graph(FILE *file, const struct duet__omp_recording *of,
         duet__json_print(json, "{kernel: 0, seconds: [%g]}", seconds);
     duet__json_print(json, "]}");
     fputc('\n', file);
-    return true;
 }
 
 const char *duet__omp_write(const struct duet__omp_recording *recording, const char *path)
@@ -89,8 +82,10 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
         problem = strerror(errno);
     else if (recording->initial && !duet__omp_graph_make(&graph, recording))
         problem = "there is not enough memory for it";
-    else if (!write_graph(stream, recording, &graph))
+    else if (!duet__omp_names(graph.kernels.items, graph.kernels.count, recording->of_gcc))
         problem = "there is not enough memory for its names";
+    else
+        write_graph(stream, recording, &graph);
     duet__omp_graph_fini(&graph);
     if (!duet__gzip_end(stream, file) || fsync(fileno(file)))
         problem = problem ? problem : strerror(errno);
