@@ -404,10 +404,10 @@ static void trim(struct duet__omp_task *initial)
     initial->own_ns = 0;
 }
 
-bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of)
+bool duet__omp_graph_make(struct duet__omp_graph *graph)
 {
-    struct walk walk = {.graph = graph, .runtime = of->runtime_module};
-    struct duet__omp_task *volatile task = of->initial; /* as longjmp wants it */
+    struct walk walk = {.graph = graph, .runtime = graph->of->runtime_module};
+    struct duet__omp_task *volatile task = graph->of->initial; /* as longjmp wants it */
 
     if (setjmp(walk.no_memory) == 0) {
         trim(task);

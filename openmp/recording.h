@@ -133,13 +133,14 @@ struct duet__place {
 };
 
 struct duet__omp_graph {
+    const struct duet__omp_recording *of;
     struct duet__list pieces, after, accesses; /* struct duet__piece, uint32_t, _access */
     struct duet__list kernels;                 /* struct duet__place */
     uint32_t data_count;
 };
 
-/* Makes `graph`, which is zeroed. The recording is used up. False: there is no memory. */
-bool duet__omp_graph_make(struct duet__omp_graph *graph, const struct duet__omp_recording *of);
+/* Makes `graph`, zeroed but for its recording, which is used up. False: there is no memory. */
+bool duet__omp_graph_make(struct duet__omp_graph *graph);
 
 void duet__omp_graph_fini(struct duet__omp_graph *graph);
 

@@ -36,9 +36,10 @@ static void write_piece(struct duet__json_writer *json, const struct duet__omp_g
     duet__json_end(json, '}');
 }
 
-static void write_graph(FILE *file, const struct duet__omp_recording *of,
-                        const struct duet__omp_graph *graph)
+static void write_graph(FILE *file, const void *data)
 {
+    const struct duet__omp_graph *graph = data;
+    const struct duet__omp_recording *of = graph->of;
     struct duet__json_writer writer = {.stream = file, .dense = true}, *json = &writer;
     const struct duet__place *places = graph->kernels.items;
     double seconds = (double)(of->end_ns - of->begin_ns) / 1e9;
@@ -66,10 +67,10 @@ static void write_graph(FILE *file, const struct duet__omp_recording *of,
 
 const char *duet__omp_write(const struct duet__omp_recording *recording, const char *path)
 {
-    struct duet__omp_graph graph = {0};
+    struct duet__omp_graph graph = {.of = recording};
     const char *problem = NULL;
     char temporary[PATH_MAX];
-    FILE *file, *stream;
+    FILE *file;
 
     if ((size_t)snprintf(temporary, sizeof temporary, "%s.%ld.part", path, (long)getpid()) >=
         sizeof temporary)
@@ -77,18 +78,13 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
     file = fopen(temporary, "w");
     if (!file)
         return strerror(errno);
-    stream = duet__gzip_begin(path, file);
-    if (!stream)
-        problem = strerror(errno);
-    else if (recording->initial && !duet__omp_graph_make(&graph, recording))
+    if (recording->initial && !duet__omp_graph_make(&graph))
         problem = "there is not enough memory for it";
     else if (!duet__omp_names(graph.kernels.items, graph.kernels.count, recording->of_gcc))
         problem = "there is not enough memory for its names";
-    else
-        write_graph(stream, recording, &graph);
+    else if (!duet__gzip_write(path, file, write_graph, &graph) || fsync(fileno(file)))
+        problem = strerror(errno);
     duet__omp_graph_fini(&graph);
-    if (!duet__gzip_end(stream, file) || fsync(fileno(file)))
-        problem = problem ? problem : strerror(errno);
     fclose(file);
     if (!problem && rename(temporary, path))
         problem = strerror(errno);

@@ -26,19 +26,15 @@ static int refuse(const char *path, struct duet_message *message)
 static int write_stream(const char *name, const char *path, const struct stat *older,
                         duet__file_fn *contents, const void *data, struct duet_message *message)
 {
-    FILE *file = fopen(name, "we"), *stream;
+    FILE *file = fopen(name, "we");
     bool bad;
 
     if (!file)
         return refuse(path, message);
     errno = 0; /* a buffer that is full is written amidst the contents, and fails there */
     bad = older && fchmod(fileno(file), older->st_mode & 07777);
-    if (contents) {
-        stream = duet__gzip_begin(path, file);
-        if (stream)
-            contents(stream, data);
-        bad |= !duet__gzip_end(stream, file) || (older && fsync(fileno(file)));
-    }
+    if (contents)
+        bad |= !duet__gzip_write(path, file, contents, data) || (older && fsync(fileno(file)));
     bad |= fclose(file) != 0;
     return bad ? refuse(path, message) : 0;
 }

@@ -7,16 +7,11 @@
 #include <stdio.h>
 
 /*
- * Returns the stream that the contents of `path` are to be written to, for duet__gzip_end: `file`
- * itself, or, where the path ends in ".gz", one that compresses into it. NULL: there is no memory,
- * and errno says so.
+ * Writes the contents of `path`, as a function makes them of `data`, into `file`, which stays open:
+ * compressed where the path ends in ".gz". Returns whether all was written; errno is that of the
+ * failure.
  */
-FILE *duet__gzip_begin(const char *path, FILE *file);
-
-/*
- * Writes what `stream` holds yet into `file`, which stays open, and closes the stream if it is not
- * the file itself; NULL: nothing. Returns whether all was written; errno is that of the failure.
- */
-bool duet__gzip_end(FILE *stream, FILE *file);
+bool duet__gzip_write(const char *path, FILE *file, void (*contents)(FILE *, const void *),
+                      const void *data);
 
 #endif
