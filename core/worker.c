@@ -8,27 +8,22 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
 
-/* Why the worker may not take the task that a policy has returned; NULL: it may. */
-static HOT const char *why_not(const struct duet_runtime *core, const struct worker *worker,
-                               const struct duet_task *task)
-{
-    if (task->state != TASK_CREATED)
-        return task->state == TASK_LISTED ? "it is on a list" : "a worker has taken it already";
-    return core->masks[task->mask].kinds >> worker->kind & 1 ? NULL : "this worker cannot run it";
-}
-
 /* Returns the task that a policy has returned to the worker, or fails the run and returns NULL. */
 static struct duet_task *check(struct duet_runtime *core, const struct worker *worker,
                                struct duet_task *task)
 {
-    struct task_says says = {"what is no task"};
     const bool none = (uintptr_t)task % _Alignof(struct duet_task) || (uintptr_t)task < 4096;
-    const char *why = !task ? NULL : none ? "no task is there" : why_not(core, worker, task);
-    if (!why)
+    struct task_says says;
+    if (!task || (!none && task->state == TASK_CREATED &&
+                  (core->masks[task->mask].kinds >> worker->kind & 1)))
         return task;
     duet__fail_run(core, DUET_EINVAL, "policy %s returns %s to %s: %s", policy_of(core)->name,
-                   none ? says.text : duet__task_says(core, task, &says),
-                   core->machine.workers[worker->index].name, why);
+                   none ? "what is no task" : duet__task_says(core, task, &says),
+                   core->machine.workers[worker->index].name,
+                   none                          ? "no task is there"
+                   : task->state == TASK_CREATED ? "this worker cannot run it"
+                   : task->state == TASK_LISTED  ? "it is on a list"
+                                                 : "a worker has taken it already");
     return NULL;
 }
 
