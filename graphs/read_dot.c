@@ -36,12 +36,14 @@ struct reader {
     struct duet__graph *graph;
     const char *at, *path;
     unsigned line, depth;
+    bool strict;
     int error;
     struct duet_message *message;
     GHashTable *nodes; /* identifier -> index of the task */
     GPtrArray *ids;    /* the other way */
     GArray *edges;
-    GString *word; /* the token that was read last: */
+    GHashTable *only; /* of a strict graph: both ends -> 1 and the index of their one edge */
+    GString *word;    /* the token that was read last: */
     enum { END, SIGN, WORD, QUOTED, ARROW, LINE } kind;
 };
 
@@ -372,6 +374,11 @@ static void read_end(struct reader *reader, const struct scope *scope, GArray *n
     }
 }
 
+static guint hash_ends(gconstpointer ends)
+{
+    return (guint)(GPOINTER_TO_SIZE(ends) * 0x9e3779b97f4a7c15 >> 32);
+}
+
 /* All pairs of the ends of an arrow. */
 static void add_edges(struct reader *reader, const GArray *from, const GArray *to, double bytes)
 {
@@ -384,8 +391,17 @@ static void add_edges(struct reader *reader, const GArray *from, const GArray *t
             const struct duet__graph_edge edge = {g_array_index(from, uint32_t, i),
                                                   g_array_index(to, uint32_t, k),
                                                   isnan(bytes) ? 0 : (uint64_t)bytes};
+            const gpointer ends = GSIZE_TO_POINTER((gsize)edge.from << 32 | edge.to);
+            const guint there =
+                reader->strict ? GPOINTER_TO_UINT(g_hash_table_lookup(reader->only, ends)) : 0;
 
+            if (there && edge.bytes) /* those that were said last */
+                g_array_index(reader->edges, struct duet__graph_edge, there - 1) = edge;
+            if (there)
+                continue;
             g_array_append_val(reader->edges, edge);
+            if (reader->strict)
+                g_hash_table_insert(reader->only, ends, GUINT_TO_POINTER(reader->edges->len));
         }
 }
 
@@ -458,39 +474,14 @@ static void read_list(struct reader *reader, struct scope scope, GArray *nodes)
     expect(reader, is_sign(reader, '}'), "'}'");
 }
 
-static int compare_edges(gconstpointer first, gconstpointer second)
-{
-    const struct duet__graph_edge *a = first, *b = second;
-    const uint64_t x = (uint64_t)a->from << 32 | a->to, y = (uint64_t)b->from << 32 | b->to;
-
-    return (x > y) - (x < y);
-}
-
-/* In a strict graph an edge is there once, with the bytes that were said last. */
-static void unite_edges(GArray *edges)
-{
-    struct duet__graph_edge *all = (void *)edges->data;
-    guint count = 0;
-
-    g_array_sort(edges, compare_edges); /* which keeps equal ones in order */
-    for (guint i = 0; i < edges->len; i++) {
-        if (!count || compare_edges(&all[count - 1], &all[i]) != 0)
-            all[count++] = all[i];
-        else if (all[i].bytes)
-            all[count - 1].bytes = all[i].bytes;
-    }
-    g_array_set_size(edges, count);
-}
-
 static void read_file(struct reader *reader)
 {
     const struct scope scope = {none, none};
     g_autoptr(GArray) nodes = g_array_new(FALSE, FALSE, sizeof(uint32_t));
-    bool strict;
 
     next(reader);
-    strict = is_keyword(reader, "strict");
-    if (strict)
+    reader->strict = is_keyword(reader, "strict");
+    if (reader->strict)
         next(reader);
     if (is_keyword(reader, "graph"))
         fail(reader, "a graph without directions: tasks are nodes of a digraph");
@@ -504,14 +495,13 @@ static void read_file(struct reader *reader)
     read_list(reader, scope, nodes);
     if (reader->kind != END)
         fail(reader, "expected one graph and nothing behind it");
-    if (strict)
-        unite_edges(reader->edges);
 }
 
 int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t length,
                          const char *path, struct duet_message *message)
 {
     g_autoptr(GHashTable) nodes = g_hash_table_new(g_str_hash, g_str_equal);
+    g_autoptr(GHashTable) only = g_hash_table_new(hash_ends, NULL);
     g_autoptr(GPtrArray) ids = g_ptr_array_new();
     g_autoptr(GArray) edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge));
     struct reader reader = {.graph = graph,
@@ -522,6 +512,7 @@ int duet__graph_read_dot(struct duet__graph *graph, const char *text, size_t len
                             .nodes = nodes,
                             .ids = ids,
                             .edges = edges,
+                            .only = only,
                             .word = g_string_new(NULL)};
 
     (void)duet__graph_arch(graph, DUET__GRAPH_REFERENCE);
