@@ -45,23 +45,21 @@ static unsigned read_numbers(const char *text, const char *separators, unsigned 
     return count <= most ? count : 0;
 }
 
-/* Places for nodes; more than MOST_PLACES are as many as that and one. */
-static unsigned places_of(const struct duet__network *n)
+/* Places for nodes. */
+static double places_of(const struct duet__network *n)
 {
-    uint64_t places = 1;
+    double places = 1;
 
     for (unsigned i = 0; i < n->levels; i++)
-        places = MIN(places * n->down[i], MOST_PLACES + 1);
-    return (unsigned)places;
+        places *= n->down[i];
+    return places;
 }
 
 double duet__network_parts(const struct duet__network *n)
 {
-    double places = 1, cables = 0, level;
+    const double places = places_of(n);
+    double cables = 0, level = places;
 
-    for (unsigned i = 0; i < n->levels; i++)
-        places *= n->down[i];
-    level = places;
     if (n->kind == DUET__NETWORK_FAT_TREE)
         for (unsigned i = 0; i < n->levels; i++) {
             cables += level * n->up[i] * n->cables[i];
@@ -237,7 +235,7 @@ int duet__network_shape(struct duet__network *network, unsigned nodes, struct du
         return DUET_OK;
     shape = duet__network_shape_text(network);
     return duet_fail(message, DUET_EINVAL, "a %s of %s has room for %u nodes, not for %u",
-                     kinds[network->kind].what, shape, places_of(network), nodes);
+                     kinds[network->kind].what, shape, (unsigned)places_of(network), nodes);
 }
 
 /* ------------------------------------------------------------------------------------------- */
