@@ -33,20 +33,17 @@ const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
 /* Bytes of the character of UTF-8 that a text begins with; 0: what it begins with is none. */
 static size_t character_length(const char *text)
 {
-    static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
-    const unsigned char first = (unsigned char)*text;
-    const size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-    unsigned code = first & (0x7fu >> length);
+    const unsigned char *c = (const unsigned char *)text;
+    const size_t length = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
 
-    for (size_t i = 1; i < length; i++) {
-        if (((unsigned char)text[i] & 0xc0) != 0x80)
+    for (size_t i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
             return 0;
-        code = code << 6 | ((unsigned char)text[i] & 0x3f);
-    }
-    return length == 1 || (first >= 0xc0 && first < 0xf8 && code >= least[length] &&
-                           code <= 0x10ffff && (code < 0xd800 || code > 0xdfff))
-               ? length
-               : 0;
+    /* longer than the shortest, a half of a pair of UTF-16, or beyond the last character */
+    if ((*c >= 0x80 && *c < 0xc2) || (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) ||
+        (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f) || *c > 0xf4)
+        return 0;
+    return length;
 }
 
 /* A byte that is not UTF-8 becomes '?', as readers of JSON refuse it. */
