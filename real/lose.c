@@ -23,16 +23,15 @@ static int find(const struct duet_machine *machine, const char *name, size_t len
 static int refuse_name(const struct duet_machine *machine, const char *name, size_t length,
                        struct duet_message *message)
 {
-    char names[256] = "";
-    for (unsigned w = 0; w < machine->worker_count; w++) {
-        const size_t used = strlen(names);
+    char names[256] = "none";
+    size_t used = 0;
+    for (unsigned w = 0; w < machine->worker_count && used < sizeof names; w++)
         if (machine->workers[w].node != DUET_HOST)
-            (void)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
-                           machine->workers[w].name);
-    }
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     machine->workers[w].name);
     return duet_fail(message, DUET_EINVAL,
                      "cannot lose '%.*s': this machine has no such device (it has %s)", (int)length,
-                     name, *names ? names : "none");
+                     name, names);
 }
 
 /*
