@@ -132,6 +132,15 @@ void *duet__storage_tile(const struct duet__storage *s, uint32_t i, uint32_t j, 
     return s->memory + (s->whole ? whole_offset : tile_offset(s, i, j)) * s->element_bytes;
 }
 
+struct duet_buffer duet__storage_view(const struct duet__storage *s, uint32_t i, uint32_t j)
+{
+    struct duet_buffer tile = {.rows = duet__piece(s->rows, s->tile_rows, i),
+                               .cols = duet__piece(s->cols, s->tile_cols, j),
+                               .element_bytes = s->element_bytes};
+    tile.data = duet__storage_tile(s, i, j, &tile.ld);
+    return tile;
+}
+
 void *duet__storage_at(const struct duet__storage *s, uint64_t i, uint64_t j)
 {
     size_t ld;

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <duet/error.h>
+#include <duet/duet.h>
 
 /* What a matrix is filled with. */
 enum duet__contents {
@@ -59,6 +59,9 @@ void duet__storage_free(struct duet__storage *storage);
 
 /* Where the tile at row i, column j of the grid begins; *ld: its leading dimension, elements. */
 void *duet__storage_tile(const struct duet__storage *storage, uint32_t i, uint32_t j, size_t *ld);
+
+/* The same tile as kernels have it. */
+struct duet_buffer duet__storage_view(const struct duet__storage *storage, uint32_t i, uint32_t j);
 
 /* Where the element at row i, column j lies: for checks, not for speed. */
 void *duet__storage_at(const struct duet__storage *storage, uint64_t i, uint64_t j);

@@ -193,25 +193,16 @@ int duet__flat_tree_judge(void *data, double *residual,
     return error;
 }
 
-static struct duet_buffer view(const struct duet__storage *a, uint32_t i, uint32_t j)
-{
-    struct duet_buffer tile = {.rows = duet__piece(a->rows, a->tile_rows, i),
-                               .cols = duet__piece(a->cols, a->tile_cols, j),
-                               .element_bytes = a->element_bytes};
-    tile.data = duet__storage_tile(a, i, j, &tile.ld);
-    return tile;
-}
-
 /* What the kernel of tile (m,k) did, to the vector's tiles k and m. */
 static int apply(const struct duet__flat_judge *judge, const char *const *kernels, bool backward,
                  uint32_t m, uint32_t k, const struct duet__storage *vector)
 {
     const struct duet__tiled_data *data = judge->data;
     const struct duet_buffer buffers[] = {
-        view(&data->matrices[DUET__FLAT_A], m, k),
-        view(&data->matrices[DUET__FLAT_FACTORS], m, k),
-        view(vector, k, 0),
-        view(vector, m, 0),
+        duet__storage_view(&data->matrices[DUET__FLAT_A], m, k),
+        duet__storage_view(&data->matrices[DUET__FLAT_FACTORS], m, k),
+        duet__storage_view(vector, k, 0),
+        duet__storage_view(vector, m, 0),
     };
     const struct duet__tile_args args = {.form = backward ? 0 : DUET__TRANSPOSED};
     const struct duet_call call = {.args = &args,

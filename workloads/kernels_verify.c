@@ -28,22 +28,13 @@ static uint32_t tiles_of(uint64_t size, uint32_t tile)
     return (uint32_t)((size + tile - 1) / tile);
 }
 
-static struct duet_buffer view(const struct duet__storage *a, uint32_t i, uint32_t j)
-{
-    struct duet_buffer tile = {.rows = duet__piece(a->rows, a->tile_rows, i),
-                               .cols = duet__piece(a->cols, a->tile_cols, j),
-                               .element_bytes = a->element_bytes};
-    tile.data = duet__storage_tile(a, i, j, &tile.ld);
-    return tile;
-}
-
 /*
  * Copies the factor's tile (i,j) into the workspace; of a diagonal tile the lower (Cholesky) or the
  * upper triangle (LU), with zeros in the rest.
  */
 static struct duet_buffer copy_factor(const struct judge *judge, uint32_t i, uint32_t j)
 {
-    struct duet_buffer from = view(judge->a, i, j), to = from;
+    struct duet_buffer from = duet__storage_view(judge->a, i, j), to = from;
     to.data = judge->work;
     to.ld = to.rows;
     for (size_t c = 0; c < to.cols; c++) {
@@ -63,12 +54,13 @@ static struct duet_buffer multiply(const struct judge *judge, uint32_t i, uint32
 {
     uint32_t diagonal = i < j ? i : j;
     struct duet_buffer product = copy_factor(judge, i, j);
-    struct duet_buffer triangle = view(judge->a, diagonal, diagonal);
+    struct duet_buffer triangle = duet__storage_view(judge->a, diagonal, diagonal);
     enum duet__triangle kind = i > j ? DUET__RIGHT_UPPER : DUET__LEFT_LOWER_UNIT;
     duet__blas_trmm(judge->symmetric ? DUET__RIGHT_LOWER_TRANSPOSED : kind, &triangle, &product);
     for (uint32_t k = 0; k < diagonal && !duet__judging_stopped(judge->how); k++) {
-        struct duet_buffer left = view(judge->a, i, k);
-        struct duet_buffer right = judge->symmetric ? view(judge->a, j, k) : view(judge->a, k, j);
+        struct duet_buffer left = duet__storage_view(judge->a, i, k);
+        struct duet_buffer right = judge->symmetric ? duet__storage_view(judge->a, j, k)
+                                                    : duet__storage_view(judge->a, k, j);
         duet__blas_gemm(judge->symmetric, 1, &left, &right, &product);
     }
     return product;
