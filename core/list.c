@@ -473,6 +473,18 @@ struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, 
     return pop(view, list, worker, false);
 }
 
+struct duet_task *duet_pop_own(void *self, struct duet_view *view, unsigned worker, double now)
+{
+    return pop(view, duet_view_list(view, worker), worker, true);
+}
+
+struct duet_task *duet_pop_own_or_shared(void *self, struct duet_view *view, unsigned worker,
+                                         double now)
+{
+    struct duet_task *task = pop(view, duet_view_list(view, worker), worker, true);
+    return task ? task : pop(view, duet_view_shared(view), worker, true);
+}
+
 /* What a thief takes at most at once: seconds of work, beside which taking is short, and tasks. */
 #define STOLEN_S (10 * SHORT_S)
 enum { STOLEN_MAX = 64 };
@@ -535,4 +547,10 @@ struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list
     if (rest)
         duet__list_keep(view, &view->core->workers[thief].list, rest, more);
     return task;
+}
+
+struct duet_task *duet_steal_own(void *self, struct duet_view *view, unsigned thief,
+                                 unsigned victim, double now)
+{
+    return duet_steal_tail(view, duet_view_list(view, victim), thief);
 }

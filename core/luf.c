@@ -26,6 +26,12 @@ void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsign
     }
 }
 
+void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                       const struct duet_times *times, double now)
+{
+    duet_luf_count(view, task, worker, -1);
+}
+
 double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
 {
     _Atomic(int) *uses = place;

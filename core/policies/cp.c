@@ -94,17 +94,6 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
     }
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
-static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
-                     const struct duet_times *times, double now)
-{
-    duet_luf_count(view, task, worker, -1);
-}
-
 const struct duet_policy duet__policy_cp = {
     .name = "cp",
     .description = "the critical path of the whole graph first, where it ends first",
@@ -113,8 +102,8 @@ const struct duet_policy duet__policy_cp = {
     .parameters = parameters,
     .state_size_a_place = DUET_LUF_BYTES,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own,
     .victim = duet_luf_victim,
-    .epilogue = epilogue,
+    .epilogue = duet_luf_epilogue,
     .plan = plan,
 };

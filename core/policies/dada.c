@@ -215,12 +215,6 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
     free(memory);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    struct duet_task *task = duet_pop_head(view, duet_view_list(view, worker), worker);
-    return task ? task : duet_pop_head(view, duet_view_shared(view), worker);
-}
-
 static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
                      const struct duet_times *times, double now)
 {
@@ -242,6 +236,6 @@ const struct duet_policy duet__policy_dada = {
     .state_size_a_worker = sizeof(struct busy),
     .parameters = parameters,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own_or_shared,
     .epilogue = epilogue,
 };

@@ -264,12 +264,6 @@ static double victim(void *self, struct duet_view *view, unsigned node, void *pl
     return luf ? duet_luf_victim(self, view, node, place, sole) : INFINITY;
 }
 
-static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
-                     const struct duet_times *times, double now)
-{
-    duet_luf_count(view, task, worker, -1);
-}
-
 const struct duet_policy duet__policy_darts = {
     .name = "darts",
     .description = "devices choose the data that frees most tasks; luf eviction",
@@ -285,5 +279,5 @@ const struct duet_policy duet__policy_darts = {
     .pop = pop,
     .steal = steal,
     .victim = victim,
-    .epilogue = epilogue,
+    .epilogue = duet_luf_epilogue,
 };

@@ -44,23 +44,12 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
     }
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
-static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
-                               double now)
-{
-    return duet_steal_tail(view, duet_view_list(view, victim), thief);
-}
-
 const struct duet_policy duet__policy_data_aware = {
     .name = "data-aware",
     .description = "to the worker whose memory holds most of the task's data (H1); steals",
     .source = "Gautier et al., XKaapi, IPDPS 2013 (heuristic H1)",
     .order = DUET_DEQUE,
     .push = push,
-    .pop = pop,
-    .steal = steal,
+    .pop = duet_pop_own,
+    .steal = duet_steal_own,
 };

@@ -128,11 +128,6 @@ static void epilogue(void *self, struct duet_view *view, struct duet_task *task,
     duet_luf_count(view, task, worker, -1);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
 /* For which memory node the best task is looked for, of tasks of one priority if that is so. */
 struct choice {
     unsigned node;
@@ -178,7 +173,7 @@ const struct duet_policy duet__policy_dmda = {
     .parameters = parameters,
     .push = push,
     .victim = victim,
-    .pop = pop,
+    .pop = duet_pop_own,
     .epilogue = epilogue,
 };
 
@@ -218,6 +213,6 @@ const struct duet_policy duet__policy_heft_tm = {
     .state_size_a_worker = sizeof(struct busy),
     .parameters = of_heft_tm,
     .push = push_sorted,
-    .pop = pop,
+    .pop = duet_pop_own,
     .epilogue = epilogue,
 };

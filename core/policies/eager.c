@@ -12,12 +12,6 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         duet_push_tail(view, duet_view_shared(view), batch[i]);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    struct duet_task *task = duet_pop_head(view, duet_view_list(view, worker), worker);
-    return task ? task : duet_pop_head(view, duet_view_shared(view), worker);
-}
-
 static const struct duet_policy_parameter parameters[] = {
     {"revoke", 0, 0, 1000,
      "own times of an idle worker in which it must end what another has taken; 0: never"},
@@ -37,7 +31,7 @@ const struct duet_policy duet__policy_eager = {
     .order = DUET_HEAP,
     .parameters = parameters,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own_or_shared,
     .revoke = revoke,
 };
 
@@ -48,6 +42,6 @@ const struct duet_policy duet__policy_no_prio = {
     .order = DUET_DEQUE,
     .parameters = parameters,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own_or_shared,
     .revoke = revoke,
 };

@@ -61,12 +61,6 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         duet_push_tail(view, choose(view, batch[i], now), batch[i]);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    struct duet_task *task = duet_pop_head(view, duet_view_list(view, worker), worker);
-    return task ? task : duet_pop_head(view, duet_view_shared(view), worker);
-}
-
 static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
                      const struct duet_times *times, double now)
 {
@@ -88,6 +82,6 @@ const struct duet_policy duet__policy_fcrm = {
     .state_size_a_worker = sizeof(struct busy),
     .parameters = parameters,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own_or_shared,
     .epilogue = epilogue,
 };

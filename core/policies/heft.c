@@ -97,11 +97,6 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         assign(view, batch[i], now);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
 static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
                      const struct duet_times *times, double now)
 {
@@ -120,6 +115,6 @@ const struct duet_policy duet__policy_heft = {
     .order = DUET_DEQUE,
     .state_size_a_worker = sizeof(struct dates),
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own,
     .epilogue = epilogue,
 };

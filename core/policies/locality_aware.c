@@ -43,23 +43,12 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
     }
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
-static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
-                               double now)
-{
-    return duet_steal_tail(view, duet_view_list(view, victim), thief);
-}
-
 const struct duet_policy duet__policy_locality_aware = {
     .name = "locality-aware",
     .description = "to a worker that holds data the task writes (H2); steals",
     .source = "Gautier et al., XKaapi, IPDPS 2013 (heuristic H2)",
     .order = DUET_DEQUE,
     .push = push,
-    .pop = pop,
-    .steal = steal,
+    .pop = duet_pop_own,
+    .steal = duet_steal_own,
 };

@@ -31,17 +31,6 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         duet_push_tail(view, list, batch[i]);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
-static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
-                               double now)
-{
-    return duet_steal_tail(view, duet_view_list(view, victim), thief);
-}
-
 static const struct duet_policy_parameter parameters[] = {
     {"revoke", 2, 0, 1000,
      "own times of an idle worker in which it must end what another has taken; 0: never"},
@@ -62,7 +51,7 @@ const struct duet_policy duet__policy_lws = {
     .parameters = parameters,
     .victims = victims,
     .push = push,
-    .pop = pop,
-    .steal = steal,
+    .pop = duet_pop_own,
+    .steal = duet_steal_own,
     .revoke = revoke,
 };

@@ -21,16 +21,11 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         duet_push_tail(view, duet_view_list(view, choose(view, batch[i])), batch[i]);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
 const struct duet_policy duet__policy_pinned = {
     .name = "pinned",
     .description = "for measurements: a task's priority is the number of its worker",
     .source = "duet itself",
     .order = DUET_DEQUE,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own,
 };

@@ -60,18 +60,13 @@ static void push_weighted(void *self, struct duet_view *view, struct duet_task *
         duet_push_tail(view, duet_view_list(view, choose(view, batch[i], by, true)), batch[i]);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
 const struct duet_policy duet__policy_random = {
     .name = "random",
     .description = "to a worker at random, all equally likely",
     .source = "the base line of UnMP (HeteroPar 2012)",
     .order = DUET_DEQUE,
     .push = push,
-    .pop = pop,
+    .pop = duet_pop_own,
 };
 
 static const struct duet_policy_parameter weights[] = {
@@ -87,5 +82,5 @@ const struct duet_policy duet__policy_w_rand = {
     .order = DUET_DEQUE,
     .parameters = weights,
     .push = push_weighted,
-    .pop = pop,
+    .pop = duet_pop_own,
 };

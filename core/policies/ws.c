@@ -10,17 +10,6 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
         duet_push_head(view, list, batch[i]);
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
-{
-    return duet_pop_head(view, duet_view_list(view, worker), worker);
-}
-
-static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
-                               double now)
-{
-    return duet_steal_tail(view, duet_view_list(view, victim), thief);
-}
-
 const struct duet_policy duet__policy_ws = {
     .name = "ws",
     .description = "work stealing: push and pop locally, steal from a random victim",
@@ -28,6 +17,6 @@ const struct duet_policy duet__policy_ws = {
     .order = DUET_DEQUE,
     .private_nested = true,
     .push = push,
-    .pop = pop,
-    .steal = steal,
+    .pop = duet_pop_own,
+    .steal = duet_steal_own,
 };

@@ -267,6 +267,16 @@ void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list 
  */
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief);
 
+/*
+ * Themselves a `pop` or a `steal`. They take the head of the worker's own list; that one, or else
+ * the head of the list that all share; by duet_steal_tail, what the victim's own list has.
+ */
+struct duet_task *duet_pop_own(void *self, struct duet_view *view, unsigned worker, double now);
+struct duet_task *duet_pop_own_or_shared(void *self, struct duet_view *view, unsigned worker,
+                                         double now);
+struct duet_task *duet_steal_own(void *self, struct duet_view *view, unsigned thief,
+                                 unsigned victim, double now);
+
 /* Tasks on a list, or about to be; other threads may push and pop meanwhile. */
 size_t duet_list_length(const struct duet_list *list);
 
@@ -405,6 +415,10 @@ enum { DUET_LUF_BYTES = 8 };
 void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsigned worker,
                     int change);
 double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole);
+
+/* Itself an `epilogue`, which counts that a task has ended. */
+void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                       const struct duet_times *times, double now);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Registry                                                                                     */
