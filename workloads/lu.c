@@ -27,12 +27,6 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
     return duet__square_check(problem, parameters, message);
 }
 
-static double flops(const struct duet__problem *problem)
-{
-    double n = (double)problem->n;
-    return 2 * n * n * n / 3 - n * n / 2 - n / 6;
-}
-
 static uint64_t tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
@@ -75,7 +69,7 @@ const struct duet__workload duet__workload_lu = {
     .real_n = 4096,
     .real_tile = 256,
     .check = check,
-    .flops = flops,
+    .flops = duet__lu_flops,
     .tasks = tasks,
     .bytes = bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),

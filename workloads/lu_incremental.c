@@ -20,12 +20,6 @@ static const char *const kernels[] = {"getrf_incpiv", "gessm", "tstrf", "ssssm",
 
 enum { PIVOTS = 1 /* rows of the factors of a tile beside those of the multipliers */ };
 
-static double flops(const struct duet__problem *problem)
-{
-    double n = (double)problem->n;
-    return 2 * n * n * n / 3 - n * n / 2 - n / 6;
-}
-
 static uint64_t bytes(const struct duet__problem *problem)
 {
     return duet__flat_tree_bytes(problem, PIVOTS);
@@ -100,7 +94,7 @@ const struct duet__workload duet__workload_lu_incremental = {
     .real_n = 2048,
     .real_tile = 256,
     .check = duet__flat_tree_check,
-    .flops = flops,
+    .flops = duet__lu_flops,
     .tasks = duet__flat_tree_tasks,
     .bytes = bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),

@@ -564,5 +564,6 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__flops_trsm_left recorded_flops_trsm_left
 #define duet__flops_potrf recorded_flops_potrf
 #define duet__flops_getrf recorded_flops_getrf
+#define duet__lu_flops recorded_lu_flops
 
 #endif

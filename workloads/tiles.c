@@ -500,3 +500,9 @@ double duet__flops_getrf(const void *args)
     double flops = m * n * n - n * n * n / 3 - n * n / 2 - n / 6;
     return m > 1 ? flops : 1;
 }
+
+double duet__lu_flops(const struct duet__problem *problem)
+{
+    double n = (double)problem->n;
+    return 2 * n * n * n / 3 - n * n / 2 - n / 6;
+}
