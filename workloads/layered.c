@@ -21,6 +21,7 @@
 #include <glib.h>
 
 #include <duet/machine.h>
+#include <duet/random.h>
 #include <duet/trace.h>
 
 #include "workloads/tiles.h"
@@ -76,28 +77,19 @@ struct draft {
 /* ------------------------------------------------------------------------------------------- */
 /* Random numbers                                                                               */
 
-/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
 /* State of the stream numbered (major, minor) of a seed. */
 static uint64_t stream(uint64_t seed, uint64_t major, uint64_t minor)
 {
     uint64_t state = seed;
-    state = next_random(&state) + major;
-    state = next_random(&state) + minor;
-    return next_random(&state);
+    state = duet_random_next(&state) + major;
+    state = duet_random_next(&state) + minor;
+    return duet_random_next(&state);
 }
 
 /* Uniform in 0..count-1. The bias, count / 2^64, is of no account here. */
 static uint64_t below(uint64_t *state, uint64_t count)
 {
-    return next_random(state) % count;
+    return duet_random_next(state) % count;
 }
 
 /* What a stream is for. */
@@ -205,7 +197,7 @@ static double kernel_cost(const void *args, const char *arch)
             return a->work / cpu_flops_per_s;
     }
     uint64_t state = stream(a->seed, STREAM_SPEEDUP, (uint64_t)a->kernel << 32 | hash);
-    double fraction = (double)(next_random(&state) >> 11) * 0x1p-53;
+    double fraction = duet_random_unit(&state);
     return a->work / (cpu_flops_per_s * (1 + fraction * (a->speedup - 1)));
 }
 

@@ -168,9 +168,9 @@ static void test_seed(void)
 static void test_splitmix(void)
 {
     uint64_t state = 1234567;
-    g_assert_cmpuint(next_random(&state), ==, UINT64_C(6457827717110365317));
-    g_assert_cmpuint(next_random(&state), ==, UINT64_C(3203168211198807973));
-    g_assert_cmpuint(next_random(&state), ==, UINT64_C(9817491932198370423));
+    g_assert_cmpuint(duet_random_next(&state), ==, UINT64_C(6457827717110365317));
+    g_assert_cmpuint(duet_random_next(&state), ==, UINT64_C(3203168211198807973));
+    g_assert_cmpuint(duet_random_next(&state), ==, UINT64_C(9817491932198370423));
 }
 
 static void test_restrictions(void)
