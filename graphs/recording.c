@@ -322,13 +322,11 @@ int duet__graph_take(struct duet__graph *graph, const struct duet__recording *re
 
 bool duet__graph_is_trace(const char *text, size_t length, const char *path)
 {
-    static const char *const keys[] = {"\"otherData\"", "\"traceEvents\""};
     enum { HEAD = 4096 };
-    bool is = false;
+    const gssize head = (gssize)MIN(length, HEAD);
 
-    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++)
-        is |= g_strstr_len(text, (gssize)MIN(length, HEAD), keys[i]) != NULL;
-    return is && *text == '{';
+    return *text == '{' && (g_strstr_len(text, head, "\"otherData\"") ||
+                            g_strstr_len(text, head, "\"traceEvents\""));
 }
 
 int duet__graph_read_trace(struct duet__graph *graph, const char *text, size_t length,
