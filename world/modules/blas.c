@@ -6,22 +6,19 @@
 
 /* OpenBLAS would start a thread a core, each of which takes memory that a limit may not leave. It
    asks the environment for their number when it is opened. */
-static void *open_without_threads(void *unused)
-{
-    const bool asked = g_getenv("OPENBLAS_NUM_THREADS") != NULL;
-
-    (void)g_setenv("OPENBLAS_NUM_THREADS", "1", FALSE);
-    (void)duet__module_open("blas", NULL);
-    if (!asked)
-        g_unsetenv("OPENBLAS_NUM_THREADS");
-    return NULL;
-}
-
 static const struct duet__blas_module *open_blas(struct duet_message *message)
 {
-    static GOnce opened = G_ONCE_INIT;
+    static gsize opened;
 
-    (void)g_once(&opened, open_without_threads, NULL);
+    if (g_once_init_enter(&opened)) {
+        const bool asked = g_getenv("OPENBLAS_NUM_THREADS") != NULL;
+
+        (void)g_setenv("OPENBLAS_NUM_THREADS", "1", FALSE);
+        (void)duet__module_open("blas", NULL);
+        if (!asked)
+            g_unsetenv("OPENBLAS_NUM_THREADS");
+        g_once_init_leave(&opened, 1);
+    }
     return duet__module_open("blas", message);
 }
 
