@@ -232,11 +232,8 @@ static void read_real(struct reader *reader, const char *key, const char *unit, 
 /* One attribute, whose value is the token at hand; `values` is NULL of a graph. */
 static void set_value(struct reader *reader, const char *key, bool edge, struct values *values)
 {
-    static const char *const costs[] = {"cost", "time", "weight", NULL}, *const sizes[] = {"size",
-                                                                                           "bytes",
-                                                                                           "cost",
-                                                                                           "weight",
-                                                                                           NULL};
+    static const char *const costs[] = {"cost", "time", "weight", NULL};
+    static const char *const sizes[] = {"size", "bytes", "cost", "weight", NULL};
 
     if (!values)
         return;
