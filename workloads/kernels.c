@@ -2,23 +2,16 @@
 /* Finds kernels by name. */
 #include "workloads/kernels.h"
 
-#include <string.h>
-
 /* Those that need no BLAS. */
-static const struct {
-    const char *base;
-    duet_kernel_fn run;
-} kernels[] = {
+static const struct duet__kernel kernels[] = {
     {"jacobi2d", duet__kernel_jacobi2d},
     {"nbody", duet__kernel_nbody},
     {"sort", duet__kernel_sort},
+    {NULL, NULL},
 };
 
 duet_kernel_fn duet__kernel(const char *base)
 {
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        if (!strcmp(kernels[i].base, base))
-            return kernels[i].run;
-    }
-    return duet__blas_kernel(base);
+    const duet_kernel_fn run = duet__kernel_in(kernels, base);
+    return run ? run : duet__blas_kernel(base);
 }

@@ -12,6 +12,8 @@
 #ifndef DUET_KERNELS_H
 #define DUET_KERNELS_H
 
+#include <string.h>
+
 #include <duet/duet.h>
 
 #include "workloads/data.h"
@@ -55,6 +57,19 @@ struct duet__axpy_args {
 
 /* The same for the kernels that need BLAS; for duet__kernel. */
 duet_kernel_fn duet__blas_kernel(const char *base);
+
+/* Of a table that ends with base NULL. */
+struct duet__kernel {
+    const char *base;
+    duet_kernel_fn run;
+};
+
+static inline duet_kernel_fn duet__kernel_in(const struct duet__kernel *kernel, const char *base)
+{
+    while (kernel->base && strcmp(kernel->base, base) != 0)
+        kernel++;
+    return kernel->run;
+}
 
 /* Those that need none. */
 int duet__kernel_jacobi2d(const struct duet_call *call);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels on tiles and vectors that are one call of BLAS or LAPACK, and the list of all. */
-#include <string.h>
-
 #include "workloads/kernels.h"
 #include "workloads/kernels_blas.h"
 #include "workloads/kernels_blas_incremental.h"
@@ -60,10 +58,7 @@ static int axpy(const struct duet_call *call)
     return 0;
 }
 
-static const struct {
-    const char *base;
-    duet_kernel_fn run;
-} kernels[] = {
+static const struct duet__kernel kernels[] = {
     {"gemm", gemm},
     {"syrk", syrk},
     {"trsm", trsm},
@@ -82,13 +77,10 @@ static const struct {
     {"tstrf", duet__kernel_tstrf},
     {"ssssm", duet__kernel_ssssm},
     {"axpy", axpy},
+    {NULL, NULL},
 };
 
 duet_kernel_fn duet__blas_kernel(const char *base)
 {
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        if (!strcmp(kernels[i].base, base))
-            return kernels[i].run;
-    }
-    return NULL;
+    return duet__kernel_in(kernels, base);
 }

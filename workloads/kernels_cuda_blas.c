@@ -4,7 +4,6 @@
  * list of all kernels for GPUs. Scalars are read from the host's memory by the call itself.
  */
 #include <stdbool.h>
-#include <string.h>
 
 #include "workloads/kernels.h"
 #include "workloads/kernels_cuda.h"
@@ -253,20 +252,13 @@ static int empty(const struct duet_call *call)
                               "cudaLaunchKernel", call->message);
 }
 
-static const struct {
-    const char *base;
-    duet_kernel_fn run;
-} kernels[] = {
+static const struct duet__kernel kernels[] = {
     {"gemm", gemm},         {"syrk", syrk},   {"trsm", trsm},   {"trsm_l", trsm_l},
     {"trsm_r", trsm_r},     {"axpy", axpy},   {"potrf", potrf}, {"getrf_nopiv", getrf_nopiv},
-    {"jacobi2d", jacobi2d}, {"empty", empty},
+    {"jacobi2d", jacobi2d}, {"empty", empty}, {NULL, NULL},
 };
 
 duet_kernel_fn duet__cuda_kernel(const char *base)
 {
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        if (!strcmp(kernels[i].base, base))
-            return kernels[i].run;
-    }
-    return NULL;
+    return duet__kernel_in(kernels, base);
 }

@@ -269,19 +269,12 @@ static int axpy(const struct duet_call *call)
 
 /* ------------------------------------------------------------------------------------------- */
 
-static const struct {
-    const char *base;
-    duet_kernel_fn run;
-} kernels[] = {
-    {"gemm", gemm},     {"syrk", syrk},     {"trsm", trsm},
-    {"trsm_l", trsm_l}, {"trsm_r", trsm_r}, {"axpy", axpy},
+static const struct duet__kernel kernels[] = {
+    {"gemm", gemm},     {"syrk", syrk}, {"trsm", trsm}, {"trsm_l", trsm_l},
+    {"trsm_r", trsm_r}, {"axpy", axpy}, {NULL, NULL},
 };
 
 duet_kernel_fn duet__opencl_kernel(const char *base)
 {
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
-        if (!strcmp(kernels[i].base, base))
-            return kernels[i].run;
-    }
-    return NULL;
+    return duet__kernel_in(kernels, base);
 }
