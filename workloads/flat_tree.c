@@ -26,12 +26,6 @@ int duet__flat_tree_check(const struct duet__problem *problem, struct duet_messa
     return duet__square_check(problem, duet__flat_tree_parameters, message);
 }
 
-uint64_t duet__flat_tree_tasks(const struct duet__problem *problem)
-{
-    uint64_t t = duet__tile_count(problem->n, problem->tile);
-    return t * (t + 1) * (2 * t + 1) / 6; /* step k has (t-k)^2 tasks */
-}
-
 void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more,
                             struct duet__shape *out)
 {

@@ -38,9 +38,6 @@ extern const struct duet__parameter duet__flat_tree_parameters[];
 DUET_MUST_CHECK int duet__flat_tree_check(const struct duet__problem *problem,
                                           struct duet_message *message);
 
-/* Number of tasks. */
-uint64_t duet__flat_tree_tasks(const struct duet__problem *problem);
-
 /*
  * Sets the shapes of A, random, and of its factors: a tile of `inner` rows, and `more`, for each
  * tile on and below the diagonal.

@@ -27,12 +27,6 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
     return duet__square_check(problem, parameters, message);
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
-{
-    uint64_t t = duet__tile_count(problem->n, problem->tile);
-    return t * (t + 1) * (2 * t + 1) / 6; /* step k has (t-k)^2 tasks */
-}
-
 static uint64_t bytes(const struct duet__problem *problem)
 {
     return problem->n * problem->n * duet__element_bytes(problem);
@@ -70,7 +64,7 @@ const struct duet__workload duet__workload_lu = {
     .real_tile = 256,
     .check = check,
     .flops = duet__lu_flops,
-    .tasks = tasks,
+    .tasks = duet__square_tasks,
     .bytes = bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = verify,

@@ -95,7 +95,7 @@ const struct duet__workload duet__workload_lu_incremental = {
     .real_tile = 256,
     .check = duet__flat_tree_check,
     .flops = duet__lu_flops,
-    .tasks = duet__flat_tree_tasks,
+    .tasks = duet__square_tasks,
     .bytes = bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
     .verify = verify,

@@ -550,7 +550,6 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__factor_lu recorded_factor_lu
 #define duet__flat_tree_parameters recorded_flat_tree_parameters
 #define duet__flat_tree_check recorded_flat_tree_check
-#define duet__flat_tree_tasks recorded_flat_tree_tasks
 #define duet__flat_tree_shapes recorded_flat_tree_shapes
 #define duet__flat_tree_bytes recorded_flat_tree_bytes
 #define duet__flat_tree_submit recorded_flat_tree_submit
@@ -564,6 +563,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 #define duet__flops_trsm_left recorded_flops_trsm_left
 #define duet__flops_potrf recorded_flops_potrf
 #define duet__flops_getrf recorded_flops_getrf
+#define duet__square_tasks recorded_square_tasks
 #define duet__lu_flops recorded_lu_flops
 
 #endif

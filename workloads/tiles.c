@@ -501,6 +501,12 @@ double duet__flops_getrf(const void *args)
     return m > 1 ? flops : 1;
 }
 
+uint64_t duet__square_tasks(const struct duet__problem *problem)
+{
+    uint64_t t = duet__tile_count(problem->n, problem->tile);
+    return t * (t + 1) * (2 * t + 1) / 6; /* step k has (t-k)^2 tasks */
+}
+
 double duet__lu_flops(const struct duet__problem *problem)
 {
     double n = (double)problem->n;

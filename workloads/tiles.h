@@ -308,6 +308,9 @@ double duet__flops_potrf(const void *args);      /* order n: n^3/3 + n^2/2 + n/6
    n^3/3 - n^2/2 - n/6; 1 where that is 0 (n = m = 1), as models need some work. */
 double duet__flops_getrf(const void *args);
 
+/* Number of tasks where each step has one for every tile from its diagonal tile on. */
+uint64_t duet__square_tasks(const struct duet__problem *problem);
+
 /* Flops of an LU factorisation of the whole problem, however tiled: 2 n^3/3 - n^2/2 - n/6. */
 double duet__lu_flops(const struct duet__problem *problem);
 
