@@ -66,6 +66,7 @@ set_tests_properties(nowhere PROPERTIES LABELS "repo" WORKING_DIRECTORY "{folder
     assert status == 0 and re.match(r"slow: [1-9]\d? times alone\n", output), output
     status, output = repeat(folder, "-n", "1", "-R", "hangs", "--only", "alone", "--load", "0")
     assert status == 1 and "hangs: failed 1 of 1 times alone" in output, output
+    (folder / "tests").symlink_to(repository.BUILD / "tests")
     # other time: a test that is stopped now and then ends all the same
     for time in "quota", "core", "nice", "delays":
         status, output = repeat(folder, "-n", "3", "-R", "slow|good", "--time", time, "--only",
