@@ -43,7 +43,7 @@ void duet__job_guess(struct duet__job *job)
 
     job->guesses = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     for (unsigned a = 0; a < machine->arch_count; a++) {
-        g_autofree double *from_s = g_new0(double, columns->len + 1);
+        double *from_s = g_new0(double, columns->len + 1);
         double all_s = 0;
 
         for (guint k = 0; k < job->graph->kernels->len; k++, seconds += columns->len)
@@ -55,6 +55,7 @@ void duet__job_guess(struct duet__job *job)
                                        machine->archs[a].name, 100 * from_s[c] / all_s,
                                        c < columns->len ? (char *)columns->pdata[c]
                                                         : "it, estimated");
+        g_free(from_s);
     }
     g_free(job->request.estimated);
     job->request.estimated =

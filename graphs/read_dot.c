@@ -388,7 +388,7 @@ static void add_edges(struct reader *reader, const GArray *from, const GArray *t
             const struct duet__graph_edge edge = {g_array_index(from, uint32_t, i),
                                                   g_array_index(to, uint32_t, k),
                                                   isnan(bytes) ? 0 : (uint64_t)bytes};
-            const gpointer ends = GSIZE_TO_POINTER((gsize)edge.from << 32 | edge.to);
+            void *const ends = GSIZE_TO_POINTER((gsize)edge.from << 32 | edge.to);
             const guint there =
                 reader->strict ? GPOINTER_TO_UINT(g_hash_table_lookup(reader->only, ends)) : 0;
 

@@ -38,19 +38,24 @@ static const char *column_name(const struct state *state, unsigned column)
     return state->graph->archs->pdata[column];
 }
 
-/*
- * Whether `word`, "gpu", "cuda" or "c2050", means an architecture (NULL: none of the machine's, but
- * a column of this name, of which it is known to be a GPU's if it is called as a backend is).
- */
-static bool means(const char *word, size_t length, const struct duet_arch *arch, const char *name)
+static bool is_word(const char *word, size_t length, const char *name)
 {
-    const char *backend = arch ? arch->backend : name;
-    bool gpu = arch ? strcmp(backend, "cpu") != 0
-                    : g_str_has_prefix(name, "cuda") || g_str_has_prefix(name, "opencl");
+    return strlen(name) == length && memcmp(word, name, length) == 0;
+}
 
-    return (strlen(name) == length && memcmp(word, name, length) == 0) ||
-           (strlen(backend) == length && memcmp(word, backend, length) == 0) ||
-           (length == 3 && memcmp(word, "gpu", 3) == 0 && gpu);
+/* Whether `word`, "gpu", "cuda" or "c2050", means an architecture of the machine. */
+static bool means(const char *word, size_t length, const struct duet_arch *arch)
+{
+    return is_word(word, length, arch->name) || is_word(word, length, arch->backend) ||
+           (is_word(word, length, "gpu") && strcmp(arch->backend, "cpu") != 0);
+}
+
+/* Whether `word` means a column of the graph, which is a GPU's if it is called as a backend is. */
+static bool means_column(const char *word, size_t length, const char *name)
+{
+    return is_word(word, length, name) ||
+           (is_word(word, length, "gpu") &&
+            (g_str_has_prefix(name, "cuda") || g_str_has_prefix(name, "opencl")));
 }
 
 /* "[KERNEL@]ARCH=X" */
@@ -75,10 +80,10 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
                          "--speed %s: there is no kernel '%s' in %s (duet list FILE shows them)",
                          text, kernel, graph->name);
     for (unsigned i = 0; i < width; i++) {
-        const struct duet_arch *arch = i < archs ? &state->machine->archs[i] : NULL;
-        const char *name = arch ? arch->name : column_name(state, i - archs);
+        const size_t length = (size_t)(equals - word);
 
-        if (!means(word, (size_t)(equals - word), arch, name))
+        if (!(i < archs ? means(word, length, &state->machine->archs[i])
+                        : means_column(word, length, column_name(state, i - archs))))
             continue;
         met = true;
         for (guint k = 0; k < graph->kernels->len; k++)
@@ -183,7 +188,7 @@ static bool may_run(const char *where, const struct duet_arch *arch)
     bool may = !*where;
 
     for (char **word = words; *word; word++)
-        may |= means(*word, strlen(*word), arch, arch->name);
+        may |= means(*word, strlen(*word), arch);
     return may;
 }
 

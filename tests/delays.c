@@ -63,6 +63,7 @@ int pthread_mutex_unlock(pthread_mutex_t *mutex)
     return result;
 }
 
+/* NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): glibc has names of its own */
 int sem_post(sem_t *semaphore)
 {
     REAL(sem_post)
@@ -107,6 +108,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
     delay(2);
     return result;
 }
+/* NOLINTEND(readability-inconsistent-declaration-parameter-name) */
 
 pid_t fork(void)
 {

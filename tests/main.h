@@ -3,6 +3,9 @@
  * Included before everything else of a test: the prototype of its main function, which the build
  * renames, and that function where it only calls others.
  */
+#ifndef DUET_TESTS_MAIN_H
+#define DUET_TESTS_MAIN_H
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -30,3 +33,5 @@ int run_tests(int argc, char **argv, const char *names, void (*const *functions)
         static void (*const listed[])(void) = {__VA_ARGS__};                                       \
         return run_tests(argc, argv, names, listed, add);                                          \
     }
+
+#endif

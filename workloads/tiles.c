@@ -234,10 +234,11 @@ static int register_codelets(struct duet__build *build, const struct duet__workl
         if ((cpu_only >> i & 1) && !has_cpus(build->runtime))
             return no_cpu(build, self, i, message);
     /* calls on vectors, such as axpy, take no memory of their own */
-    const bool calls_blas = build->problem->data && duet__blas_kernel(self->kernels[0]);
+    const char *first = self->kernels[0];
+    const bool calls_blas = build->problem->data && first && duet__blas_kernel(first);
     const unsigned threads = duet_runtime_machine(build->runtime)->worker_count;
-    const bool takes_memory = strcmp(self->kernels[0], "axpy") != 0;
-    int error = calls_blas ? duet__blas_begin(takes_memory ? threads : 0, message) : 0;
+    int error =
+        calls_blas ? duet__blas_begin(strcmp(first, "axpy") != 0 ? threads : 0, message) : 0;
     for (size_t i = 0; !error && i < DUET__KERNELS_MAX && self->kernels[i]; i++)
         error = register_kernel(build->runtime, build->problem, self->kernels[i], cpu_only >> i & 1,
                                 tiled->flops[i], &build->codelets[i]);
