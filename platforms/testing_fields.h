@@ -14,6 +14,7 @@ static inline void testing_fill(const struct duet__field *fields, void *into, GR
 {
     for (; fields->key; fields++) {
         void *at = duet__field_at(fields, into);
+        g_autofree char *words = testing_text(random, 1, MAX(fields->room, 2) - 1);
         const double least = MAX(fields->least, fields->most * 1e-18),
                      number = least * pow(fields->most / least, g_rand_double(random));
 
@@ -22,7 +23,7 @@ static inline void testing_fill(const struct duet__field *fields, void *into, GR
         else if (fields->kind == DUET__INTEGER)
             *(uint64_t *)at = (uint64_t)number;
         else if (fields->kind == DUET__WORDS)
-            strcpy(at, testing_text(random, 1, fields->room - 1));
+            (void)g_strlcpy(at, words, fields->room);
         else if (fields->kind == DUET__COPY)
             *(char **)at = testing_text(random, 0, 300);
         else if (fields->kind == DUET__OBJECT)
