@@ -46,8 +46,8 @@ static double seconds(double latency_s, double bandwidth_Bps, unsigned size)
     return latency_s + 4096 * pow(4, size) / bandwidth_Bps;
 }
 
-/* What copies between GPUs take, on average over sizes, of the two copies that make each of them:
- * the least of all pairs. */
+/* Returns the least, of all pairs of GPUs, of the time of a copy between them by that of the two
+ * copies through the host, on average over sizes. */
 static double least_of_both(const struct duet__copies *copies, const struct duet_machine *machine)
 {
     double least = 10;

@@ -104,7 +104,7 @@ static bool is_piece(GHashTable *pieces, const struct duet_event *event)
     return true;
 }
 
-/* Which executions of a run, from `first` on, write data that no earlier one has written. */
+/* Marks the executions of a run, from `first` on, that write data which none before has written. */
 static void find_fresh(struct duet__executions *all, size_t first)
 {
     g_autoptr(GHashTable) written = g_hash_table_new(NULL, NULL);

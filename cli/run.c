@@ -83,7 +83,7 @@ static void remark(const struct duet__job *job)
                        job->platform->name, holes);
 }
 
-/* Whether the platform knows how the times of a kernel of the file's task graph scatter. */
+/* Returns whether --noise would draw anything: the platform knows a spread of a kernel's times. */
 static bool draws(const struct duet__job *job)
 {
     for (size_t c = 0; c < job->platform->calibration.count; c++) {

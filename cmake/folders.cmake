@@ -9,7 +9,7 @@ else()
   set(DUET_INSTALLED_DATA ${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/duet)
 endif()
 
-# What is called while the process ends: backends/cuda/exit.c. The library stays once it is loaded.
+# The CUDA runtime registers no exit handler (backends/cuda/exit.c). libduet stays loaded.
 set(DUET_CUDA_EXIT $<$<BOOL:${DUET_HAVE_CUDA}>:-Wl,--wrap=atexit,-u,__wrap_atexit,-z,nodelete>)
 
 # Every folder library linked so far, in one group whose order does not matter.

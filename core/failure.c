@@ -156,7 +156,8 @@ static void damage_rows(const struct damage *of, size_t col, size_t *row, size_t
     *next = edge < *next ? edge : *next;
 }
 
-/* Whether one of a column's rows is bad, where rows that no region in `damage` has are `rest`. */
+/* Returns whether a row of a column is bad; rows in no region of `damage` are bad if `rest` says
+ * so. */
 static bool rows_bad(const struct damage *damage, bool rest, size_t col, size_t row, size_t end,
                      size_t *next)
 {

@@ -196,9 +196,9 @@ const struct duet__graph_edge *duet__graph_walk_next(struct duet__graph_walk *wa
 struct duet__workload duet__graph_workload(const struct duet__graph *graph);
 
 /*
- * workload.c: where a problem's graph has the times of its tasks from on a machine. Seconds, by
- * architecture of the machine, then by kernel, then by column of the graph's seconds: what the
- * tasks that may run there take by that column. Free with g_free.
+ * workload.c: sums up the seconds that a graph's tasks take on a machine, by architecture of the
+ * machine, then by kernel, then by the column of the graph that the seconds are from. A task counts
+ * on each architecture that it may run on. Free with g_free.
  */
 double *duet__graph_sources(const struct duet__problem *problem,
                             const struct duet_machine *machine);

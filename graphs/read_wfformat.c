@@ -15,7 +15,7 @@ enum { MOST = 100000000 }; /* tasks, or files */
 
 /* A task that has been named, by itself or by others. */
 struct named {
-    const char *id, *name; /* NULL: none but that; may be others' too */
+    const char *id, *name; /* `name` may be other tasks' too; NULL: there is only the id */
     uint32_t task;         /* NOBODY: not described so far */
 };
 #define NOBODY UINT32_MAX

@@ -43,14 +43,15 @@ static bool is_word(const char *word, size_t length, const char *name)
     return strlen(name) == length && memcmp(word, name, length) == 0;
 }
 
-/* Whether `word`, "gpu", "cuda" or "c2050", means an architecture of the machine. */
+/* Returns whether `word`, such as "gpu", "cuda" or "c2050", names an architecture of the machine.
+ */
 static bool means(const char *word, size_t length, const struct duet_arch *arch)
 {
     return is_word(word, length, arch->name) || is_word(word, length, arch->backend) ||
            (is_word(word, length, "gpu") && strcmp(arch->backend, "cpu") != 0);
 }
 
-/* Whether `word` means a column of the graph, which is a GPU's if it is called as a backend is. */
+/* Returns whether `word` names a column of the graph: a GPU's has the name of a backend. */
 static bool means_column(const char *word, size_t length, const char *name)
 {
     return is_word(word, length, name) ||
@@ -98,8 +99,8 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
     return 0;
 }
 
-/* What a task takes on an architecture of the machine, and the column that says so; 0: none does.
- */
+/* Returns the seconds of a task on an architecture of the machine; 0: no column has them. *column
+   gets the graph's column that they are from. */
 static double seconds_on(const struct state *state, size_t task, unsigned arch, unsigned *column)
 {
     const unsigned archs = state->machine->arch_count, width = archs + state->columns;
@@ -152,7 +153,8 @@ static void free_state(void *data)
     g_free(state);
 }
 
-/* What depends on machine and speeds; *out is for free_state, also after an error. */
+/* Makes the state that depends on machine and speeds. *out is for free_state, also after an error.
+ */
 static int make_state(void **out, const struct duet__problem *problem,
                       const struct duet_machine *machine, struct duet_message *message)
 {
@@ -181,7 +183,7 @@ static int make_state(void **out, const struct duet__problem *problem,
     return error;
 }
 
-/* Whether tasks of a restriction may run on an architecture. */
+/* Returns whether tasks with this list of places may run on an architecture. */
 static bool may_run(const char *where, const struct duet_arch *arch)
 {
     g_auto(GStrv) words = g_strsplit(where, ",", -1);

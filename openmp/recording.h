@@ -128,7 +128,7 @@ struct duet__place {
     /* found by duet__omp_names: */
     uint32_t kernel; /* its number in the file */
     char *name;      /* of the kernel; NULL: an earlier place of it has that */
-    char *key;       /* the same for all places of a kernel; NULL: there are no others */
+    char *key;       /* equal for all places of a kernel; NULL: not known */
     size_t rank;     /* of the name among the same ones, by code */
 };
 

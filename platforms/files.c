@@ -21,7 +21,7 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
                    struct duet_message *message)
 {
     enum { STEP = 1 << 16 };
-    gzFile file; /* which reads what is not compressed as it is */
+    gzFile file; /* zlib also reads files that are not compressed */
     GStatBuf status;
     g_autoptr(GString) all = g_string_new(NULL);
     const char *kind = "";

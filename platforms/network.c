@@ -8,7 +8,7 @@
 
 enum {
     MOST_PLACES = 65536,  /* for nodes: SimGrid makes a host of each */
-    MOST_PARTS = 1 << 20, /* and a link of each cable */
+    MOST_PARTS = 1 << 20, /* places and cables: SimGrid makes a link of each cable */
 };
 
 static const double LEAST_BPS = 1e3, MOST_BPS = 1e15, MOST_SECONDS = 1e3, MOST_BYTES = 0x1p50;

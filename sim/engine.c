@@ -12,7 +12,7 @@
 
 #include "sim/internal.h"
 
-enum { IN_VAIN_MAX = 1000000 }; /* more than any policy needs; to ask so often takes a second */
+enum { IN_VAIN_MAX = 1000000 }; /* more questions at one date than any policy needs */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Workers                                                                                      */

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/test and scripts/check run every test between them, and none endlessly: a test of the
-first ends in 20 minutes, of the second in an hour, ten times what they take beside other work."""
+first ends in 20 minutes, of the second in an hour."""
 
 import json
 import subprocess

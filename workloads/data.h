@@ -60,7 +60,7 @@ void duet__storage_free(struct duet__storage *storage);
 /* Where the tile at row i, column j of the grid begins; *ld: its leading dimension, elements. */
 void *duet__storage_tile(const struct duet__storage *storage, uint32_t i, uint32_t j, size_t *ld);
 
-/* The same tile as kernels have it. */
+/* Returns a tile of the storage as the buffer that a kernel gets. */
 struct duet_buffer duet__storage_view(const struct duet__storage *storage, uint32_t i, uint32_t j);
 
 /* Where the element at row i, column j lies: for checks, not for speed. */

@@ -14,7 +14,7 @@ enum { SOLVE_LEAF = 32 /* order of a triangle from which on xTRSM is left to its
 
 _Static_assert(sizeof(lapack_int) == 4, "pivots are stored as LAPACK writes them");
 
-/* OpenBLAS maps so much for each thread in a call, on x86-64, and keeps it. */
+/* Bytes that OpenBLAS 0.3.21 maps on x86-64 for each thread that is in a call, and keeps. */
 static const size_t BUFFER_BYTES = (size_t)128 << 20;
 
 int duet__blas_begin(unsigned threads, struct duet_message *message)

@@ -66,8 +66,7 @@ static inline unsigned goes_to(struct testing *t, struct duet_task *one, int by)
     return worker;
 }
 
-/* What a worker pushes goes to the head of its list, what others push to the tail, as thieves do.
- */
+/* Checks that a worker's own pushes go to the head of its list, and those of others to the tail. */
 static inline void check_ends(struct testing *t, unsigned owner, struct duet_handle *handle,
                               enum duet_mode mode)
 {

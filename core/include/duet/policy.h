@@ -267,13 +267,12 @@ void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list 
  */
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief);
 
-/*
- * Themselves a `pop` or a `steal`. They take the head of the worker's own list; that one, or else
- * the head of the list that all share; by duet_steal_tail, what the victim's own list has.
- */
+/* Functions for `pop`: the first takes the head of the worker's own list, the second also, where
+   that list is empty, the head of the list that all workers share. */
 struct duet_task *duet_pop_own(void *self, struct duet_view *view, unsigned worker, double now);
 struct duet_task *duet_pop_own_or_shared(void *self, struct duet_view *view, unsigned worker,
                                          double now);
+/* A function for `steal`: takes tasks from the victim's own list, by duet_steal_tail. */
 struct duet_task *duet_steal_own(void *self, struct duet_view *view, unsigned thief,
                                  unsigned victim, double now);
 
@@ -416,7 +415,7 @@ void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsign
                     int change);
 double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole);
 
-/* Itself an `epilogue`, which counts that a task has ended. */
+/* A function for `epilogue`: counts by duet_luf_count that a task has ended. */
 void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
                        const struct duet_times *times, double now);
 
