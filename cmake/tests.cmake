@@ -51,7 +51,8 @@ if(DUET_SANITIZE)
   set(suppressions ${PROJECT_SOURCE_DIR}/tests/sanitizers)
   # as malloc does; and LLVM, which pocl calls, sets a stack of its own for signals
   set(memory allocator_may_return_null=1:use_sigaltstack=0)
-  set(quick atexit_sleep_ms=50) # and not a second at the end of each process
+  # not a second at the end of each process; and a child of world.inside begins threads of its own
+  set(quick atexit_sleep_ms=50:die_after_fork=0)
   # where frames are kept that functions have left: of 64 KiB, which take a fifth of the time less
   # than 1 MiB, as most processes live shortly
   set(frames detect_stack_use_after_return=1:min_uar_stack_size_log=16:max_uar_stack_size_log=16)
