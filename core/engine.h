@@ -480,6 +480,14 @@ struct duet__entered {
 /* From now on that is kept: before the first task. Without memory for it, it is not. */
 void duet__keep_entered(struct duet_runtime *core);
 
+/*
+ * What keeps tasks of a class (a number below duet_class_count) from all workers of an architecture
+ * for which its kernel has code, into `text` (empty: nothing does): it has no time there, its data
+ * does not fit into the memory, or what initialises a reduction cannot run there. Returns the text.
+ */
+const char *duet__class_barrier(const struct duet_runtime *core, size_t index, unsigned arch,
+                                char *text, size_t room);
+
 /* NULL: it is not kept. Owned by the core; only when no task is in flight. */
 const struct duet__entered *duet__entered(const struct duet_runtime *core);
 

@@ -141,7 +141,7 @@ void duet__reduction_free(struct duet_runtime *core, struct duet_handle *handle)
 int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
                              struct duet_message *message)
 {
-    uint64_t kinds = core->masks[task->mask].kinds;
+    uint64_t kinds = core->masks[task->mask].kinds, own = kinds;
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct access *access = &task->accesses[i];
         if (!(access->mode & ACCESS_REDUCES))
@@ -150,13 +150,18 @@ int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
             return duet_fail(message, DUET_EINVAL,
                              "a %s task reduces handle %llu and also uses it in another way",
                              duet_task_kernel(task), (unsigned long long)access->handle->id);
-        kinds &= access->handle->reduction->kinds;
+        struct reduction *reduction = access->handle->reduction;
+        if (kinds & ~reduction->kinds)
+            atomic_store_explicit(&task->klass->barrier, reduction->init, memory_order_relaxed);
+        kinds &= reduction->kinds;
     }
+    if (kinds != own)
+        atomic_fetch_or_explicit(&task->klass->barred, own & ~kinds, memory_order_relaxed);
     if (!kinds)
         return duet_fail(message, DUET_ENOWORKER,
                          "no worker can run kernel %s and also initialise what it reduces",
                          duet_task_kernel(task));
-    if (kinds != core->masks[task->mask].kinds && duet__mask_find(core, kinds, &task->mask))
+    if (kinds != own && duet__mask_find(core, kinds, &task->mask))
         return duet_fail(message, DUET_ENOMEM,
                          "tasks are restricted to more than %d different sets of workers",
                          MASKS_MAX);

@@ -279,6 +279,25 @@ static void test_cancelled(void)
     }
 }
 
+/* What keeps tasks of a kernel off an architecture begins like this; NULL: nothing does. */
+static void check_barrier(const struct testing *t, const char *kernel, const char *arch,
+                          const char *wanted)
+{
+    const struct duet_machine *machine = duet_runtime_machine(t->core);
+    struct duet_class_stats stats;
+    char why[200];
+    unsigned found = 0;
+    for (size_t c = 0; !duet_class_stats(t->core, c, &stats); c++)
+        for (unsigned a = 0; a < machine->arch_count; a++) {
+            if (strcmp(stats.kernel, kernel) != 0 || strcmp(machine->archs[a].backend, arch) != 0)
+                continue;
+            (void)duet__class_barrier(t->core, c, a, why, sizeof why);
+            g_assert_true(wanted ? g_str_has_prefix(why, wanted) : !*why);
+            found++;
+        }
+    g_assert_cmpuint(found, ==, 1);
+}
+
 static void test_misuse(void)
 {
     struct testing t;
@@ -305,6 +324,8 @@ static void test_misuse(void)
     desc.access_count = 1;
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);
     submit_to(&t, t.any, NULL, plain, DUET_REDUCE, NULL, 0);
+    check_barrier(&t, "any", "cpu", "clear_on_gpu, which initialises what it reduces, cannot run");
+    check_barrier(&t, "any", "cuda", NULL);
     expect_idle(&t, 0);
     g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 2);
     lost_end(&t, DUET_OK, NULL);

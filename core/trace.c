@@ -5,6 +5,7 @@
  * last task has ended.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -381,6 +382,25 @@ int duet_class_stats(const struct duet_runtime *runtime, size_t index,
     stats->expected_s = runtime->class_seconds;
     stats->ran = runtime->class_ran;
     return DUET_OK;
+}
+
+const char *duet__class_barrier(const struct duet_runtime *core, size_t index, unsigned arch,
+                                char *text, size_t room)
+{
+    const struct task_class *klass = core->classes[index];
+    const struct duet_codelet *codelet = klass->codelet, *barrier = atomic_load(&klass->barrier);
+    const uint64_t kinds = duet__kinds_of_archs(core, UINT64_C(1) << arch);
+    *text = '\0';
+    if (!kinds || !(codelet->archs >> arch & 1) || codelet->expand)
+        return text;
+    if (!(klass->able & kinds))
+        (void)snprintf(text, room, "%s",
+                       klass->too_big ? "its data does not fit into the memory there"
+                                      : "it has no time there");
+    else if (barrier && !(klass->able & kinds & ~atomic_load(&klass->barred)))
+        (void)snprintf(text, room, "%s, which initialises what it reduces, cannot run there",
+                       barrier->name);
+    return text;
 }
 
 double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker)

@@ -124,10 +124,11 @@ void duet__why_write_json(FILE *stream, const struct duet__why *why)
                      "{schema: 1, command: %s, trace: %s\n world: %s, workload: %s, n: %" PRIu64
                      ", tile: %" PRIu64
                      ", policy: %s, platform: %s, estimated: %s\n makespan_s: %g, cause: %s"
-                     "\n sentence: %s",
+                     "\n sentence: %s, barred: %s",
                      why->command, why->path_name, trace->world, trace->workload, trace->n,
                      trace->tile, trace->policy, trace->run.recording.machine->name,
-                     trace->estimated, why->account->makespan_s, duet__cause_name(cause), sentence);
+                     trace->estimated, why->account->makespan_s, duet__cause_name(cause), sentence,
+                     *trace->run.barred ? trace->run.barred : NULL);
     put_path(&json, why);
     put_machine(&json, why);
     if (why->what_if)

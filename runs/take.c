@@ -2,7 +2,9 @@
 /* Taking what a run has left, on one node or several, also of other processes. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/engine.h"
 #include "nodes/nodes.h"
 #include "runs/merge.h"
 #include "runs/wire.h"
@@ -110,6 +112,28 @@ static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsig
     return error;
 }
 
+/* What was kept from all workers of an architecture, as run->barred has it. */
+static void take_barred(const struct duet_runtime *core, struct duet__run *run)
+{
+    const struct duet_machine *machine = duet_runtime_machine(core);
+    g_autoptr(GString) all = g_string_new(NULL);
+    struct duet_class_stats stats;
+    char why[200];
+
+    for (size_t c = 0; !duet_class_stats(core, c, &stats); c++)
+        for (unsigned a = 0; a < machine->arch_count && stats.tasks; a++) {
+            g_autofree char *phrase =
+                g_strdup_printf("no %s could run %s: %s", machine->archs[a].name, stats.kernel,
+                                duet__class_barrier(core, c, a, why, sizeof why));
+
+            if (*why && !strstr(all->str, phrase))
+                g_string_append_printf(all, "%s%s", all->len ? "; " : "", phrase);
+        }
+    if (all->len >= sizeof run->barred)
+        g_string_overwrite(all, sizeof run->barred - sizeof " ...", " ...");
+    g_strlcpy(run->barred, all->str, sizeof run->barred);
+}
+
 /* Of several nodes. Processes other than the first one get their own figures. */
 static int take_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
                       const struct duet__wires *wires, struct duet__run *run,
@@ -137,6 +161,8 @@ static int take_nodes(const struct duet_runtime *runtime, bool records, bool acc
         run->stats = parts[node].stats;
     else
         error = duet__node_runs_merge(parts, count, wires, run, message);
+    if (!error && !node)
+        take_barred(duet__nodes_core(nodes, 0), run);
     for (unsigned i = 0; i < count; i++)
         duet__node_run_fini(&parts[i]);
     g_free(parts);
@@ -152,6 +178,7 @@ int duet__run_take(const struct duet_runtime *runtime, bool records, bool access
     if (duet__nodes_of(runtime))
         return take_nodes(runtime, records, accesses, wires, run, message);
     duet_stats(runtime, &run->stats);
+    take_barred(runtime, run);
     if (records)
         error = duet__recording_take(&run->recording, runtime, accesses);
     if (error)

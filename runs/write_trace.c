@@ -125,6 +125,8 @@ const struct duet__field duet__trace_fields[] = {
     {TEXT(platform_file)},
     {TEXT(platform_digest)},
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
+    {"barred", DUET__WORDS, DUET__OPTIONAL, AT(run.barred),
+     .room = sizeof((struct duet__run *)0)->barred},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
     {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.critical_path_s), SECONDS},
     {"area_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.area_s), SECONDS},

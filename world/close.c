@@ -245,6 +245,8 @@ static int write_all(const struct duet_runtime *runtime, const struct kept *kept
     if (!error && !duet_node(runtime)) {
         if (kept->report) {
             write_report(runtime, &run, kept);
+            if (*run.barred)
+                fprintf(stderr, "duet: %s\n", run.barred);
             write_iterations(&run.recording);
         }
         if (kept->trace)
