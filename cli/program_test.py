@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A program that uses libduet, behind --, is what a workload is to the command."""
 
+import csv
+import io
 import json
 import os
 import pathlib
@@ -10,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 
-from testing import DUET, children_of, interrupted, is_alive, refused, until
+from testing import DUET, ROOT, children_of, interrupted, is_alive, refused, until
 
 EXAMPLES = pathlib.Path(os.environ.get("DUET_BUILD_DIR") or "build").resolve() / "examples"
 QR = [EXAMPLES / "tiled_qr", "256", "64"]
@@ -29,6 +31,9 @@ BAD = [
     ([*SIMULATE, "--n", "64"], ["true"], "--n is for workloads", 2),
     (["run", "--verify"], ["true"], "--verify is for workloads", 2),
     (["validate", "--cases", "c.json"], ["true"], "--cases is for workloads", 2),
+    (["study", "--platform", "idgraf", "--arg", "b=1,2"], ["true", "b"], "has {b} in it", 2),
+    (["study", "--platform", "idgraf"], ["true", "{1,2}x{3,4}"], "has two lists: give each", 2),
+    (["tune", "--platform", "idgraf"], ["true", "{1..0}"], "--arg", 2),
     (["calibrate", "--from"], ["true"], "--from reads traces that are there", 2),
     (["calibrate", "--tile", "64", "--from", "t.json"], None, "--from runs nothing: --tile is", 2),
     (["calibrate", "--from", "t.json", "t.json"], None, "'t.json' is named twice", 2),
@@ -99,6 +104,45 @@ def check_simulate():
     assert "tiled_qr" in pathlib.Path("t.html").read_text(encoding="utf-8")
     table = duet(*SIMULATE, "--", *QR)
     assert "tiled_qr, 30 tasks, 256 64\n" in table, table
+
+
+def check_study():
+    """Lists in braces are factors: "--tile {64,128}" and "--tile={64,128}" of "tile", others by
+    their place; with --arg they have a name."""
+    def study(*options):
+        text = duet("study", "--platform", "idgraf", "--extrapolate", "--quiet", "--csv", "--out",
+                    "args.db", *options)
+        os.unlink("args.db")
+        return list(csv.DictReader(io.StringIO(text)))
+
+    wanted = {tile: study("--", *QR[:2], tile)[0]["makespan_s"] for tile in ("64", "128")}
+    script = f"[ $0 = {{}} ] && exec {QR[0]} 256 ${{2-${{1#*=}}}}"
+    for column, options, words in (
+            ("arg_2", [], [*QR[:2], "{64..128*2}"]), ("arg_t", ["--arg", "t=64,128"],
+                                                      [*QR[:2], "{t}"]),
+            ("arg_tile", [], ["sh", "-c", script, "{}", "--tile", "{64,128}"]),
+            ("arg_tile", [], ["sh", "-c", script, "{}", "--tile={64,128}"])):
+        rows = study(*options, "--", *words)
+        assert {row[column]: row["makespan_s"] for row in rows} == wanted, (rows, wanted)
+
+
+def check_barred():
+    """What a reduction keeps off GPUs is named, with what does that, wherever a run ends."""
+    text = (ROOT / "examples/dot_product.c").read_text(encoding="utf-8")
+    whole = ".implementation_count = 2"
+    for keeps in (False, True):
+        source = text.replace(whole, whole.replace("2", "name[0] == 'c' ? 1 : 2")) if keeps else text
+        subprocess.run([os.environ.get("DUET_CC") or "cc", "-std=c11", "-w", "-x", "c", "-",
+                        f"-I{ROOT}/core/include", "-o", "dot", f"-L{EXAMPLES.parent}", "-lduet",
+                        "-lm", f"-Wl,-rpath,{EXAMPLES.parent}"], input=source, text=True, check=True)
+        wanted = "no c2050 could run dot: clear, which initialises what it reduces, cannot run there"
+        ran = subprocess.run(["./dot"], env=environment(DUET_SIMULATE="idgraf", DUET_REPORT="1",
+                                                        DUET_TRACE="dot.json"),
+                             check=True, capture_output=True, text=True)
+        for shown in (duet("explain", "dot.json"), duet(*SIMULATE, "--", "./dot"), ran.stderr):
+            assert (wanted in " ".join(shown.split())) == keeps, shown
+        assert json.loads(duet("explain", "--json", "dot.json"))["barred"] == \
+            (wanted if keeps else None)
 
 
 def check_run():
@@ -215,6 +259,8 @@ def main():
         os.chdir(folder)
         check_bad()
         check_simulate()
+        check_study()
+        check_barred()
         check_run()
         check_calibrate()
         check_history()

@@ -44,6 +44,7 @@ static int set_options(struct duet__job *job, const struct duet__tables *tables,
 char *duet__tables_rows(const struct duet__work *work, void *data)
 {
     struct duet__tables *tables = data;
+    g_auto(GStrv) program = duet__cell_program(tables->study, work->cell);
     struct duet_message message = {""};
     const char *workload = NULL, *platform;
     struct duet__job job;
@@ -51,7 +52,7 @@ char *duet__tables_rows(const struct duet__work *work, void *data)
 
     duet__job_init(&job, tables->command, 0, NULL);
     job.in_table = true;
-    job.program = tables->study->program;
+    job.program = program;
     /* each was checked when it was taken */
     if (!set_options(&job, tables, work->cell, &workload, &message)) {
         job.values.quiet = true;
@@ -104,6 +105,22 @@ static int check_platform(const char *name, struct duet_message *message)
     return error;
 }
 
+/* --arg NAME is of a program that has "{NAME}" in one of its arguments. */
+static int check_argument(const struct duet__job *job, const struct duet__factor *factor,
+                          struct duet_message *message)
+{
+    const char *name = factor->name + strlen("arg ");
+    g_autofree char *place = g_strdup_printf("{%s}", name);
+    bool used = !g_str_has_prefix(factor->name, "arg ");
+
+    for (char **word = job->program; word && *word; word++)
+        used |= strstr(*word, place) != NULL;
+    return used ? 0
+                : duet_fail(message, DUET_EINVAL,
+                            "--arg %s: no argument of a program behind -- has %s in it", name,
+                            place);
+}
+
 /* What is missing, or is nowhere, before any run is made. */
 static int check_product(const struct duet__tables *tables, const struct duet__product *product,
                          struct duet_message *message)
@@ -115,6 +132,7 @@ static int check_product(const struct duet__tables *tables, const struct duet__p
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
 
+        error = check_argument(tables->job, factor, message);
         platform |= !strcmp(factor->name, "platform");
         for (guint v = 0; !strcmp(factor->name, "platform") && v < factor->values->len && !error;
              v++)

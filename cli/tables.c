@@ -2,6 +2,8 @@
 /* From options with several values to a table, and from a cell of it to what is to be run. */
 #include "cli/tables.h"
 
+#include <string.h>
+
 /* Whether an option is given again later, which counts then, as of options of one value. */
 static bool again(const struct duet__job *job, guint at)
 {
@@ -13,12 +15,62 @@ static bool again(const struct duet__job *job, guint at)
     return later;
 }
 
+/* Whether the product has a factor of this name. */
+static bool has_factor(const struct duet__product *product, const char *name)
+{
+    for (guint f = 0; f < product->factors->len; f++)
+        if (!strcmp(((const struct duet__factor *)product->factors->pdata[f])->name, name))
+            return true;
+    return false;
+}
+
+/*
+ * Makes a factor of a list in braces, "{256,512}" or "{1..8}", in one of the program's arguments.
+ * It is called as the option that it is of, "block" in "--block={1..8}", or by its place.
+ */
+static int take_list(struct duet__product *product, char **words, guint at,
+                     struct duet_message *message)
+{
+    static const char list[] = "^(?:-*([^{=]+)=)?([^{]*)[{]([^{}\"]*(?:,|[.][.])[^{}\"]*)[}](.*)$";
+    const char *before = at > 1 ? words[at - 1] + strspn(words[at - 1], "-") : words[0];
+    g_autoptr(GRegex) regex = g_regex_new(list, G_REGEX_DOTALL, G_REGEX_MATCH_DEFAULT, NULL);
+    g_autoptr(GMatchInfo) found = NULL;
+    g_autofree char *name = NULL, *factor = NULL, *values = NULL, *text = NULL;
+
+    if (!g_regex_match(regex, words[at], G_REGEX_MATCH_DEFAULT, &found))
+        return 0;
+    name = g_match_info_fetch(found, 1);
+    values = g_match_info_fetch(found, 3);
+    if (!*name && *words[at] == '{' && before != words[at - 1] && !strpbrk(before, "{=")) {
+        g_free(name);
+        name = g_strdup(before);
+    }
+    factor = g_strconcat("arg ", name, NULL);
+    if (!*name || has_factor(product, factor)) {
+        g_free(name);
+        name = g_strdup_printf("%u", at);
+    }
+    text = g_match_info_fetch(found, 4);
+    if (g_regex_match(regex, text, G_REGEX_MATCH_DEFAULT, NULL))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s has two lists: give each a name, with --arg A=LIST, and write {A}",
+                         words[at]);
+    g_free(text);
+    text = g_strdup_printf("%.*s{%s}%s", (int)strcspn(words[at], "{"), words[at], name,
+                           strchr(words[at], '}') + 1);
+    g_free(words[at]);
+    words[at] = g_steal_pointer(&text);
+    text = g_strconcat(name, "=", values, NULL);
+    return duet__study_add(product, duet__option_find("arg", DUET__FACTOR), text, message);
+}
+
 int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
                       struct duet_message *message)
 {
-    const struct duet__job *job = tables->job;
+    struct duet__job *job = tables->job;
     struct duet__study *study = tables->study;
     struct duet__product *product = study->products->pdata[0];
+    char **program = duet__request_keep(&job->request, g_strdupv(job->program));
     const unsigned factors = duet__job_factors(job);
     int error = 0;
 
@@ -30,6 +82,11 @@ int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
         if (given->option->where & factors && !again(job, i))
             error = duet__study_add(product, given->option, given->text, message);
     }
+    for (guint i = 1; program && program[0] && program[i] && !error; i++)
+        error = take_list(product, program, i, message);
+    for (char **word = program; word && *word; word++)
+        duet__request_keep(&job->request, *word);
+    job->program = program;
     if (!error && job->values.cases)
         error = duet__study_read(study, job->values.cases, job->command->where | factors, message);
     study->program = job->program;

@@ -59,6 +59,9 @@ static int add_product(struct duet__tune *tune, enum duet__fidelity fidelity,
             other = g_strdup_printf("%" G_GUINT64_FORMAT, MAX(tune->request.problem.n / part, 1));
         else if (left_out && tile)
             other = g_strdup_printf("%" G_GUINT64_FORMAT, tune->usual_tile);
+        else if (left_out &&
+                 g_str_has_prefix(factor->name, "arg ")) /* the first is the usual one */
+            other = g_strdup(factor->values->pdata[0]);
         for (guint v = 0; v < (other ? 1 : left_out ? 0 : factor->values->len) && !error; v++) {
             const char *value = other ? other : factor->values->pdata[v];
 
@@ -261,7 +264,8 @@ static int search(struct duet__tune *tune)
         const struct duet__factor *factor = tune->varied->pdata[i];
 
         dimensions[i].values = factor->values->len;
-        dimensions[i].ordered = g_ascii_isdigit(*(const char *)factor->values->pdata[0]);
+        dimensions[i].ordered =
+            g_ascii_isdigit(*duet__factor_value(factor, factor->values->pdata[0]));
         dimensions[i].apart = !strcmp(factor->name, "tile");
     }
     found = duet__search(&search, &error);

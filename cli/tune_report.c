@@ -81,7 +81,9 @@ static void put_row(struct duet__table *table, const struct duet__tune *tune,
         const struct duet__factor *factor = tune->varied->pdata[i];
         const char *value = value_of(tune, tuned, factor->name);
 
-        duet__table_say(table, value ? value : !strcmp(factor->name, "policy") ? "ws" : "-");
+        duet__table_say(table, value                             ? duet__factor_value(factor, value)
+                               : !strcmp(factor->name, "policy") ? "ws"
+                                                                 : "-");
     }
     duet__table_print(table, "%.*f%s", duet__decimals(s, 5), s, is_beyond(tune, tuned) ? "*" : "");
     duet__table_print(table, tuned->half_s >= 0 ? "%.2f" : "-", 100 * tuned->half_s / s);
@@ -103,7 +105,10 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
     for (guint i = 0; i < tune->varied->len; i++) {
         const struct duet__factor *factor = tune->varied->pdata[i];
 
-        g_string_append_c(sides, g_ascii_isdigit(*(char *)factor->values->pdata[0]) ? 'r' : 'l');
+        g_string_append_c(sides,
+                          g_ascii_isdigit(*duet__factor_value(factor, factor->values->pdata[0]))
+                              ? 'r'
+                              : 'l');
     }
     g_string_append(sides, tune->run_reps ? "rrrrrr" : "rrrr");
     duet__table_init(&table, sides->str);
@@ -208,7 +213,8 @@ static void put_tuned(struct duet__json_writer *json, const char *key,
 
         if (duet__tune_chosen(factor->name))
             duet__json_print(json, "%s: %s", factor->column,
-                             duet__study_value(product, tuned->cell, f));
+                             duet__factor_value(factor,
+                                                duet__study_value(product, tuned->cell, f)));
     }
     duet__json_print(json,
                      "}\n   predicted_s: %g, half_width_s: %g, reps: %" PRIu64

@@ -28,7 +28,7 @@ bool duet__tune_chosen(const char *factor)
     for (size_t i = 0; i < G_N_ELEMENTS(chosen); i++)
         if (!strcmp(factor, chosen[i]))
             return true;
-    return g_str_has_prefix(factor, "param ");
+    return g_str_has_prefix(factor, "param ") || g_str_has_prefix(factor, "arg ");
 }
 
 bool duet__tune_runs(const struct duet__factor *factor)

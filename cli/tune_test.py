@@ -135,6 +135,9 @@ if QR.exists():
                    "2,4", "--", str(QR), "256", "64")
     assert program["settings"] == 4 and set(program["environment"]) == {
         "DUET_POLICY", "DUET_GPU_WINDOW"}, program
+    program = tune("--platform", "idgraf", "--extrapolate", "--", str(QR), "256", "{128,32,64}")
+    assert program["default"]["settings"] == {"arg_2": "128"}, program
+    assert sorted(one["settings"]["arg_2"] for one in program["best"]) == ["128", "32", "64"]
 
 
 def rows_there(_process):

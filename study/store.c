@@ -378,12 +378,9 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
         add_value(values, value_of("build", key->build));
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
+        const char *value = duet__factor_value(factor, duet__study_value(product, cell, f));
 
-        const char *value = duet__study_value(product, cell, f);
-        const char *equals =
-            factor->option && duet__option_named(factor->option) ? strchr(value, '=') : NULL;
-
-        add_value(values, value_of(factor->column, equals ? equals + 1 : value));
+        add_value(values, value_of(factor->column, value));
     }
     error = duet__json_each(row, strlen(row), "a row", NULL, take_member, values, message);
     if (error)

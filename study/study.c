@@ -128,6 +128,7 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
 {
     const struct duet__plan *plan = at->plan;
     const struct duet__product *product = duet__study_product(plan->study, work->cell);
+    g_auto(GStrv) program = duet__cell_program(plan->study, work->cell);
     const char *models = plan->models;
     bool file = false;
     int error = 0;
@@ -154,9 +155,8 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
     }
     if (file && models && !error) /* a record of StarPU may have its kernel times from there */
         error = add_hash(at, models, OF_MODELS, inputs, message);
-    for (char **word = plan->study->program; word && *word && !error; word++) {
-        const bool first = word == plan->study->program;
-        g_autofree char *found = first ? g_find_program_in_path(*word) : NULL;
+    for (char **word = program; word && *word && !error; word++) {
+        g_autofree char *found = word == program ? g_find_program_in_path(*word) : NULL;
 
         error = add_hash(at, found ? found : *word, OF_FILE, inputs, message);
     }

@@ -194,6 +194,41 @@ const char *duet__study_value(const struct duet__product *product, uint64_t cell
     return own->values->pdata[index % own->values->len];
 }
 
+const char *duet__factor_value(const struct duet__factor *factor, const char *value)
+{
+    const char *equals =
+        factor->option && duet__option_named(factor->option) ? strchr(value, '=') : NULL;
+
+    return equals ? equals + 1 : value;
+}
+
+/* Whether the factor is of the program's arguments. */
+static bool is_argument(const struct duet__factor *factor)
+{
+    return factor->option && !strcmp(factor->option->name, "arg");
+}
+
+char **duet__cell_program(const struct duet__study *study, uint64_t cell)
+{
+    const struct duet__product *product = duet__study_product(study, cell);
+    char **words = g_strdupv(study->program);
+
+    for (guint f = 0; words && f < product->factors->len; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
+        const char *value = duet__study_value(product, cell, f);
+        const char *text = duet__factor_value(factor, value);
+        g_autofree char *place = g_strdup_printf("{%.*s}", (int)(text - value - 1), value);
+
+        for (char **word = words; is_argument(factor) && *word; word++) {
+            g_auto(GStrv) parts = g_strsplit(*word, place, -1);
+
+            g_free(*word);
+            *word = g_strjoinv(text, parts);
+        }
+    }
+    return words;
+}
+
 char *duet__shell_text(const char *const *words)
 {
     GString *text = g_string_new(NULL);
@@ -215,6 +250,7 @@ char *duet__cell_command(const struct duet__study *study, const char *command, u
 {
     const struct duet__product *product = duet__study_product(study, cell);
     g_autoptr(GPtrArray) words = g_ptr_array_new_with_free_func(g_free);
+    g_auto(GStrv) program = duet__cell_program(study, cell);
 
     g_ptr_array_add(words, g_strdup("duet"));
     g_ptr_array_add(words, g_strdup(command));
@@ -223,7 +259,7 @@ char *duet__cell_command(const struct duet__study *study, const char *command, u
         const char *value = duet__study_value(product, cell, f);
         bool flag = factor->option && !factor->option->value;
 
-        if (flag && (!strcmp(value, "0") || !strcmp(value, "no")))
+        if (is_argument(factor) || (flag && (!strcmp(value, "0") || !strcmp(value, "no"))))
             continue;
         if (factor->option)
             g_ptr_array_add(words, g_strconcat("--", factor->option->name, NULL));
@@ -232,9 +268,9 @@ char *duet__cell_command(const struct duet__study *study, const char *command, u
     }
     g_ptr_array_add(words, g_strdup("--seed"));
     g_ptr_array_add(words, g_strdup_printf("%" PRIu64, seed));
-    if (study->program)
+    if (program)
         g_ptr_array_add(words, g_strdup("--"));
-    for (char **word = study->program; word && *word; word++)
+    for (char **word = program; word && *word; word++)
         g_ptr_array_add(words, g_strdup(*word));
     g_ptr_array_add(words, NULL);
     return duet__shell_text((const char *const *)words->pdata);

@@ -194,6 +194,8 @@ static const struct duet__option settings[] = {
      "Performance models know nothing at first", NULL},
     {ALL | FACTOR | CASE | EXPORT, "param", 0, LIST, OWN(params), 0, 0,
      "Parameter of the workload (repeatable)", "NAME=VALUE"},
+    {FACTOR, "arg", 0, LIST, OWN(args), 0, 0,
+     "Of a program: values for {NAME} in its arguments (repeatable)", "NAME=LIST"},
     {ALL | FACTOR, "speed", 0, LIST, OWN(speeds), 0, 0,
      "Of a file's task graph: how much faster than its times (repeatable)", "[KERNEL@]ARCH=X"},
     {RUN | INFO | ENVIRONMENT, "lose", 0, NAME, AT(lose), 0, 0,

@@ -54,10 +54,10 @@ struct duet__values {
     struct duet_config config; /* first, so that a configuration can be set like this */
     GPtrArray *kept;           /* what lists point to, for g_free; of the command */
     const char *platform, *cases, *precision, *name, *format;
-    const char *starpu_models;                            /* "DIR:HOST" */
-    const char *out, *trace, *gantt, *html, *machine_xml; /* files to write; NULL: not wanted */
-    char **links, **params, **speeds, **gpu_groups;       /* NULL-ended; NULL: none */
-    const char *sockets;                                  /* "2x32:NAME" */
+    const char *starpu_models;                              /* "DIR:HOST" */
+    const char *out, *trace, *gantt, *html, *machine_xml;   /* files to write; NULL: not wanted */
+    char **links, **params, **args, **speeds, **gpu_groups; /* NULL-ended; NULL: none */
+    const char *sockets;                                    /* "2x32:NAME" */
     const char *fraction, *shard, *best, *env;
     struct duet__numbers sizes, tiles;
     uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops,
