@@ -59,9 +59,8 @@ static int add_product(struct duet__tune *tune, enum duet__fidelity fidelity,
             other = g_strdup_printf("%" G_GUINT64_FORMAT, MAX(tune->request.problem.n / part, 1));
         else if (left_out && tile)
             other = g_strdup_printf("%" G_GUINT64_FORMAT, tune->usual_tile);
-        else if (left_out &&
-                 g_str_has_prefix(factor->name, "arg ")) /* the first is the usual one */
-            other = g_strdup(factor->values->pdata[0]);
+        else if (left_out && g_str_has_prefix(factor->name, "arg "))
+            other = g_strdup(factor->values->pdata[0]); /* the first is the usual one */
         for (guint v = 0; v < (other ? 1 : left_out ? 0 : factor->values->len) && !error; v++) {
             const char *value = other ? other : factor->values->pdata[v];
 
@@ -478,8 +477,7 @@ static int refuse(const struct duet__tune *tune, int error)
                      : duet__job_refuse(error, &tune->message);
 }
 
-/* Looks for the best settings, if any is possible. Below 0, or the number of the signal that came.
- */
+/* Looks for the best settings. Below 0, or the number of the signal that came. */
 static int choose(struct duet__tune *tune)
 {
     int error = search(tune);

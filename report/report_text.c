@@ -235,7 +235,7 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report)
 
         if (choice)
             fprintf(stream, "%s\n", choice);
-        if (!i && report->series->count)
+        if (!i && *report->series->runs->barred)
             duet__put_wrapped(stream, report->series->runs->barred, 0);
     }
     put_verification(stream, report);

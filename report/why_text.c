@@ -61,7 +61,8 @@ static void put_head(FILE *stream, const struct duet__why *why)
     sentence = duet__why_sentence(why, &cause);
     putc('\n', stream);
     duet__put_wrapped(stream, sentence, 0);
-    duet__put_wrapped(stream, trace->run.barred, 0);
+    if (*trace->run.barred)
+        duet__put_wrapped(stream, trace->run.barred, 0);
 }
 
 /* Where gains are of another run. */
