@@ -301,7 +301,7 @@ if(NOT DUET_SANITIZE)
   # all but bench, which runs what others test
   set(others "^(backends|[^b])")
   duet_build_test(sanitize.address "${others}"
-    "-DDUET_SANITIZE=address$<SEMICOLON>undefined" "-DDUET_TESTS=${others}" ${one_gpu})
+    "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
   set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
@@ -309,7 +309,7 @@ if(NOT DUET_SANITIZE)
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
   set(threads "${threads}|^bench[.]overhead$|^nodes[.](hosted|messages|random|refusals)$")
   duet_build_test(sanitize.thread "${threads}"
-    -DDUET_SANITIZE=thread "-DDUET_TESTS=${threads}" ${one_gpu})
+    -DDUET_SANITIZE=thread ${one_gpu})
   # options in capitals or not
   if(DUET_HAVE_SIMGRID)
     # core and platforms, which know nothing of it (repo.layering), are what they are in this build

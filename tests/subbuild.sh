@@ -7,6 +7,7 @@ build=$1
 tests=$2
 shift 2
 jobs=$(nproc)
+at_once=$((jobs + 1)) # as many wait for something now and then
 
 # Sanitizers want their shadow memory where address space randomisation may put something else.
 run=
@@ -16,9 +17,9 @@ fi
 
 everything()
 {
-    cmake -S "$DUET_SOURCE_DIR" -B "$build" -G Ninja "$@" &&
+    cmake -S "$DUET_SOURCE_DIR" -B "$build" -G Ninja "-DDUET_TESTS=$tests" "$@" &&
         cmake --build "$build" --parallel "$jobs" &&
-        $run ctest --test-dir "$build" --parallel "$jobs" --output-on-failure --no-tests=ignore \
+        $run ctest --test-dir "$build" --parallel "$at_once" --output-on-failure --no-tests=ignore \
             --tests-regex "$tests" --label-exclude 'repo|long'
 }
 
