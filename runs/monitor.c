@@ -3,6 +3,7 @@
 #include "runs/monitor.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,6 +17,8 @@ enum {
     KERNEL_LOOKS = 30,
     IDLE_LOOKS = 60
 }; /* a tenth of a second apart */
+
+enum { OVER = SIGURG }; /* says that no run is left; one that comes too early is ignored */
 
 /* Those that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -169,11 +172,14 @@ static void *attend(void *argument)
 {
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
     struct duet__monitor *monitor = argument;
+    sigset_t awaited = monitor->signals.watched;
 
+    sigaddset(&awaited, OVER);
+    pthread_sigmask(SIG_BLOCK, &awaited, NULL);
     while (!atomic_load(&monitor->over)) {
-        int number = sigtimedwait(&monitor->signals.watched, NULL, &pause);
+        int number = sigtimedwait(&awaited, NULL, &pause);
 
-        if (number > 0)
+        if (number > 0 && number != OVER)
             give_up(monitor, number);
         else
             draw(monitor);
@@ -188,13 +194,15 @@ void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks
     duet__progress_init(&monitor->progress, bar, tasks * runs, runs);
     monitor->tasks = tasks;
     duet__signals_hold(&monitor->signals, false);
-    monitor->thread = g_thread_new("monitor", attend, monitor);
+    if (pthread_create(&monitor->thread, NULL, attend, monitor))
+        g_error("there is no room for the monitor's thread");
 }
 
 void duet__monitor_stop(struct duet__monitor *monitor)
 {
     atomic_store(&monitor->over, true);
-    g_thread_join(monitor->thread);
+    pthread_kill(monitor->thread, OVER); /* at once, where it waits already */
+    pthread_join(monitor->thread, NULL);
     duet__progress_clear(&monitor->progress);
     if (!atomic_load(&monitor->number) || monitor->signalled)
         duet__signals_release(&monitor->signals);

@@ -7,6 +7,7 @@
 #ifndef DUET_RUNS_MONITOR_H
 #define DUET_RUNS_MONITOR_H
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -46,7 +47,7 @@ struct duet__monitor {
     atomic_int number;                       /* of the signal that came; 0: none */
     atomic_uint node;                        /* 1 and this process's number; 0: it is alone */
     atomic_bool over;
-    GThread *thread;
+    pthread_t thread;
     struct duet__signals signals;
     struct duet__progress progress;
     uint64_t tasks; /* of a run */
