@@ -31,36 +31,34 @@ static bool has_factor(const struct duet__product *product, const char *name)
 static int take_list(struct duet__product *product, char **words, guint at,
                      struct duet_message *message)
 {
-    static const char list[] = "^(?:-*([^{=]+)=)?([^{]*)[{]([^{}\"]*(?:,|[.][.])[^{}\"]*)[}](.*)$";
-    const char *before = at > 1 ? words[at - 1] + strspn(words[at - 1], "-") : words[0];
-    g_autoptr(GRegex) regex = g_regex_new(list, G_REGEX_DOTALL, G_REGEX_MATCH_DEFAULT, NULL);
+    char *word = words[at], *own = word + strspn(word, "-");
+    const char *before = words[at - 1] + strspn(words[at - 1], "-");
+    g_autoptr(GRegex) list =
+        g_regex_new("[{]([^{}=\"]*(?:,|[.][.])[^{}=\"]*)[}]", 0, G_REGEX_MATCH_DEFAULT, NULL);
     g_autoptr(GMatchInfo) found = NULL;
-    g_autofree char *name = NULL, *factor = NULL, *values = NULL, *text = NULL;
+    g_autofree char *name = NULL, *values = NULL, *factor = NULL, *text = NULL;
+    int start = 0, end = 0;
 
-    if (!g_regex_match(regex, words[at], G_REGEX_MATCH_DEFAULT, &found))
+    if (!g_regex_match(list, word, 0, &found))
         return 0;
-    name = g_match_info_fetch(found, 1);
-    values = g_match_info_fetch(found, 3);
-    if (!*name && *words[at] == '{' && before != words[at - 1] && !strpbrk(before, "{=")) {
-        g_free(name);
-        name = g_strdup(before);
-    }
+    (void)g_match_info_fetch_pos(found, 0, &start, &end);
+    if (g_regex_match(list, word + end, 0, NULL))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s has two lists: give each a name, with --arg A=LIST, and write {A}",
+                         word);
+    if (own + strcspn(own, "=") < word + start)
+        name = g_strndup(own, strcspn(own, "="));
+    else if (at > 1 && !start && before != words[at - 1])
+        name = g_strndup(before, strcspn(before, "={"));
     factor = g_strconcat("arg ", name, NULL);
-    if (!*name || has_factor(product, factor)) {
+    if (!name || !*name || has_factor(product, factor)) {
         g_free(name);
         name = g_strdup_printf("%u", at);
     }
-    text = g_match_info_fetch(found, 4);
-    if (g_regex_match(regex, text, G_REGEX_MATCH_DEFAULT, NULL))
-        return duet_fail(message, DUET_EINVAL,
-                         "%s has two lists: give each a name, with --arg A=LIST, and write {A}",
-                         words[at]);
-    g_free(text);
-    text = g_strdup_printf("%.*s{%s}%s", (int)strcspn(words[at], "{"), words[at], name,
-                           strchr(words[at], '}') + 1);
-    g_free(words[at]);
-    words[at] = g_steal_pointer(&text);
+    values = g_match_info_fetch(found, 1);
     text = g_strconcat(name, "=", values, NULL);
+    words[at] = g_strdup_printf("%.*s{%s}%s", start, word, name, word + end);
+    g_free(word);
     return duet__study_add(product, duet__option_find("arg", DUET__FACTOR), text, message);
 }
 
