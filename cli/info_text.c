@@ -53,7 +53,7 @@ static void put_build(const struct duet__facts *facts, FILE *stream)
                         facts->cuda_error ? ", but those of cuBLAS and cuSOLVER cannot be used: "
                                           : "; cuBLAS and cuSOLVER are found",
                         facts->cuda_why.text);
-    duet__put_field(stream, "OpenCL kernels", AT, "%s",
+    duet__put_field(stream, "OpenCL", AT, "%s",
                     facts->opencl_error ? facts->opencl_why.text : "CLBlast is found");
 }
 

@@ -256,7 +256,7 @@ void duet__put_field(FILE *stream, const char *label, int column, const char *fo
     text = g_strdup_vprintf(format, args);
     va_end(args);
     at = fprintf(stream, "  %s", label);
-    at += fprintf(stream, "%*s", MAX(column - at, 0), "");
+    at += fprintf(stream, "%*s", MAX(column - at, *label ? 1 : 0), "");
     put_words(stream, text, (size_t)at, (size_t)column, DUET__PAGE, false);
 }
 
