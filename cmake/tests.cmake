@@ -51,8 +51,7 @@ if(DUET_SANITIZE)
   set(suppressions ${PROJECT_SOURCE_DIR}/tests/sanitizers)
   # as malloc does; and LLVM, which pocl calls, sets a stack of its own for signals
   set(memory allocator_may_return_null=1:use_sigaltstack=0)
-  # not a second at the end of each process; and a child of world.inside begins threads of its own
-  set(quick atexit_sleep_ms=50:die_after_fork=0)
+  set(quick atexit_sleep_ms=50) # and not a second at the end of each process
   # where frames are kept that functions have left: of 64 KiB, which take a fifth of the time less
   # than 1 MiB, as most processes live shortly
   set(frames detect_stack_use_after_return=1:min_uar_stack_size_log=16:max_uar_stack_size_log=16)
@@ -304,7 +303,10 @@ if(NOT DUET_SANITIZE)
     "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
-  set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
+  set(threads "^(backends|world|examples)[.]|^core[.](modes|random)$")
+  # but for descriptions of machines
+  set(threads "${threads}|^real[.](acquire|cuda_.*|device|engine|first_worker|layout|nested)$")
+  set(threads "${threads}|^real[.](one_thread|opencl_random|pa.*|pin|random|rest|watch)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
   set(threads "${threads}|^bench[.]overhead$|^nodes[.](hosted|messages|random|refusals)$")
