@@ -61,7 +61,7 @@ if(DUET_SANITIZE)
     TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1:${quick}:${memory}
     UBSAN_OPTIONS=print_stacktrace=1
     G_SLICE=always-malloc
-    DUET_TEST_PART=3) # of many alike, as all takes up to ten times as long
+    DUET_TEST_PART=4) # of many alike, as all takes up to ten times as long
 endif()
 
 # Properties that all tests have. The time ends those that hang: beside other work, on a slow
