@@ -411,14 +411,16 @@ void duet__unregister_forget(struct duet_task *task);
 
 /* trace.c */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,
-                      const struct duet_task *task, const struct duet__report *report, bool failed);
+                      const struct duet_task *task, const struct duet__completion *report,
+                      bool failed);
 void duet__trace_record(struct duet_runtime *core, struct worker *worker,
-                        const struct duet_task *task, const struct duet__report *report,
+                        const struct duet_task *task, const struct duet__completion *report,
                         bool failed);
 void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
-                       const struct duet_task *task, const struct duet__report *report, bool kept);
+                       const struct duet_task *task, const struct duet__completion *report,
+                       bool kept);
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
-                      const struct duet__copy *copy, const struct duet__report *report);
+                      const struct duet__copy *copy, const struct duet__completion *report);
 
 /* true if no worker lives that can run tasks of this mask. */
 static inline bool doomed(const struct duet_runtime *core, unsigned mask)

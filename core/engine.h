@@ -107,7 +107,7 @@ struct duet__engine_command {
 };
 
 /* How a command went. */
-struct duet__report {
+struct duet__completion {
     double start_s, end_s; /* of the kernel or the copy itself */
     int status;            /* 0 or a negative enum duet_error */
     const char *why;       /* the run's message about an error; NULL or "": its own text */
@@ -268,7 +268,7 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
  * this worker again.
  */
 void duet__done(struct duet_runtime *core, const struct duet__engine_command *command, double now,
-                const struct duet__report *report, struct duet__ops *ops);
+                const struct duet__completion *report, struct duet__ops *ops);
 
 /*
  * The device of `worker` is gone, with its memory: called on the worker's thread before the
@@ -293,7 +293,7 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
  * tells. `kept`: of one that the worker has kept, which is not timed by itself; NULL if the run is
  * not recorded. From now on duet__next gives others to the worker, or RESUME.
  */
-void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report,
+void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__completion *report,
                  bool kept);
 
 /* true: the task is one to run by duet__body_run. */
@@ -311,7 +311,7 @@ bool duet__nested_any(const struct duet_runtime *core, unsigned worker);
 struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, double now,
                                     struct duet__ops *ops);
 void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_task *task,
-                       const struct duet__report *report);
+                       const struct duet__completion *report);
 /* Has the worker's newest task that waits children among them? */
 bool duet__nested_awaited(const struct duet_runtime *core, unsigned worker);
 void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s, double now,

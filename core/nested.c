@@ -242,7 +242,7 @@ struct duet_task *duet__nested_next(struct duet_runtime *core, unsigned worker, 
 }
 
 void duet__nested_done(struct duet_runtime *core, unsigned worker, struct duet_task *task,
-                       const struct duet__report *report)
+                       const struct duet__completion *report)
 {
     struct worker *self = &core->workers[worker];
     struct task_class *klass = task->klass;

@@ -191,7 +191,7 @@ static uint64_t next_kept(struct testing *t, unsigned worker)
     if (!task)
         return 0;
     uint64_t id = task->id;
-    struct duet__report report = {.start_s = t->now, .end_s = t->now + 1e-6};
+    struct duet__completion report = {.start_s = t->now, .end_s = t->now + 1e-6};
     t->now = report.end_s;
     duet__nested_done(t->core, worker, task, &report);
     return id;

@@ -137,10 +137,10 @@ static void test_blocks(void)
 static void fail(struct testing *t, const struct duet__engine_command *command, int status,
                  const char *why, const char *expected)
 {
-    const struct duet__report report = {.start_s = t->now,
-                                        .end_s = t->now,
-                                        .status = status,
-                                        .why = why};
+    const struct duet__completion report = {.start_s = t->now,
+                                            .end_s = t->now,
+                                            .status = status,
+                                            .why = why};
     duet__done(t->core, command, t->now, &report, &t->ops);
     (void)testing_work(t, command->worker, NULL);
     g_assert_cmpint(duet_wait(t->core), ==, status);

@@ -151,7 +151,9 @@ static inline struct duet__engine_command testing_next(struct testing *t, unsign
 static inline void testing_done(struct testing *t, const struct duet__engine_command *command,
                                 double seconds, int status)
 {
-    struct duet__report report = {.start_s = t->now, .end_s = t->now + seconds, .status = status};
+    struct duet__completion report = {.start_s = t->now,
+                                      .end_s = t->now + seconds,
+                                      .status = status};
     t->now += seconds;
     duet__done(t->core, command, t->now, &report, &t->ops);
 }

@@ -136,7 +136,7 @@ static inline void engine_body(struct engine *engine, struct thread *self,
 {
     struct duet__ops ops = {0};
     struct duet_message message = {""};
-    struct duet__report report = {.why = message.text};
+    struct duet__completion report = {.why = message.text};
     report.status = duet__body_run(engine->core, self->worker, command->task, &message);
     duet__done(engine->core, command, 0, &report, &ops);
 }
@@ -182,7 +182,7 @@ static inline void engine_report(struct engine *engine, struct thread *self, str
 {
     struct duet__ops ops = {0};
     struct duet__engine_command command = fifo->commands[fifo->first];
-    struct duet__report report = {.end_s = 1e-6, .status = fifo->status[fifo->first]};
+    struct duet__completion report = {.end_s = 1e-6, .status = fifo->status[fifo->first]};
     fifo->first = (fifo->first + 1) % FIFO_MAX;
     fifo->count--;
     fifo->ended--;
@@ -409,7 +409,7 @@ static inline void engine_await(void *self, bool last)
 {
     struct engine *engine = self;
     struct thread *thread = &engine->threads[engine_inside];
-    const struct duet__report report = {0};
+    const struct duet__completion report = {0};
     TESTING_MUST(!engine->setting.alone);
     duet__pause(engine->core, thread->worker, &report, false);
     atomic_store(&thread->woken, true);

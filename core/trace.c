@@ -28,7 +28,7 @@ static void add_event(struct worker *worker, const struct duet_event *event)
 }
 
 static inline void count_task(struct worker *worker, const struct duet_task *task,
-                              const struct duet__report *report)
+                              const struct duet__completion *report)
 {
     count_own(&worker->tasks, 1);
     count_own(&worker->accesses, task->access_count);
@@ -53,7 +53,7 @@ static uint64_t archs_of(const struct duet_runtime *core, const struct duet_task
 }
 
 static void record(struct duet_runtime *core, struct worker *worker, const struct duet_task *task,
-                   const struct duet__report *report, bool failed, bool paused)
+                   const struct duet__completion *report, bool failed, bool paused)
 {
     const struct task_extra *extra = task->extra;
     const struct duet_event event = {.kind = DUET_EVENT_TASK,
@@ -88,7 +88,7 @@ static void record(struct duet_runtime *core, struct worker *worker, const struc
 
 /* The record of a task that has ended on the worker. */
 void duet__trace_record(struct duet_runtime *core, struct worker *worker,
-                        const struct duet_task *task, const struct duet__report *report,
+                        const struct duet_task *task, const struct duet__completion *report,
                         bool failed)
 {
     record(core, worker, task, report, failed, false);
@@ -96,7 +96,8 @@ void duet__trace_record(struct duet_runtime *core, struct worker *worker,
 
 /* A task has come to a wait. */
 void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
-                       const struct duet_task *task, const struct duet__report *report, bool kept)
+                       const struct duet_task *task, const struct duet__completion *report,
+                       bool kept)
 {
     if (!kept)
         add_own_double(&worker->busy_s, report->end_s - report->start_s);
@@ -107,7 +108,7 @@ void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
 
 /* A task has ended on the worker; failed ones count in the records only. */
 HOT void duet__trace_task(struct duet_runtime *core, struct worker *worker,
-                          const struct duet_task *task, const struct duet__report *report,
+                          const struct duet_task *task, const struct duet__completion *report,
                           bool failed)
 {
     if (!failed)
@@ -133,7 +134,7 @@ static void count_copy(struct worker *worker, const struct duet__copy *copy)
 
 /* A copy has ended; failed ones count in the records only. */
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
-                      const struct duet__copy *copy, const struct duet__report *report)
+                      const struct duet__copy *copy, const struct duet__completion *report)
 {
     const unsigned device = copy->destination ? copy->destination : copy->source;
     const struct duet_event event = {.kind = DUET_EVENT_COPY,

@@ -252,7 +252,7 @@ static void serve(struct trial *trial)
 static void tell_done(struct trial *trial, const struct duet__engine_command *command,
                       double start_s, double end_s)
 {
-    const struct duet__report report = {.start_s = start_s, .end_s = end_s};
+    const struct duet__completion report = {.start_s = start_s, .end_s = end_s};
     struct duet__ops ops = {0};
     duet__done(trial->core, command, trial->now, &report, &ops);
     charge(trial, command->worker, &ops);

@@ -110,7 +110,7 @@ int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task 
     return status;
 }
 
-void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__report *report,
+void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__completion *report,
                  bool kept)
 {
     struct worker *self = &core->workers[worker];

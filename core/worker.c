@@ -134,7 +134,7 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
 {
     bool placed = task->state == TASK_FETCHING || task->state == TASK_RUNNING;
     bool pinned = placed && worker->node != DUET_HOST;
-    struct duet__report report = {.start_s = view->now, .end_s = view->now};
+    struct duet__completion report = {.start_s = view->now, .end_s = view->now};
     struct duet_task *next = task->modes & TASK_INITIALISES ? task->prev : NULL;
     if (!next && (placed || task->state == TASK_TAKEN))
         tell_end(view, worker, task);
@@ -403,13 +403,13 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
 /* What follows                                                                                 */
 
 /* What the run's message says of it: the engine's reason, or else the text of the error. */
-static const char *reason_of(const struct duet__report *report)
+static const char *reason_of(const struct duet__completion *report)
 {
     return report->why && *report->why ? report->why : duet_strerror(report->status);
 }
 
 RARE static void task_failed(struct duet_view *view, const struct worker *worker,
-                             struct duet_task *task, const struct duet__report *report)
+                             struct duet_task *task, const struct duet__completion *report)
 {
     struct task_says says;
     duet__count_failure(view->core, task, report->status, false);
@@ -419,7 +419,7 @@ RARE static void task_failed(struct duet_view *view, const struct worker *worker
 }
 
 static void copy_failed(struct duet_view *view, const struct duet__copy *copy,
-                        const struct duet__report *report)
+                        const struct duet__completion *report)
 {
     const struct duet_node *nodes = view->core->machine.nodes;
     duet__poison_copy(view->core, copy);
@@ -430,7 +430,7 @@ static void copy_failed(struct duet_view *view, const struct duet__copy *copy,
 
 /* `initialises`: a contribution, for the task that is kept in `prev`. */
 static HOT void task_ended(struct duet_view *view, struct worker *worker, struct duet_task *task,
-                           const struct duet__report *report, bool initialises)
+                           const struct duet__completion *report, bool initialises)
 {
     struct duet_runtime *core = view->core;
     double seconds = report->before_s + (report->end_s - report->start_s);
@@ -467,13 +467,13 @@ static HOT void task_ended(struct duet_view *view, struct worker *worker, struct
 }
 
 RARE static void initialisation_ended(struct duet_view *view, struct worker *worker,
-                                      struct duet_task *task, const struct duet__report *report)
+                                      struct duet_task *task, const struct duet__completion *report)
 {
     task_ended(view, worker, task, report, true);
 }
 
 static inline void task_done(struct duet_view *view, struct worker *worker, struct duet_task *task,
-                             const struct duet__report *report)
+                             const struct duet__completion *report)
 {
     if (task->modes & TASK_INITIALISES)
         initialisation_ended(view, worker, task, report);
@@ -482,7 +482,7 @@ static inline void task_done(struct duet_view *view, struct worker *worker, stru
 }
 
 static void copy_done(struct duet_view *view, struct worker *worker, struct duet__copy *copy,
-                      const struct duet__report *report)
+                      const struct duet__completion *report)
 {
     struct duet_runtime *core = view->core;
     worker->copying--;
@@ -500,7 +500,7 @@ static void copy_done(struct duet_view *view, struct worker *worker, struct duet
 }
 
 void duet__done(struct duet_runtime *core, const struct duet__engine_command *command, double now,
-                const struct duet__report *report, struct duet__ops *ops)
+                const struct duet__completion *report, struct duet__ops *ops)
 {
     struct duet_view view;
     view_begin(&view, core, now, (int)command->worker, ops);

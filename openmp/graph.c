@@ -26,14 +26,14 @@ struct data {
 
 struct walk {
     struct duet__omp_graph *graph;
-    const void *runtime;                /* its module */
-    struct duet__list children, deeper; /* uint32_t */
-    struct data *data;                  /* hash table, half empty at least */
-    size_t data_room;                   /* a power of 2 */
+    const void *runtime;                    /* its module */
+    struct duet__omp_list children, deeper; /* uint32_t */
+    struct data *data;                      /* hash table, half empty at least */
+    size_t data_room;                       /* a power of 2 */
     jmp_buf no_memory;
 };
 
-static void *add(struct walk *walk, struct duet__list *list, size_t size)
+static void *add(struct walk *walk, struct duet__omp_list *list, size_t size)
 {
     if (list->count == list->room) {
         size_t room = list->room ? 2 * list->room : 64;
@@ -47,14 +47,14 @@ static void *add(struct walk *walk, struct duet__list *list, size_t size)
     return (char *)list->items + list->count++ * size;
 }
 
-static void add_index(struct walk *walk, struct duet__list *list, uint32_t index)
+static void add_index(struct walk *walk, struct duet__omp_list *list, uint32_t index)
 {
     *(uint32_t *)add(walk, list, sizeof index) = index;
 }
 
-static struct duet__piece *piece_at(const struct walk *walk, uint32_t index)
+static struct duet__omp_piece *piece_at(const struct walk *walk, uint32_t index)
 {
-    return (struct duet__piece *)walk->graph->pieces.items + index;
+    return (struct duet__omp_piece *)walk->graph->pieces.items + index;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -63,22 +63,22 @@ static struct duet__piece *piece_at(const struct walk *walk, uint32_t index)
 /* The kernel of a place, which is added if it is new; pieces of one place come together. */
 static uint32_t kernel_of(struct walk *walk, const char *kind, const void *code)
 {
-    struct duet__list *kernels = &walk->graph->kernels;
-    const struct duet__place *places = kernels->items;
+    struct duet__omp_list *kernels = &walk->graph->kernels;
+    const struct duet__omp_place *places = kernels->items;
 
     for (size_t i = kernels->count; i-- > 0;)
         if (places[i].code == code && places[i].kind == kind)
             return (uint32_t)i;
-    *(struct duet__place *)add(walk, kernels, sizeof *places) =
-        (struct duet__place){.code = code, .kind = kind};
+    *(struct duet__omp_place *)add(walk, kernels, sizeof *places) =
+        (struct duet__omp_place){.code = code, .kind = kind};
     return (uint32_t)kernels->count - 1;
 }
 
 /* Tasks that the runtime creates for the program, for a taskloop, have the place of that. */
 static void find_code(struct walk *walk, struct duet__omp_task *task)
 {
-    const struct duet__list *kernels = &walk->graph->kernels;
-    const struct duet__place *places = kernels->items;
+    const struct duet__omp_list *kernels = &walk->graph->kernels;
+    const struct duet__omp_place *places = kernels->items;
 
     for (size_t i = kernels->count; i-- > 0;)
         if (places[i].code == task->code)
@@ -127,7 +127,7 @@ static uint32_t data_of(struct walk *walk, const struct duet__omp_task *creator,
 /* What the newest piece accesses by the clauses of `task`. */
 static void add_accesses(struct walk *walk, const struct duet__omp_task *task)
 {
-    struct duet__list *accesses = &walk->graph->accesses;
+    struct duet__omp_list *accesses = &walk->graph->accesses;
     size_t first = piece_at(walk, (uint32_t)walk->graph->pieces.count - 1)->accesses;
 
     for (uint32_t i = 0; i < task->dependence_count; i++) {
@@ -164,11 +164,11 @@ static uint32_t add_piece(struct walk *walk, const char *kind, const void *code)
 {
     struct duet__omp_graph *graph = walk->graph;
     uint32_t kernel = kernel_of(walk, kind, code);
-    struct duet__piece *piece = add(walk, &graph->pieces, sizeof *piece);
+    struct duet__omp_piece *piece = add(walk, &graph->pieces, sizeof *piece);
 
-    *piece = (struct duet__piece){.kernel = kernel,
-                                  .after = graph->after.count,
-                                  .accesses = graph->accesses.count};
+    *piece = (struct duet__omp_piece){.kernel = kernel,
+                                      .after = graph->after.count,
+                                      .accesses = graph->accesses.count};
     return (uint32_t)graph->pieces.count - 1;
 }
 
@@ -180,7 +180,7 @@ static void add_after(struct walk *walk, uint32_t piece)
 }
 
 /* And after what is in the list beyond `count`, which then has been waited for. */
-static void add_after_list(struct walk *walk, struct duet__list *list, size_t count)
+static void add_after_list(struct walk *walk, struct duet__omp_list *list, size_t count)
 {
     for (size_t i = count; i < list->count; i++)
         add_after(walk, ((const uint32_t *)list->items)[i]);
@@ -307,7 +307,8 @@ static struct duet__omp_task *next_of_team(struct walk *walk, struct duet__omp_t
  * The parts of a loop come after what its thread did before, and before what a barrier, or the end
  * of the region, waits for: they are deeper, since no taskwait waits for them.
  */
-static void add_loop(struct walk *walk, struct duet__omp_task *task, const struct duet__step *loop)
+static void add_loop(struct walk *walk, struct duet__omp_task *task,
+                     const struct duet__omp_step *loop)
 {
     if (!loop->ns)
         return;
@@ -345,7 +346,7 @@ static struct duet__omp_task *leave(struct walk *walk, struct duet__omp_task *ta
 
 /* Takes a step of a task; the task whose turn is next. */
 static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *task,
-                                   struct duet__step *step)
+                                   struct duet__omp_step *step)
 {
     switch (step->kind) {
     case DUET__STEP_CREATE:
@@ -357,7 +358,7 @@ static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *tas
         break;
     case DUET__STEP_WAIT:
         join(walk, task, task->children, walk->deeper.count);
-        for (struct duet__step *group = task->group; group; group = group->next)
+        for (struct duet__omp_step *group = task->group; group; group = group->next)
             group->children = task->children; /* what it had before it is gone */
         break;
     case DUET__STEP_GROUP:
@@ -392,11 +393,11 @@ static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *tas
 /* What comes before the first parallel region and after the last is not part of the graph. */
 static void trim(struct duet__omp_task *initial)
 {
-    struct duet__step *last = NULL;
+    struct duet__omp_step *last = NULL;
 
     while (initial->first && initial->first->kind != DUET__STEP_REGION)
         initial->first = initial->first->next;
-    for (struct duet__step *step = initial->first; step; step = step->next)
+    for (struct duet__omp_step *step = initial->first; step; step = step->next)
         if (step->kind == DUET__STEP_REGION)
             last = step;
     if (last)
@@ -413,7 +414,7 @@ bool duet__omp_graph_make(struct duet__omp_graph *graph)
         trim(task);
         task->piece = NONE;
         while (task) {
-            struct duet__step *step = task->first;
+            struct duet__omp_step *step = task->first;
 
             if (step) {
                 task->first = step->next;
@@ -423,8 +424,9 @@ bool duet__omp_graph_make(struct duet__omp_graph *graph)
                 task = leave(&walk, task);
             }
         }
-        *(struct duet__piece *)add(&walk, &graph->pieces, sizeof(struct duet__piece)) =
-            (struct duet__piece){.after = graph->after.count, .accesses = graph->accesses.count};
+        *(struct duet__omp_piece *)add(&walk, &graph->pieces, sizeof(struct duet__omp_piece)) =
+            (struct duet__omp_piece){.after = graph->after.count,
+                                     .accesses = graph->accesses.count};
     }
     free(walk.children.items);
     free(walk.deeper.items);
@@ -434,7 +436,7 @@ bool duet__omp_graph_make(struct duet__omp_graph *graph)
 
 void duet__omp_graph_fini(struct duet__omp_graph *graph)
 {
-    const struct duet__place *places = graph->kernels.items;
+    const struct duet__omp_place *places = graph->kernels.items;
 
     for (size_t i = 0; i < graph->kernels.count; i++) {
         free(places[i].name);

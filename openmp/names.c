@@ -31,7 +31,7 @@ static size_t offset_in(const Dl_info *module, const void *code)
     return (size_t)(uintptr_t)code - base - 1;
 }
 
-static char *module_name(const struct duet__place *place)
+static char *module_name(const struct duet__omp_place *place)
 {
     Dl_info module;
     char *name = malloc(NAME_BYTES);
@@ -89,7 +89,7 @@ static bool get_line(char *line, FILE *from)
  * of one construct get equal keys. gcc gives several constructs one line, so that each of its
  * places is a construct.
  */
-static void ask(struct duet__place *places, size_t first, size_t count, bool of_gcc)
+static void ask(struct duet__omp_place *places, size_t first, size_t count, bool of_gcc)
 {
     char function[NAME_BYTES], line[NAME_BYTES];
     Dl_info module;
@@ -130,7 +130,7 @@ static void ask(struct duet__place *places, size_t first, size_t count, bool of_
 
 /* Of a name that is too long for a kernel of a graph the kind and the end are kept, without a part
    of a character of UTF-8. */
-static void shorten(const struct duet__place *place, size_t most)
+static void shorten(const struct duet__omp_place *place, size_t most)
 {
     char *name = place->name;
     size_t kind = strlen(place->kind), length = strlen(name), from = kind;
@@ -143,7 +143,7 @@ static void shorten(const struct duet__place *place, size_t most)
 }
 
 /* Several constructs of one line, which some compilers make of several lines, are numbered. */
-static void number(struct duet__place *places, size_t count)
+static void number(struct duet__omp_place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; places[i].name && k < count; k++)
@@ -160,7 +160,7 @@ static void number(struct duet__place *places, size_t count)
 }
 
 /* Gives each construct its number, and leaves the name to its first place. */
-static void merge(struct duet__place *places, size_t count)
+static void merge(struct duet__omp_place *places, size_t count)
 {
     uint32_t kernels = 0;
 
@@ -177,7 +177,7 @@ static void merge(struct duet__place *places, size_t count)
     }
 }
 
-bool duet__omp_names(struct duet__place *places, size_t count, bool of_gcc)
+bool duet__omp_names(struct duet__omp_place *places, size_t count, bool of_gcc)
 {
     for (size_t i = 0; i < count; i++)
         if (!(places[i].name = module_name(&places[i])))

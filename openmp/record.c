@@ -93,9 +93,9 @@ static void go_on(struct duet__omp_task *task)
         task->since_ns = now_ns();
 }
 
-static struct duet__step *add_step(struct duet__omp_task *task, enum duet__step_kind kind)
+static struct duet__omp_step *add_step(struct duet__omp_task *task, enum duet__step_kind kind)
 {
-    struct duet__step *step = get(sizeof *step);
+    struct duet__omp_step *step = get(sizeof *step);
 
     if (!step)
         return NULL;
@@ -129,10 +129,10 @@ static const void *place_of(const ompt_frame_t *frame, const void *code)
 }
 
 /* Begins a loop of a thread, with its share of the parts. Those of inner regions are not cut. */
-static struct duet__step *add_loop(struct duet__omp_task *task, uint64_t iterations,
-                                   const void *code)
+static struct duet__omp_step *add_loop(struct duet__omp_task *task, uint64_t iterations,
+                                       const void *code)
 {
-    struct duet__step *step = add_step(task, DUET__STEP_LOOP);
+    struct duet__omp_step *step = add_step(task, DUET__STEP_LOOP);
     uint64_t parts = iterations < recording.loop_parts ? iterations : recording.loop_parts;
 
     if (step) {
@@ -145,9 +145,9 @@ static struct duet__step *add_loop(struct duet__omp_task *task, uint64_t iterati
 /* What a thread of gcc's has computed since a barrier, or a loop, with no call of the runtime. */
 static void end_phase(struct duet__omp_task *task)
 {
-    const struct duet__step *last = task ? task->last : NULL;
+    const struct duet__omp_step *last = task ? task->last : NULL;
     uint64_t ns = task ? task->own_ns : 0;
-    struct duet__step *step;
+    struct duet__omp_step *step;
 
     if (ns < LEAST_LOOP_NS || !task->team || !task->region->of_gcc ||
         (last && last->kind != DUET__STEP_BARRIER && (last->kind != DUET__STEP_LOOP || !last->ns)))
@@ -167,7 +167,7 @@ static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, o
     uint64_t now = now_ns();
     struct duet__omp_task *task = task_of(creator);
     struct duet__omp_region *made;
-    struct duet__step *step;
+    struct duet__omp_step *step;
 
     if (atomic_fetch_add(&regions, 1) == 0 && !recording.begin_ns)
         recording.begin_ns = now;
@@ -237,7 +237,7 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
 {
     uint64_t now = now_ns();
     struct duet__omp_task *parent = task_of(creator), *task;
-    struct duet__step *step;
+    struct duet__omp_step *step;
 
     if (flags & ompt_task_target)
         atomic_fetch_or(&unsupported, TARGET);
@@ -402,7 +402,7 @@ static void on_work(ompt_work_t kind, ompt_scope_endpoint_t endpoint, ompt_data_
     struct duet__omp_task *task = task_of(data);
     /* from 10 on OpenMP 5.2 has loops by their schedule, which omp-tools.h of LLVM 14 has not */
     bool is_loop = kind == ompt_work_loop || kind == ompt_work_sections || (int)kind >= 10;
-    struct duet__step *loop;
+    struct duet__omp_step *loop;
 
     if (!task || (kind == ompt_work_taskloop && endpoint != ompt_scope_begin))
         return;

@@ -27,8 +27,8 @@ enum duet__step_kind {
     DUET__STEP_LOOP,   /* or something else that a team shares */
 };
 
-struct duet__step {
-    struct duet__step *next;
+struct duet__omp_step {
+    struct duet__omp_step *next;
     uint64_t before_ns; /* the task's own time since the step before */
     enum duet__step_kind kind;
     union {
@@ -51,7 +51,7 @@ struct duet__omp_task {
     const void *hint;              /* its latest construct that the runtime calls itself for */
     const void *created_under;     /* the parent's hint then */
     const ompt_dependence_t *dependences;
-    struct duet__step *first, *last;
+    struct duet__omp_step *first, *last;
     uint64_t since_ns; /* it runs since then; 0: it does not */
     uint64_t own_ns;   /* its own time since its last step */
     uint32_t dependence_count;
@@ -59,9 +59,9 @@ struct duet__omp_task {
     bool waits;      /* in a taskwait or barrier: what its thread does is not its own time */
     bool undeferred; /* its creator goes on when it has ended */
     /* when the graph is made of it */
-    uint32_t piece;           /* that its steps belong to now */
-    struct duet__step *group; /* innermost taskgroup; `next` is the one around it */
-    size_t children, deeper;  /* where its own begin, of tasks that nobody has waited for yet */
+    uint32_t piece;               /* that its steps belong to now */
+    struct duet__omp_step *group; /* innermost taskgroup; `next` is the one around it */
+    size_t children, deeper;      /* where its own begin, of tasks that nobody has waited for yet */
     struct duet__omp_region *region; /* implicit: of that */
     struct duet__omp_task *sibling;  /* implicit: another one of the region */
     unsigned index, team;            /* implicit: its number among so many */
@@ -100,13 +100,13 @@ const char *duet__omp_write(const struct duet__omp_recording *recording, const c
 /* The graph made of it                                                                         */
 
 /* Grows as items are put behind it. */
-struct duet__list {
+struct duet__omp_list {
     void *items;
     size_t count, room;
 };
 
 /* A part of a task, which nothing that other tasks do can fall into. */
-struct duet__piece {
+struct duet__omp_piece {
     double ns;
     size_t after, accesses; /* where its own begin; they end where the next one's begin */
     uint32_t kernel;
@@ -122,7 +122,7 @@ struct duet__piece_access {
  * The code of a construct, or of a parallel region outside its tasks. It is a kernel, together with
  * the other copies of the same construct that a compiler makes of a loop.
  */
-struct duet__place {
+struct duet__omp_place {
     const void *code; /* NULL: none */
     const char *kind; /* "", "parallel:", "loop:"; "serial" and "barrier" have no code */
     /* found by duet__omp_names: */
@@ -134,8 +134,8 @@ struct duet__place {
 
 struct duet__omp_graph {
     const struct duet__omp_recording *of;
-    struct duet__list pieces, after, accesses; /* struct duet__piece, uint32_t, _access */
-    struct duet__list kernels;                 /* struct duet__place */
+    struct duet__omp_list pieces, after, accesses; /* struct duet__omp_piece, uint32_t, _access */
+    struct duet__omp_list kernels;                 /* struct duet__omp_place */
     uint32_t data_count;
 };
 
@@ -160,6 +160,6 @@ const void *duet__omp_module(const void *code);
  * same in every run. Places of one line of one function are one kernel, but in programs of gcc.
  * False: there is no memory.
  */
-bool duet__omp_names(struct duet__place *places, size_t count, bool of_gcc);
+bool duet__omp_names(struct duet__omp_place *places, size_t count, bool of_gcc);
 
 #endif

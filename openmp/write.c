@@ -15,8 +15,9 @@
 static void write_piece(struct duet__json_writer *json, const struct duet__omp_graph *graph,
                         size_t index)
 {
-    const struct duet__piece *piece = (const struct duet__piece *)graph->pieces.items + index;
-    const struct duet__place *places = graph->kernels.items;
+    const struct duet__omp_piece *piece =
+        (const struct duet__omp_piece *)graph->pieces.items + index;
+    const struct duet__omp_place *places = graph->kernels.items;
     const struct duet__piece_access *accesses = graph->accesses.items;
     const uint32_t *after = graph->after.items;
 
@@ -41,7 +42,7 @@ static void write_graph(FILE *file, const void *data)
     const struct duet__omp_graph *graph = data;
     const struct duet__omp_recording *of = graph->of;
     struct duet__json_writer writer = {.stream = file, .dense = true}, *json = &writer;
-    const struct duet__place *places = graph->kernels.items;
+    const struct duet__omp_place *places = graph->kernels.items;
     double seconds = (double)(of->end_ns - of->begin_ns) / 1e9;
 
     duet__json_print(json,

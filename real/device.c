@@ -70,7 +70,7 @@ static const char *why(const struct slot *slot, const struct backend_completion 
  * A piece of a copy has ended. true: it was the last, and the report is that of all of them. Pieces
  * are in one stream, so that they end in their order.
  */
-static bool all_pieces(struct duet__copy *copy, struct duet__report *report)
+static bool all_pieces(struct duet__copy *copy, struct duet__completion *report)
 {
     if (!copy->start_s)
         copy->start_s = report->start_s;
@@ -93,9 +93,9 @@ static bool all_pieces(struct duet__copy *copy, struct duet__report *report)
 static void report(struct worker *self, const struct backend_completion *completion)
 {
     struct duet__ops ops = {0};
-    struct duet__report report = {.start_s = completion->start_s,
-                                  .end_s = completion->end_s,
-                                  .status = completion->status};
+    struct duet__completion report = {.start_s = completion->start_s,
+                                      .end_s = completion->end_s,
+                                      .status = completion->status};
     struct duet__engine_command command = {.kind = DUET_COPY, .worker = self->index};
     const bool kernel = is_kernel(self, completion->tag);
     struct slot *slot = kernel ? completion->tag : NULL;

@@ -229,7 +229,7 @@ static int start_body(struct worker *self, struct duet_task *task)
 
 /* It takes its own time, also where that of kernels is paced. */
 __attribute__((cold)) static void run_body(struct worker *self, struct duet_task *task,
-                                           struct duet__report *report)
+                                           struct duet__completion *report)
 {
     const double outer_s = self->before_s;
     self->before_s = 0;
@@ -251,7 +251,7 @@ static inline __attribute__((always_inline)) void run(struct worker *self,
     struct duet_task *task = command->task;
     double start_s = start_of(self, task, ops->steal_attempts > 0);
     show(self, task, start_s);
-    struct duet__report report = {.start_s = start_s, .end_s = start_s};
+    struct duet__completion report = {.start_s = start_s, .end_s = start_s};
     if (duet__task_waits(task))
         run_body(self, task, &report);
     else
@@ -322,7 +322,7 @@ static int run_one_nested(struct worker *self, struct duet_task *task, const cha
 
 static void run_next_nested(struct worker *self, struct duet_task *task)
 {
-    struct duet__report report = {.start_s = self->now_s};
+    struct duet__completion report = {.start_s = self->now_s};
     uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
     atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
     self->piece_s = report.start_s;
@@ -418,9 +418,9 @@ static void end_piece(struct worker *self)
         return;
     }
     double now = duet__worker_now(self);
-    const struct duet__report report = {.start_s = self->piece_s,
-                                        .end_s = now,
-                                        .before_s = self->in_batch ? 0 : self->before_s};
+    const struct duet__completion report = {.start_s = self->piece_s,
+                                            .end_s = now,
+                                            .before_s = self->in_batch ? 0 : self->before_s};
     if (!self->in_batch)
         self->before_s += now - self->piece_s;
     duet__pause(core, self->index, &report, self->in_batch);

@@ -84,30 +84,30 @@ char *duet__culprit_text(const struct duet__validation *validation,
 
 static int compare_causes(const void *left, const void *right)
 {
-    const struct duet__cause *a = left, *b = right;
+    const struct duet__mean_part *a = left, *b = right;
     double x = fabs(a->share), y = fabs(b->share);
 
     return x > y || x < y ? (x > y ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static struct duet__cause *find_cause(GArray *parts, const struct duet__difference *difference)
+static struct duet__mean_part *find_cause(GArray *parts, const struct duet__difference *difference)
 {
-    struct duet__cause part = {.reason = difference->reason};
+    struct duet__mean_part part = {.reason = difference->reason};
 
     g_strlcpy(part.name, duet__difference_name(difference), sizeof(part.name));
     for (guint i = 0; i < parts->len; i++) {
-        struct duet__cause *known = &g_array_index(parts, struct duet__cause, i);
+        struct duet__mean_part *known = &g_array_index(parts, struct duet__mean_part, i);
 
         if (known->reason == part.reason && strcmp(known->name, part.name) == 0)
             return known;
     }
     g_array_append_val(parts, part);
-    return &g_array_index(parts, struct duet__cause, parts->len - 1);
+    return &g_array_index(parts, struct duet__mean_part, parts->len - 1);
 }
 
 struct duet__causes duet__causes_of(const struct duet__validation *validation)
 {
-    GArray *parts = g_array_new(FALSE, FALSE, sizeof(struct duet__cause));
+    GArray *parts = g_array_new(FALSE, FALSE, sizeof(struct duet__mean_part));
     struct duet__causes causes = {0};
 
     for (size_t i = 0; i < validation->case_count; i++) {
@@ -122,7 +122,7 @@ struct duet__causes duet__causes_of(const struct duet__validation *validation)
                 explanation->differences[k].seconds / explanation->second_s;
     }
     causes.count = parts->len;
-    causes.parts = (struct duet__cause *)(void *)g_array_free(parts, FALSE);
+    causes.parts = (struct duet__mean_part *)(void *)g_array_free(parts, FALSE);
     for (size_t i = 0; i < causes.count; i++)
         causes.parts[i].share /= (double)causes.cases;
     if (causes.cases) {

@@ -41,7 +41,7 @@ char *duet__culprit_text(const struct duet__validation *validation,
                          const struct duet__explanation *explanation);
 
 /* One part of the explanation over all cases. */
-struct duet__cause {
+struct duet__mean_part {
     enum duet__reason reason;
     char name[2 * DUET_NAME_MAX];
     double share; /* mean over the explained cases of its seconds by the measured makespan */
@@ -50,7 +50,7 @@ struct duet__cause {
 /* The parts of the explanation over all cases that have one, the largest in absolute value first.
  */
 struct duet__causes {
-    struct duet__cause *parts;
+    struct duet__mean_part *parts;
     size_t count;
     size_t cases; /* that are explained */
     double whole; /* sum of the shares: the mean error of those cases */

@@ -43,14 +43,14 @@ static void pass(struct sim *sim, struct body *body, double part)
 }
 
 /* It has passed: since when the task has been running. */
-static struct duet__report report_of(struct body *body, const struct kernel *kernel)
+static struct duet__completion report_of(struct body *body, const struct kernel *kernel)
 {
     if (!body->runs)
         body->start_s = kernel->start_s;
     body->runs = true;
-    return (struct duet__report){.start_s = body->start_s,
-                                 .end_s = kernel->end_s,
-                                 .before_s = body->before_s};
+    return (struct duet__completion){.start_s = body->start_s,
+                                     .end_s = kernel->end_s,
+                                     .before_s = body->before_s};
 }
 
 static void run(void *argument)
@@ -61,7 +61,7 @@ static void run(void *argument)
     body->state = BODY_ENDS;
 }
 
-static void come_to_wait(struct sim *sim, struct body *body, const struct duet__report *report)
+static void come_to_wait(struct sim *sim, struct body *body, const struct duet__completion *report)
 {
     body->runs = false;
     body->before_s += report->end_s - report->start_s;
@@ -69,7 +69,7 @@ static void come_to_wait(struct sim *sim, struct body *body, const struct duet__
     duet__sim_wake(sim, body->command.worker);
 }
 
-static void end(struct sim *sim, struct body *body, struct duet__report *report)
+static void end(struct sim *sim, struct body *body, struct duet__completion *report)
 {
     const struct duet__engine_command command = body->command;
     struct duet__ops ops = {0};
@@ -95,7 +95,7 @@ void duet__body_begin(struct sim *sim, const struct duet__engine_command *comman
     if (body)
         body->coroutine = duet__coroutine_new(&sim->stacks, run, body);
     if (!body || !body->coroutine) {
-        const struct duet__report report = {
+        const struct duet__completion report = {
             .start_s = sim->cluster->now,
             .end_s = sim->cluster->now,
             .status = DUET_ENOMEM,
@@ -128,7 +128,7 @@ void duet__body_resume(struct sim *sim, unsigned worker)
 void duet__body_passed(struct sim *sim, struct kernel *kernel)
 {
     struct body *body = kernel->body;
-    struct duet__report report = report_of(body, kernel);
+    struct duet__completion report = report_of(body, kernel);
     if (body->state == BODY_GOES_ON) {
         sim->asked = (int)body->command.worker;
         duet__coroutine_resume(body->coroutine);

@@ -95,7 +95,7 @@ void duet__sim_copy_end(struct sim *sim, struct transfer *transfer)
 /* The worker's thread knows that the copy has ended, and tells the core. */
 void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet__ops *ops)
 {
-    struct duet__report report = {.start_s = transfer->start_s, .end_s = transfer->end_s};
+    struct duet__completion report = {.start_s = transfer->start_s, .end_s = transfer->end_s};
     duet__done(sim->core, &transfer->command, sim->cluster->now, &report, ops);
     transfer->next[0] = sim->pool;
     sim->pool = transfer;

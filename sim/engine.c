@@ -132,7 +132,7 @@ bool duet__node_serve(struct sim *sim)
 /* The worker's thread knows that the kernel has ended, and tells the core. */
 static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
 {
-    struct duet__report report = {.start_s = kernel->start_s, .end_s = kernel->end_s};
+    struct duet__completion report = {.start_s = kernel->start_s, .end_s = kernel->end_s};
     struct duet__ops ops = {0};
     kernel->used = false;
     sim->workers[worker].idle = false;

@@ -75,6 +75,15 @@ def prefix_problems(headers):
             yield f"{path}: {found} is in no public header: duet__{found.removeprefix('duet_')}"
 
 
+def tag_problems(headers):
+    """A tag that folders share means the same everywhere: for grep, debuggers and profilers."""
+    where, tags = {}, re.compile(r"^(?:struct|enum|union) (duet_\w+) \{", re.MULTILINE)
+    for path in headers:
+        for tag in tags.findall(repository.read(path)):
+            if where.setdefault(tag, path) != path:
+                yield f"{path}: {tag} is something else in {where[tag]}"
+
+
 def citation_problems():
     """CITATION.cff names the version that is built."""
     built = re.search(r"^project\(duet VERSION (\S+)", repository.read("CMakeLists.txt"),
@@ -89,5 +98,7 @@ for text_path in texts:
     problems.extend(line_problems(text_path, repository.read(text_path).splitlines()))
 problems.extend(function_problems(repository.sources()))
 problems.extend(prefix_problems([path for path in texts if path.suffix == ".h"]))
+problems.extend(tag_problems([path for path in texts if path.suffix == ".h"
+                              and "test" not in path.stem]))
 problems.extend(citation_problems())
 repository.finish(problems, f"{len(texts)} files keep the rules")

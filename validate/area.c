@@ -114,7 +114,7 @@ void duet__area_fini(struct duet__area *area)
 
 static int by_times(const void *left, const void *right, void *area)
 {
-    const struct duet__group *a = left, *b = right;
+    const struct duet__area_tasks *a = left, *b = right;
 
     for (size_t i = 0; i < ((const struct duet__area *)area)->of->arch_count; i++)
         if (a->times_s[i] != b->times_s[i])
@@ -144,12 +144,12 @@ void duet__area_fill(struct duet__area *area, const double *counts)
     const struct duet__classes *of = area->of;
 
     g_free(area->groups);
-    area->groups = g_new(struct duet__group, of->count);
+    area->groups = g_new(struct duet__area_tasks, of->count);
     area->group_count = 0;
     for (size_t c = 0; c < of->count; c++)
         if (counts[c] > 0)
             area->groups[area->group_count++] =
-                (struct duet__group){counts[c], 0, of->times_s + c * of->arch_count};
+                (struct duet__area_tasks){counts[c], 0, of->times_s + c * of->arch_count};
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -187,7 +187,8 @@ static double cost(const struct duet__area *area, const double *prices, double *
 
     for (size_t a = 0; loads_s && a < of->arch_count + area->link; a++)
         loads_s[a] = a < of->arch_count ? 0 : -area->spare_s;
-    for (const struct duet__group *g = area->groups; g < area->groups + area->group_count; g++) {
+    for (const struct duet__area_tasks *g = area->groups; g < area->groups + area->group_count;
+         g++) {
         size_t where;
 
         sum += g->tasks * duet__area_cost(area, g->times_s, g->link_s, prices, &where);
@@ -201,7 +202,7 @@ static double cost(const struct duet__area *area, const double *prices, double *
     return sum;
 }
 
-static double ratio(const struct duet__group *group)
+static double ratio(const struct duet__area_tasks *group)
 {
     return group->times_s[0] > 0 ? group->times_s[0] / group->times_s[1] : 0;
 }
@@ -214,7 +215,7 @@ static int by_ratio(const void *left, const void *right)
 }
 
 /* Seconds that all tasks of a group keep an architecture busy; 0 where it cannot run. */
-static double load(const struct duet__area *area, const struct duet__group *group, size_t arch)
+static double load(const struct duet__area *area, const struct duet__area_tasks *group, size_t arch)
 {
     double seconds = group->times_s[arch];
 
@@ -237,7 +238,7 @@ static void balance(struct duet__area *area, double prices[2])
     prices[0] = 0;
     prices[1] = 1;
     for (size_t i = 0; i < area->group_count; i++) {
-        const struct duet__group *group = &area->groups[i];
+        const struct duet__area_tasks *group = &area->groups[i];
         bool both = isfinite(group->times_s[1]);
 
         if (isinf(group->times_s[0]))

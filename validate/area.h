@@ -30,7 +30,7 @@ bool duet__classes_make(struct duet__classes *classes, const struct duet__node_c
 void duet__classes_free(struct duet__classes *classes);
 
 /* Tasks that take the same times, and the same of the links where their data has to be copied. */
-struct duet__group {
+struct duet__area_tasks {
     double tasks, link_s;
     const double *times_s; /* of one, by architecture */
 };
@@ -38,7 +38,7 @@ struct duet__group {
 /* A multiset of tasks, on the workers and perhaps the links of the machine. */
 struct duet__area {
     const struct duet__classes *of;
-    struct duet__group *groups;
+    struct duet__area_tasks *groups;
     size_t group_count;
     bool link;      /* the links are looked at, too: as one more architecture, of one worker */
     double spare_s; /* that links need not be busy of what the groups say */

@@ -342,7 +342,7 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
         (void)bring(graph, i, data, true);
     for (size_t d = 0; d < graph->entered->datum_count; d++)
         data[d].over = false;
-    area->groups = g_new(struct duet__group, count + of->count);
+    area->groups = g_new(struct duet__area_tasks, count + of->count);
     for (size_t i = 0; i < count; i++) {
         const double link_s = ldexp(bring(graph, i, data, false), -of->exponent);
         const int64_t klass = class_of(graph, i);
@@ -355,7 +355,7 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
         if (!*group || area->groups[*group - 1].link_s < link_s ||
             area->groups[*group - 1].link_s > link_s) {
             area->groups[area->group_count] =
-                (struct duet__group){0, link_s, of->times_s + (size_t)klass * of->arch_count};
+                (struct duet__area_tasks){0, link_s, of->times_s + (size_t)klass * of->arch_count};
             *group = ++area->group_count;
         }
         area->groups[*group - 1].tasks++;
@@ -363,7 +363,7 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
     for (size_t c = 0; c < of->count; c++)
         if (left[c] > 0)
             area->groups[area->group_count++] =
-                (struct duet__group){left[c], 0, of->times_s + c * of->arch_count};
+                (struct duet__area_tasks){left[c], 0, of->times_s + c * of->arch_count};
     g_free(left);
     g_free(newest);
     g_free(data);
@@ -405,16 +405,16 @@ static double take_again(struct duet__area *area, const struct way *way,
     double spare, link_s = copy_s * duet__reuse_copies(reuse, way->bytes, way->memories, &spare);
 
     area->spare_s = spare * copy_s;
-    area->groups = g_new(struct duet__group, of->count + 1);
+    area->groups = g_new(struct duet__area_tasks, of->count + 1);
     for (uint32_t c = 0; c < of->count; c++) {
         const double *times_s = of->times_s + c * of->arch_count;
         const double those = c == klass ? reuse->tasks : 0;
 
         if (those > 0)
-            area->groups[area->group_count++] = (struct duet__group){those, link_s, times_s};
+            area->groups[area->group_count++] = (struct duet__area_tasks){those, link_s, times_s};
         if (of->tasks[c] > those)
             area->groups[area->group_count++] =
-                (struct duet__group){of->tasks[c] - those, 0, times_s};
+                (struct duet__area_tasks){of->tasks[c] - those, 0, times_s};
     }
     return reuse->tasks * link_s - area->spare_s;
 }

@@ -66,7 +66,7 @@ static void run_nested(unsigned index, struct duet__ops *ops)
     double start_s = self->now_s;
     struct duet_task *task;
     while ((task = duet__nested_next(core, index, self->now_s, ops))) {
-        struct duet__report report = {.start_s = self->now_s, .end_s = self->now_s};
+        struct duet__completion report = {.start_s = self->now_s, .end_s = self->now_s};
         kernel(self, task);
         duet__nested_done(core, index, task, &report);
     }
@@ -80,7 +80,8 @@ static void run(unsigned index, const struct duet__engine_command *command, stru
     if (ops->steal_attempts)
         look_at_clock(self);
     ops->steal_attempts = 0;
-    struct duet__report report = {.start_s = fmax(self->now_s, duet__task_ready(command->task))};
+    struct duet__completion report = {.start_s =
+                                          fmax(self->now_s, duet__task_ready(command->task))};
     kernel(self, command->task);
     look_at_clock(self);
     report.end_s = fmax(self->now_s, report.start_s);
