@@ -31,7 +31,7 @@ static void put_build(const struct duet__facts *facts, struct duet__json_writer 
         json,
         "build: {version: %s, commit: %s, compiler: %s, type: %s, link_time_optimisation: %d, "
         "sanitizers: [",
-        DUET_BUILD_VERSION, some(DUET_BUILD_COMMIT), DUET_BUILD_COMPILER, DUET_BUILD_TYPE,
+        duet_version(), some(DUET_BUILD_COMMIT), DUET_BUILD_COMPILER, DUET_BUILD_TYPE,
         DUET_BUILD_LTO);
     for (char **name = sanitizers; *name; name++)
         if (**name)

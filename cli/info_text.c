@@ -34,7 +34,7 @@ static int two_words(const char *text)
 
 static void put_build(const struct duet__facts *facts, FILE *stream)
 {
-    fprintf(stream, "duet %s%s%s\n", DUET_BUILD_VERSION, *DUET_BUILD_COMMIT ? ", commit " : "",
+    fprintf(stream, "duet %s%s%s\n", duet_version(), *DUET_BUILD_COMMIT ? ", commit " : "",
             DUET_BUILD_COMMIT);
     duet__put_field(stream, "compiled", AT, "by %s, %s%s%s%s", DUET_BUILD_COMPILER, DUET_BUILD_TYPE,
                     DUET_BUILD_LTO ? ", optimised when linked" : "",

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <duet/duet.h>
+
 static int print_help(void)
 {
     puts("Usage:\n"
@@ -60,7 +62,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         return print_help();
     if (strcmp(name, "--version") == 0) {
-        printf("duet %s\n", DUET_BUILD_VERSION);
+        printf("duet %s\n", duet_version());
         return duet__finish_output();
     }
     for (const struct duet__command *const *at = duet__commands; *at; at++)

@@ -167,7 +167,7 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
     *plan =
         (struct duet__plan){.study = tables->study,
                             .command = tables->command->name,
-                            .version = DUET_BUILD_VERSION,
+                            .version = duet_version(),
                             .build = *DUET_BUILD_COMMIT ? DUET_BUILD_COMMIT : NULL,
                             .models = duet__request_keep(&tables->job->request,
                                                          g_strdup_printf("%s:%s", models.directory,

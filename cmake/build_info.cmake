@@ -37,9 +37,8 @@ if(GIT_FOUND AND EXISTS ${PROJECT_SOURCE_DIR}/.git)
 endif()
 set_property(SOURCE cli/study.c cli/info_text.c cli/info_json.c
   APPEND PROPERTY COMPILE_DEFINITIONS "DUET_BUILD_COMMIT=\"${commit}\"")
-set_property(SOURCE cli/main.c cli/info_text.c cli/info_json.c cli/study.c
+set_property(SOURCE cli/info_text.c cli/info_json.c
   APPEND PROPERTY COMPILE_DEFINITIONS
-  "DUET_BUILD_VERSION=\"${PROJECT_VERSION}\""
   "DUET_BUILD_COMPILER=\"${CMAKE_C_COMPILER_ID} ${CMAKE_C_COMPILER_VERSION}\""
   "DUET_BUILD_TYPE=\"${CMAKE_BUILD_TYPE}\""
   "DUET_BUILD_SIMGRID=\"${simgrid}\""

@@ -84,12 +84,14 @@ def tag_problems(headers):
                 yield f"{path}: {tag} is something else in {where[tag]}"
 
 
-def citation_problems():
-    """CITATION.cff names the version that is built."""
+def version_problems():
+    """CITATION.cff and the header name the version that is built."""
     built = re.search(r"^project\(duet VERSION (\S+)", repository.read("CMakeLists.txt"),
                       re.MULTILINE)
     if f"\nversion: {built.group(1)}\n" not in repository.read("CITATION.cff"):
         yield f"CITATION.cff: the version is not {built.group(1)}, which CMakeLists.txt has"
+    if f'#define DUET_VERSION "{built.group(1)}"' not in repository.read("core/include/duet/duet.h"):
+        yield f"duet.h: the version is not {built.group(1)}, which CMakeLists.txt has"
 
 
 texts = [path for path in repository.files() if is_text_of_ours(path)]
@@ -100,5 +102,5 @@ problems.extend(function_problems(repository.sources()))
 problems.extend(prefix_problems([path for path in texts if path.suffix == ".h"]))
 problems.extend(tag_problems([path for path in texts if path.suffix == ".h"
                               and "test" not in path.stem]))
-problems.extend(citation_problems())
+problems.extend(version_problems())
 repository.finish(problems, f"{len(texts)} files keep the rules")

@@ -13,6 +13,11 @@
 
 #include "world/settings.h"
 
+const char *duet_version(void)
+{
+    return DUET_VERSION;
+}
+
 void duet_config_init(struct duet_config *config)
 {
     *config = (struct duet_config){.cpus = -1, .gpus = -1};

@@ -20,6 +20,7 @@ static void clear_environment(void)
 
 static void test_defaults(void)
 {
+    g_assert_cmpstr(duet_version(), ==, DUET_VERSION);
     struct duet_config config;
     struct duet_message message = {"unchanged"};
     memset(&config, 0x55, sizeof config);

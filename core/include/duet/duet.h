@@ -38,6 +38,12 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
+/* Of this header. Versions are semantic (semver.org). */
+#define DUET_VERSION "0.1.0"
+
+/* The version of the library that is running: "0.1.0". Static. Any thread, at any time. */
+const char *duet_version(void);
+
 struct duet_runtime; /* one open runtime */
 struct duet_codelet; /* a kernel with its implementations; lives as long as the runtime */
 struct duet_handle;  /* a registered piece of data: duet/handles.h */
