@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import re
-import signal
 import sqlite3
 import subprocess
 import tempfile
@@ -57,18 +56,18 @@ assert [str(value) for value in means[0][2:]] == [chosen["settings"][name] for n
 assert first["default"]["settings"] == {"tile": "960"} and not first["here"], first
 assert first["default"]["predicted_s"] > chosen["predicted_s"] and chosen["error"] is None, first
 
-# What is not named is found; on a large problem from smaller ones at first, in whatever time.
-whole = tune("cholesky", "--platform", "idgraf", "--n", "38400", "--budget", "2s")
-assert whole["settings"] > 1000 and whole["simulations"]["n/8"] > 0, whole
-assert {"tile", "policy", "cpus", "gpu_window"} <= set(whole["chosen"]["settings"]), whole
-text = duet("tune", *SPACE, "--budget", "3600s").stdout
-assert "18 settings; simulations: 18 (n) " in text, text
+text = duet("tune", *SPACE, "--out", "t.db", "--budget", "3600s").stdout
+assert "18 settings; " in text and "not possible" not in text, text
 assert "\nbest " in text and "\ndefault " in text, text
 assert "\nnot verified: idgraf is not this machine\n" in text and "less time than" in text, text
+assert {f"{name}={value}" for name, value in first["environment"].items()} <= set(
+    text.splitlines()), text
 
-assert "% more time than the default" in duet(
-    "tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--gpus", "0,1", "--policy",
-    "dmda").stdout
+# What is not named is found; on a large problem from smaller ones at first, in whatever time.
+whole = tune("cholesky", "--platform", "idgraf", "--n", "38400", "--budget", "0.5s")
+assert whole["settings"] > 1000 and whole["simulations"]["n/8"] > 0, whole
+assert {"tile", "policy", "cpus", "gpu_window"} <= set(whole["chosen"]["settings"]), whole
+
 # Without time for noise it is the choice without it, with all that is known of that: each of the
 # 20 tasks of a simulation takes a hundredth of a second on any machine.
 testing.compile_policy("slow.so", popped="usleep(task ? 10000 : 0);")
@@ -78,44 +77,36 @@ assert cut["chosen"]["gflops"] > 0 and cut["chosen"]["bound_s"] > 0, cut
 assert cut["cut"] and not first["cut"], (cut, first)
 
 # Tiles that were not measured are simulated if they are named, and marked.
-marked = duet("tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "160,480",
+marked = duet("tune", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "160,480",
               "--policy", "heft").stdout
 assert "2 settings; simulations: 2 (n) " in marked, marked
 assert re.search(r"^best +160 +[\d.]+\* ", marked, re.MULTILINE) and "extrapolated beyond" in marked
 
-# What cannot be simulated is left out, and said.
-few = duet("tune", "cholesky", "--platform", "idgraf", "--n", "3840", "--tile", "480", "--nodes",
-           "2", "--network", "switch:10Gbps,1us", "--policy", "cp,heft,static").stdout
-assert re.search(r"not possible: 2, such as\s+policy cp plans", few), few
-assert re.search(r"^best +heft ", few, re.MULTILINE) and "not possible" not in text, (few, text)
-
-# A program reads the choice: from lines of the output, and from a file.
-fewer = [*SPACE, "--cpus", "3", "--set-arch", "--budget", "3600s"]
-written = duet("tune", *fewer, "--env", "tuned.env").stdout
+# What cannot be simulated is left out, and said. A program reads the choice from a file.
+few = duet("tune", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480", "--nodes",
+           "2", "--network", "switch:10Gbps,1us", "--policy", "cp,heft", "--cpus", "3",
+           "--gpus", "0", "--set-arch", "--env", "tuned.env").stdout
+assert re.search(r"not possible: 1, such as\s+policy cp plans", few), few
+assert re.search(r"^best +heft ", few, re.MULTILINE) and "DUET_" not in few, few
+assert "% more time than the default" in few, few
 lines = pathlib.Path("tuned.env").read_text(encoding="ascii").splitlines()
 settings = dict(line.split("=", 1) for line in lines)
-assert settings == {"DUET_CPUS": "3", "DUET_SET_ARCH": "1", "DUET_POLICY": settings["DUET_POLICY"],
-                    "DUET_GPU_WINDOW": settings["DUET_GPU_WINDOW"],
-                    "DUET_TILE": settings["DUET_TILE"]} and "DUET_" not in written, (lines, written)
-assert set(lines) <= set(duet("tune", *fewer).stdout.splitlines())
+assert settings == {"DUET_CPUS": "3", "DUET_GPUS": "0", "DUET_POLICY": "heft",
+                    "DUET_SET_ARCH": "1", "DUET_TILE": "480"}, lines
 if QR.exists():
-    found = tune("qr", "--platform", "idgraf", "--n", "1920", "--tile", "480", "--policy",
-                 "heft,dmda", "--cpus", "2")["environment"]
-    assert found["DUET_TILE"] == "480" and found["DUET_CPUS"] == "2", found
-    ran = subprocess.run([QR, "1920"], env=os.environ | found | {
+    ran = subprocess.run([QR, "1920"], env=os.environ | settings | {
         "DUET_SIMULATE": "idgraf", "DUET_REPORT": "1", "DUET_EXTRAPOLATE": "1",
         "DUET_TRACE": "r.json"}, capture_output=True, text=True, check=True)
-    said = "duet: 30 tasks on idgraf, policy " + found["DUET_POLICY"]
-    assert said in ran.stdout + ran.stderr, ran
+    assert "duet: 30 tasks on idgraf, policy heft" in ran.stdout + ran.stderr, ran
     workers = json.loads(pathlib.Path("r.json").read_bytes())["otherData"]["workers"]
-    assert len(workers) == 2 + 8, workers
+    assert len(workers) == 3, workers
 
 # On this machine: what was not measured is, and the best few are run; the fastest is the choice.
-duet("calibrate", "cholesky", "--n", "256", "--tile", "32,64", "--budget", "0.5s", "--out",
+duet("calibrate", "cholesky", "--n", "256", "--tile", "32,64", "--budget", "0.2s", "--out",
      "m.json")
 before = pathlib.Path("m.json").read_bytes()
 here = tune("cholesky", "--platform", "./m.json", "--n", "512", "--tile", "64,128", "--policy",
-            "ws,heft", "--budget", "3s", "--verify", "2")
+            "ws,heft", "--budget", "0.6s", "--verify", "2")
 assert here["here"] and here["calibrated"].endswith("tiles of 128") and here["run_reps"] == 3, here
 times = [one["measured_s"] for one in [*here["best"], here["default"]] if one["measured_s"]]
 assert len(times) == min(2, len(here["best"])) + 1, here
@@ -124,20 +115,20 @@ assert not any(one["extrapolated"] for one in here["best"]), here
 for one in [*here["best"][:2], here["default"]]:
     assert abs(one["predicted_s"] / one["measured_s"] - 1 - one["error"]) < 1e-9, one
 assert pathlib.Path("m.json").read_bytes() == before and not os.path.exists("here.json")
-quiet = tune("cholesky", "--platform", "./m.json", "--n", "256", "--no-verify", "--budget", "2s")
+quiet = tune("cholesky", "--platform", "./m.json", "--n", "256", "--tile", "64", "--policy", "ws",
+             "--no-verify", "--budget", "0.1s")
 assert quiet["here"] and quiet["run_reps"] == 0 and quiet["calibrated"] is None, quiet
 # Without a platform and without tiles, the usual tile of runs is measured, simulated and run.
-usual = tune("cholesky", "--n", "256", "--policy", "ws,heft", "--budget", "2s", "--verify", "1")
+usual = tune("cholesky", "--n", "256", "--policy", "ws,heft", "--budget", "0.1s", "--verify", "1")
 assert usual["here"] and usual["calibrated"].endswith("tiles of 256"), usual
 assert usual["environment"]["DUET_TILE"] == "256" and usual["run_reps"] == 3, usual
 if QR.exists():
-    program = tune("--platform", "idgraf", "--extrapolate", "--policy", "ws,heft", "--gpu-window",
-                   "2,4", "--", str(QR), "256", "64")
-    assert program["settings"] == 4 and set(program["environment"]) == {
+    program = tune("--platform", "idgraf", "--extrapolate", "--policy", "ws", "--gpu-window",
+                   "2", "--budget", "0.1s", "--", str(QR), "256", "{128,32,64}")
+    assert program["settings"] == 3 and set(program["environment"]) == {
         "DUET_POLICY", "DUET_GPU_WINDOW"}, program
-    program = tune("--platform", "idgraf", "--extrapolate", "--", str(QR), "256", "{128,32,64}")
-    assert program["default"]["settings"] == {"arg_2": "128"}, program
-    assert sorted(one["settings"]["arg_2"] for one in program["best"]) == ["128", "32", "64"]
+    assert program["default"]["settings"]["arg_2"] == "128", program
+    assert {one["settings"]["arg_2"] for one in program["best"]} <= {"128", "32", "64"}, program
 
 
 def rows_there(_process):
@@ -154,16 +145,10 @@ out, errors = testing.interrupted("tune", "cholesky", "--platform", "idgraf", "-
 assert "interrupted" in errors and not out, errors
 assert not os.path.exists("i.env") and ask("i.db", "SELECT count(*) FROM runs")[0][0] > 0
 
-def stopped(process):
-    for child in testing.children_of(process):
-        os.kill(child, signal.SIGSTOP)
-    return testing.children_of(process)
-
-
 # So does one while this machine is measured.
 out, errors = testing.interrupted("tune", "cholesky", "--platform", "./m.json", "--n", "256",
-                                  "--tile", "128", "--budget", "60s", "--env", "i.env",
-                                  when=stopped)
+                                  "--tile", "128", "--budget", "1000s", "--env", "i.env",
+                                  when=testing.children_of)
 assert errors.endswith("nothing was chosen\n"), errors
 assert not out and not os.path.exists("i.env"), out
 
