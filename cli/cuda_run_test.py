@@ -2,7 +2,6 @@
 """`duet run` on GPUs with CUDA, which the fake stands for: every workload verified, and what the
 user reads when CUDA fails."""
 
-import itertools
 import json
 import os
 import pathlib
@@ -24,7 +23,7 @@ WORKLOADS = [
     "lu --n 300 --tile 64 --param getrf=any",
     "lu-pivot --n 300 --tile 64 --param layout=lapack",
     "gemm --n 200 --tile 64",
-    "jacobi2d --n 200 --tile 48 --param iterations=6",
+    "jacobi2d --n 150 --tile 48 --param iterations=3",
     "saxpy --n 50000 --tile 6000 --param iterations=3",
 ]
 MEMORY = ["--gpu-memory", "400kB"]
@@ -69,9 +68,10 @@ def bad(fragments, arguments, status, **environment):
 
 
 def test_workloads():
-    """In double precision on one GPU and in single on two: right, on the GPUs, and by copies of
+    """In double precision on one GPU or in single on two: right, on the GPUs, and by copies of
     page-locked memory only."""
-    for text, (gpus, precision) in itertools.product(WORKLOADS, ["1d", "2s"]):
+    for number, text in enumerate(WORKLOADS):
+        gpus, precision = ["1d", "2s"][number % 2]
         run, result = good([*text.split(), *MEMORY, "--precision", precision, "--cpus", "1",
                             "--gpus", gpus, "--set-arch", "--reps", "2", "--verify"])
         assert (run["cpus"], run["gpus"], run["precision"]) == (1, int(gpus), precision), run
@@ -82,24 +82,23 @@ def test_workloads():
 
 
 def test_policies():
-    """Tasks that may run anywhere, by every policy."""
-    arguments = "cholesky --n 400 --tile 64 --cpus 2 --gpus 2 --policy all --verify --reps 1 --json"
-    result = duet([*arguments.split(), *MEMORY])
+    """Tasks that may run anywhere, by policies that push, steal, plan, and choose data first."""
+    arguments = "cholesky --n 300 --tile 64 --cpus 2 --gpus 2 --verify --reps 1 --json"
+    result = duet([*arguments.split(), *MEMORY, "--policy", "ws,dmdas,cp,darts"])
     assert result.returncode == 0, result
     runs = json.loads(result.stdout)["runs"]
-    assert len(runs) > 2 and all(run["verification"]["passed"] for run in runs), runs
+    assert len(runs) == 4 and all(run["verification"]["passed"] for run in runs), runs
     assert (result.fake["violations"], result.fake["leaks"]) == (0, 0), result.fake
 
 
 def test_streams():
-    """Several kernels at once, and windows of other sizes."""
-    for text in "--gpu-streams 4 --gpu-window 6", "--gpu-window 1":
-        good([*CHOLESKY, *MEMORY, *text.split()])
+    """Several kernels at once, and a window of another size."""
+    good([*CHOLESKY, *MEMORY, "--gpu-streams", "4", "--gpu-window", "6"])
 
 
 def test_no_peers():
-    _, result = good(["gemm", "--n", "200", "--tile", "64", "--cpus", "1", "--gpus", "2",
-                      "--set-arch", "--verify", *MEMORY], PEERS="0")
+    _, result = good(["gemm", "--n", "200", "--tile", "64", "--cpus", "1", "--gpus", "2", "--reps",
+                      "1", "--gpu-window", "1", "--set-arch", "--verify", *MEMORY], PEERS="0")
     assert result.fake["direct"] == 0, result.fake
 
 
@@ -107,6 +106,7 @@ def test_no_pin():
     """Without page-locked memory of the application's everything goes through small buffers."""
     run, result = good([*CHOLESKY, "--pin", "none"])
     assert result.fake["cudaHostRegister"] == 0 and run["bytes"]["host_to_device"] > 0
+    assert not result.said, result.said
     good(CHOLESKY, REGISTERED="1")
 
 
@@ -140,7 +140,7 @@ def test_lost():
     """A GPU that dies: the others do its work, and right, unless it held what nobody else had."""
     arguments = "cholesky --n 300 --tile 64 --cpus 1 --gpus 2 --verify --reps 1".split()
     bad(["GPU 0", "cannot be used", "cudaErrorECCUncorrectable"], arguments, 1, BREAK=f"0@1={ECC}")
-    for operation in 8, 12, 50:  # which it may not come to, if others take its tasks
+    for operation in 8, 50:  # which it may not come to, if others take its tasks
         result = duet(arguments, BREAK=f"0@{operation}={ECC}")
         for line in result.said[:1]:
             assert line.startswith("duet: GPU 0 (Fake GPU 0) is lost: "), result.stderr
@@ -167,8 +167,6 @@ def test_left_out():
     assert run["gpus"] == 1, run
     result = duet([*arguments, "--gpus", "0"], FAIL="cudaGetDeviceCount@1=35")
     assert result.returncode == 0 and not result.said, result
-    result = duet(arguments, DEVICES="0")  # hidden on purpose, or none at all
-    assert result.returncode == 0 and not result.said, result
 
 
 def test_refused_page_locks():
@@ -180,17 +178,16 @@ def test_refused_page_locks():
     _, result = good([*arguments, "--param", "layout=lapack"], REGISTERED="1000")
     (line,) = result.said
     assert "cudaHostRegister" in line and "duet_pin" not in line, line
-    _, result = good([*arguments, "--pin", "none"])
-    assert not result.said, result.said
 
 
 def test_tune():
     """The best settings are run on GPUs by processes that nothing before has spoilt for CUDA."""
     environment = {**os.environ, "FAKE_CUDA_DEVICES": "1"}
     with tempfile.TemporaryDirectory() as folder:
-        for words in ("calibrate cholesky --tile 32,64 --budget 1s --out m.json",
-                      "tune cholesky --platform ./m.json --n 256 --tile 32,64 --policy ws,heft "
-                      "--gpus 1 --budget 2s --verify 1"):
+        for words in ("calibrate cholesky --n 256 --tile 64 --cpus 1 --gpus 1 --budget 0.2s "
+                      "--no-costs --no-copies --out m.json",
+                      "tune cholesky --platform ./m.json --n 256 --tile 64 --policy heft "
+                      "--gpus 1 --budget 0.1s --verify 1"):
             result = subprocess.run([DUET, *words.split()], capture_output=True, text=True,
                                     check=False, cwd=folder, env=environment)
             assert result.returncode == 0, result
