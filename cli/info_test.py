@@ -56,6 +56,7 @@ BAD = [
     ("--gpus 900", "900 GPUs are wanted"),
     ("--emulate free --gpus 900", "900 emulated GPUs are wanted"),
     ("--emulate ''", "--emulate"),
+    ("--emulate nope", "no platform is named nope"),
     ("--gpus 0 --gpu-window-short 1",
      "--gpu-window-short 1 is less than --gpu-window 2 (the default)"),
     ("--link pcie=1GB/s", "--link is for"),

@@ -90,7 +90,8 @@ def version_problems():
                       re.MULTILINE)
     if f"\nversion: {built.group(1)}\n" not in repository.read("CITATION.cff"):
         yield f"CITATION.cff: the version is not {built.group(1)}, which CMakeLists.txt has"
-    if f'#define DUET_VERSION "{built.group(1)}"' not in repository.read("core/include/duet/duet.h"):
+    header = repository.read("core/include/duet/duet.h")
+    if f'#define DUET_VERSION "{built.group(1)}"' not in header:
         yield f"duet.h: the version is not {built.group(1)}, which CMakeLists.txt has"
 
 
