@@ -28,7 +28,6 @@ BAD = [
     ("cholesky gemm --platform idgraf", "'gemm' is one too many"),
     ("cholesky --platform nope", "idgraf"),
     ("cholesky --platform ''", "--platform takes the name of a machine"),
-    ("cholesky -p ''", "--platform takes the name of a machine"),
     ("cholesky --platform /nope/x.json", "/nope/x.json"),
     ("+ --link all=1e-300x", "of more than 1e+15 s nothing is reported"),
     ("+ --link all=1e-320x", "the bandwidth must be finite and positive"),
@@ -40,36 +39,20 @@ BAD = [
     ("+ --policy w-rand:cpu=1,w-rand:cpu=-1", "cpu is a number from 0 to 1e+06, not '-1'"),
     ("+ --policy w-rand:gpu=1,ws,w-rand:gpu=1", "'w-rand:gpu=1' twice"),
     ("+ --policy all,ws", "'ws' twice"),
-    ("+ --policy all,all", "twice"),
     ("+ --model fish", "unknown performance model 'fish': known are history"),
     ("+ --priorities fish", "unknown priorities 'fish': known are none, workload and bottom-level"),
     ("+ --model-error 1", "--model-error"),
-    ("+ --model-error -0.1", "--model-error"),
-    ("+ --model-error nan", "--model-error"),
     ("+ --perturbation 1", "--perturbation"),
-    ("+ --perturbation -0.1", "--perturbation"),
     ("+ --nope", "--nope"),
     ("+ --n", "--n"),
     ("+ --n 0", "--n takes a whole number"),
-    ("+ --n 0x10", "--n takes a whole number"),
-    ("+ --n 1e4", "--n takes a whole number"),
     ("+ --n ''", "--n takes a whole number"),
-    ("+ --n 99999999999999999999999", "--n takes a whole number"),
-    ("+ --tile -5", "--tile takes a whole number"),
-    ("+ --tile 960x", "--tile takes a whole number"),
     ("+ --n 500", "tile"),
     ("+ --precision x", "--precision is s"),
-    ("+ --cpus 4.5", "--cpus"),
     ("+ --cpus 100", "100"),
     ("+ --cpus 0 --gpus 0", "worker"),
     ("+ --gpus ,", "--gpus"),
-    ("+ --reps 0", "--reps"),
-    ("+ --seed -1", "--seed"),
-    ("+ --jobs 0", "--jobs"),
-    ("+ --window 0", "--window"),
-    ("+ --gpu-window 0", "--gpu-window"),
     ("+ --gpu-window 1025", "--gpu-window takes a whole number from 1 to 1024"),
-    ("+ --gpu-window-short 1025", "--gpu-window-short takes a whole number from 1 to 1024"),
     ("+ --gpu-window-short 1", "--gpu-window-short 1 is less than --gpu-window 2 (the default)"),
     ("+ --param variant=left --param variant=right", "--param gives 'variant' twice"),
     ("+ --cpus 0", "(--param potrf=any)"),
@@ -77,20 +60,12 @@ BAD = [
     ("+ --gpu-streams 2", "--gpu-streams"),
     ("+ --pin none", "--pin"),
     ("+ --gpu-memory 0%", "80%"),
-    ("+ --gpu-memory 101%", "80%"),
-    ("+ --gpu-memory x%", "80%"),
-    ("+ --gpu-memory 6Gb", "6GiB"),
-    ("+ --gpu-memory 0", "--gpu-memory"),
     ("+ --gpu-memory 1MiB --set-arch", "device memory"),
-    ("+ --gpu-memory 10MB", "device memory"),
     ("+ --link pcie", "NAME=VALUE"),
     ("+ --link pcie=12", "12GB/s"),
-    ("+ --link pcie=0GB/s", "--link"),
     ("+ --link fish=1GB/s", "fish"),
     ("+ --costs fish=1us", "fish"),
-    ("+ --costs submit=1", "1us"),
     ("+ --costs submit=1e300s", "up to 3600s"),
-    ("+ --costs steal=3600001ms", "up to 3600s"),
     ("+ --costs submit=1us --no-costs", "exclude each other"),
     ("+ --json --csv", "exclude each other"),
     ("+ --param fish=1", "fish"),
@@ -100,7 +75,6 @@ BAD = [
     ("+ --platform sirocco --gpus 4", "no time is known for kernel dpotrf"),
     ("+ --trace /nope/x.json", "/nope/x"),
     ("+ --html ''", "--html takes the name of a file"),
-    ("+ --machine-xml ''", "--machine-xml takes the name of a file"),
 ]
 
 
@@ -146,56 +120,53 @@ def test_bad_input():
 
 
 def test_table():
-    text = good("--policy", "all", "--set-arch", "--reps", "3", "--noise")
+    """All policies, and one's own beside them."""
+    with tempfile.TemporaryDirectory() as folder:
+        compile_policy(f"{folder}/mine.so")
+        text = good("--n", "1920", "--policy", "all,./mine.so", "--set-arch", "--noise", cwd=folder)
     assert text.startswith("simulated on idgraf: 4 CPUs (x5650) + 8 GPUs (c2050)\n")
-    assert "cholesky, n 7680, tile 960, double precision, 120 tasks, set-arch, noise" in text
-    for name in "ws", "data-aware", "locality-aware", "heft", "eager":
+    assert "cholesky, n 1920, tile 960, double precision, 4 tasks, set-arch, noise" in text
+    for name in "ws", "data-aware", "locality-aware", "heft", "eager", r"\./mine\.so":
         assert re.search(rf"^{name} +\d", text, re.M), (name, text)
     assert "lower bounds: critical path" in text
     assert max(map(len, text.splitlines())) <= 100, text
 
 
 def test_json_and_csv():
-    options = ["--policy", "heft,ws", "--reps", "3", "--seed", "7", "--noise"]
-    report = json.loads(good("--json", *options))
+    options = ["--policy", "heft,ws", "--reps", "2", "--seed", "7", "--noise"]
+    report = json.loads(good("--json", "--wall", *options))
     assert list(report) == ["schema", "command", "runs"] and report["schema"] == 1
     assert report["command"].startswith("duet simulate cholesky --platform idgraf")
     assert [run["policy"] for run in report["runs"]] == ["heft", "ws"]
     rows = list(csv.DictReader(io.StringIO(good("--csv", *options))))
     assert [(row["policy"], row["rep"], row["seed"]) for row in rows] == [
-        (policy, str(rep), str(7 + rep)) for policy in ("heft", "ws") for rep in range(3)]
+        (policy, str(rep), str(7 + rep)) for policy in ("heft", "ws") for rep in range(2)]
     for i, run in enumerate(report["runs"]):
-        assert run["world"] == "simulated" and run["tasks"] == 120 and run["wall_s"] is None
+        assert run["world"] == "simulated" and run["tasks"] == 120 and run["wall_s"] > 0
         assert (run["cpus"], run["gpus"], run["n"], run["tile"]) == (4, 8, 7680, 960)
-        values = [float(row["makespan_s"]) for row in rows[3 * i:3 * i + 3]]
+        values = [float(row["makespan_s"]) for row in rows[2 * i:2 * i + 2]]
         assert values == run["makespan_s"]["values"]
-        assert sorted(values)[1] == run["makespan_s"]["median"]
-        assert len(set(values)) == 3, "three seeds, three makespans"
+        assert min(values) < run["makespan_s"]["median"] < max(values), "two seeds, two makespans"
         assert 0 < run["bounds_s"]["critical_path"] <= run["makespan_s"]["median"] * 1.2
         assert 0 < run["idle_share"] < 1 and run["gflops"] > 0
-    timed = json.loads(good("--json", "--wall"))
-    assert timed["runs"][0]["wall_s"] > 0
 
 
 def test_determinism():
     """Same command, same bytes, however many processes share the work."""
     with tempfile.TemporaryDirectory() as folder:
         outputs = []
-        for jobs in "1", "4", "4":
-            text = good("--n", "2880", "--policy", "all", "--reps", "2", "--noise", "--csv",
-                        "--jobs", jobs, "--trace", "t.json", "--gantt", "g.svg", cwd=folder)
-            files = sorted(os.listdir(folder))
-            outputs.append((text, files, [pathlib.Path(folder, name).read_text(encoding="utf-8")
-                                          for name in files]))
-        assert outputs[0] == outputs[1] == outputs[2]
-        commands = [good("--policy", "ws", "--json", "--reps", "2") for _ in range(2)]
-        assert commands[0] == commands[1]
+        for jobs in "1", "4":
+            text = good("--n", "2880", "--policy", "heft,ws,random", "--reps", "2", "--noise",
+                        "--csv", "--jobs", jobs, "--trace", "t.json", "--gantt", "g.svg",
+                        cwd=folder)
+            outputs.append((text, snapshot(pathlib.Path(folder))))
+        assert outputs[0] == outputs[1]
 
 
 def test_files():
     with tempfile.TemporaryDirectory() as folder:
-        good("--policy", "heft,ws", "--trace", "t.json", "--gantt", "out.d.svg", "--html",
-             "p.html", cwd=folder)
+        report = json.loads(good("--policy", "heft,ws", "--trace", "t.json", "--gantt", "out.d.svg",
+                                 "--html", "p.html", "--json", cwd=folder))
         assert sorted(os.listdir(folder)) == ["out.d-heft.svg", "out.d-ws.svg", "p.html",
                                               "t-heft.json", "t-ws.json"]
         events = json.loads(pathlib.Path(folder, "t-ws.json").read_text())["traceEvents"]
@@ -203,19 +174,16 @@ def test_files():
         assert sorted(event["args"]["task"] for event in kernels) == list(range(1, 121))
         # dates begin with the first submission, so that the last one is the makespan
         assert min(event["args"]["submitted_us"] for event in kernels) == 0
-        makespan = json.loads(good("--policy", "ws", "--json"))["runs"][0]["makespan_s"]["median"]
+        makespan = report["runs"][1]["makespan_s"]["median"]
         last = max(event["ts"] + event["dur"] for event in kernels)
         assert abs(last / 1e6 - makespan) < 2e-9, (last, makespan)
         root = xml.etree.ElementTree.parse(os.path.join(folder, "out.d-ws.svg")).getroot()
         assert root.tag.endswith("svg")
-        good("--policy", "ws", "--trace", "one.json", cwd=folder)
-        assert "one.json" in os.listdir(folder)
         # what stands there already stays when a run fails
-        page = pathlib.Path(folder, "p.html")
-        before = page.read_text(encoding="utf-8")
+        before = snapshot(pathlib.Path(folder))
         result = duet([*SMALL, "--tile", "3840", "--html", "p.html"], cwd=folder)
         assert result.returncode == 2, result
-        assert page.read_text(encoding="utf-8") == before
+        assert snapshot(pathlib.Path(folder)) == before
 
 
 def snapshot(folder):
@@ -256,12 +224,12 @@ def test_unwritten_file():
     with tempfile.TemporaryDirectory() as folder:
         result = duet([*SMALL, "--trace", "/dev/full", "--html", "p.html"], cwd=folder)
         assert result.returncode == 1, result
-        assert result.stdout == good()
+        assert re.search(r"^ws +\d", result.stdout, re.MULTILINE), result
         full = "duet: cannot write /dev/full: No space left on device\n"
         assert result.stderr == full, result
         assert os.listdir(folder) == ["p.html"]
         for option in "--html", "--gantt":
-            result = duet([*SMALL, option, "/dev/full"], cwd=folder)
+            result = duet([*SMALL, "--n", "1920", option, "/dev/full"], cwd=folder)
             assert result.returncode == 1 and result.stderr == full, result
 
 
@@ -294,7 +262,7 @@ def test_interruption():
     """A signal, even one that cannot be caught, ends the children; no file is left behind."""
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as folder:
         compile_policy(f"{name}/endless.so", popped="for (;;) pause();")
-        for number in signal.SIGINT, signal.SIGTERM, signal.SIGKILL:
+        for number in signal.SIGINT, signal.SIGKILL:
             output, messages = ended(["--n", "7680", "--reps", "2", "--jobs", "2", "--html",
                                       "p.html", "--policy", f"{name}/endless.so"], folder, number,
                                      2)
@@ -306,7 +274,7 @@ def test_interruption():
 
 def some_finished(arguments, folder, number):
     """What is written when a signal ends it in its third run, or later."""
-    output, messages = ended(["--n", "7680", "--reps", "100000", "--jobs", "1", *arguments], folder,
+    output, messages = ended(["--n", "1920", "--reps", "10000", "--jobs", "1", *arguments], folder,
                              number, 3)
     count = int(re.match(r"duet: interrupted: (\d+) of", messages.splitlines()[-1]).group(1))
     assert count > 1, messages
@@ -315,19 +283,13 @@ def some_finished(arguments, folder, number):
 
 def test_interrupted_report():
     """What is finished when a signal comes is reported as such, in whole files."""
-    for form in "--json", "--quiet":
-        output, messages, count = some_finished([form], ".", signal.SIGTERM)
-        if form == "--json":
-            report = json.loads(output)
-            assert report["interrupted"] is True, report
-            assert len(report["runs"][0]["makespan_s"]["values"]) == count, report
-        else:
-            assert output.startswith(f"interrupted: of 100000 runs a policy, ws has {count}\n")
-            assert f", {count} runs a policy\n" in output, output
+    output, _, count = some_finished(["--quiet"], ".", signal.SIGTERM)
+    assert output.startswith(f"interrupted: of 10000 runs a policy, ws has {count}\n"), output
+    assert f", {count} runs a policy\n" in output, output
     with tempfile.TemporaryDirectory() as folder:
         output, messages, count = some_finished(["--policy", "ws,heft", "--csv", "--trace",
                                                  "t.json"], folder, signal.SIGINT)
-        assert messages.endswith(" of 200000 runs are finished\n"), messages
+        assert messages.endswith(" of 20000 runs are finished\n"), messages
         rows = list(csv.DictReader(io.StringIO(output)))
         assert len(rows) == count > 0 and {row["policy"] for row in rows} == {"ws"}, count
         assert os.listdir(folder) == ["t-ws.json"]
@@ -337,11 +299,11 @@ def test_failing_policy():
     """One that fails is named, and costs the others nothing."""
     with tempfile.TemporaryDirectory() as name:
         compile_policy(pathlib.Path(name) / "leaves.so", popped="exit(0);")
-        result = duet([*SMALL, "--policy", "ws,./leaves.so,heft", "--reps", "3", "--csv",
+        result = duet([*SMALL, "--policy", "ws,./leaves.so,heft", "--reps", "2", "--csv",
                        "--gantt", "g.svg"], cwd=name)
         rows = list(csv.DictReader(io.StringIO(result.stdout)))
         assert result.returncode == 1, result
-        assert [row["policy"] for row in rows] == ["ws"] * 3 + ["heft"] * 3, rows
+        assert [row["policy"] for row in rows] == ["ws"] * 2 + ["heft"] * 2, rows
         said = [line for line in result.stderr.splitlines() if not line.startswith("==")]
         assert said == ["duet: the simulation of ./leaves.so with seed 1 failed: it ended without "
                         "a result"], result.stderr  # beside what a sanitizer says of exit()
@@ -358,13 +320,13 @@ def test_later_failure():
     if (!calls++ && duet_view_random(view, (int)worker, 4) == 0)
         exit(0);""")
         for jobs in "1", "3":
-            result = duet([*SMALL, "--policy", "ws,./later.so", "--reps", "20", "--json",
-                           "--jobs", jobs], cwd=name)
+            result = duet([*SMALL, "--n", "1920", "--policy", "ws,./later.so", "--reps", "8",
+                           "--json", "--jobs", jobs], cwd=name)
             assert result.returncode == 1, result
             assert re.fullmatch(r"duet: the simulation of ./later.so with seed \d+ failed: it "
                                 r"ended without a result\n", result.stderr), result.stderr
             first, later = json.loads(result.stdout)["runs"]
-            assert len(first["makespan_s"]["values"]) == 20
+            assert len(first["makespan_s"]["values"]) == 8
             assert len(later["makespan_s"]["values"]) == int(
                 re.search(r"seed (\d+)", result.stderr).group(1)) - 1 > 0
 
@@ -389,16 +351,6 @@ def test_choice():
                      text, re.M), text
     text = good("--policy", "auto:tasks=50")
     assert re.search(r"^auto:tasks=50 took \w+, [\d.]+ s expected of 50 tasks", text, re.M), text
-
-
-def test_all_and_own():
-    """One's own policy beside all others."""
-    with tempfile.TemporaryDirectory() as name:
-        compile_policy(pathlib.Path(name) / "mine.so")
-        every = good("--policy", "all", "--csv")
-        text = good("--policy", "all,./mine.so", "--csv", cwd=name)
-        assert text.startswith(every)
-        assert [row["policy"] for row in csv.DictReader(io.StringIO(text))][-1] == "./mine.so"
 
 
 def test_long():
