@@ -28,38 +28,26 @@ BAD = [
     ("", "which workload? duet run WORKLOAD"),
     ("layered", "duet simulate layered"),
     ("+ --platform idgraf", "--platform"),
-    ("+ --noise", "--noise"),
     ("+ --jobs 2", "--jobs"),
-    ("+ --warmup -1", "--warmup"),
     ("+ --warmup 1.5", "--warmup takes a whole number from 0"),
-    ("+ --cpus 0", "at least one worker"),
     ("+ --gpus 1000", "1000"),
     ("+ --watchdog 0", "--watchdog takes seconds"),
-    ("+ --watchdog 1s", "--watchdog takes seconds"),
     ("+ --emulate ''", "--emulate takes 'free'"),
-    ("+ --emulate /nope/x.json", "/nope/x.json"),
-    ("+ --scale 0.1", "--scale is for an emulated platform"),
     ("+ --emulate free --scale 0.1", "--scale is for an emulated platform"),
     ("+ --emulate idgraf --scale 0", "--scale takes a number"),
     ("+ --emulate idgraf --verify", "computes nothing"),
     ("+ --verify=twice", "--verify takes nothing, 'last' or 'exact', not 'twice'"),
-    ("+ --emulate idgraf --link fish=1GB/s --tile 320", "fish"),
-    ("+ --emulate idgraf --cpus 100", "100"),
     ("+ --emulate idgraf", "--extrapolate"),
     ("+ --link pcie=1GB/s", "--link is for an emulated platform"),
-    ("+ --extrapolate", "--extrapolate is for an emulated platform"),
     ("+ --emulate idgraf --gpu-streams 2", "--gpu-streams is for GPUs that compute"),
     ("+ --emulate idgraf --pin none", "--pin is for GPUs that compute"),
     ("+ --gpu-streams 0", "--gpu-streams takes a whole number from 1 to 64"),
-    ("+ --pin 0", "--pin takes a size"),
-    ("+ --pin 50%", "'none'"),
     ("+ --gpus 0 --gpu-window 4 --gpu-window-short 3",
      "--gpu-window-short 3 is less than --gpu-window 4"),
     ("+ --emulate free --cpus 0 --gpus 1",
      "kernel dpotrf is for CPUs only, and no CPU computes: add one (--cpus), or let GPUs run it "
      "(--param potrf=any)"),
     ("lu --n 512 --tile 128 --emulate free --cpus 0", "(--param getrf=any)"),
-    ("qr --n 512 --tile 128 --emulate free --cpus 0 --param panel=cpu", "(--param panel=any)"),
     ("lu-pivot --n 512 --tile 128 --emulate free --cpus 0",
      "kernel dgetrf is for CPUs only, and no CPU computes: add one (--cpus)"),
     ("+ --lose gpu0@1", "--lose is for emulated GPUs"),
@@ -158,39 +146,30 @@ def test_json():
         assert check["passed"] is True and len(check["residuals"]) == 3, check
         assert all(0 < residual < check["threshold"] == 16 for residual in check["residuals"])
     assert len({run["platform"] for run in runs}) == 1
-    assert good_json(*SMALL)[0]["verification"] is None
+    # the same seed makes the same data, and other seeds others
+    residuals = runs[0]["verification"]["residuals"]
+    assert residuals == runs[1]["verification"]["residuals"], runs
+    other = good_json(*SMALL, "--verify", "--reps", "3", "--seed", "8")[0]["verification"]
+    assert not set(residuals) & set(other["residuals"]), (residuals, other)
 
 
 def test_held():
     """Tasks that begin together, in an order of the whole graph, compute the same."""
-    text = good(*SMALL, "--policy", "ws,eager,static,cp", "--verify", "--hold",
+    text = good(*SMALL, "--policy", "ws,static,auto", "--verify", "--hold",
                 "--priorities", "bottom-level")
     assert ", held, priorities bottom-level, " in text, text
-    assert "passed in all 8 runs" in text, text
-
-
-def test_choice():
-    """auto does what others do, and says which of them."""
-    text = good(*SMALL, "--policy", "auto", "--verify", "--warmup", "1")
+    assert "passed in all 6 runs" in text, text
+    # auto does what others do, and says which of them
     assert re.search(r"^auto took \w+", text, re.M), text
 
 
 def test_judged():
-    """--verify, last and exact: the bound that each judges by, and how many runs."""
-    for words, bound, count in ((["--verify"], "16", 2), (["--verify", "last"], "16", 1),
-                                (["--verify=exact"], "30", 2), (["--verify", "exact"], "30", 2)):
-        text = good(*words, *SMALL, "--policy", "ws,heft")
-        assert re.search(rf"to be below {bound}: passed in all {2 * count} runs$", text, re.M), text
-        run = good_json(*SMALL, *words)[0]
+    """--verify last judges one run of each policy, --verify exact by another bound."""
+    for words, bound, count in (["--verify", "last"], 16, 1), (["--verify=exact"], 30, 2):
+        run = good_json(*words, *SMALL)[0]
         assert len(run["makespan_s"]["values"]) == 2, run
+        assert run["verification"]["threshold"] == bound, run
         assert len(run["verification"]["residuals"]) == count, run
-
-
-def test_same_data():
-    """The same seed makes the same data, and other seeds others."""
-    residuals = [good_json(*SMALL, "--verify", "--seed", seed)[0]["verification"]["residuals"]
-                 for seed in "112"]
-    assert residuals[0] == residuals[1] != residuals[2], residuals
 
 
 def test_csv():
@@ -208,22 +187,20 @@ def test_first_run():
     """Without a warm-up nothing is known of the first run's kernels when they are submitted."""
     run = good_json(*SMALL, "--warmup", "0", "--reps", "1")[0]
     assert run["bounds_s"]["critical_path"] == 0 and run["bounds_s"]["area"] > 0
-    assert "critical path not known" in good(*SMALL, "--warmup", "0", "--reps", "1")
+    assert run["verification"] is None
 
 
 def test_all_workloads():
     listed = subprocess.run([DUET, "list", "workloads"], capture_output=True, text=True, check=True)
     names = re.findall(r"^([a-z]\S+)", listed.stdout, re.M)
     assert {"cholesky", "lu", "gemm"} <= set(names), names
-    for name in names:
-        if name == "layered":
-            continue
-        for precision in "s", "d":
-            n, tile = ("24", "8") if name == "fibonacci" else ("192", "64")
-            run = good_json(name, "--n", n, "--tile", tile, "--precision", precision,
-                            "--verify", "--cpus", "1", "--gpus", "1", "--emulate", "free",
-                            "--policy", "ws,heft", "--reps", "1")[1]
-            assert run["verification"]["passed"], run
+    names.remove("layered")
+    for number, name in enumerate(names):
+        n, tile = ("24", "8") if name == "fibonacci" else ("192", "64")
+        run = good_json(name, "--n", n, "--tile", tile, "--precision", "sd"[number % 2],
+                        "--verify", "--cpus", "1", "--gpus", "1", "--emulate", "free",
+                        "--policy", "heft", "--reps", "1")[0]
+        assert run["verification"]["passed"], run
 
 
 def test_free_emulation():
@@ -236,7 +213,7 @@ def test_free_emulation():
     assert (run["cpus"], run["gpus"]) == (0, 1) and run["verification"]["passed"]
     assert run["gflops"] > 0 and run["bytes"]["device_to_host"] > 0
     assert any(event.get("args", {}).get("write_back") for event in events)
-    text = good(*FREE, "--cpus", "1", "--gpus", "2")
+    text = good(*FREE, "--cpus", "1", "--gpus", "2", "--pin", "none")
     assert re.match(r"run on \S+ with emulated GPUs: 1 CPU \(\S+\) \+ 2 GPUs \(\S+\)\n", text), text
 
 
@@ -246,13 +223,12 @@ def test_gpu_options():
                     "50%", "--gpu-window", "3", "--gpu-window-short", "20", "--gpu-streams", "2",
                     "--pin", "1MiB")[0]
     assert run["verification"]["passed"]
-    good(*FREE, "--cpus", "1", "--gpus", "1", "--pin", "none")
-    good(*PACED, "--gpu-memory", "100%", "--gpu-window-short", "2")
 
 
 def test_paced_emulation():
     """Nothing is faster than its time; nothing is computed; everybody is told."""
-    run = good_json(*PACED, "--cpus", "4", "--gpus", "8", "--policy", "heft")[0]
+    run = good_json(*PACED, "--cpus", "4", "--gpus", "8", "--policy", "heft", "--gpu-memory",
+                    "100%", "--gpu-window-short", "2")[0]
     assert run["world"] == "emulated" and run["platform"] == "idgraf"
     assert run["emulation"] == {"kind": "paced", "scale": 0.01} and run["gflops"] is None
     assert (run["cpus"], run["gpus"], run["tasks"]) == (4, 8, 20)
@@ -262,12 +238,11 @@ def test_paced_emulation():
     text = good(*PACED)
     assert text.startswith("run on an emulated idgraf (times x 0.01, nothing computed): 4 CPU")
     assert "at scale 1" in text and "by the mean times of the platform\n" in text, text
-    row = next(csv.DictReader(io.StringIO(good(*PACED, "--csv"))))
-    assert (row["world"], row["emulation"], row["scale"], row["gflops"]) == (
-        "emulated", "paced", "0.01", ""), row
     # defaults are those of simulations; a workload without kernels can be paced, too
-    assert good_json("layered", "--emulate", "idgraf", "--scale", "0.001", "--reps", "2",
-                     "--n", "200")[0]["tasks"] == 200
+    row = next(csv.DictReader(io.StringIO(good("layered", "--emulate", "idgraf", "--scale", "0.001",
+                                               "--n", "200", "--reps", "1", "--csv"))))
+    assert (row["world"], row["emulation"], row["scale"], row["gflops"], row["tasks"]) == (
+        "emulated", "paced", "0.001", "", "200"), row
 
 
 def test_paced_bounds():
@@ -308,8 +283,6 @@ def test_lost_gpu():
     """The others do its work; the only one leaves work that nobody can do."""
     run = good_json(*FREE, "--cpus", "1", "--gpus", "2", "--lose", "gpu1@1")[0]
     assert run["lose"] == "gpu1@1" and run["verification"]["passed"]
-    assert "\nlost on purpose: gpu1@1\n" in good(*FREE, "--cpus", "1", "--gpus", "2", "--lose",
-                                                 "gpu1@1")
     failed("the run of ws failed: ", *FREE, "--cpus", "0", "--gpus", "1", "--param", "potrf=any",
            "--lose", "gpu0@5", "--no-bind")
 
@@ -334,13 +307,12 @@ def test_stuck():
     with tempfile.TemporaryDirectory() as folder:
         loser = pathlib.Path(folder) / "loser.so"
         compile_policy(loser, keeps="0")
-        failed("the run of ./loser.so failed: 20 tasks cannot go on: no worker has", *SMALL,
-               "--policy", "./loser.so", "--watchdog", "0.3", cwd=folder)
         # the others of a list are reported
         result = duet([*SMALL, "--policy", "ws,./loser.so,heft", "--watchdog", "0.3", "--json"],
                       cwd=folder)
         assert result.returncode == 1, result
-        assert "duet: the run of ./loser.so failed: 20 tasks" in result.stderr, result
+        assert ("duet: the run of ./loser.so failed: 20 tasks cannot go on: no worker has"
+                in result.stderr), result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["ws", "heft"]
         # also where the first one does not even begin
         compile_policy(loser, keeps="0", init="DUET_EINVAL")
@@ -356,11 +328,11 @@ def test_policy_that_returns_what_is_taken():
         for popped, says, worlds in (
                 ("static struct duet_task *kept; task = kept ? kept : (kept = task);",
                  "policy mine returns task 1 (dpotrf) to ", 2),
-                ("task = (void *)8;", "policy mine returns what is no task to ", 2),
+                ("task = (void *)8;", "policy mine returns what is no task to ", 1),
                 ("if (task) duet_push_tail(view, duet_view_shared(view), task); task = 0;",
                  "workers were asked 1000000 times at one date", 1)):
             compile_policy(pathlib.Path(folder) / "bad.so", popped=popped)
-            both = ["simulate", "--platform", "idgraf"], ["run", "--watchdog", "1"]
+            both = ["simulate", "--platform", "idgraf"], ["run", "--watchdog", "0.3"]
             for world in both[:worlds]:
                 command = [DUET, world[0], "cholesky", "--n", "2880", "--tile", "960", "--cpus",
                            "1", "--gpus", "0", "--policy", "./bad.so", *world[1:]]
@@ -375,17 +347,13 @@ def test_later_failure():
         # the first of the 20 tasks of its fifth run is lost
         compile_policy(pathlib.Path(folder) / "later.so",
                        keeps="__atomic_add_fetch(&pushed, 1, __ATOMIC_RELAXED) != 4 * 20 + 1")
-        arguments = [*SMALL, "--reps", "9", "--warmup", "1", "--watchdog", "0.3", "--policy",
-                     "./later.so"]
-        result = duet([*arguments, "--json", "--trace", "t.json"], cwd=folder)
+        result = duet([*SMALL, "--reps", "9", "--warmup", "1", "--watchdog", "0.3", "--policy",
+                       "ws,./later.so", "--trace", "t.json"], cwd=folder)
         assert result.returncode == 1, result
         assert re.search(r"duet: the run of ./later.so failed: [0-9]+ tasks? cannot go on[^\n]*\n$",
                          result.stderr)
-        run, = json.loads(result.stdout)["runs"]
-        assert len(run["makespan_s"]["values"]) == 3 and run["reps_wanted"] == 9, run
-        assert (pathlib.Path(folder) / "t.json").exists()
-        arguments[-1] = "ws,./later.so"
-        assert ", 3 to 9 runs a policy after 1 warm-up" in duet(arguments, cwd=folder).stdout
+        assert ", 3 to 9 runs a policy after 1 warm-up" in result.stdout, result
+        assert (pathlib.Path(folder) / "t-later.json").exists()
 
 
 def test_links():
@@ -466,10 +434,11 @@ def check_interruption(policy, begun):
 def test_impatience():
     """A kernel that lasts is waited for, but not for long, unless a second signal comes; no file is
     left."""
-    for signals in 1, 2:
-        with tempfile.TemporaryDirectory() as name:
-            folder, begun = pathlib.Path(name), pathlib.Path(name, "begun")
-            environment = with_kernel(folder / "endless.so", touch(begun) + "for (;;) pause();")
+    with tempfile.TemporaryDirectory() as name:
+        folder, begun = pathlib.Path(name), pathlib.Path(name, "begun")
+        environment = with_kernel(folder / "endless.so", touch(begun) + "for (;;) pause();")
+        for signals in 1, 2:
+            begun.unlink(missing_ok=True)
             process = subprocess.Popen([DUET, "run", *SMALL, "--html", "p.html"], cwd=folder,
                                        env=environment, text=True, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE)
@@ -496,20 +465,17 @@ def test_address_space():
 def test_policy_that_does_not_return():
     """The first signal ends the run, and says on which worker the policy is."""
     with tempfile.TemporaryDirectory() as folder:
-        compile_policy(pathlib.Path(folder) / "spinner.so",
-                       popped=at_task(1, touch("spinning") + "for (volatile int on = 1; on;);"))
-        for machine, worker in (["--cpus", "1"], "cpu0"), \
-                (["--cpus", "0", "--gpus", "1", "--emulate", "free", "--param",
-                 "potrf=any"], "gpu0"):
-            process = subprocess.Popen(
-                [DUET, "run", "cholesky", "--n", "512", "--tile", "128", "--policy",
-                 "./spinner.so", *machine], cwd=folder, text=True, stderr=subprocess.PIPE)
-            until((pathlib.Path(folder) / "spinning").exists)
-            process.send_signal(signal.SIGTERM)
-            _, messages = process.communicate()
-            assert process.returncode == -signal.SIGTERM, process.returncode
-            assert f"the scheduling policy does not return on {worker}" in messages, messages
-            (pathlib.Path(folder) / "spinning").unlink()
+        spinning = pathlib.Path(folder, "spinning")
+        compile_policy(f"{folder}/spinner.so",
+                       popped=at_task(1, touch(spinning) + "for (;;) pause();"))
+        process = subprocess.Popen(
+            [DUET, "run", *FREE[:-1], "--cpus", "0", "--gpus", "1", "--param", "potrf=any",
+             "--policy", "./spinner.so"], cwd=folder, text=True, stderr=subprocess.PIPE)
+        until(spinning.exists)
+        process.send_signal(signal.SIGTERM)
+        _, messages = process.communicate()
+        assert process.returncode == -signal.SIGTERM, process.returncode
+        assert "the scheduling policy does not return on gpu0" in messages, messages
 
 
 def test_ignored_signal():
