@@ -22,8 +22,7 @@ def run(*words):
 
 # There has to be a description, and more than one process: else nothing is written.
 refused(run(DUET, *NODES), "there is no mine.json")
-made = run(DUET, "calibrate", "saxpy", "--n", "65536", "--tile", "4096", "--cpus", "1", "--reps",
-           "1", "--no-costs", "--out", MINE, "--quiet")
+made = run(DUET, "platform", "new", "--cpus", "1x2", "--out", MINE)
 assert made.returncode == 0, made
 before = json.loads(MINE.read_text(encoding="utf-8"))
 alone = run(DUET, *NODES)
