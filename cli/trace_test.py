@@ -53,7 +53,7 @@ def load(events):
 
 def test_perfetto(folder):
     for arguments in ("simulate cholesky --platform idgraf --n 9600 --policy heft",
-                      "simulate cholesky --platform idgraf --n 38400 --policy ws",
+                      "simulate cholesky --platform idgraf --n 34560 --policy ws",
                       "run cholesky --n 512 --tile 64 --emulate free --gpus 1 --set-arch"):
         found = json.loads(trace(folder / "run.json", arguments))
         head, events = found["otherData"], found["traceEvents"]
