@@ -24,28 +24,20 @@ offers() {
 offers 'simulate' sim
 offers '--help --version .*run.*platform' ''
 offers 'cholesky' simulate chol
-offers 'cholesky' validate chol
 offers '--gpu-memory --gpu-window --gpu-window-short' simulate --gpu-
 offers '--gpu-memory --gpu-window --gpu-window-short --gpu-streams --gpu-untimed' run --gpu-
 offers '' simulate --watch
 offers 'idgraf' simulate cholesky --platform idg
-offers 'idgraf' simulate cholesky -p idg
 offers 'idgraf' simulate cholesky --platform = idg
-offers '.*idgraf.*' simulate cholesky --platform =
 offers 'free' run cholesky --emulate fr
 offers 'heft.*' simulate --policy hef
 offers 'attila,idgraf' study cholesky --platform attila,idg
-offers 'cholesky' study chol
 offers 'ws,heft.*' simulate --policy = ws,hef
-offers 'all' validate --policy al
-offers 's d' simulate --precision ''
 offers 's d sd' calibrate --precision ''
 offers 'history' run --model hist
 offers 'options' list op
 offers 'check' platform ch
-offers 'new' platform ne
 offers '--nvlink --nvswitch' platform new --nv
-offers 'idgraf' platform check idg
 offers '' compare w
 offers '--no-what-if' explain --no
 offers '' simulate --trace .
