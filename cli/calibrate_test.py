@@ -14,28 +14,27 @@ from testing import DUET, busy, duet, has_open, interrupted, refuse_all, until
 # One round of little problems: what is asked is whether it works, not how well.
 TINY = "cholesky --n 512 --tile 128 --reps 1 --budget 0.3s".split()
 
+# At a platform's pace, where nothing computes, a calibration takes a third of that.
+PACED = ("cholesky --n 1280 --tile 320 --reps 1 --budget 0.1s --emulate idgraf --cpus 1 --gpus 1"
+         " --scale 0.01 --no-copies --no-costs").split()
+
 # (arguments after those of TINY where they begin with a +; what the message says)
 BAD = [
     ("fish", "unknown workload 'fish', known are: cholesky"),
     ("gemm gemm", "'gemm' is named twice"),
     ("layered", "layered has no kernels that compute"),
     ("+ --csv", "--csv"),
-    ("+ --n 512,x", "--n takes a whole number"),
     ("+ --n ''", "--n takes a list"),
     ("+ --n 512,512", "--n names 512 twice"),
     ("+ --tile 1024", "cholesky: "),
     ("+ --precision x", "--precision is s (single), d (double), or sd for both"),
     ("+ --budget 60", "--budget takes a time"),
-    ("+ --budget 0", "--budget takes 0.1s or more"),
     ("+ --policy ws,heft", "calibration takes one policy"),
-    ("+ --cpus 0", "--cpus 0"),
-    ("+ --gpus 1000", "1000"),
     ("+ --replace --merge", "exclude each other"),
     ("+ --out x.txt", "must end in .json"),
     ("+ --out /nope/x.json", "/nope/x.json"),
     ("+ --out plain/x.json", "plain/x.json"),
     ("+ --name a/b", "'a/b' cannot be the name of a machine"),
-    ("+ --name ''", "'' cannot be the name"),
     ("+ --name 0123456789012345678901234567890x", "1 to 31 letters"),
     ("+ --out idgraf.json --merge", "idgraf.json: name: missing"),
 ]
@@ -55,7 +54,7 @@ def good(*arguments):
 
 
 def calibrate(*arguments):
-    return json.loads(good("calibrate", *TINY, *arguments, "--json"))
+    return json.loads(good("calibrate", *arguments, "--json"))
 
 
 def contents():
@@ -78,7 +77,7 @@ def check_bad():
 def check_report(report):
     assert report["schema"] == 2 and report["command"].startswith("duet calibrate cholesky")
     machine = report["machine"]
-    assert machine["name"] == "mine" and machine["cpus"] >= 1 and machine["gpus"] == 0
+    assert machine["name"] == "real" and machine["cpus"] >= 1 and machine["gpus"] == 0
     assert machine["probe_s"] > 0 and machine["bandwidth_Bps"] > 0
     kinds = [(run["workers"], run["n"], run["tile"], run["runs"] > 0) for run in report["runs"]]
     assert kinds[0] == ("alone", 512, 128, True), kinds
@@ -98,25 +97,28 @@ def check_report(report):
 
 def check_files():
     """Writing, refusing, merging, replacing, being interrupted."""
-    check_report(calibrate("--out", "mine.json"))
-    assert simulate("./mine.json", 128).returncode == 0
-    assert simulate("./mine.json", 64).returncode == 2
+    check_report(calibrate(*TINY, "--out", "real.json"))
+    assert simulate("./real.json", 128).returncode == 0
+    report = calibrate(*PACED, "--gpus", "2", "--out", "mine.json")
+    assert {kernel["architecture"] for kernel in report["kernels"]} == {"x5650", "c2050"}
+    result = simulate("./mine.json", 320, "--set-arch", "--json")
+    assert json.loads(result.stdout)["runs"][0]["gpus"] == 2
+    assert simulate("./mine.json", 480).returncode == 2
     written = contents()
 
-    result = duet("calibrate", *TINY, "--out", "mine.json")
+    result = duet("calibrate", *PACED, "--out", "mine.json")
     assert result.returncode == 2 and "--replace" in result.stderr, result
-    assert contents() == written
     check_interrupt()
     assert contents() == written
 
-    text = merge("calibrate", "cholesky", "--n", "256", "--tile", "64", "--reps", "1", "--budget",
-                 "0.1s", "--no-costs", "--out", "mine.json", "--merge")
+    text = merge("calibrate", *PACED, "--gpus", "2", "--n", "1920", "--tile", "480", "--out",
+                 "mine.json", "--merge")
     assert text.startswith("mine: ") and "dpotrf" in text and "--platform ./mine.json" in text, text
     assert "operations" not in text
-    for tile in 64, 128:
+    for tile in 480, 320:
         assert simulate("./mine.json", tile).returncode == 0, tile
-    calibrate("--no-costs", "--out", "mine.json", "--replace")
-    assert simulate("./mine.json", 64).returncode == 2
+    calibrate(*PACED, "--out", "mine.json", "--replace")
+    assert simulate("./mine.json", 480).returncode == 2
     assert set(contents()) == set(written)
 
 
@@ -126,7 +128,7 @@ def merge(*words):
     with path.open("w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         process = subprocess.Popen([DUET, *words], stdout=subprocess.PIPE, text=True)
-        until(lambda: has_open(process, path))
+        until(lambda: process.poll() is not None or has_open(process, path))
         path.unlink()
     text = process.communicate()[0]
     assert process.returncode == 0 and not path.exists(), text
@@ -134,15 +136,16 @@ def merge(*words):
 
 
 def check_interrupt():
-    output, errors = interrupted("calibrate", *TINY[:-4], "--budget", "1000s", "--out", "mine.json",
-                                 "--replace")
+    output, errors = interrupted("calibrate", *PACED, "--budget", "1000s", "--reps", "100000",
+                                 "--out", "mine.json", "--replace")
     assert output == "" and "duet: interrupted: mine.json stays as it was\n" in errors, errors
 
 
 def check_failure():
     """What fails is said, and costs nothing of what was measured before and after it."""
     result = duet("calibrate", "cholesky", "--n", "256,1000064,512", "--tile", "128", "--reps", "2",
-                  "--budget", "0.3s", "--no-costs", "--out", "partial.json", "--json")
+                  "--budget", "0.3s", "--no-costs", "--cpus", "1", "--out", "partial.json",
+                  "--json")
     assert result.returncode == 1, result
     assert re.search(r"^duet: cholesky, n 1000064, tile 128, d, alone failed: no memory for a "
                      r"matrix", result.stderr, re.MULTILINE), result.stderr
@@ -151,9 +154,10 @@ def check_failure():
     assert {run["n"] for run in report["runs"]} == {256, 512} and report["rounds"] == 2, report
     assert simulate("./partial.json", 128).returncode == 0
 
-    result = duet("calibrate", "cholesky", "--budget", "0.1s", "--out", "nothing.json")
+    result = duet("calibrate", "cholesky", "--budget", "0.1s", "--cpus", "1", "--out",
+                  "nothing.json")
     assert result.returncode == 2 and "has no time to run anything" in result.stderr, result
-    result = duet("calibrate", "cholesky", "--n", "1000064", *TINY[3:], "--no-costs", "--out",
+    result = duet("calibrate", *TINY, "--n", "1000064", "--no-costs", "--cpus", "1", "--out",
                   "nothing.json")
     assert result.returncode == 1 and result.stdout == "", result
     assert "no memory" in result.stderr and not pathlib.Path("nothing.json").exists(), result
@@ -161,10 +165,10 @@ def check_failure():
 
 def check_name():
     """The name makes the file."""
-    report = calibrate("--name", "box", "--no-costs", "--precision", "s")
+    report = calibrate(*PACED, "--name", "box", "--precision", "s")
     assert report["out"] == "box.json" and report["machine"]["name"] == "box"
     assert {kernel["kernel"][0] for kernel in report["kernels"]} == {"s"}
-    assert simulate("./box.json", 128, "--precision", "s").returncode == 0
+    assert simulate("./box.json", 320, "--precision", "s").returncode == 0
 
 
 def check_uneven():
@@ -177,9 +181,9 @@ def check_uneven():
 
 
 def check_emulation():
-    """Devices: computed by cores, and at a platform's pace."""
-    report = calibrate("--emulate", "free", "--cpus", "1", "--gpus", "1", "--out", "free.json",
-                       "--no-costs")
+    """Devices that cores compute for."""
+    report = calibrate(*TINY, "--emulate", "free", "--cpus", "1", "--gpus", "1", "--out",
+                       "free.json", "--no-costs")
     assert report["machine"]["gpus"] == 1 and report["runs"][-1]["workers"] == "gpus"
     assert {kernel["architecture"] for kernel in report["kernels"]} == {"cpu", "emulated"}
     assert [link["gpus"] for link in report["links"]] == [["gpu0"]]
@@ -187,20 +191,12 @@ def check_emulation():
         {("host", "gpu0"), ("gpu0", "host")}
     assert simulate("./free.json", 128, "--set-arch").returncode == 0
 
-    report = json.loads(good(*"calibrate cholesky --emulate idgraf --cpus 1 --gpus 2 --scale 0.05"
-                             " --tile 320 --n 1280 --reps 1 --budget 0.1s --no-copies --json"
-                             " --out paced.json".split()))
-    assert {kernel["architecture"] for kernel in report["kernels"]} == {"x5650", "c2050"}
-    result = simulate("./paced.json", 320, "--set-arch", "--json")
-    assert result.returncode == 0, result
-    assert json.loads(result.stdout)["runs"][0]["gpus"] == 2
-
 
 def check_load():
     """Somebody who computes beside it is seen, said to be there, and named in the report."""
     with busy():  # runs that are long enough for that to show
-        result = duet("calibrate", *TINY, "--n", "2048", "--no-costs", "--out", "loaded.json",
-                      "--json")
+        result = duet("calibrate", *PACED, "--n", "3840", "--tile", "960", "--scale", "0.2",
+                      "--out", "loaded.json", "--json")
     assert result.returncode == 0, result
     assert re.search(r"^duet: other processes use [0-9.]+ of [0-9]+ cores?", result.stderr,
                      re.MULTILINE), result
