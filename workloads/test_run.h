@@ -128,13 +128,12 @@ static inline void run_on(const struct run *run, char precision, const struct pl
     workload->discard(problem.data);
 }
 
-/* All of them that can be run, in both precisions. */
+/* All of them that can be run, each in one precision: in the other with a GPU more, or set_arch. */
 static inline void run_all(const struct place *place)
 {
-    for (size_t i = 0; i < 2 * G_N_ELEMENTS(runs); i++) {
-        const struct run *run = &runs[i / 2];
-        if (can_run(duet__workload_find(run->workload)))
-            run_on(run, i % 2 ? 's' : 'd', place);
+    for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
+        if (can_run(duet__workload_find(runs[i].workload)))
+            run_on(&runs[i], (i + (size_t)place->gpus + place->set_arch) % 2 ? 's' : 'd', place);
     }
 }
 
