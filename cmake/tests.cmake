@@ -60,8 +60,7 @@ if(DUET_SANITIZE)
     LSAN_OPTIONS=suppressions=${suppressions}/leak.supp:print_suppressions=0
     TSAN_OPTIONS=suppressions=${suppressions}/thread.supp:halt_on_error=1:${quick}:${memory}
     UBSAN_OPTIONS=print_stacktrace=1
-    G_SLICE=always-malloc
-    DUET_TEST_PART=4) # of many alike, as all takes up to ten times as long
+    G_SLICE=always-malloc)
 endif()
 
 # Properties that all tests have. The time ends those that hang: beside other work, on a slow

@@ -98,8 +98,8 @@ static void draw_alone(struct setting *setting)
 /* There is something to compare, where devices were lost too, and something else. */
 static void test_alone(void)
 {
-    struct tally tally = run_programs(300, draw_alone, RUNS_MAX, false);
-    if (tally.runs < 300)
+    struct tally tally = run_programs(100, draw_alone, RUNS_MAX, false);
+    if (tally.runs < 100)
         return;
     g_assert_cmpuint(2 * tally.good, >, tally.runs);
     g_assert_cmpuint(10 * tally.lost_well, >, tally.lost);
@@ -109,7 +109,7 @@ static void test_alone(void)
 
 static void test_threads(void)
 {
-    (void)run_programs(120, draw, RUNS_MAX, false);
+    (void)run_programs(40, draw, RUNS_MAX, false);
 }
 
 int main(int argc, char **argv)

@@ -21,7 +21,6 @@
 #include <duet/trace.h>
 
 #include "core/testing_chain.h"
-#include "core/testing_part.h"
 
 enum {
     WATCHDOG_S = 600,
@@ -540,8 +539,8 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
 
 /*
  * Runs programs 0 to count - 1, or what the environment asks for, of up to `most` runtimes at once;
- * in processes of their own where a process may run one only. How they have ended together. Where
- * they take long, the environment asks for a part of them.
+ * in processes of their own where a process may run one only. How they have ended together. The
+ * count is small, as X.random_long, which scripts/check runs, goes on longer.
  */
 static inline struct tally run_programs(unsigned count, draw_fn draw, unsigned most, bool apart)
 {
@@ -551,7 +550,6 @@ static inline struct tally run_programs(unsigned count, draw_fn draw, unsigned m
     uint64_t number = only ? g_ascii_strtoull(only, NULL, 10) : first;
     struct program program;
     struct tally sum = {0};
-    count /= testing_part();
     gint64 start = g_get_monotonic_time();
     gint64 end = seconds ? start + (gint64)(1e6 * g_ascii_strtod(seconds, NULL)) : 0;
     do {

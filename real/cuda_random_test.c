@@ -215,7 +215,7 @@ static void draw(struct setting *setting)
 /* One program at a time: there is one fake for the whole process. */
 static void test_programs(void)
 {
-    (void)run_programs(40, draw, 1, false);
+    (void)run_programs(13, draw, 1, false);
     look_at_devices();
     g_test_message("%" G_GUINT64_FORMAT " copies in, %" G_GUINT64_FORMAT
                    " between, %" G_GUINT64_FORMAT " kernels",

@@ -161,7 +161,7 @@ static void test_programs(void)
     if (!device_count)
         g_test_skip("no device of OpenCL with native kernels");
     else
-        (void)run_programs(10, draw, 2, true);
+        (void)run_programs(8, draw, 2, true);
 }
 
 TEST_MAIN(test_programs)

@@ -44,7 +44,7 @@ static void draw(struct setting *setting)
 
 static void test_programs(void)
 {
-    (void)run_programs(50, draw, RUNS_MAX, false);
+    (void)run_programs(16, draw, RUNS_MAX, false);
 }
 
 TEST_MAIN(test_programs)

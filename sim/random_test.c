@@ -436,7 +436,7 @@ static void draw(struct setting *setting)
 
 static void test_programs(void)
 {
-    (void)run_programs(100, draw, 1, true);
+    (void)run_programs(33, draw, 1, true);
 }
 
 TEST_MAIN(test_programs)
