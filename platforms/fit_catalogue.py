@@ -89,13 +89,13 @@ def middles(points, ratios, half):
     return found, sum(abs(value - found[group]) for group in logs for value in logs[group])
 
 
-def fit(points, ratios):
+def fit(points, ratios, per_decade=150):
     """Least absolute errors of the logarithms, as some times are far off. The shape is that within
     what is alike, so that one which is slower for all sizes does not bend it; the share is their
     geometric mean."""
     best = None
-    for step in range(1200):
-        half = 1e-9 * 10 ** (step / 150)
+    for step in range(8 * per_decade):
+        half = 1e-9 * 10 ** (step / per_decade)
         found, error = middles(points, ratios, half)
         if fmean(found.values()) >= 0 and (best is None or error < best[0]):
             best = error, {"share": significant(math.exp(-fmean(found.values())), 3),

@@ -41,7 +41,7 @@ def held_out(times, use=lambda point: True, judge=lambda point: True, known=()):
                          if use(point) and (kernel in known or point.peaks not in alike))
             if others:
                 ratios = fit.ratios_of(gemm)
-                fitted = fit.fit(others, {} if kernel == "gemm" else ratios)
+                fitted = fit.fit(others, {} if kernel == "gemm" else ratios, per_decade=15)
                 yield kernel, device, [
                     math.log(seconds(fitted, point, ratios.get(point.peaks, 1)) / point.mean)
                     for point in own]

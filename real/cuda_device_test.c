@@ -269,9 +269,9 @@ static int count_up(struct duet_runtime *duet, bool *moved)
 static void test_broken(void)
 {
     unsigned good = 0, lost = 0;
-    for (unsigned round = 0; round < 60; round++) {
+    for (unsigned round = 0; round < 20; round++) {
         bool moved = false;
-        unsigned at = 1 + round * 5 / 2;
+        unsigned at = 1 + round * 15 / 2;
         struct duet_config config = start(2, (int)(round % 2));
         config.gpu_memory_bytes = 2 * WORDS * sizeof(uint64_t);
         config.seed = at;

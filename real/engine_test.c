@@ -11,11 +11,11 @@ enum { WIDE = 40, DATED = 6, ASKED = 2000 };
 
 static void test_results(void)
 {
+    for (unsigned p = 0; duet_policy_at(p); p++) {
+        struct testing t = {.cpus = 1 + p % 4, .policy = duet_policy_at(p)->name};
+        (void)run_steps(&t, p, NULL);
+    }
     for (unsigned cpus = 1; cpus <= 4; cpus++) {
-        for (size_t p = 0; duet_policy_at(p); p++) {
-            struct testing t = {.cpus = cpus, .policy = duet_policy_at(p)->name};
-            (void)run_steps(&t, 10 * cpus + p, NULL);
-        }
         struct testing t = {.cpus = cpus, .window = 16};
         (void)run_steps(&t, cpus, NULL);
     }
@@ -333,7 +333,7 @@ static void test_close_in_the_middle(void)
 
 static void test_open_close(void)
 {
-    for (unsigned i = 0; i < 100; i++) {
+    for (unsigned i = 0; i < 24; i++) {
         struct testing t = {.cpus = 1 + i % 4};
         struct duet_runtime *core = testing_open(&t);
         _Atomic(int) calls = 0, *counter = &calls;

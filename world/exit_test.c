@@ -120,9 +120,10 @@ static void run(void)
 static void run_all(struct program like)
 {
     program = like;
-    for (program.when = IN_FLIGHT; program.when <= FAILED; program.when++)
-        for (program.status = 0; program.status <= 3; program.status += 3)
-            run();
+    for (program.when = IN_FLIGHT; program.when <= FAILED; program.when++) {
+        program.status = program.when == FAILED ? 0 : 3;
+        run();
+    }
 }
 
 static void test_simulated(void)
@@ -157,7 +158,7 @@ static void test_opening(void)
         g_test_skip("threads are left");
         return;
     }
-    for (unsigned i = 0; i < 20; i++) {
+    for (unsigned i = 0; i < 10; i += 2) {
         int status;
         pid_t child = fork();
         if (child == 0) {
