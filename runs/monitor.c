@@ -3,7 +3,6 @@
 #include "runs/monitor.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,8 +16,6 @@ enum {
     KERNEL_LOOKS = 30,
     IDLE_LOOKS = 60
 }; /* a tenth of a second apart */
-
-enum { OVER = SIGURG }; /* says that no run is left; one that comes too early is ignored */
 
 /* Those that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -170,16 +167,15 @@ static void end_if_stuck(struct duet__monitor *monitor)
 
 static void *attend(void *argument)
 {
-    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+    static const long most_ns = 100 * 1000 * 1000;
+    struct timespec pause = {.tv_nsec = 1000 * 1000}; /* short runs do not wait for this thread */
     struct duet__monitor *monitor = argument;
-    sigset_t awaited = monitor->signals.watched;
 
-    sigaddset(&awaited, OVER);
-    pthread_sigmask(SIG_BLOCK, &awaited, NULL);
     while (!atomic_load(&monitor->over)) {
-        int number = sigtimedwait(&awaited, NULL, &pause);
+        int number = sigtimedwait(&monitor->signals.watched, NULL, &pause);
 
-        if (number > 0 && number != OVER)
+        pause.tv_nsec = MIN(2 * pause.tv_nsec, most_ns);
+        if (number > 0)
             give_up(monitor, number);
         else
             draw(monitor);
@@ -194,15 +190,13 @@ void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks
     duet__progress_init(&monitor->progress, bar, tasks * runs, runs);
     monitor->tasks = tasks;
     duet__signals_hold(&monitor->signals, false);
-    if (pthread_create(&monitor->thread, NULL, attend, monitor))
-        g_error("there is no room for the monitor's thread");
+    monitor->thread = g_thread_new("monitor", attend, monitor);
 }
 
 void duet__monitor_stop(struct duet__monitor *monitor)
 {
     atomic_store(&monitor->over, true);
-    pthread_kill(monitor->thread, OVER); /* at once, where it waits already */
-    pthread_join(monitor->thread, NULL);
+    g_thread_join(monitor->thread);
     duet__progress_clear(&monitor->progress);
     if (!atomic_load(&monitor->number) || monitor->signalled)
         duet__signals_release(&monitor->signals);

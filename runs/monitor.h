@@ -7,7 +7,6 @@
 #ifndef DUET_RUNS_MONITOR_H
 #define DUET_RUNS_MONITOR_H
 
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,7 +46,7 @@ struct duet__monitor {
     atomic_int number;                       /* of the signal that came; 0: none */
     atomic_uint node;                        /* 1 and this process's number; 0: it is alone */
     atomic_bool over;
-    pthread_t thread;
+    GThread *thread;
     struct duet__signals signals;
     struct duet__progress progress;
     uint64_t tasks; /* of a run */
