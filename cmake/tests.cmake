@@ -80,8 +80,8 @@ function(duet_test_properties name)
     # tests of whole commands: first those that take long, so that no core waits at the end
     set_tests_properties(${name} PROPERTIES COST 10)
   endif()
-  if(name MATCHES "_long$|^repo[.](sanitize|without|tidy|format|package|repeat)" OR
-      name MATCHES "^(cli[.](.*_mpi|opencl_run)|nodes[.]mpi)$")
+  if(name MATCHES "_long$|^repo[.](sanitize|without|tidy|format|package|repeat|docs_)" OR
+      name MATCHES "^(cli[.](.*_mpi|opencl_run)|nodes[.]mpi|bench[.](contention|corpus|decisions))$")
     set_property(TEST ${name} APPEND PROPERTY LABELS check)
   endif()
 endfunction()
@@ -324,5 +324,8 @@ if(NOT DUET_SANITIZE)
       -DDUET_CUDA=off -DDUET_OPENCL=off -DDUET_MPI=off -DDUET_PLAIN_LINKS=ON)
   endif()
   set_tests_properties(repo.tidy PROPERTIES TIMEOUT 3600 PROCESSORS ${DUET_CORES} COST 1000)
+  add_test(NAME repo.docs_bench
+    COMMAND ${DUET_PYTHON} ${PROJECT_SOURCE_DIR}/tests/docs_test.py bench/README.md)
+  duet_test_properties(repo.docs_bench)
   set_tests_properties(repo.docs PROPERTIES PROCESSORS ${DUET_CORES} COST 1000)
 endif()

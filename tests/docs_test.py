@@ -2,8 +2,9 @@
 """The commands in the documentation work.
 
 Every line that begins with "$ " in a fenced block called console or sh of README.md,
-CONTRIBUTING.md or docs/ is run, in order, in a scratch folder that looks like the repository with
-this build as build/. It must end with status 0, or with the one in a final comment ("# exit 2").
+CONTRIBUTING.md or docs/, or of the page that is named on the command line, is run, in order, in a
+scratch folder that looks like the repository with this build as build/. It must end with status 0,
+or with the one in a final comment ("# exit 2").
 """
 
 import concurrent.futures
@@ -12,6 +13,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 
 import repository
 
@@ -97,9 +99,9 @@ def run_page(path):
     return len(typed), problems
 
 
-PAGES = {"README.md", "CONTRIBUTING.md", "bench/README.md"}
 pages = [path for path in repository.files() if path.suffix == ".md"
-         and (str(path) in PAGES or path.parts[0] == "docs")]
+         and (str(path) in (sys.argv[1:] or {"README.md", "CONTRIBUTING.md"})
+              or path.parts[0] == "docs" and not sys.argv[1:])]
 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
     results = list(pool.map(run_page, pages))
 repository.finish([problem for _, problems in results for problem in problems],
