@@ -105,20 +105,20 @@ static int check_platform(const char *name, struct duet_message *message)
     return error;
 }
 
-/* --arg NAME is of a program that has "{NAME}" in one of its arguments. */
+/* Refuses --arg NAME where no argument of the program has "{NAME}" in it. */
 static int check_argument(const struct duet__job *job, const struct duet__factor *factor,
                           struct duet_message *message)
 {
-    const char *name = factor->name + strlen("arg ");
+    const bool argument = g_str_has_prefix(factor->name, "arg ");
+    const char *name = argument ? factor->name + strlen("arg ") : "";
     g_autofree char *place = g_strdup_printf("{%s}", name);
-    bool used = !g_str_has_prefix(factor->name, "arg ");
+    bool used = !argument;
 
     for (char **word = job->program; word && *word; word++)
         used |= strstr(*word, place) != NULL;
     return used ? 0
-                : duet_fail(message, DUET_EINVAL,
-                            "--arg %s: no argument of a program behind -- has %s in it", name,
-                            place);
+                : duet_fail(message, DUET_EINVAL, "--arg %s: no argument behind -- has %s in it",
+                            name, place);
 }
 
 /* What is missing, or is nowhere, before any run is made. */

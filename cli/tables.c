@@ -26,7 +26,8 @@ static bool has_factor(const struct duet__product *product, const char *name)
 
 /*
  * Makes a factor of a list in braces, "{256,512}" or "{1..8}", in one of the program's arguments.
- * It is called as the option that it is of, "block" in "--block={1..8}", or by its place.
+ * The factor has the name of the option before the list, "block" in "--block={1..8}" and "--block
+ * {1..8}", or else the number of the argument.
  */
 static int take_list(struct duet__product *product, char **words, guint at,
                      struct duet_message *message)
@@ -34,7 +35,7 @@ static int take_list(struct duet__product *product, char **words, guint at,
     char *word = words[at], *own = word + strspn(word, "-");
     const char *before = words[at - 1] + strspn(words[at - 1], "-");
     g_autoptr(GRegex) list =
-        g_regex_new("[{]([^{}=\"]*(?:,|[.][.])[^{}=\"]*)[}]", 0, G_REGEX_MATCH_DEFAULT, NULL);
+        g_regex_new("[{]([^{}= \"]*(?:,|[.][.])[^{}= \"]*)[}]", 0, G_REGEX_MATCH_DEFAULT, NULL);
     g_autoptr(GMatchInfo) found = NULL;
     g_autofree char *name = NULL, *values = NULL, *factor = NULL, *text = NULL;
     int start = 0, end = 0;
@@ -42,10 +43,6 @@ static int take_list(struct duet__product *product, char **words, guint at,
     if (!g_regex_match(list, word, 0, &found))
         return 0;
     (void)g_match_info_fetch_pos(found, 0, &start, &end);
-    if (g_regex_match(list, word + end, 0, NULL))
-        return duet_fail(message, DUET_EINVAL,
-                         "%s has two lists: give each a name, with --arg A=LIST, and write {A}",
-                         word);
     if (own + strcspn(own, "=") < word + start)
         name = g_strndup(own, strcspn(own, "="));
     else if (at > 1 && !start && before != words[at - 1])
@@ -54,7 +51,14 @@ static int take_list(struct duet__product *product, char **words, guint at,
     if (!name || !*name || has_factor(product, factor)) {
         g_free(name);
         name = g_strdup_printf("%u", at);
+        g_free(factor);
+        factor = g_strconcat("arg ", name, NULL);
     }
+    if (g_regex_match(list, word + end, 0, NULL) || has_factor(product, factor))
+        return duet_fail(message, DUET_EINVAL,
+                         "argument %s has a list without a name of its own: write {A} in its "
+                         "place, and --arg A=LIST",
+                         word);
     values = g_match_info_fetch(found, 1);
     text = g_strconcat(name, "=", values, NULL);
     words[at] = g_strdup_printf("%.*s{%s}%s", start, word, name, word + end);
@@ -80,7 +84,8 @@ int duet__tables_read(struct duet__tables *tables, int argc, char *const *argv,
         if (given->option->where & factors && !again(job, i))
             error = duet__study_add(product, given->option, given->text, message);
     }
-    for (guint i = 1; program && program[0] && program[i] && !error; i++)
+    const bool lists = program && program[0] && duet__option_find("arg", job->command->where);
+    for (guint i = 1; lists && program[i] && !error; i++)
         error = take_list(product, program, i, message);
     for (char **word = program; word && *word; word++)
         duet__request_keep(&job->request, *word);

@@ -60,7 +60,7 @@ static int add_product(struct duet__tune *tune, enum duet__fidelity fidelity,
         else if (left_out && tile)
             other = g_strdup_printf("%" G_GUINT64_FORMAT, tune->usual_tile);
         else if (left_out && g_str_has_prefix(factor->name, "arg "))
-            other = g_strdup(factor->values->pdata[0]); /* the first is the usual one */
+            other = g_strdup(factor->values->pdata[0]); /* the default is the first */
         for (guint v = 0; v < (other ? 1 : left_out ? 0 : factor->values->len) && !error; v++) {
             const char *value = other ? other : factor->values->pdata[v];
 

@@ -282,7 +282,7 @@ static int measure_tiles(struct duet__tune *tune, const char *tiles, struct duet
 {
     enum { MOST_MIB = 64 };
     const struct duet__request *request = &tune->request;
-    const double seconds = fmax(tune->budget_s / 3, 0.1); /* the least that it takes */
+    const double seconds = fmax(tune->budget_s / 3, 0.1); /* calibrate takes no less */
     char budget[32];
     const char precision[] = {request->problem.precision, '\0'};
     g_autofree char *text = NULL, *folder = g_dir_make_tmp("duet-tune-XXXXXX", NULL);

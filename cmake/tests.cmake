@@ -71,8 +71,10 @@ function(duet_test_properties name)
   if(name MATCHES "^repo\\.")
     set_tests_properties(${name} PROPERTIES LABELS repo)
   elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND
-      name MATCHES "^cli[.](.*_mpi|calibrate_nodes|(cuda|opencl)_run|golden|tune)$"))
-    # what these run, other tests do as well (study.*, sim.*, workloads.*), or is MPI's
+      name MATCHES "^(cli[.](.*_mpi|calibrate_nodes|(cuda|opencl)_run|golden|tune)|nodes.mpi)$") OR
+      (DUET_SANITIZE MATCHES thread AND name MATCHES "^real[.](links|machine|pci|topology)$"))
+    # what these run, other tests do as well (study.*, sim.*, workloads.*), or is MPI's; or they
+    # describe machines, without threads
     set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "opencl") # beside the builds below, for which pocl keeps what it compiles
     set_tests_properties(${name} PROPERTIES COST 500)
@@ -81,7 +83,8 @@ function(duet_test_properties name)
     set_tests_properties(${name} PROPERTIES COST 10)
   endif()
   if(name MATCHES "_long$|^repo[.](sanitize|without|tidy|format|package|repeat|docs_)" OR
-      name MATCHES "^(cli[.](.*_mpi|opencl_run)|nodes[.]mpi|bench[.](contention|corpus|decisions))$")
+      name MATCHES "^(cli[.](.*_mpi|opencl_run)|nodes[.]mpi)$" OR
+      name MATCHES "^bench[.](contention|corpus|decisions)$")
     set_property(TEST ${name} APPEND PROPERTY LABELS check)
   endif()
 endfunction()
@@ -302,10 +305,7 @@ if(NOT DUET_SANITIZE)
     "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
-  set(threads "^(backends|world|examples)[.]|^core[.](modes|random)$")
-  # but for descriptions of machines
-  set(threads "${threads}|^real[.](acquire|cuda_.*|device|engine|first_worker|layout|nested)$")
-  set(threads "${threads}|^real[.](one_thread|opencl_random|pa.*|pin|random|rest|watch)$")
+  set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
   set(threads "${threads}|^bench[.]overhead$|^nodes[.](hosted|messages|random|refusals)$")

@@ -145,7 +145,7 @@ static void choose_kinds(const struct duet_runtime *core, struct task_class *kla
             devices |= bit;
         if (slab_bytes > core->kinds[k].capacity_bytes) {
             kinds &= ~bit;
-            klass->too_big = true;
+            klass->too_big |= bit;
         }
     }
     klass->able = kinds;

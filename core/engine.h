@@ -481,9 +481,10 @@ struct duet__entered {
 void duet__keep_entered(struct duet_runtime *core);
 
 /*
- * What keeps tasks of a class (a number below duet_class_count) from all workers of an architecture
- * for which its kernel has code, into `text` (empty: nothing does): it has no time there, its data
- * does not fit into the memory, or what initialises a reduction cannot run there. Returns the text.
+ * Writes into `text` why no worker of an architecture could run tasks of a class (a number below
+ * duet_class_count) although its kernel has code for it: the platform has no time of it, the data
+ * does not fit into the memory, or what initialises a reduction cannot run there. `text` is empty
+ * where nothing prevents it. Call it when no task is in flight. Returns `text`.
  */
 const char *duet__class_barrier(const struct duet_runtime *core, size_t index, unsigned arch,
                                 char *text, size_t room);

@@ -234,9 +234,9 @@ struct task_class {
     uint64_t able;              /* kinds of workers that can run it */
     uint64_t kinds;             /* those of a task that names none: fewer with SetArch */
     _Atomic(uint64_t) possible; /* those, and the kinds that some task has named */
-    bool too_big;               /* some kind was left out for its memory alone */
-    _Atomic(uint64_t) barred;   /* kinds that a reduction keeps its tasks from, */
-    _Atomic(struct duet_codelet *) barrier; /* whose kernel that initialises cannot run there */
+    uint64_t too_big;           /* kinds that were left out for their memory alone */
+    _Atomic(uint64_t) barred;   /* kinds that reductions keep tasks of the class from */
+    _Atomic(struct duet_codelet *) barrier; /* what initialises such a reduction; NULL: none does */
     _Atomic(uint16_t) mask;    /* 1 + that of tasks without restriction; 0: not known */
     _Atomic(double) best_s;    /* shortest time, for the critical path */
     _Atomic(double) *expected; /* by architecture, from the model; 0: not known */

@@ -391,13 +391,16 @@ const char *duet__class_barrier(const struct duet_runtime *core, size_t index, u
     const struct task_class *klass = core->classes[index];
     const struct duet_codelet *codelet = klass->codelet, *barrier = atomic_load(&klass->barrier);
     const uint64_t kinds = duet__kinds_of_archs(core, UINT64_C(1) << arch);
+    bool ran = false;
+    for (unsigned w = 0; w < core->machine.worker_count; w++)
+        ran |= core->workers[w].arch == arch && klass->executions[w].ran;
     *text = '\0';
-    if (!kinds || !(codelet->archs >> arch & 1) || codelet->expand)
+    if (ran || !kinds || !(codelet->archs >> arch & 1) || codelet->expand)
         return text;
     if (!(klass->able & kinds))
         (void)snprintf(text, room, "%s",
-                       klass->too_big ? "its data does not fit into the memory there"
-                                      : "it has no time there");
+                       klass->too_big & kinds ? "its data does not fit into the memory there"
+                                              : "the platform has no time of it there");
     else if (barrier && !(klass->able & kinds & ~atomic_load(&klass->barred)))
         (void)snprintf(text, room, "%s, which initialises what it reduces, cannot run there",
                        barrier->name);

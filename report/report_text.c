@@ -235,8 +235,8 @@ void duet__report_write_table(FILE *stream, const struct duet__report *report)
 
         if (choice)
             fprintf(stream, "%s\n", choice);
-        if (!i && *report->series->runs->barred)
-            duet__put_wrapped(stream, report->series->runs->barred, 0);
     }
+    if (*report->series->runs->barred)
+        duet__put_wrapped(stream, report->series->runs->barred, 0);
     put_verification(stream, report);
 }

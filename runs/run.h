@@ -28,8 +28,8 @@ struct duet__run {
     struct duet__over_nodes over;
     struct duet_choice choice; /* policy "": it was not the policy's to choose one */
     struct duet__bounds bounds;
-    char barred[400]; /* "no c2050 could run add: ...": what was kept from all workers of an
-                         architecture for which it has code, and why; "": nothing */
+    char barred[400]; /* "no c2050 could run add: ...", of kernels that no worker of an
+                         architecture could run although they have code for it; "": none */
     double wall_s; /* what it took to make, of a real run with its results back in the host's memory
                     */
     struct duet__verdict verdict;     /* formula NULL: it was not verified */

@@ -112,7 +112,7 @@ static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsig
     return error;
 }
 
-/* What was kept from all workers of an architecture, as run->barred has it. */
+/* Fills run->barred; of several nodes by what the first has run. */
 static void take_barred(const struct duet_runtime *core, struct duet__run *run)
 {
     const struct duet_machine *machine = duet_runtime_machine(core);
@@ -129,8 +129,13 @@ static void take_barred(const struct duet_runtime *core, struct duet__run *run)
             if (*why && !strstr(all->str, phrase))
                 g_string_append_printf(all, "%s%s", all->len ? "; " : "", phrase);
         }
-    if (all->len >= sizeof run->barred)
-        g_string_overwrite(all, sizeof run->barred - sizeof " ...", " ...");
+    if (all->len >= sizeof run->barred) {
+        const char *whole = all->str; /* up to the end of the last whole character */
+
+        g_string_truncate(all, sizeof run->barred - sizeof " ...");
+        (void)g_utf8_validate(all->str, -1, &whole);
+        g_string_append(g_string_truncate(all, (gsize)(whole - all->str)), " ...");
+    }
     g_strlcpy(run->barred, all->str, sizeof run->barred);
 }
 

@@ -88,7 +88,7 @@ static void read_made(makespan_fn *makespan, struct duet__store *store,
     g_assert_cmpint(duet__store_open(store, NULL, DUET__STORE_WRITE, &message), ==, 0);
     for (uint64_t cell = 0; cell < study->count; cell++) {
         g_autofree char *command = duet__cell_command(study, "simulate", cell, 1), *row = NULL;
-        const struct duet__run_key key = {command, 0, "1", "", "", "a"};
+        const struct duet__run_key key = {command, 0, "1", "", "", "a", NULL};
         unsigned values[4] = {0};
 
         for (guint f = 0; f < 4; f++) {

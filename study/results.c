@@ -76,7 +76,7 @@ static int check_best(const struct duet__store *store, char *const *best,
 static void take_setting(struct duet__results *results, const char *name, const char *option,
                          char *const *best)
 {
-    static const char *const problem[] = {"workload", "n", "precision", NULL};
+    static const char *const problem[] = {"workload", "program", "n", "precision", NULL};
     const bool chosen = is_chosen(name, option, best);
     const bool of_problem = !chosen && g_strv_contains(problem, option);
     struct duet__varied *varied;

@@ -345,9 +345,11 @@ static bool insert(struct duet__store *store, const struct duet__run_key *key, c
 }
 
 /* Says that the columns of a cell are settings. */
-static bool note_settings(struct duet__store *store, const struct duet__product *product)
+static bool note_settings(struct duet__store *store, const struct duet__product *product,
+                          bool program)
 {
-    bool good = true;
+    bool good =
+        !program || execute(store, "INSERT OR IGNORE INTO settings VALUES('program', 'program')");
 
     for (guint f = 0; f < product->factors->len && good; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
@@ -376,6 +378,8 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
         add_value(values, (struct value){.column = g_strdup(keys[i])});
     if (key->build)
         add_value(values, value_of("build", key->build));
+    if (key->program)
+        add_value(values, value_of("program", key->program));
     for (guint f = 0; f < product->factors->len; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__factor_value(factor, duet__study_value(product, cell, f));
@@ -388,7 +392,7 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
     g_array_remove_range(values, 0, G_N_ELEMENTS(keys));
     good = store->writing || (execute(store, "BEGIN IMMEDIATE") && !read_columns(store, message));
     store->writing = good; /* from here on nobody else adds columns */
-    good = good && note_settings(store, product);
+    good = good && note_settings(store, product, key->program);
     for (guint i = 0; i < values->len && good; i++)
         good = add_column(store, g_array_index(values, struct value, i).column);
     good = good && insert(store, key, values);

@@ -35,7 +35,8 @@ struct duet__run_key {
     uint64_t rep;                            /* of a command that makes several runs */
     const char *version;                     /* of duet */
     const char *platform_hash, *inputs_hash; /* of the platform, of files beside it; "": none */
-    const char *build; /* noted only: of which commit duet is; NULL: unknown */
+    const char *build;   /* noted only: of which commit duet is; NULL: unknown */
+    const char *program; /* a setting: the program with the places of its lists; NULL: none */
 };
 
 /* What is to be done with a file. */

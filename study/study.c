@@ -23,6 +23,7 @@ struct coordinator {
     uint64_t position;  /* in order x reps */
     GArray *again;      /* struct duet__work, of ranks that were lost */
     GHashTable *hashes; /* by what they are of */
+    char *program;      /* of all cells, with places of lists; NULL: none */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -135,6 +136,7 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
 
     *key =
         (struct duet__run_key){.version = plan->version, .build = plan->build, .platform_hash = ""};
+    key->program = at->program;
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, work->cell, f);
@@ -145,6 +147,8 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
                 error = find_hash(at, value, OF_PLATFORM, &key->platform_hash, message);
         } else if (!strcmp(factor->name, "starpu-models")) {
             models = value;
+        } else if (g_str_has_prefix(factor->name, "arg ")) {
+            g_string_append(inputs, value); /* so that a run with it has its column */
         } else if (!factor->option || policy) {
             g_autofree char *path = policy ? duet__policy_base(value) : g_strdup(value);
 
@@ -391,6 +395,8 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
         return 0;
     order = plan->chosen ? NULL : duet__study_order(plan->study);
     at.order = plan->chosen ? plan->chosen : order;
+    at.program =
+        plan->study->program ? duet__shell_text((const char *const *)plan->study->program) : NULL;
     at.again = g_array_new(FALSE, FALSE, sizeof(struct duet__work));
     at.hashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     duet__signals_hold(&signals, false);
@@ -401,6 +407,7 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     duet__progress_clear(progress);
     duet__signals_release(&signals);
     g_hash_table_unref(at.hashes);
+    g_free(at.program);
     g_array_unref(at.again);
     return error;
 }

@@ -102,6 +102,12 @@ static int check(const struct duet__option *option, const char *label, const cha
     return error;
 }
 
+/* Whether a factor is of --arg, or of a list in the program's arguments. */
+static bool is_argument(const struct duet__factor *factor)
+{
+    return factor->option && !strcmp(factor->option->name, "arg");
+}
+
 /* Policies by their names: "all" are several. */
 static int read_values(const struct duet__option *option, const char *label, const char *text,
                        GPtrArray *values, struct duet_message *message)
@@ -134,6 +140,15 @@ int duet__study_add(struct duet__product *product, const struct duet__option *op
         struct duet__factor *factor = factor_of(product, option, value);
 
         error = option ? check(option, label, value, message) : 0;
+        if (!error && is_argument(factor) && (*value == '=' || !strchr(value, '=')))
+            error = duet_fail(message, DUET_EINVAL, "--arg takes NAME=LIST, not '%s'", value);
+        for (guint f = 0; f < product->factors->len && !error; f++) {
+            const struct duet__factor *other = product->factors->pdata[f];
+
+            if (other != factor && !strcmp(other->column, factor->column))
+                error = duet_fail(message, DUET_EINVAL, "%s and %s would be one column, %s",
+                                  other->name, factor->name, factor->column);
+        }
         if (!error && g_hash_table_contains(factor->known, value))
             error = duet_fail(message, DUET_EINVAL, "%s is given %s twice", factor->name, value);
         g_ptr_array_add(factor->values, value);
@@ -202,12 +217,6 @@ const char *duet__factor_value(const struct duet__factor *factor, const char *va
     return equals ? equals + 1 : value;
 }
 
-/* Whether the factor is of the program's arguments. */
-static bool is_argument(const struct duet__factor *factor)
-{
-    return factor->option && !strcmp(factor->option->name, "arg");
-}
-
 char **duet__cell_program(const struct duet__study *study, uint64_t cell)
 {
     const struct duet__product *product = duet__study_product(study, cell);
@@ -217,7 +226,7 @@ char **duet__cell_program(const struct duet__study *study, uint64_t cell)
         const struct duet__factor *factor = product->factors->pdata[f];
         const char *value = duet__study_value(product, cell, f);
         const char *text = duet__factor_value(factor, value);
-        g_autofree char *place = g_strdup_printf("{%.*s}", (int)(text - value - 1), value);
+        g_autofree char *place = g_strdup_printf("{%.*s}", (int)strcspn(value, "="), value);
 
         for (char **word = words; is_argument(factor) && *word; word++) {
             g_auto(GStrv) parts = g_strsplit(*word, place, -1);

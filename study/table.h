@@ -34,8 +34,8 @@ struct duet__product {
 struct duet__study {
     GPtrArray *products; /* struct duet__product */
     uint64_t count;      /* cells of all */
-    char **program;      /* behind "--", borrowed: the workload of all cells, in which "{NAME}"
-                            stands for what a cell has of --arg NAME; NULL: none */
+    char **program;      /* the words behind "--", borrowed: the workload of all cells. "{NAME}" in
+                            them is replaced by the cell's value of --arg NAME. NULL: none */
 };
 
 enum { DUET__CELLS_MOST = 10000000 };
@@ -72,7 +72,8 @@ const struct duet__product *duet__study_product(const struct duet__study *study,
 /* The value that a cell of the product has of a factor. Borrowed. */
 const char *duet__study_value(const struct duet__product *product, uint64_t cell, guint factor);
 
-/* The same without the name that it begins with where the option is repeatable. Borrowed. */
+/* The value of a factor without the "NAME=" that values of repeatable options begin with.
+   Borrowed. */
 const char *duet__factor_value(const struct duet__factor *factor, const char *value);
 
 /* The program of a cell, with its arguments; NULL: there is none. Free with g_strfreev. */

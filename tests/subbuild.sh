@@ -7,7 +7,7 @@ build=$1
 tests=$2
 shift 2
 jobs=$(nproc)
-at_once=$((jobs + 1)) # as many wait for something now and then
+at_once=$((jobs + 1)) # tests wait for something now and then
 
 # Sanitizers want their shadow memory where address space randomisation may put something else.
 run=

@@ -195,7 +195,7 @@ static const struct duet__option settings[] = {
     {ALL | FACTOR | CASE | EXPORT, "param", 0, LIST, OWN(params), 0, 0,
      "Parameter of the workload (repeatable)", "NAME=VALUE"},
     {FACTOR, "arg", 0, LIST, OWN(args), 0, 0,
-     "Of a program: values for {NAME} in its arguments (repeatable)", "NAME=LIST"},
+     "Values for {NAME} in the arguments of a program (repeatable)", "NAME=LIST"},
     {ALL | FACTOR, "speed", 0, LIST, OWN(speeds), 0, 0,
      "Of a file's task graph: how much faster than its times (repeatable)", "[KERNEL@]ARCH=X"},
     {RUN | INFO | ENVIRONMENT, "lose", 0, NAME, AT(lose), 0, 0,

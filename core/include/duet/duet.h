@@ -38,10 +38,10 @@ extern "C" {
 #endif
 #pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
 
-/* Of this header. Versions are semantic (semver.org). */
+/* The version of this header. Versions are semantic (semver.org). */
 #define DUET_VERSION "0.1.0"
 
-/* The version of the library that is running: "0.1.0". Static. Any thread, at any time. */
+/* Returns the version of the library that is running, "0.1.0". The text is static. Any thread. */
 const char *duet_version(void);
 
 struct duet_runtime; /* one open runtime */
