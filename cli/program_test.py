@@ -133,6 +133,15 @@ def check_study():
             ("arg_tile", [], ["sh", "-c", script, "{}", "--tile={64,128}"])):
         rows = study(*options, "--", *words)
         assert {row[column]: row["makespan_s"] for row in rows} == wanted, (rows, wanted)
+    # of other commands, arguments are as they are
+    tabulated = subprocess.run([DUET, *SIMULATE, "--gpus", "1,2", "--", "sh", "-c",
+                                "echo $0 >&2; exit 3", "{1,2}"], text=True, check=False,
+                               capture_output=True, env=environment())
+    assert "status 3: {1,2}" in tabulated.stderr, tabulated
+    for n in "256", "512":
+        both = duet("study", "--platform", "idgraf", "--extrapolate", "--quiet", "--out", "both.db",
+                    "--", QR[0], n, "{64,128}")
+    assert all(both.count(f"tiled_qr {n} '{{2}}'") == 2 for n in ("256", "512")), both
 
 
 def check_barred():

@@ -384,7 +384,7 @@ static void test_answer(void)
             const uint64_t rep = i % 3;
             const char *name = i < 3 ? "simulate" : "simulate --gpus 8";
             g_autofree char *command = duet__cell_command(study, name, cell, rep + 1);
-            const struct duet__run_key key = {command, 0, "1", "", "", "a"};
+            const struct duet__run_key key = {command, 0, "1", "", "", "a", NULL};
             g_autofree char *row = g_strdup_printf(
                 "{\"seed\": %d, \"makespan_s\": %g, \"gflops\": %g, \"best_s\": %g}", (int)rep + 1,
                 spans[cell][rep], 10 / spans[cell][rep], spans[cell][rep] / 2);
