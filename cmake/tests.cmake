@@ -72,6 +72,7 @@ function(duet_test_properties name)
     set_tests_properties(${name} PROPERTIES LABELS repo)
   elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND
       name MATCHES "^(cli[.](.*_mpi|calibrate_nodes|(cuda|opencl)_run|golden|tune)|nodes.mpi)$") OR
+      (DUET_SANITIZE MATCHES address AND name MATCHES "^(examples.worlds|sim.runs)$") OR
       (DUET_SANITIZE MATCHES thread AND name MATCHES "^real[.](links|machine|pci|topology)$"))
     # what these run, other tests do as well (study.*, sim.*, workloads.*), or is MPI's; or they
     # describe machines, without threads
@@ -308,7 +309,7 @@ if(NOT DUET_SANITIZE)
   set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
-  set(threads "${threads}|^bench[.]overhead$|^nodes[.](hosted|messages|random|refusals)$")
+  set(threads "${threads}|^nodes[.](hosted|messages|random|refusals)$")
   duet_build_test(sanitize.thread "${threads}"
     -DDUET_SANITIZE=thread ${one_gpu})
   # options in capitals or not
