@@ -286,7 +286,7 @@ endif()
 
 # Builds of their own, tested from this one. They use all the cores but now and then: of other tests
 # scripts/test runs one beside them. They begin first: later, cores hardly get free at once.
-if(NOT DUET_SANITIZE)
+if(NOT DUET_SANITIZE AND NOT DUET_TESTS)
   function(duet_build_test name tests)
     add_test(NAME repo.${name} COMMAND
       sh ${PROJECT_SOURCE_DIR}/tests/subbuild.sh ${PROJECT_BINARY_DIR}/${name} ${tests}
