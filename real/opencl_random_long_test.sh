@@ -2,4 +2,4 @@
 # SPDX-License-Identifier: Apache-2.0
 # Fifty thousand tasks of the random programs of real.opencl_random.
 set -eu
-DUET_TEST_LONG=20000 exec "$DUET_BUILD_DIR/tests/real.opencl_random"
+DUET_TEST_LONG=50000 exec "$DUET_BUILD_DIR/tests/real.opencl_random"
