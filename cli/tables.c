@@ -15,7 +15,7 @@ static bool again(const struct duet__job *job, guint at)
     return later;
 }
 
-/* Whether the product has a factor of this name. */
+/* Returns true if the product has a factor of this name. */
 static bool has_factor(const struct duet__product *product, const char *name)
 {
     for (guint f = 0; f < product->factors->len; f++)

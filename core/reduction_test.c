@@ -279,7 +279,7 @@ static void test_cancelled(void)
     }
 }
 
-/* What keeps tasks of a kernel off an architecture begins like this; NULL: nothing does. */
+/* The reason that keeps a kernel's tasks off an architecture begins so; NULL: there is none. */
 static void check_barrier(const struct testing *t, const char *kernel, const char *arch,
                           const char *wanted)
 {

@@ -102,7 +102,7 @@ static int check(const struct duet__option *option, const char *label, const cha
     return error;
 }
 
-/* Whether a factor is of --arg, or of a list in the program's arguments. */
+/* Returns true if a factor is of --arg, or of a list in the program's arguments. */
 static bool is_argument(const struct duet__factor *factor)
 {
     return factor->option && !strcmp(factor->option->name, "arg");
