@@ -83,7 +83,7 @@ static struct duet_config configure(const struct duet_config *given, const char 
     own.policy = policy;
     own.window = 0;
     own.record_accesses = own.report = own.set_arch = false;
-    own.hold = false; /* which would begin when all are submitted: these are timed meanwhile */
+    own.hold = false; /* tasks are timed while others are submitted */
     own.record = gpus > 0;
     own.trace = own.lose = NULL;
     own.quiet = true;

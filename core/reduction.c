@@ -150,13 +150,15 @@ int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
             return duet_fail(message, DUET_EINVAL,
                              "a %s task reduces handle %llu and also uses it in another way",
                              duet_task_kernel(task), (unsigned long long)access->handle->id);
-        struct reduction *reduction = access->handle->reduction;
-        if (kinds & ~reduction->kinds)
+        const struct reduction *reduction = access->handle->reduction;
+        const uint64_t known = atomic_load_explicit(&task->klass->barred, memory_order_relaxed);
+        const uint64_t barred = kinds & ~reduction->kinds;
+        if (barred & ~known) { /* once a class: all who submit its tasks share the line */
             atomic_store_explicit(&task->klass->barrier, reduction->init, memory_order_relaxed);
+            atomic_fetch_or_explicit(&task->klass->barred, barred, memory_order_relaxed);
+        }
         kinds &= reduction->kinds;
     }
-    if (kinds != own)
-        atomic_fetch_or_explicit(&task->klass->barred, own & ~kinds, memory_order_relaxed);
     if (!kinds)
         return duet_fail(message, DUET_ENOWORKER,
                          "no worker can run kernel %s and also initialise what it reduces",
