@@ -11,7 +11,7 @@
 #include "runs/processes.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
-#include "study/pool.h"
+#include "study/study.h"
 #include "world/open.h"
 
 static bool is_simulated(const struct duet__job *job)
@@ -282,6 +282,13 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
     struct duet__monitor monitor = {0};
     int error;
 
+    if (is_simulated(job) && job->in_table) {
+        series->policy = request->policies[0];
+        series->runs = g_new0(struct duet__run, 1);
+        series->error = duet__simulate_here(request, series->runs, &series->message);
+        series->count = !series->error;
+        return 0;
+    }
     if (is_simulated(job)) {
         announce(job);
         duet__progress_init(&progress, !job->values.quiet, tasks * runs, runs);

@@ -11,6 +11,7 @@
 #include "platforms/atomic_file.h"
 #include "study/answer.h"
 #include "study/ranks.h"
+#include "world/open.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* A cell                                                                                       */
@@ -41,38 +42,44 @@ static int set_options(struct duet__job *job, const struct duet__tables *tables,
     return error;
 }
 
-char *duet__tables_rows(const struct duet__work *work, void *data)
+void duet__tables_execute(uint64_t number, FILE *result, void *data)
 {
     struct duet__tables *tables = data;
-    g_auto(GStrv) program = duet__cell_program(tables->study, work->cell);
+    const uint64_t cell = number % tables->study->count, rep = number / tables->study->count;
+    g_auto(GStrv) program = duet__cell_program(tables->study, cell);
     struct duet_message message = {""};
-    const char *workload = NULL, *platform;
+    const char *workload = NULL;
+    g_autofree char *rows = NULL;
     struct duet__job job;
-    char *rows = NULL;
 
     duet__job_init(&job, tables->command, 0, NULL);
     job.in_table = true;
     job.program = program;
     /* each was checked when it was taken */
-    if (!set_options(&job, tables, work->cell, &workload, &message)) {
+    if (!set_options(&job, tables, cell, &workload, &message)) {
         job.values.quiet = true;
         job.values.wall |= tables->job->command->where & (DUET__IN_STUDY | DUET__IN_TUNE);
         job.values.jobs = 1;
-        job.values.config.seed = tables->plan.seed + work->rep;
+        job.values.config.seed = tables->plan.seed + rep;
         if (job.command == &duet__simulate_command || tables->single)
             job.values.reps = 1;
         duet__job_take_values(&job);
-        platform = job.values.platform; /* NULL of real runs, which each load their own */
-        if (platform && !g_strcmp0(platform, tables->platform_name))
-            job.platform = g_steal_pointer(&tables->platform);
+        if (job.values.platform && tables->platforms)
+            job.platform = g_hash_table_lookup(tables->platforms, job.values.platform);
         rows = duet__job_rows(&job, workload);
-        duet__platform_free(tables->platform);
-        tables->platform = platform ? g_steal_pointer(&job.platform) : NULL;
-        g_free(tables->platform_name);
-        tables->platform_name = g_strdup(tables->platform ? platform : NULL);
     }
-    duet__job_fini(&job);
-    return rows ? rows : g_strdup("{\"status\": 2, \"error\": \"an option was not taken\"}");
+    fputs(rows ? rows : "{\"status\": 2, \"error\": \"an option was not taken\"}", result);
+    /* the job is not freed: its process ends, and the platform is the table's */
+}
+
+int duet__tables_fini(struct duet__tables *tables, struct duet_message *message)
+{
+    int error = duet__store_close(&tables->store, message);
+
+    duet__study_free(tables->study);
+    if (tables->platforms)
+        g_hash_table_unref(tables->platforms);
+    return error;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -96,12 +103,25 @@ static int read_part(const char *option, const char *text, uint64_t *part, uint6
     return 0;
 }
 
-static int check_platform(const char *name, struct duet_message *message)
+static void free_platform(void *platform)
+{
+    duet__platform_free(platform);
+}
+
+/* Loads a platform for the cells that are simulated on it. */
+static int take_platform(struct duet__tables *tables, const char *name,
+                         struct duet_message *message)
 {
     struct duet__platform *platform = NULL;
-    int error = duet__platform_load(name, &platform, message);
+    int error;
 
-    duet__platform_free(platform);
+    if (!tables->platforms)
+        tables->platforms = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, free_platform);
+    if (g_hash_table_contains(tables->platforms, name))
+        return 0;
+    error = duet__platform_load(name, &platform, message);
+    if (!error)
+        g_hash_table_insert(tables->platforms, g_strdup(name), platform);
     return error;
 }
 
@@ -122,7 +142,7 @@ static int check_argument(const struct duet__job *job, const struct duet__factor
 }
 
 /* What is missing, or is nowhere, before any run is made. */
-static int check_product(const struct duet__tables *tables, const struct duet__product *product,
+static int check_product(struct duet__tables *tables, const struct duet__product *product,
                          struct duet_message *message)
 {
     const struct duet__workload *ignored;
@@ -136,7 +156,7 @@ static int check_product(const struct duet__tables *tables, const struct duet__p
         platform |= !strcmp(factor->name, "platform");
         for (guint v = 0; !strcmp(factor->name, "platform") && v < factor->values->len && !error;
              v++)
-            error = check_platform(factor->values->pdata[v], message);
+            error = take_platform(tables, factor->values->pdata[v], message);
         workload |= !factor->option;
         if (!factor->option && tables->job->program)
             error = duet__job_take_program(tables->job, factor->values->pdata[0],
@@ -179,7 +199,7 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
                             .shards = 1,
                             .retry = values->retry,
                             .jobs = simulated ? (unsigned)values->jobs : 1,
-                            .work = duet__tables_rows,
+                            .execute = duet__tables_execute,
                             .data = tables};
     if (values->fraction)
         error = read_part("--fraction", values->fraction, &plan->part, &plan->parts, message);
@@ -189,6 +209,8 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
     }
     for (guint p = 0; p < tables->study->products->len && !error; p++)
         error = check_product(tables, tables->study->products->pdata[p], message);
+    if (!error && simulated)
+        duet__open_ahead();
     return error;
 }
 
@@ -284,8 +306,7 @@ int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
         shown = status == DUET__MISUSED ? status : print(&tables, "");
         status = status ? status : shown;
     }
-    (void)duet__store_close(&tables.store, NULL);
-    duet__study_free(tables.study);
+    (void)duet__tables_fini(&tables, NULL);
     return status;
 }
 
@@ -372,7 +393,7 @@ static int work(struct duet__job *job, int argc, char **argv)
     if (ranks.rank) {
         if (table)
             duet__ranks_serve(&tables.plan, &message);
-        duet__study_free(tables.study);
+        (void)duet__tables_fini(&tables, NULL);
         return DUET__DONE;
     }
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error like a full disk */
@@ -386,10 +407,9 @@ static int work(struct duet__job *job, int argc, char **argv)
             fprintf(stderr, "duet: results are in %s\n", path);
         status = work_on(&tables, argc, argv);
     }
-    error = duet__store_close(&tables.store, &message);
+    error = duet__tables_fini(&tables, &message);
     if (error && status == DUET__DONE)
         status = duet__complain(DUET__FAILED, "%s", message.text);
-    duet__study_free(tables.study);
     return status;
 }
 

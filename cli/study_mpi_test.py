@@ -107,10 +107,13 @@ class Ranks:
         return len(self.workers) == 3
 
     def stop_worker(self, rank):
-        for child in testing.children_of(types.SimpleNamespace(pid=self.ranks[rank])):
+        own = types.SimpleNamespace(pid=self.ranks[rank])
+        for child in testing.children_of(own):
             process = types.SimpleNamespace(pid=child)
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-                if testing.attends(process, signal.SIGINT, "SigIgn"):  # MPI's does not
+                # neither is so while MPI's process is the child
+                if (testing.attends(process, signal.SIGINT, "SigIgn") if rank else
+                        testing.attends(own, signal.SIGINT, "SigBlk")):
                     os.kill(child, signal.SIGSTOP)
                     self.workers[rank] = child
 

@@ -7,7 +7,7 @@
 #include "study/study.h"
 
 /* A table of runs under way: what was asked for, and what the runs are of. The first three are to
-   be set; the study and the store are freed by who made them. */
+   be set; duet__tables_fini frees it, also half-built. */
 struct duet__tables {
     struct duet__job *job;
     const struct duet__command *command; /* of its cells: simulate or run */
@@ -15,9 +15,8 @@ struct duet__tables {
     bool single; /* a real run is one, too, however many its command would make */
     struct duet__plan plan;
     struct duet__store store;
-    /* of a worker: of its last cell, since the next one is often on the same */
-    struct duet__platform *platform;
-    char *platform_name;
+    /* struct duet__platform by the text of --platform, for cells: loaded once, before any run */
+    GHashTable *platforms;
 };
 
 /*
@@ -38,7 +37,10 @@ DUET_MUST_CHECK int duet__tables_cell(const struct duet__tables *tables, uint64_
 /* What is to be made of it. DUET_EINVAL and errors of loading where it misses something. */
 DUET_MUST_CHECK int duet__tables_plan(struct duet__tables *tables, struct duet_message *message);
 
-/* A duet__work_fn, of struct duet__tables: one run of a cell. */
-char *duet__tables_rows(const struct duet__work *work, void *data);
+/* A duet__execute_fn, of struct duet__tables: one run of a cell. */
+void duet__tables_execute(uint64_t job, FILE *result, void *data);
+
+/* Closes the store, and frees what a table owns. Errors of duet__store_close. */
+int duet__tables_fini(struct duet__tables *tables, struct duet_message *message);
 
 #endif

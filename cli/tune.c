@@ -461,8 +461,7 @@ static int verify(struct duet__tune *tune)
             tune->chosen = ended ? one : tune->chosen;
     }
     tune->run_reps = RUN_REPS;
-    (void)duet__store_close(&tables.store, NULL);
-    duet__study_free(tables.study);
+    (void)duet__tables_fini(&tables, NULL);
     g_free(cells);
     return error;
 }
@@ -521,8 +520,7 @@ static int tune_all(struct duet__tune *tune)
 
 static void fini(struct duet__tune *tune)
 {
-    (void)duet__store_close(&tune->tables.store, NULL);
-    duet__study_free(tune->tables.study);
+    (void)duet__tables_fini(&tune->tables, NULL);
     duet__study_free(tune->space);
     g_clear_pointer(&tune->varied, g_ptr_array_unref);
     duet__request_fini(&tune->request);

@@ -3,17 +3,16 @@
 #include "cli/tune.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <duet/policy.h>
 
 #include "calibrate/history.h"
 #include "cli/calibrate.h"
 #include "platforms/json.h"
+#include "runs/executor.h"
 #include "runs/monitor.h"
 #include "world/clock.h"
 
@@ -212,23 +211,56 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-/*
- * Whether a platform is of the machine that this runs on: then it may be added to. A process of its
- * own looks: CUDA does not work in children of one that has used it, and runs are made in children.
- */
-static bool is_here(const char *platform)
+/* A job for a process of its own: CUDA does not work in children of one that has used it. */
+typedef bool work_fn(const void *data);
+
+/* What such a process does. */
+struct apart {
+    work_fn *work;
+    const void *data;
+};
+
+/* A duet__execute_fn, of struct apart: a result says that the work was done. */
+static void execute(uint64_t job, FILE *result, void *data)
+{
+    const struct apart *apart = data;
+
+    if (apart->work(apart->data))
+        fputs("done", result);
+}
+
+/* Does some work in a process of its own, which a signal ends. *number: the signal's, or 0. */
+static bool do_apart(work_fn *work, const void *data, int *number)
+{
+    struct apart apart = {work, data};
+    struct duet__executor *executor = duet__executor_new(1, execute, &apart);
+    struct duet__ended ended = {.result = NULL};
+    struct duet__signals signals;
+    bool over;
+
+    *number = 0;
+    duet__signals_hold(&signals, false);
+    over = duet__executor_give(executor, 0, true, NULL) != 0;
+    while (!over && !*number) {
+        over = duet__executor_take(executor, 0.1, &ended);
+        *number = duet__signals_take(&signals, 0);
+    }
+    duet__executor_free(executor);
+    duet__signals_release(&signals);
+    over = ended.result != NULL;
+    free(ended.result);
+    return over;
+}
+
+/* Returns true if a platform is of the machine that this runs on: then it may be added to. */
+static bool is_here(const void *platform)
 {
     struct duet__history *history;
     struct duet_config config;
-    pid_t child = g_str_has_suffix(platform, ".json") ? fork() : -1;
-    int status = -1;
 
-    if (child == 0) {
-        duet_config_init(&config);
-        config.calibrate = platform;
-        _exit(duet__history_open(&history, &config, NULL) ? DUET__FAILED : DUET__DONE);
-    }
-    return child > 0 && waitpid(child, &status, 0) == child && !status;
+    duet_config_init(&config);
+    config.calibrate = platform;
+    return !duet__history_open(&history, &config, NULL);
 }
 
 /* The tiles of the space that were not measured: "384,512"; "" if all were. */
@@ -247,34 +279,14 @@ static char *missing_tiles(const struct duet__tune *tune, bool nothing)
     return g_string_free(list, FALSE);
 }
 
-/* Runs `duet calibrate` in a process of its own, quietly. The number of the signal that came. */
-static int calibrate(char **words, struct duet_message *message)
+/* Runs `duet calibrate`, quietly. */
+static bool calibrate(const void *words)
 {
-    struct duet__signals signals;
-    int status = -1, number = 0;
-    pid_t child;
+    char *const *line = words;
+    char **own = g_strdupv((char **)(uintptr_t)line);
 
-    fflush(NULL);
-    child = fork();
-    if (child == 0) {
-        status = freopen("/dev/null", "w", stdout)
-                     ? duet__command_run(&duet__calibrate_command, (int)g_strv_length(words), words)
-                     : DUET__FAILED;
-        fflush(NULL);
-        _exit(status);
-    }
-    duet__signals_hold(&signals, true);
-    while (child > 0 && waitpid(child, &status, WNOHANG) == 0) {
-        const int came = duet__signals_take(&signals, 0.5);
-
-        number = came ? came : number;
-        if (came)
-            kill(child, came);
-    }
-    duet__signals_release(&signals);
-    if (!number && status)
-        return duet_fail(message, DUET_ECANCELED, "this machine could not be measured");
-    return number;
+    return freopen("/dev/null", "w", stdout) &&
+           !duet__command_run(&duet__calibrate_command, (int)g_strv_length(own), own);
 }
 
 /* Measures tiles, beside what the platform has if there is one, within a part of the budget. */
@@ -295,7 +307,7 @@ static int measure_tiles(struct duet__tune *tune, const char *tiles, struct duet
     g_autoptr(GStrvBuilder) builder = g_strv_builder_new();
     g_auto(GStrv) line = NULL;
     gsize length = 0;
-    int error;
+    int error, number;
 
     if (!folder)
         return duet_fail(message, DUET_EIO, "there is no room for a temporary file");
@@ -312,13 +324,14 @@ static int measure_tiles(struct duet__tune *tune, const char *tiles, struct duet
     if (!tune->job->values.quiet)
         fprintf(stderr, "duet: measuring %s with tiles of %s for %s\n", request->workload->name,
                 tiles, budget);
-    error = calibrate(line, message);
+    if (!do_apart(calibrate, line, &number) && !number)
+        error = duet_fail(message, DUET_ECANCELED, "this machine could not be measured");
     tune->budget_s -= seconds;
     tune->start_s = duet__clock_s();
     tune->calibrated = g_strdup_printf("measured for this, in %s: tiles of %s", budget, tiles);
     g_free(tune->platform);
     tune->platform = g_strdup(tune->measured);
-    return error;
+    return error ? error : number;
 }
 
 /* The file of this machine; NULL: there is none. */
@@ -386,6 +399,7 @@ static int find_platform(struct duet__tune *tune, struct duet_message *message)
 {
     const struct duet__factor *given = factor_of(tune, "platform");
     const char *env = tune->job->values.env;
+    int number = 0;
 
     tune->platform = given ? g_strdup(given->values->pdata[0]) : own_platform();
     if (!tune->platform && (tune->job->program || tune->job->graph))
@@ -394,8 +408,9 @@ static int find_platform(struct duet__tune *tune, struct duet_message *message)
                          "calibrate measures this one)");
     if (tune->platform && env && duet__files_same(env, tune->platform))
         return duet_fail(message, DUET_EINVAL, "--platform and --env are one file, %s", env);
-    tune->here = !tune->platform || is_here(tune->platform);
-    return 0;
+    tune->here = !tune->platform || (g_str_has_suffix(tune->platform, ".json") &&
+                                     do_apart(is_here, tune->platform, &number));
+    return number;
 }
 
 /* What the platform has of the workload's kernels. */

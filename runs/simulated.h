@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Simulated runs, each in a child process (SimGrid has one engine a process), as many at a time as
- * the request says. What comes out does not depend on which child ends first.
+ * Simulated runs, each in a child process (executor.h), as many at a time as the request says. The
+ * result does not depend on which child ends first.
  */
 #ifndef DUET_RUNS_SIMULATED_H
 #define DUET_RUNS_SIMULATED_H
@@ -20,5 +20,12 @@
 DUET_MUST_CHECK int duet__simulate(const struct duet__request *request,
                                    struct duet__progress *progress, struct duet__series *series,
                                    int *number, struct duet_message *message);
+
+/*
+ * Makes the first run of the first policy in this process, which can make no other one, into a
+ * zeroed run. Errors of duet__session_run.
+ */
+DUET_MUST_CHECK int duet__simulate_here(const struct duet__request *request, struct duet__run *run,
+                                        struct duet_message *message);
 
 #endif

@@ -97,7 +97,7 @@ int duet__ranks_meet(struct duet__ranks *ranks, struct duet_message *message)
     return error || good ? error : duet_fail(message, DUET_EIO, "cannot listen for other ranks");
 }
 
-void duet__ranks_admit(struct duet__ranks *ranks, struct duet__pool *pool)
+void duet__ranks_admit(struct duet__ranks *ranks, struct duet__executor *executor)
 {
     struct hello hello;
 
@@ -107,7 +107,7 @@ void duet__ranks_admit(struct duet__ranks *ranks, struct duet__pool *pool)
         if (duet__receive(file, &hello, sizeof hello) &&
             !memcmp(hello.token, ranks->token, TOKEN) && duet__send(file, hello.token, TOKEN)) {
             if (!*hello.trouble.text) {
-                duet__pool_add(pool, file);
+                duet__executor_add(executor, file);
                 continue;
             }
             duet_fail(&ranks->trouble, DUET_ECANCELED, "rank %u: %.400s", hello.rank,
@@ -164,7 +164,7 @@ void duet__ranks_serve(const struct duet__plan *plan, const struct duet_message 
                 int file = connect_with(&where, &hello);
 
                 if (file >= 0 && !*trouble->text)
-                    duet__pool_work(file, file, plan->work, plan->data, own);
+                    duet__executor_serve(file, own, plan->execute, plan->data);
                 _exit(EXIT_SUCCESS); /* rank 0 has ended */
             }
         ended = wait(&status);

@@ -10,7 +10,6 @@
 
 #include <duet/error.h>
 
-#include "study/pool.h"
 #include "study/study.h"
 
 enum { DUET__TOKEN = 37 /* of a UUID */ };
@@ -30,8 +29,8 @@ struct duet__ranks {
  */
 DUET_MUST_CHECK int duet__ranks_meet(struct duet__ranks *ranks, struct duet_message *message);
 
-/* Takes the workers that have connected with rank 0 into the pool. */
-void duet__ranks_admit(struct duet__ranks *ranks, struct duet__pool *pool);
+/* Takes the workers that have connected with rank 0 into the executor. */
+void duet__ranks_admit(struct duet__ranks *ranks, struct duet__executor *executor);
 
 /*
  * Of the others: has workers do what rank 0 hands out, each with a connection of its own, until

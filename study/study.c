@@ -21,7 +21,8 @@ struct coordinator {
     struct duet__outcome *outcome;
     const uint32_t *order;
     uint64_t position;  /* in order x reps */
-    GArray *again;      /* struct duet__work, of ranks that were lost */
+    GArray *again;      /* uint64_t: jobs that were lost with other ranks, to be given again */
+    GHashTable *lost;   /* jobs that were given again */
     GHashTable *hashes; /* by what they are of */
     char *program;      /* of all cells, with places of lists; NULL: none */
 };
@@ -123,13 +124,24 @@ static int add_hash(struct coordinator *at, const char *name, enum kind kind, GS
     return error;
 }
 
-/* Key of a run, whose texts are `text`'s and the coordinator's. */
-static int make_key(struct coordinator *at, const struct duet__work *work, GString *inputs,
+static uint64_t cell_of(const struct coordinator *at, uint64_t job)
+{
+    return job % at->plan->study->count;
+}
+
+static uint64_t rep_of(const struct coordinator *at, uint64_t job)
+{
+    return job / at->plan->study->count;
+}
+
+/* Makes the key of a job's run, whose texts are in `inputs`, *command and the coordinator. */
+static int make_key(struct coordinator *at, uint64_t job, GString *inputs,
                     char **command, struct duet__run_key *key, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
-    const struct duet__product *product = duet__study_product(plan->study, work->cell);
-    g_auto(GStrv) program = duet__cell_program(plan->study, work->cell);
+    const uint64_t cell = cell_of(at, job);
+    const struct duet__product *product = duet__study_product(plan->study, cell);
+    g_auto(GStrv) program = duet__cell_program(plan->study, cell);
     const char *models = plan->models;
     bool file = false;
     int error = 0;
@@ -139,7 +151,7 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
     key->program = at->program;
     for (guint f = 0; f < product->factors->len && !error; f++) {
         const struct duet__factor *factor = product->factors->pdata[f];
-        const char *value = duet__study_value(product, work->cell, f);
+        const char *value = duet__study_value(product, cell, f);
         bool policy = !strcmp(factor->name, "policy");
 
         if (!strcmp(factor->name, "platform") || !strcmp(factor->name, "emulate")) {
@@ -164,7 +176,7 @@ static int make_key(struct coordinator *at, const struct duet__work *work, GStri
 
         error = add_hash(at, found ? found : *word, OF_FILE, inputs, message);
     }
-    *command = duet__cell_command(plan->study, plan->command, work->cell, plan->seed + work->rep);
+    *command = duet__cell_command(plan->study, plan->command, cell, plan->seed + rep_of(at, job));
     key->command = *command;
     key->inputs_hash = inputs->str;
     return error;
@@ -192,7 +204,7 @@ unsigned duet__plan_jobs(const struct duet__plan *plan)
 }
 
 /* The next one that is not there. 1: there is one; 0: there is none; below: an error. */
-static int find_next(struct coordinator *at, struct duet__work *work, struct duet_message *message)
+static int find_next(struct coordinator *at, uint64_t *job, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
     const uint64_t cells = cells_of(plan);
@@ -205,9 +217,8 @@ static int find_next(struct coordinator *at, struct duet__work *work, struct due
 
         if (at->position % plan->shards != plan->shard)
             continue;
-        *work = (struct duet__work){.cell = at->order[at->position % cells],
-                                    .rep = at->position / cells};
-        error = make_key(at, work, inputs, &command, &key, message);
+        *job = at->position / cells * plan->study->count + at->order[at->position % cells];
+        error = make_key(at, *job, inputs, &command, &key, message);
         if (error)
             return error;
         if (!duet__store_has(at->store, &key, plan->retry)) {
@@ -241,61 +252,60 @@ static int read_verdict(const struct duet__json *at, const char *key, void *data
     return error;
 }
 
-static int put_row(struct coordinator *at, const struct duet__work *work, uint64_t rep,
-                   const char *row, struct duet_message *message)
+static int put_row(struct coordinator *at, uint64_t job, uint64_t rep, const char *row,
+                   struct duet_message *message)
 {
-    const struct duet__product *product = duet__study_product(at->plan->study, work->cell);
+    const uint64_t cell = cell_of(at, job);
+    const struct duet__product *product = duet__study_product(at->plan->study, cell);
     struct duet__outcome *outcome = at->outcome;
     g_autoptr(GString) inputs = g_string_new(NULL);
     g_autofree char *command = NULL;
     struct duet__run_key key;
     struct verdict verdict = {0};
     bool refused, more; /* more to be said than what was before */
-    int error = make_key(at, work, inputs, &command, &key, message);
+    int error = make_key(at, job, inputs, &command, &key, message);
 
     key.rep = rep;
     if (!error)
         error = duet__json_each(row, strlen(row), "a row", NULL, read_verdict, &verdict, message);
     if (!error && verdict.status != DUET__ROW_SYSTEM)
-        error = duet__store_put(at->store, &key, product, work->cell, row, message);
+        error = duet__store_put(at->store, &key, product, cell, row, message);
     refused = verdict.status == DUET__ROW_REFUSED;
     outcome->failed += verdict.status && !refused;
     outcome->refused += refused;
-    more = refused == outcome->wrong ? !refused : work->cell < outcome->cell;
+    more = refused == outcome->wrong ? !refused : cell < outcome->cell;
     if (verdict.error && (!outcome->example || more)) {
         g_free(outcome->example);
         outcome->example = g_strdup_printf("%s (%s)", verdict.error, command);
         outcome->wrong = !refused;
-        outcome->cell = work->cell;
+        outcome->cell = cell;
     }
     g_free(verdict.error);
     return error;
 }
 
 /*
- * The rows of a worker that has done its work, or one that says how it died. What one on another
- * machine was at when it was lost is to be done again.
+ * Stores the rows of a job that has ended, or one that says how its process died. A job that was
+ * lost with another machine is to be given again.
  */
-static int put_rows(struct coordinator *at, const struct duet__done *done,
+static int put_rows(struct coordinator *at, const struct duet__ended *ended,
                     struct duet_message *message)
 {
     g_autofree char *dead =
         g_strdup_printf("{\"status\": 1, \"error\": \"its process has died: %s\"}",
-                        done->message.text);
-    g_auto(GStrv) rows = g_strsplit(done->rows ? done->rows : dead, "\n", -1);
-    struct duet__work work = done->work;
+                        ended->message.text);
+    g_auto(GStrv) rows = g_strsplit(ended->result ? ended->result : dead, "\n", -1);
     uint64_t rep = 0;
     int error = 0;
 
-    if (!done->rows && !*done->message.text) {
+    if (ended->lost) {
         at->outcome->lost++;
-        work.losses++;
-        g_array_append_val(at->again, work);
+        g_array_append_val(at->again, ended->job);
         return 0;
     }
     for (char **row = rows; *row && !error; row++)
         if (**row)
-            error = put_row(at, &done->work, rep++, *row, message);
+            error = put_row(at, ended->job, rep++, *row, message);
     at->outcome->made++;
     return error;
 }
@@ -325,24 +335,29 @@ static void draw(const struct coordinator *at, struct duet__progress *progress)
 /* ------------------------------------------------------------------------------------------- */
 
 /*
- * Gives out what was lost on other machines: once to anybody, then to a worker here, as it may be
- * the run that is to blame, of which is known here how it ends.
+ * Gives the jobs that were lost with other machines: each once to any worker, then to one here, as
+ * the run may be to blame, and how it ends is known here.
  */
-static void give_again(struct coordinator *at, struct duet__pool *pool)
+static int give_again(struct coordinator *at, struct duet__executor *executor,
+                      struct duet_message *message)
 {
-    for (guint i = at->again->len; i > 0; i--) {
-        const struct duet__work *work = &g_array_index(at->again, struct duet__work, i - 1);
-        const bool here = work->losses > 1;
+    int error = 0;
 
-        if (duet__pool_idle(pool, here)) {
-            duet__pool_give(pool, work, here);
-            g_array_remove_index(at->again, i - 1);
-        }
+    for (guint i = at->again->len; i > 0 && !error; i--) {
+        const uint64_t job = g_array_index(at->again, uint64_t, i - 1);
+        const bool here = g_hash_table_contains(at->lost, GSIZE_TO_POINTER(job));
+
+        if (!duet__executor_idle(executor, here))
+            continue;
+        g_hash_table_add(at->lost, GSIZE_TO_POINTER(job));
+        g_array_remove_index(at->again, i - 1);
+        error = duet__executor_give(executor, job, here, message);
     }
+    return error;
 }
 
 /* Until all is done, something fails, or a signal comes. */
-static int attend(struct coordinator *at, struct duet__pool *pool,
+static int attend(struct coordinator *at, struct duet__executor *executor,
                   const struct duet__signals *signals, struct duet__progress *progress,
                   struct duet_message *message)
 {
@@ -351,24 +366,23 @@ static int attend(struct coordinator *at, struct duet__pool *pool,
 
     while (!error && !at->outcome->number &&
            (!(at->plan->until_s > 0) || duet__clock_s() < at->plan->until_s)) {
-        struct duet__done done = {.rows = NULL};
-        struct duet__work work;
+        struct duet__ended ended;
+        uint64_t job;
 
-        give_again(at, pool);
-        while (next > 0 && duet__pool_idle(pool, false) &&
-               (next = find_next(at, &work, message)) > 0)
-            duet__pool_give(pool, &work, false);
-        if (next < 0)
-            return next;
-        if (!duet__pool_busy(pool))
+        error = give_again(at, executor, message);
+        while (!error && next > 0 && duet__executor_idle(executor, false) &&
+               (next = find_next(at, &job, message)) > 0)
+            error = duet__executor_give(executor, job, false, message);
+        if (error || next < 0)
+            return error ? error : next;
+        if (!duet__executor_busy(executor))
             break;
-        error = duet__pool_take(pool, 0.1, &done, message);
-        if (error > 0) {
-            error = put_rows(at, &done, message);
-            g_free(done.rows);
+        if (duet__executor_take(executor, 0.1, &ended)) {
+            error = put_rows(at, &ended, message);
+            free(ended.result);
         }
         if (at->plan->ranks)
-            duet__ranks_admit(at->plan->ranks, pool);
+            duet__ranks_admit(at->plan->ranks, executor);
         if (!error && (at->plan->ranks || duet__clock_s() - committed_s > COMMIT_S)) {
             error = duet__store_commit(at->store, message);
             committed_s = duet__clock_s();
@@ -386,7 +400,7 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     struct coordinator at = {.plan = plan, .store = store, .outcome = outcome};
     const uint64_t runs = duet__plan_runs(plan);
     struct duet__signals signals;
-    struct duet__pool *pool;
+    struct duet__executor *executor;
     g_autofree uint32_t *order = NULL;
     int error;
 
@@ -397,17 +411,19 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     at.order = plan->chosen ? plan->chosen : order;
     at.program =
         plan->study->program ? duet__shell_text((const char *const *)plan->study->program) : NULL;
-    at.again = g_array_new(FALSE, FALSE, sizeof(struct duet__work));
+    at.again = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    at.lost = g_hash_table_new(NULL, NULL);
     at.hashes = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
     duet__signals_hold(&signals, false);
-    pool =
-        duet__pool_new((unsigned)MIN(runs, duet__plan_jobs(plan)), plan->work, plan->data, message);
-    error = pool ? attend(&at, pool, &signals, progress, message) : DUET_EIO;
-    duet__pool_free(pool);
+    executor =
+        duet__executor_new((unsigned)MIN(runs, duet__plan_jobs(plan)), plan->execute, plan->data);
+    error = attend(&at, executor, &signals, progress, message);
+    duet__executor_free(executor);
     duet__progress_clear(progress);
     duet__signals_release(&signals);
     g_hash_table_unref(at.hashes);
     g_free(at.program);
+    g_hash_table_unref(at.lost);
     g_array_unref(at.again);
     return error;
 }

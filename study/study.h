@@ -6,12 +6,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "runs/executor.h"
 #include "runs/progress.h"
-#include "study/pool.h"
 #include "study/store.h"
 #include "study/table.h"
 
 struct duet__ranks;
+
+/* "status" of a row without a result, which has an "error", too. */
+enum {
+    DUET__ROW_FAILED = 1,  /* something went wrong */
+    DUET__ROW_REFUSED = 2, /* there is no such simulation */
+    DUET__ROW_SYSTEM = 3,  /* the system had no means for it (a full disk): it is not noted */
+};
 
 /* What is to be made of a table. Everything is borrowed. */
 struct duet__plan {
@@ -28,8 +35,10 @@ struct duet__plan {
     bool retry;          /* what has failed before */
     double until_s;      /* end then, as by a signal (duet__clock_s); 0: when all is done */
     unsigned jobs;       /* at a time, on each rank; 0: duet__plan_jobs chooses */
-    duet__work_fn *work; /* a job in a worker, with `data` */
-    void *data;
+    /* makes run `job / study->count` of cell `job % study->count`: its result are rows, objects of
+       JSON, a line each */
+    duet__execute_fn *execute;
+    void *data; /* of `execute` */
     struct duet__ranks *ranks; /* that have met; NULL: this process is alone */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes of simulations that end when they should. */
+/* Children that end when they should. */
 #define _GNU_SOURCE /* as the source below is compiled */
 #include <signal.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@ static pid_t fork_last(void);
 
 /* the child may be told that its parent has died before it could look */
 #define fork fork_last
-#include "runs/simulated.c" /* NOLINT(bugprone-suspicious-include) */
+#include "runs/executor.c" /* NOLINT(bugprone-suspicious-include) */
 #undef fork
 
-#include <sys/prctl.h>
+#include "runs/simulated.h"
 
 static bool orphans; /* a parent dies while it forks */
 static int begins;   /* written to when a simulation begins; 0: nowhere */

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Children, each with a pipe for its result, and connections with workers on other machines. */
+#include "runs/executor.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+struct worker {
+    pid_t pid; /* of a child, while it is at a job; 0: none, or the worker is elsewhere */
+    int file;  /* end of a pipe from the child, or a connection; -1: none */
+    bool away; /* the worker is on another machine */
+    bool busy;
+    uint64_t job;
+    char *result; /* what has come of the child's result */
+    size_t length, room;
+};
+
+struct duet__executor {
+    unsigned count;
+    struct worker *workers;
+    duet__execute_fn *execute;
+    void *data;
+    struct sigaction broken_pipe; /* what SIGPIPE did before there were connections */
+    bool ignoring;                /* SIGPIPE */
+};
+
+/* An answer of a worker on another machine; the result follows. */
+struct answer {
+    bool died;
+    struct duet_message message;
+    size_t length;
+};
+
+bool duet__send(int file, const void *data, size_t bytes)
+{
+    for (const char *at = data; bytes > 0;) {
+        ssize_t sent = write(file, at, bytes);
+
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        at += sent;
+        bytes -= (size_t)sent;
+    }
+    return true;
+}
+
+bool duet__receive(int file, void *data, size_t bytes)
+{
+    for (char *at = data; bytes > 0;) {
+        ssize_t got = read(file, at, bytes);
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Children                                                                                     */
+
+/* Executes a job and ends the process. */
+static _Noreturn void child_main(const struct duet__executor *executor, uint64_t job, int file,
+                                 pid_t parent)
+{
+    int nothing = open("/dev/null", O_RDONLY);
+    FILE *result = fdopen(file, "w");
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* first, as the parent may end at any moment */
+    if (getppid() != parent || !result)
+        _exit(EXIT_FAILURE);
+    dup2(nothing, STDIN_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* what libraries print is no result */
+    executor->execute(job, result, executor->data);
+    /* nothing is gained by tidying up what the system takes back */
+    _exit(fflush(result) ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+static int start_child(struct duet__executor *executor, struct worker *worker, uint64_t job,
+                       struct duet_message *message)
+{
+    int ends[2] = {-1, -1};
+    pid_t parent = getpid(), pid = -1;
+
+    if (pipe2(ends, O_CLOEXEC) == 0) {
+        fflush(NULL);
+        pid = fork();
+    }
+    if (pid == 0) {
+        for (unsigned i = 0; i < executor->count; i++)
+            if (executor->workers[i].file >= 0)
+                close(executor->workers[i].file);
+        child_main(executor, job, ends[1], parent);
+    }
+    if (pid < 0)
+        duet_fail(message, DUET_EIO, "cannot start a process: %s", strerror(errno));
+    else
+        *worker = (struct worker){.pid = pid, .file = ends[0], .busy = true, .job = job};
+    if (pid < 0 && ends[0] >= 0)
+        close(ends[0]);
+    if (ends[1] >= 0)
+        close(ends[1]);
+    return pid < 0 ? DUET_EIO : 0;
+}
+
+/* Ends what the worker is at. Returns the status of a child, as waitpid has it. */
+static int end_worker(struct worker *worker, bool at_once)
+{
+    int status = 0;
+
+    if (at_once && worker->pid) {
+        kill(worker->pid, SIGKILL);
+        kill(-worker->pid, SIGKILL); /* the processes of a session of its own */
+    }
+    while (worker->pid && waitpid(worker->pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (worker->file >= 0)
+        close(worker->file);
+    free(worker->result);
+    *worker = (struct worker){.file = -1, .away = worker->away};
+    return status;
+}
+
+/* Takes what has come of a child's result. Returns true at its end. */
+static bool read_child(struct worker *worker)
+{
+    enum { LEAST = 1 << 16 };
+    ssize_t got;
+
+    if (worker->room - worker->length < LEAST) {
+        worker->room = 2 * worker->room + LEAST + 1;
+        worker->result = g_realloc(worker->result, worker->room);
+    }
+    got = read(worker->file, worker->result + worker->length, worker->room - worker->length - 1);
+    worker->length += got > 0 ? (size_t)got : 0;
+    worker->result[worker->length] = 0;
+    return got == 0 || (got < 0 && errno != EINTR);
+}
+
+/* Takes the result of a child that has closed its pipe, and waits for the child's end. */
+static void take_child(struct worker *worker, struct duet__ended *ended)
+{
+    int status;
+
+    *ended = (struct duet__ended){.job = worker->job, .length = worker->length};
+    ended->result = g_steal_pointer(&worker->result);
+    status = end_worker(worker, false);
+    if (WIFSIGNALED(status))
+        duet_fail(&ended->message, DUET_ECANCELED, "killed by signal %d (%s)", WTERMSIG(status),
+                  strsignal(WTERMSIG(status)));
+    else if (WEXITSTATUS(status) != EXIT_SUCCESS)
+        duet_fail(&ended->message, DUET_ECANCELED, "it ended with status %d", WEXITSTATUS(status));
+    else if (!ended->length)
+        duet_fail(&ended->message, DUET_ECANCELED, "it ended without a result");
+    if (*ended->message.text)
+        g_clear_pointer(&ended->result, free);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Workers on other machines                                                                    */
+
+/* Takes an answer, of which something has come. */
+static void take_answer(struct worker *worker, struct duet__ended *ended)
+{
+    struct answer answer;
+
+    *ended = (struct duet__ended){.job = worker->job};
+    ended->lost = !duet__receive(worker->file, &answer, sizeof answer);
+    if (!ended->lost && !answer.died) {
+        ended->length = answer.length;
+        ended->result = g_malloc(answer.length + 1);
+        ended->result[answer.length] = 0;
+        ended->lost = !duet__receive(worker->file, ended->result, answer.length);
+    }
+    if (!ended->lost && answer.died)
+        ended->message = answer.message;
+    worker->busy = false;
+    if (!ended->lost)
+        return;
+    g_clear_pointer(&ended->result, free);
+    end_worker(worker, false);
+}
+
+void duet__executor_add(struct duet__executor *executor, int connection)
+{
+    /* a worker that is gone is found where its answer is waited for */
+    if (!executor->ignoring)
+        sigaction(SIGPIPE, &(const struct sigaction){.sa_handler = SIG_IGN},
+                  &executor->broken_pipe);
+    executor->ignoring = true;
+    executor->workers = g_renew(struct worker, executor->workers, executor->count + 1);
+    executor->workers[executor->count++] = (struct worker){.file = connection, .away = true};
+}
+
+void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execute, void *data)
+{
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
+    struct duet__executor *executor = duet__executor_new(1, execute, data);
+    bool there;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    there = getppid() == parent; /* it may have ended before that */
+    for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
+        signal(ignored[i], SIG_IGN);
+
+    while (there) {
+        struct duet__ended ended = {0};
+        struct answer answer = {0};
+        uint64_t job;
+
+        there = duet__receive(connection, &job, sizeof job);
+        if (!there)
+            break;
+        answer.died = duet__executor_give(executor, job, true, &answer.message) != 0;
+        while (!answer.died && !duet__executor_take(executor, 1, &ended))
+            ;
+        if (!answer.died && !ended.result) {
+            answer.died = true;
+            answer.message = ended.message;
+        }
+        answer.length = ended.length;
+        there = duet__send(connection, &answer, sizeof answer) &&
+                (answer.died || duet__send(connection, ended.result, ended.length));
+        free(ended.result);
+    }
+    duet__executor_free(executor);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* All of them                                                                                  */
+
+struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *execute, void *data)
+{
+    struct duet__executor *executor = g_new0(struct duet__executor, 1);
+
+    *executor = (struct duet__executor){.count = children,
+                                        .workers = g_new0(struct worker, children),
+                                        .execute = execute,
+                                        .data = data};
+    for (unsigned i = 0; i < children; i++)
+        executor->workers[i].file = -1;
+    return executor;
+}
+
+void duet__executor_free(struct duet__executor *executor)
+{
+    for (unsigned i = 0; executor && i < executor->count; i++)
+        end_worker(&executor->workers[i], true);
+    if (executor && executor->ignoring)
+        sigaction(SIGPIPE, &executor->broken_pipe, NULL);
+    if (executor)
+        g_free(executor->workers);
+    g_free(executor);
+}
+
+/* Returns true if the worker can take a job; one on another machine that is gone cannot. */
+static bool is_idle(const struct worker *worker, bool here)
+{
+    return !worker->busy && (worker->away ? worker->file >= 0 && !here : true);
+}
+
+unsigned duet__executor_idle(const struct duet__executor *executor, bool here)
+{
+    unsigned idle = 0;
+
+    for (unsigned i = 0; i < executor->count; i++)
+        idle += is_idle(&executor->workers[i], here);
+    return idle;
+}
+
+unsigned duet__executor_busy(const struct duet__executor *executor)
+{
+    unsigned busy = 0;
+
+    for (unsigned i = 0; i < executor->count; i++)
+        busy += executor->workers[i].busy;
+    return busy;
+}
+
+int duet__executor_give(struct duet__executor *executor, uint64_t job, bool here,
+                        struct duet_message *message)
+{
+    struct worker *worker = executor->workers;
+
+    while (!is_idle(worker, here))
+        worker++;
+    if (!worker->away)
+        return start_child(executor, worker, job, message);
+    worker->busy = true;
+    worker->job = job;
+    (void)duet__send(worker->file, &job, sizeof job);
+    return 0;
+}
+
+void duet__executor_end(struct duet__executor *executor, uint64_t first, uint64_t last)
+{
+    for (unsigned i = 0; i < executor->count; i++) {
+        struct worker *worker = &executor->workers[i];
+
+        if (worker->pid && worker->job >= first && worker->job <= last)
+            end_worker(worker, true);
+    }
+}
+
+/* Takes what has come of one worker. Returns true if its job has ended. */
+static bool attend(struct worker *worker, struct duet__ended *ended)
+{
+    if (worker->away && !worker->busy) {
+        end_worker(worker, false); /* it has nothing to say, and so is gone */
+        return false;
+    }
+    if (!worker->away && !read_child(worker))
+        return false;
+    if (worker->away)
+        take_answer(worker, ended);
+    else
+        take_child(worker, ended);
+    return true;
+}
+
+bool duet__executor_take(struct duet__executor *executor, double seconds, struct duet__ended *ended)
+{
+    const gint64 end_us = g_get_monotonic_time() + (gint64)(seconds * 1e6);
+    g_autofree struct pollfd *files = g_new0(struct pollfd, executor->count);
+    gint64 left_us;
+
+    do {
+        left_us = MAX(end_us - g_get_monotonic_time(), 0);
+        for (unsigned i = 0; i < executor->count; i++)
+            files[i] = (struct pollfd){.fd = executor->workers[i].file, .events = POLLIN};
+        if (poll(files, executor->count, (int)((left_us + 999) / 1000)) > 0)
+            for (unsigned i = 0; i < executor->count; i++)
+                if (files[i].revents && attend(&executor->workers[i], ended))
+                    return true;
+    } while (left_us > 0);
+    return false;
+}
