@@ -17,8 +17,8 @@
 #include "platforms/platform.h"
 #include "runs/monitor.h"
 #include "runs/request.h"
-#include "world/info.h"
-#include "world/settings.h"
+#include "runtime/info.h"
+#include "runtime/settings.h"
 
 enum { DUET__LEAST_ROUNDS = 3 }; /* fewer of them say little of how times spread */
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "validate/stats.h"
+#include "base/stats.h"
 
 void duet__confidence(const struct duet__calibrating *c, struct duet__confidence *out)
 {

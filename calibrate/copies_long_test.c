@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All of Idgraf, at its own pace: its four switches with two GPUs each are found. */
 #include "calibrate/testing_copies.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 static void test_idgraf(void)
 {

@@ -2,7 +2,7 @@
 /* Tests of measured copies, on emulated machines. */
 
 #include "calibrate/testing_copies.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 static struct duet_config defaults(const char *emulate, int gpus)
 {

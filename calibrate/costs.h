@@ -13,7 +13,7 @@
 #include <duet/duet.h>
 #include <duet/machine.h>
 
-#include "validate/stats.h"
+#include "base/stats.h"
 
 /*
  * What measurements are given. Their errors are those of duet_open, DUET_ENOMEM, DUET_ETASK and

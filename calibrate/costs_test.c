@@ -11,8 +11,8 @@
 #include <glib.h>
 
 #include "calibrate/costs.h"
-#include "world/clock.h"
-#include "world/open.h"
+#include "base/clock.h"
+#include "runtime/open.h"
 
 static struct duet_config defaults(int cpus, int gpus)
 {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "calibrate/microbench.h"
-#include "world/open.h"
+#include "runtime/open.h"
 
 enum { WAKES = 60, WAKES_LEAST = 5 };
 

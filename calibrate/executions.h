@@ -15,7 +15,7 @@
 #include <duet/trace.h>
 
 #include "platforms/model/effects.h"
-#include "runs/recording.h"
+#include "trace/recording.h"
 
 /* One recorded run. Everything is borrowed. */
 struct duet__recorded_run {

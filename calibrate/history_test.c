@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs of programs leave their kernel times in a platform file of this machine. */
-#include "calibrate/history.h"
+#include "runtime/history.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #include "platforms/platform.h"
 #include "platforms/testing.h"
-#include "validate/stats.h"
-#include "world/testing.h"
+#include "base/stats.h"
+#include "runtime/testing.h"
 
 enum { TASKS = 60, THREADS = 4 };
 

@@ -11,7 +11,7 @@
 
 #include <glib.h>
 
-#include "world/clock.h"
+#include "base/clock.h"
 
 static const double LOOK_S = 0.2;
 /* In cores: an idle system takes less of one core; of many, it may take a little of each. */

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "validate/stats.h"
-#include "world/open.h"
+#include "base/stats.h"
+#include "runtime/open.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Caches                                                                                       */

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "calibrate/calibrate.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 enum { TASKS_ENOUGH = 2000000 /* executions, whose records are kept until the end */ };
 

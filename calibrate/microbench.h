@@ -13,7 +13,7 @@
 #include <duet/trace.h>
 
 #include "calibrate/costs.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 /*
  * An open runtime with the kernels that measurements use. The first error stays, with its message:

@@ -7,7 +7,7 @@
 #define DUET_CALIBRATE_MODEL_H
 
 #include "calibrate/kernel_fit.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 struct duet__model_options {
     /* what the machine is known to have (0: not known). The shared cache is a first guess: what a

@@ -6,7 +6,7 @@
 #include "calibrate/costs.h"
 #include "nodes/mpi_measure.h"
 #include "platforms/model/network.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 /* Messages of one size. */
 struct duet__network_size {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "calibrate/fit.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 enum { ROUGH = 2000 };
 

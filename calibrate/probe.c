@@ -6,8 +6,8 @@
 
 #include <glib.h>
 
-#include "validate/stats.h"
-#include "world/clock.h"
+#include "base/stats.h"
+#include "base/clock.h"
 
 enum {
     EDGE = 96,

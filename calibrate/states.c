@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "calibrate/executions.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 enum { LEAST_RUNS = 3 }; /* that did the same: of two, neither is the usual one */
 

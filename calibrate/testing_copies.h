@@ -10,7 +10,7 @@
 #include <duet/trace.h>
 
 #include "calibrate/copies.h"
-#include "world/testing.h"
+#include "runtime/testing.h"
 
 /*
  * Dates of emulated copies are exact, alone. A busy machine can only make two that are to be at the

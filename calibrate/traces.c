@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "calibrate/calibrate.h"
-#include "runs/trace.h"
-#include "world/open.h"
+#include "trace/trace.h"
+#include "runtime/open.h"
 
 /* Whether it is of runs on machines like this one. */
 static int check(const struct duet__calibrating *c, const struct duet__trace *trace,

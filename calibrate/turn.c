@@ -4,7 +4,7 @@
 
 #include "calibrate/calibrate.h"
 #include "runs/session.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 enum { RUNS_MAX = 3 /* of a turn: rounds make more of them, at other times */ };
 

@@ -2,7 +2,7 @@
 /* `duet calibrate`: reads the command line, measures, writes files and report. */
 #include "cli/calibrate.h"
 
-#include "calibrate/history.h"
+#include "runtime/history.h"
 #include "cli/command.h"
 
 void duet__warn_of_load(void)

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 
 /* A number that is null where it is 0, which then means that it is not known. */
 static double known(double value)

@@ -5,11 +5,11 @@
 
 #include <inttypes.h>
 
-#include "calibrate/history.h"
+#include "runtime/history.h"
 #include "calibrate/network.h"
 #include "cli/command.h"
-#include "platforms/json.h"
-#include "report/table.h"
+#include "base/json.h"
+#include "base/table.h"
 
 static void put_text(const struct duet__network_fit *fit, const struct duet__mpi_measured *measured,
                      const struct duet__measured *foreign, const char *path, FILE *stream)

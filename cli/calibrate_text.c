@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/table.h"
+#include "base/table.h"
 
 enum { AT = 16 /* column of texts */ };
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 
 int duet__complain(int status, const char *format, ...)
 {

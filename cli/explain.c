@@ -6,10 +6,11 @@
 
 #include "cli/command.h"
 #include "cli/job.h"
-#include "platforms/atomic_file.h"
+#include "base/atomic_file.h"
 #include "report/page/page.h"
-#include "runs/merge.h"
+#include "trace/merge.h"
 #include "runs/simulated.h"
+#include "trace/graph.h"
 
 /* All that is found out. Zero-initialise. */
 struct findings {

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "cli/job.h"
-#include "graphs/graph.h"
+#include "workloads/files/graph.h"
 #include "platforms/platform.h"
-#include "platforms/atomic_file.h"
+#include "base/atomic_file.h"
 #include "runs/simulated.h"
+#include "trace/graph.h"
 
 static int find_format(const struct duet__job *job, const struct duet__graph_format **out,
                        struct duet_message *message)

@@ -9,10 +9,10 @@
 #include "cli/command.h"
 #include "cli/job.h"
 #include "report/gantt.h"
-#include "platforms/atomic_file.h"
+#include "base/atomic_file.h"
 #include "report/page/page.h"
-#include "runs/trace.h"
-#include "world/open.h"
+#include "trace/trace.h"
+#include "runtime/open.h"
 
 /* What a file is made from. */
 struct source {

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "cli/job.h"
-#include "graphs/graph.h"
-#include "platforms/json.h"
+#include "workloads/files/graph.h"
+#include "base/json.h"
 
 /* Of all tasks, or of those of a kernel. */
 struct sum {

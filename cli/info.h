@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include "world/info.h"
+#include "runtime/info.h"
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 

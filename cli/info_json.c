@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "cli/info.h"
-#include "platforms/json.h"
+#include "base/json.h"
 #include "workloads/kernels_cuda.h"
 #include "workloads/kernels_opencl.h"
 

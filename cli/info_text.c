@@ -4,7 +4,7 @@
 
 #include "cli/info.h"
 #include "report/report.h"
-#include "report/table.h"
+#include "base/table.h"
 #include "workloads/kernels_cuda.h"
 #include "workloads/kernels_opencl.h"
 

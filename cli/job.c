@@ -11,7 +11,7 @@
 #include "runs/processes.h"
 #include "runs/program.h"
 #include "study/table.h"
-#include "world/units.h"
+#include "base/units.h"
 
 /* The command line as one can paste it into a shell. */
 static char *quote(int argc, char *const *argv)

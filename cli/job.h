@@ -10,10 +10,10 @@
 #include <duet/duet.h>
 
 #include "cli/command.h"
-#include "graphs/graph.h"
+#include "workloads/files/graph.h"
 #include "report/report.h"
 #include "runs/request.h"
-#include "world/settings.h"
+#include "runtime/settings.h"
 
 /* An option as it was given. */
 struct duet__given {

@@ -13,7 +13,7 @@
 #include "cli/job.h"
 #include "platforms/catalogue.h"
 #include "workloads/workload.h"
-#include "world/settings.h"
+#include "runtime/settings.h"
 
 void duet__print_policies(void)
 {

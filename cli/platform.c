@@ -9,7 +9,7 @@
 #include "cli/calibrate.h"
 #include "cli/job.h"
 #include "platforms/catalogue.h"
-#include "world/units.h"
+#include "base/units.h"
 
 /* Prints what is suspicious of one platform. DUET__FAILED if anything is. */
 static int check(const char *name)

@@ -11,7 +11,7 @@
 #include "cli/job.h"
 #include "cli/openmp.h"
 #include "runs/monitor.h"
-#include "world/modules/path.h"
+#include "runtime/modules/path.h"
 
 static char **make_environment(const struct duet__openmp *run, const char *recorder)
 {

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "cli/job.h"
-#include "platforms/json.h"
+#include "base/json.h"
 #include "runs/processes.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
 #include "study/study.h"
-#include "world/open.h"
+#include "runtime/open.h"
 
 static bool is_simulated(const struct duet__job *job)
 {

@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "platforms/atomic_file.h"
+#include "base/atomic_file.h"
 #include "study/answer.h"
 #include "study/ranks.h"
-#include "world/open.h"
+#include "runtime/open.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* A cell                                                                                       */

@@ -9,9 +9,9 @@
 #include <glib/gstdio.h>
 
 #include "cli/calibrate.h"
-#include "platforms/atomic_file.h"
-#include "validate/stats.h"
-#include "world/clock.h"
+#include "base/atomic_file.h"
+#include "base/stats.h"
+#include "base/clock.h"
 
 enum {
     PART = 8,             /* one in so many goes from a level to the next */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "cli/tune.h"
-#include "platforms/atomic_file.h"
-#include "platforms/json.h"
-#include "report/table.h"
+#include "base/atomic_file.h"
+#include "base/json.h"
+#include "base/table.h"
 
 enum { SHOWN = 5 };
 

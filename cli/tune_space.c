@@ -9,12 +9,12 @@
 
 #include <duet/policy.h>
 
-#include "calibrate/history.h"
+#include "runtime/history.h"
 #include "cli/calibrate.h"
-#include "platforms/json.h"
+#include "base/json.h"
 #include "runs/executor.h"
 #include "runs/monitor.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 static const char *const chosen[] = {"tile",    "policy",        "model",
                                      "param",   "priorities",    "window",

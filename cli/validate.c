@@ -9,7 +9,7 @@
 #include "cli/tables.h"
 #include "cli/validation.h"
 #include "validate/experiment.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 /* What was asked for, and what comes of it. */
 struct validate {

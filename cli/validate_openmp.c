@@ -13,7 +13,7 @@
 #include "report/validation_parts.h"
 #include "runs/monitor.h"
 #include "runs/simulated.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 /* What is known of one number of threads: a value a round. */
 struct point {

@@ -3,7 +3,7 @@
 #include "cli/validation.h"
 
 #include "cli/command.h"
-#include "platforms/atomic_file.h"
+#include "base/atomic_file.h"
 #include "report/page/page.h"
 
 static void write_page(FILE *stream, const void *validation)

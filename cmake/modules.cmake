@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Modules: parts of duet in shared objects of their own, libduet-NAME.so, because they bring large
-# libraries with them. world/modules/module.h says how they are opened; in the build they are in
+# libraries with them. runtime/modules/module.h says how they are opened; in the build they are in
 # modules/, installed in LIBDIR/duet.
 
 # Folder libraries that the command has as modules, and what opens each there.
@@ -15,7 +15,7 @@ function(duet_module name part)
   endif()
   set(target duet_module_${name})
   set(exports ${PROJECT_SOURCE_DIR}/cmake/modules.map)
-  add_library(${target} MODULE ${PROJECT_SOURCE_DIR}/world/modules/${name}_module.c)
+  add_library(${target} MODULE ${PROJECT_SOURCE_DIR}/runtime/modules/${name}_module.c)
   target_compile_definitions(${target} PRIVATE ${DUET_MODULE_DEFINITIONS})
   target_include_directories(${target} PRIVATE
     ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
@@ -32,7 +32,7 @@ function(duet_module name part)
     OUTPUT_NAME duet-${name}
     LINK_DEPENDS ${exports}
     LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/modules)
-  add_library(duet_opened_${name} STATIC ${PROJECT_SOURCE_DIR}/world/modules/${name}.c)
+  add_library(duet_opened_${name} STATIC ${PROJECT_SOURCE_DIR}/runtime/modules/${name}.c)
   target_include_directories(duet_opened_${name} PRIVATE
     ${PROJECT_SOURCE_DIR}/core/include ${PROJECT_SOURCE_DIR})
   target_link_libraries(duet_opened_${name} PRIVATE duet_flags PkgConfig::GLIB)

@@ -39,8 +39,8 @@ function(duet_recorder folder)
   target_compile_definitions(duet_openmp PRIVATE _GNU_SOURCE)
   # the writers of JSON and of compressed files alone, without what else is in that library and
   # what that needs
-  add_dependencies(duet_openmp duet_platforms)
-  target_link_libraries(duet_openmp PRIVATE duet_flags $<TARGET_FILE:duet_platforms>
+  add_dependencies(duet_openmp duet_base)
+  target_link_libraries(duet_openmp PRIVATE duet_flags $<TARGET_FILE:duet_base>
     PkgConfig::ZLIB m ${CMAKE_DL_LIBS})
   set_target_properties(duet_openmp PROPERTIES
     OUTPUT_NAME duet-openmp C_VISIBILITY_PRESET hidden

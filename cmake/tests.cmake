@@ -221,8 +221,8 @@ function(duet_test_program program)
     OUTPUT_NAME ${program} RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests/programs)
 endfunction()
 
-set(patterns core platforms sim backends real nodes world workloads graphs runs openmp calibrate
-  validate study report cli examples bench tests)
+set(patterns base core platforms sim backends real nodes workloads trace runtime runs openmp
+  calibrate validate study report cli examples bench tests)
 list(TRANSFORM patterns PREPEND ${PROJECT_SOURCE_DIR}/)
 list(TRANSFORM patterns APPEND /*_test.*)
 file(GLOB_RECURSE sources RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS ${patterns})
@@ -306,7 +306,7 @@ if(NOT DUET_SANITIZE AND NOT DUET_TESTS)
     "-DDUET_SANITIZE=address$<SEMICOLON>undefined" ${one_gpu})
   # what has threads; the address sanitizer has seen the rest. Threads of calibrations and of the
   # corpus are those of calibrate.* and of cli.run; other tests of these folders start none of ours
-  set(threads "^(backends|real|world|examples)[.]|^core[.](modes|random)$")
+  set(threads "^(backends|real|runtime|examples)[.]|^core[.](modes|random)$")
   set(threads "${threads}|^calibrate[.](bandwidth|copies|costs)$|^cli[.]run$")
   set(threads "${threads}|^workloads[.](cuda_run|fibonacci|kernels_cuda.*|nodes|run|share)$")
   set(threads "${threads}|^nodes[.](hosted|messages|random|refusals)$")

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "platforms/gzip.h"
-#include "platforms/json.h"
+#include "base/gzip.h"
+#include "base/json.h"
 
 static void write_piece(struct duet__json_writer *json, const struct duet__omp_graph *graph,
                         size_t index)

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "platforms/fields.h"
+#include "base/fields.h"
 #include "platforms/internal.h"
 
 #define AT(type, member) .offset = offsetof(struct type, member)

@@ -128,14 +128,11 @@ DUET_MUST_CHECK int duet__platform_parse(const char *text, size_t length, const 
                                          bool xml, struct duet__platform **out,
                                          struct duet_message *message);
 
-/* files.c: the whole of a regular file of at most DUET__MAX_FILE_MIB; free with g_free. */
+/* write.c: the whole of a regular file of at most DUET__MAX_FILE_MIB; free with g_free. */
 DUET_MUST_CHECK int duet__read_file(const char *path, char **text, size_t *length,
                                     struct duet_message *message);
-/* files.c: duet__file_write of a text that duet__read_file can read. */
+/* write.c: duet__file_write of a text that duet__read_file can read. */
 DUET_MUST_CHECK int duet__write_file(const char *path, const char *text,
                                      struct duet_message *message);
-
-/* files.c: true if `name` has 1 to size - 1 bytes, all of them letters, digits or one of _-.:+ */
-bool duet__good_name(const char *name, size_t size);
 
 #endif

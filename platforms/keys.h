@@ -3,7 +3,7 @@
 #ifndef DUET_PLATFORMS_KEYS_H
 #define DUET_PLATFORMS_KEYS_H
 
-#include "platforms/fields.h"
+#include "base/fields.h"
 
 extern const struct duet__list duet__archs;
 extern const struct duet__field duet__platform_fields[], duet__times_fields[];

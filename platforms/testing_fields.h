@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-#include "platforms/fields.h"
+#include "base/fields.h"
 #include "report/testing_mutate.h"
 
 /* Gives a member, and those of objects, any value that its table allows, but for custom ones. */

@@ -9,7 +9,9 @@
 
 #include <glib/gstdio.h>
 
+#include "base/atomic_file.h"
 #include "platforms/internal.h"
+#include "base/json.h"
 
 /* Works this close are the same: a count of flops that was rounded in another place. */
 static const double SAME_WORK = 1e-9;
@@ -341,4 +343,23 @@ int duet__platform_may_write(const char *path, enum duet__write how, struct duet
         error = duet_fail(message, DUET_EIO, "%s: cannot write: %s", path, g_strerror(errno));
     duet__platform_free(old);
     return error;
+}
+
+int duet__read_file(const char *path, char **text, size_t *length, struct duet_message *message)
+{
+    return duet__read_all(path, DUET__MAX_FILE_MIB, text, length, message);
+}
+
+static void put_text(FILE *stream, const void *text)
+{
+    fputs(text, stream);
+}
+
+int duet__write_file(const char *path, const char *text, struct duet_message *message)
+{
+    if (strlen(text) > (size_t)DUET__MAX_FILE_MIB << 20)
+        return duet_fail(message, DUET_EIO,
+                         "%s: would be larger than %d MiB, the most that can be read back", path,
+                         DUET__MAX_FILE_MIB);
+    return duet__file_write(path, put_text, text, message);
 }

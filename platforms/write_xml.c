@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "platforms/internal.h"
-#include "platforms/json.h"
+#include "base/json.h"
 #include "platforms/keys.h"
 
 /* Wider than any link, so that a link which only adds latency never limits a copy. */

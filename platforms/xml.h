@@ -3,7 +3,7 @@
 #ifndef DUET_PLATFORMS_XML_H
 #define DUET_PLATFORMS_XML_H
 
-#include "platforms/fields.h"
+#include "base/fields.h"
 
 /*
  * xml_document.c: an element becomes an object of its attributes, all of them texts, of arrays of

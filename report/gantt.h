@@ -9,7 +9,7 @@
 
 #include <glib.h>
 
-#include "runs/recording.h"
+#include "trace/recording.h"
 
 enum duet__gantt_lane {
     DUET_GANTT_KERNELS, /* of one worker */

@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include "validate/stats.h"
+#include "base/stats.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* When a column is shown                                                                       */

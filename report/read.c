@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "platforms/fields.h"
+#include "base/fields.h"
 #include "report/report.h"
 
 enum {

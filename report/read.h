@@ -9,8 +9,8 @@
 
 #include <duet/error.h>
 
-#include "platforms/json.h"
-#include "runs/trace.h"
+#include "base/json.h"
+#include "trace/trace.h"
 #include "validate/validation.h"
 
 /* Runs of one problem under one policy. */

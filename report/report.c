@@ -7,8 +7,8 @@
 
 #include <glib.h>
 
-#include "report/table.h"
-#include "validate/stats.h"
+#include "base/table.h"
+#include "base/stats.h"
 
 unsigned duet__report_cpus(const struct duet_machine *machine)
 {

@@ -15,7 +15,7 @@
 #include <duet/machine.h>
 
 #include "runs/request.h"
-#include "runs/run.h"
+#include "trace/run.h"
 
 /* What was asked for, and what came out of it. Everything is borrowed. */
 struct duet__report {

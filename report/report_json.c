@@ -7,9 +7,9 @@
 
 #include <glib.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 #include "report/metrics.h"
-#include "runs/trace.h"
+#include "trace/trace.h"
 
 /* Which problem it is; of CSV without its parameters. */
 static void put_problem(struct duet__json_writer *writer, const struct duet__report *report,

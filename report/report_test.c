@@ -10,7 +10,7 @@
 
 #include "report/metrics.h"
 #include "report/testing_report.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 /* The median of a figure over the runs of the first policy. */
 static double median(const struct sample *sample, unsigned metric)

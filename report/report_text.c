@@ -7,7 +7,7 @@
 #include <glib.h>
 
 #include "report/metrics.h"
-#include "report/table.h"
+#include "base/table.h"
 
 /* Digits after the point of a metric's column. */
 static int digits_of(const struct duet__report *report, const struct duet__metric *metric)

@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 #include "report/validation_parts.h"
 
 /* How reasons are called in both formats. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "report/gantt.h"
-#include "report/table.h"
+#include "base/table.h"
 
 /* Of the largest part: one that causes others is named before it if it is that large. A kernel on
    the critical path has the workers that wait for it idle, so that its own part is the smaller. */

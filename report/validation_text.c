@@ -9,7 +9,7 @@
 
 #include "report/gantt.h"
 #include "report/validation_parts.h"
-#include "report/table.h"
+#include "base/table.h"
 
 enum {
     WORKLOAD,

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/table.h"
-#include "validate/stats.h"
+#include "base/table.h"
+#include "base/stats.h"
 
 static const double much = 0.25;           /* of the path, or of the processors' time: a cause */
 static const double small_bytes = 1 << 16; /* are copied in about the latency of a copy */

@@ -5,9 +5,9 @@
 
 #include <stdio.h>
 
-#include "runs/counters.h"
-#include "runs/trace.h"
-#include "validate/path.h"
+#include "trace/counters.h"
+#include "trace/trace.h"
+#include "trace/path.h"
 #include "validate/what_if.h"
 
 /* What is known of it, all borrowed. */

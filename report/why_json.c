@@ -2,7 +2,7 @@
 /* Why a run took as long as it did, for programs. */
 #include <inttypes.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 #include "report/why.h"
 
 const char *const duet__state_names[] = {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "report/report.h"
-#include "report/table.h"
+#include "base/table.h"
 #include "report/why.h"
 
 enum {

@@ -13,10 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "runs/trace.h"
-#include "world/clock.h"
-#include "world/open.h"
-#include "world/settings.h"
+#include "trace/trace.h"
+#include "base/clock.h"
+#include "runtime/open.h"
+#include "runtime/settings.h"
 
 enum {
     LINE_MOST = 300 /* bytes of what a program said last */

@@ -9,7 +9,7 @@
 
 #include "runs/monitor.h"
 #include "runs/request.h"
-#include "runs/run.h"
+#include "trace/run.h"
 
 /*
  * Makes a program the workload of a request: `argv`, NULL-ended, has it and its arguments, and is

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "world/clock.h"
+#include "base/clock.h"
 
 void duet__progress_init(struct duet__progress *progress, bool wanted, uint64_t total,
                          uint64_t run_count)

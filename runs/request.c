@@ -7,8 +7,8 @@
 #include <duet/policy.h>
 
 #include "core/engine.h"
-#include "world/open.h"
-#include "world/units.h"
+#include "runtime/open.h"
+#include "base/units.h"
 
 void duet__request_init(struct duet__request *request)
 {

@@ -16,7 +16,7 @@
 #include <duet/machine.h>
 
 #include "platforms/platform.h"
-#include "world/settings.h"
+#include "runtime/settings.h"
 #include "workloads/workload.h"
 
 /* Which runs of a policy are recorded. */

@@ -5,7 +5,7 @@
 #include <glib.h>
 
 #include "runs/request.h"
-#include "runs/run.h"
+#include "trace/run.h"
 
 /* A copy is there when its original is gone. */
 static void test_copy(void)

@@ -6,12 +6,12 @@
 
 #include "core/engine.h"
 #include "nodes/nodes.h"
-#include "runs/merge.h"
+#include "trace/merge.h"
 #include "runs/processes.h"
 #include "runs/program.h"
-#include "validate/bounds.h"
-#include "world/clock.h"
-#include "world/open.h"
+#include "trace/bounds.h"
+#include "base/clock.h"
+#include "runtime/open.h"
 
 static bool given_up(const struct duet__session *session)
 {

@@ -11,7 +11,7 @@
 
 #include "runs/monitor.h"
 #include "runs/request.h"
-#include "runs/run.h"
+#include "trace/run.h"
 
 /* A session under way. Zero-initialise, set what is said to be the caller's. */
 struct duet__session {

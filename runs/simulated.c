@@ -13,8 +13,8 @@
 #include "runs/executor.h"
 #include "runs/monitor.h"
 #include "runs/session.h"
-#include "runs/wire.h"
-#include "world/open.h"
+#include "trace/wire.h"
+#include "runtime/open.h"
 
 /* The runs of a request under way; a job's number is that of its run, policy after policy. */
 struct batch {

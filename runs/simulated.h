@@ -8,7 +8,7 @@
 
 #include "runs/progress.h"
 #include "runs/request.h"
-#include "runs/run.h"
+#include "trace/run.h"
 
 /*
  * Makes all runs of a request that was built into series[policy], which duet__series_fini frees. Of

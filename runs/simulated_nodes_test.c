@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A run on four simulated nodes is one run for whoever looks at it. */
 
-#include "runs/run.h"
+#include "trace/run.h"
 #include "runs/simulated.h"
-#include "validate/path.h"
+#include "trace/path.h"
 
 enum { TILES = 8, TASKS = TILES * (TILES + 1) * (TILES + 2) / 6 };
 

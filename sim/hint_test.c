@@ -10,7 +10,7 @@
 #include <duet/trace.h>
 
 #include "sim/testing.h"
-#include "world/testing.h"
+#include "runtime/testing.h"
 
 enum { TILES = 24, EDGE = 1000, ROOM = 6 }; /* tiles in the memory of the GPU */
 

@@ -8,7 +8,7 @@
 #include "core/testing.h"
 #include "core/testing_random.h"
 #include "sim/sim.h"
-#include "validate/bounds.h"
+#include "trace/bounds.h"
 
 /* The data of one handle in all memories: the host's is the application's own. */
 struct place {

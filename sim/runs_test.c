@@ -9,8 +9,8 @@
 #include <duet/policy.h>
 #include <duet/random.h>
 
-#include "validate/bounds.h"
-#include "world/testing.h"
+#include "trace/bounds.h"
+#include "runtime/testing.h"
 
 enum { POTRF, TRSM, SYRK, GEMM, KERNELS };
 enum { HANDLES_MAX = 512, ACCESSES_MAX = 3 };

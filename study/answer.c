@@ -5,10 +5,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "platforms/json.h"
-#include "report/table.h"
+#include "base/json.h"
+#include "base/table.h"
 #include "study/rank.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 enum { CASES_SHOWN = 40 };
 

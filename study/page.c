@@ -2,8 +2,8 @@
 /* The data of the page: what varies, all cells, the best of each case, rankings. */
 #include <math.h>
 
-#include "platforms/atomic_file.h"
-#include "platforms/json.h"
+#include "base/atomic_file.h"
+#include "base/json.h"
 #include "report/page/page.h"
 #include "study/answer.h"
 #include "study/rank.h"

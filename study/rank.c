@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "validate/stats.h"
+#include "base/stats.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Statistics                                                                                   */

@@ -2,7 +2,7 @@
 /* Experiments from a file. */
 #include <string.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 #include "study/table.h"
 
 enum { CASES_MOST = 100000, LIST_MOST = 100000, MOST_MIB = 64 };

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "validate/stats.h"
+#include "base/stats.h"
 
 static void varied_free(void *data)
 {

@@ -3,7 +3,7 @@
 #ifndef DUET_STUDY_RESULTS_H
 #define DUET_STUDY_RESULTS_H
 
-#include "runs/texts.h"
+#include "base/texts.h"
 #include "study/store.h"
 
 /* A setting that has several values in the file. */

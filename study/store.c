@@ -5,7 +5,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 
 enum {
     OURS = 0x64756574, /* "duet", as the data base's kind of application */

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 #include "platforms/platform.h"
 #include "runs/monitor.h"
 #include "study/ranks.h"
-#include "world/clock.h"
-#include "world/open.h"
+#include "base/clock.h"
+#include "runtime/open.h"
 
 static const double COMMIT_S = 0.3; /* between commits; none with ranks, as mpirun kills at once */
 
@@ -135,8 +135,8 @@ static uint64_t rep_of(const struct coordinator *at, uint64_t job)
 }
 
 /* Makes the key of a job's run, whose texts are in `inputs`, *command and the coordinator. */
-static int make_key(struct coordinator *at, uint64_t job, GString *inputs,
-                    char **command, struct duet__run_key *key, struct duet_message *message)
+static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char **command,
+                    struct duet__run_key *key, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
     const uint64_t cell = cell_of(at, job);

@@ -32,13 +32,13 @@ struct duet__plan {
     uint64_t shard, shards; /* of these, every shards-th from number `shard` on */
     const uint32_t *chosen; /* these cells in place of them all, in this order; NULL: none */
     uint64_t chosen_count;
-    bool retry;          /* what has failed before */
-    double until_s;      /* end then, as by a signal (duet__clock_s); 0: when all is done */
-    unsigned jobs;       /* at a time, on each rank; 0: duet__plan_jobs chooses */
+    bool retry;     /* what has failed before */
+    double until_s; /* end then, as by a signal (duet__clock_s); 0: when all is done */
+    unsigned jobs;  /* at a time, on each rank; 0: duet__plan_jobs chooses */
     /* makes run `job / study->count` of cell `job % study->count`: its result are rows, objects of
        JSON, a line each */
     duet__execute_fn *execute;
-    void *data; /* of `execute` */
+    void *data;                /* of `execute` */
     struct duet__ranks *ranks; /* that have met; NULL: this process is alone */
 };
 

@@ -12,7 +12,7 @@
 
 #include <duet/error.h>
 
-#include "world/settings.h"
+#include "runtime/settings.h"
 
 /* One thing that is varied, or has one value in all cells. */
 struct duet__factor {

@@ -64,56 +64,47 @@ RULES = [
     ("real/*", "c posix linux threads hwloc duet/* core/engine.h backends/backend.h ."),
     ("nodes/mpi*", "c posix linux threads mpi duet/* core/engine.h ."),
     ("nodes/*", "c-pure threads duet/* core/engine.h ."),
+    ("base/*", "c posix glib json zlib duet/* ."),
     ("platforms/model/lookup", "c-pure duet/* core/engine.h ."),
     ("platforms/model/*", "c-pure duet/* ."),
     ("sim/coroutine", "c posix context ."),
     ("sim/*", "c posix c++ simgrid libxml duet/* core/engine.h nodes/*.h"
               " platforms/model/*.h ."),
-    ("platforms/*", "c posix glib json libxml zlib duet/* ."),
+    ("platforms/*", "c posix glib json libxml duet/* base/*.h ."),
     ("workloads/kernels_cuda*", "c posix threads cuda cublas duet/* workloads/*"),
     ("workloads/kernels_opencl*", "c posix threads opencl clblast duet/* workloads/*"),
     ("workloads/kernels_*", "c posix glib blas duet/* workloads/*"),
+    ("workloads/files/*", "c posix glib duet/* base/*.h workloads/workload.h ."),
     ("workloads/*", "c posix glib duet/* workloads/*"),
-    ("graphs/*", "c posix glib duet/* platforms/json.h platforms/fields.h workloads/workload.h"
-                 " runs/recording.h runs/trace.h ."),
-    ("world/modules/*", "c posix glib duet/* core/engine.h sim/sim.h nodes/mpi*.h"
-                      " platforms/directories.h"
-                      " workloads/kernels*.h ."),
-    ("world/*", "c posix threads glib duet/* core/engine.h nodes/*.h sim/*.h real/*.h"
-              " platforms/platform.h"
-              " platforms/json.h platforms/atomic_file.h platforms/model/*.h runs/recording.h"
-              " runs/merge.h runs/trace.h nodes/*.h validate/bounds.h calibrate/history.h ."),
-    ("openmp/*", "c posix linux ompt platforms/json.h platforms/gzip.h ."),
-    ("runs/recording", "c-pure glib duet/* ."),
-    ("runs/*", "c posix linux glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
-               " workloads/workload.h world/*.h core/engine.h nodes/*.h validate/bounds.h ."),
-    ("validate/bounds", "c glib duet/* core/engine.h nodes/*.h ."),
-    ("validate/reuse", "c glib duet/* core/engine.h ."),
-    ("validate/*", "c posix glib duet/* platforms/platform.h platforms/fields.h platforms/json.h"
-                   " workloads/*.h runs/*.h calibrate/*.h world/*.h graphs/graph.h ."),
-    ("report/page/*", "c glib duet/* platforms/json.h platforms/atomic_file.h validate/*.h"
-                      " report/*.h runs/*.h ."),
-    ("report/*", "c posix glib duet/* platforms/platform.h platforms/json.h platforms/fields.h"
-                 " validate/*.h runs/*.h workloads/*.h ."),
-    ("calibrate/*", "c posix linux glib duet/* platforms/model/*.h platforms/platform.h"
-                    " nodes/mpi_measure.h"
-                    " validate/stats.h runs/*.h workloads/*.h world/*.h ."),
+    ("trace/*", "c posix glib duet/* base/*.h core/engine.h nodes/*.h workloads/workload.h"
+                " workloads/files/*.h ."),
+    ("runtime/modules/*", "c posix glib duet/* core/engine.h sim/sim.h nodes/mpi*.h"
+                          " platforms/directories.h workloads/kernels*.h ."),
+    ("runtime/*", "c posix threads glib duet/* base/*.h core/engine.h nodes/*.h sim/*.h real/*.h"
+                  " platforms/platform.h platforms/model/*.h trace/*.h ."),
+    ("openmp/*", "c posix linux ompt base/*.h ."),
+    ("runs/*", "c posix linux glib duet/* base/*.h platforms/platform.h workloads/workload.h"
+               " trace/*.h runtime/*.h core/engine.h nodes/*.h ."),
+    ("calibrate/*", "c posix linux glib duet/* base/*.h platforms/model/*.h platforms/platform.h"
+                    " nodes/mpi_measure.h trace/*.h runtime/*.h runs/*.h workloads/*.h ."),
+    ("validate/*", "c posix glib duet/* base/*.h platforms/platform.h workloads/*.h"
+                   " workloads/files/graph.h trace/*.h runtime/*.h runs/*.h calibrate/*.h ."),
+    ("report/*", "c posix glib duet/* base/*.h platforms/platform.h workloads/*.h trace/*.h"
+                 " runs/*.h validate/*.h report/*.h ."),
     ("study/mpi", "c posix linux mpi duet/* ."),
     ("study/ranks", "c posix glib sockets duet/* ."),
-    ("study/*", "c posix linux glib sqlite duet/* platforms/platform.h platforms/json.h"
-                " platforms/atomic_file.h runs/*.h world/*.h report/table.h report/page/page.h"
-                " validate/stats.h ."),
-    ("cli/*", "c posix glib duet/* platforms/platform.h platforms/catalogue.h platforms/json.h"
-              " platforms/atomic_file.h workloads/*.h graphs/graph.h validate/*.h report/*.h"
-              " report/page/page.h runs/*.h world/*.h world/modules/path.h calibrate/*.h study/*.h"
-              " platforms/model/*.h ."),
+    ("study/*", "c posix linux glib sqlite duet/* base/*.h platforms/platform.h runtime/*.h"
+                " runs/*.h report/page/page.h ."),
+    ("cli/*", "c posix glib duet/* base/*.h platforms/*.h platforms/model/*.h workloads/*.h"
+              " workloads/files/graph.h trace/*.h runtime/*.h runtime/modules/path.h runs/*.h"
+              " calibrate/*.h validate/*.h report/*.h report/page/page.h study/*.h ."),
     ("examples/cuda_*", "c posix duet/* cuda"),  # what an application with own kernels includes
     ("examples/opencl_*", "c posix duet/* opencl"),
     ("examples/*", "c posix blas duet/*"),
     ("bench/overhead/testing*", "c-pure duet/* bench/* tests/fake_cuda/fake.h"),
     ("bench/overhead/*", "c-pure duet/* starpu bench/*"),
-    ("bench/corpus/*", "c glib bench/* calibrate/* platforms/* runs/* validate/stats.h workloads/* "
-                       "world/clock.h"),
+    ("bench/corpus/*", "c glib base/* bench/* calibrate/* platforms/* runs/* trace/*"
+                       " workloads/*"),
     ("bench/decisions/*", "c-pure duet/policy.h"),
     ("bench/contention/*", "c posix threads context duet/* core/engine.h bench/*"),
     ("bench/peers/scalapack", "c posix mpi"),
@@ -124,6 +115,10 @@ RULES = [
      "backends/cuda/testing_gpu.h ."),
     ("tests/*", "c posix threads glib duet/* ."),
 ]
+
+# Folders from the lowest to the highest: includes go down only, so that no folders form a cycle.
+ORDER = """core/include base core backends real nodes platforms/model sim platforms workloads
+    workloads/files trace runtime runs calibrate validate report study openmp cli""".split()
 
 # Functions of libc and libm that the core may call. It never ends the process, reads a clock or
 # the environment, or does input and output.
@@ -140,7 +135,7 @@ FEATURE_TEST = re.compile(r"^\s*#\s*(?:if|ifdef|ifndef|elif)\b\s*(.*)$")
 INCLUDE = re.compile(r"^\s*#\s*include\s*([<\"])([^>\"]+)[>\"]")
 CLOCK_READING = re.compile(r"\b(__rdtsc|__builtin_ia32_rdtsc|__builtin_readcyclecounter)\b")
 ENVIRONMENT = re.compile(r"\b(getenv|secure_getenv|g_getenv|g_environ_getenv|environ)\b")
-ENVIRONMENT_READERS = {"cli", "world", "tests", "openmp", "examples"}
+ENVIRONMENT_READERS = {"cli", "runtime", "tests", "openmp", "examples"}
 OURS = {str(path) for path in repository.files()}
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
@@ -189,6 +184,17 @@ def allowed(path, name, rule):
     return False
 
 
+def place(path):
+    """Where a file's folder is in ORDER; None: in none of these."""
+    folders = [folder for folder in ORDER if str(path).startswith(folder + "/")]
+    return ORDER.index(max(folders, key=len)) if folders else None
+
+
+def goes_up(path, other):
+    own, its = place(path), place(other)
+    return own is not None and its is not None and its > own
+
+
 def for_tests(path):
     return repository.is_test(path) or path.name.startswith("testing")
 
@@ -214,6 +220,8 @@ def include_problems(path, lines):
         elif rule is not None and path.parts[0] != "tests" and pathlib.PurePath(
                 written).name.startswith("testing"):
             yield f"{path}:{number}: {written} is for tests only"
+        elif rule is not None and ours and goes_up(path, ours):
+            yield f"{path}:{number}: {written} is above this folder"
         elif rule is not None and not allowed(path, ours or written, rule):
             yield f"{path}:{number}: {written} may not be included here (may: {rule or 'nothing'})"
 
@@ -252,7 +260,7 @@ def source_problems():
             if folder == "core" and CLOCK_READING.search(line):
                 yield f"{path}:{number}: the core reads no clock"
             if folder not in ENVIRONMENT_READERS and ENVIRONMENT.search(line):
-                yield f"{path}:{number}: the environment is read in cli/ and world/ only"
+                yield f"{path}:{number}: the environment is read in cli/ and runtime/ only"
 
 
 def core_objects():

@@ -62,8 +62,8 @@ OPENED = {
     "backends/cuda/nvml.c": "NVML, of NVIDIA's driver; neither linked nor distributed",
     "nodes/mpi_meet.c": "the MPI that it is linked with, to make its functions everybody's",
     "real/one_thread.c": "nothing: the program itself, to look up functions that it has",
-    "world/modules/module.c": "duet's own modules, which are looked at here",
-    "world/policy.c": "the user's policy",
+    "runtime/modules/module.c": "duet's own modules, which are looked at here",
+    "runtime/policy.c": "the user's policy",
     "workloads/kernels_cuda_library.c": "NVIDIA's cuBLAS and cuSOLVER, by the user's licence of "
                                         "CUDA; neither linked nor distributed",
     "workloads/kernels_opencl.c": "CLBlast, under Apache-2.0; neither linked nor distributed",

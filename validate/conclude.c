@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "validate/experiment.h"
-#include "validate/stats.h"
-#include "world/open.h"
+#include "base/stats.h"
+#include "runtime/open.h"
 
 /* A text that lives as long as the experiment; takes it over. */
 static const char *keep(struct duet__experiment *experiment, char *text)

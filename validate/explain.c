@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-#include "validate/account.h"
+#include "trace/account.h"
 
 static const char *const reason_names[] = {
     [DUET_REASON_KERNEL] = "kernel",

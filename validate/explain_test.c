@@ -2,7 +2,7 @@
 /* Explanations name what was changed between two runs, and add up to the difference. */
 #include <math.h>
 
-#include "validate/testing_account.h"
+#include "trace/testing_account.h"
 
 static double sum_of(const struct duet__explanation *explanation)
 {

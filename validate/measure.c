@@ -4,8 +4,8 @@
 #include "runs/processes.h"
 #include "runs/session.h"
 #include "validate/experiment.h"
-#include "validate/stats.h"
-#include "world/clock.h"
+#include "base/stats.h"
+#include "base/clock.h"
 
 enum { RUNS_MOST = 1000 /* measured ones of a case that are made to know its median */ };
 

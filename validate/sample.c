@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "validate/stats.h"
+#include "base/stats.h"
 
 /*
  * Records of a side that are kept until its median is known, in all: those of the first runs, and

@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include "runs/run.h"
+#include "trace/run.h"
 #include "validate/validation.h"
 
 /* duet__sample_init, duet__sample_fini. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "validate/testing_account.h"
+#include "trace/testing_account.h"
 
 /* Puts a run of a single task of so many seconds. */
 static void put(struct duet__sample *sample, double makespan_s)

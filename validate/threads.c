@@ -6,7 +6,7 @@
  */
 #include "calibrate/costs.h"
 #include "validate/experiment.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 static const double BUDGET_S = 1;
 

@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include "validate/stats.h"
+#include "base/stats.h"
 
 enum { ROUNDS_MOST = 300 /* that are advised */ };
 

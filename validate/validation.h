@@ -14,9 +14,9 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
-#include "validate/account.h"
-#include "runs/recording.h"
-#include "validate/stats.h"
+#include "trace/account.h"
+#include "trace/recording.h"
+#include "base/stats.h"
 
 /* One side of a case. Everything is borrowed. */
 struct duet__side {

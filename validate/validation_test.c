@@ -6,7 +6,7 @@
 
 #include "validate/testing_validation.h"
 #include "report/validation_parts.h"
-#include "report/table.h"
+#include "base/table.h"
 
 /* Rounding of a few operations on numbers near 1. */
 static const double tiny = 1e-12;

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "runs/simulated.h"
-#include "world/open.h"
-#include "world/units.h"
+#include "runtime/open.h"
+#include "base/units.h"
 
 enum {
     KERNELS = 3,             /* of the path that are made faster */

@@ -3,11 +3,11 @@
 #ifndef DUET_VALIDATE_WHAT_IF_H
 #define DUET_VALIDATE_WHAT_IF_H
 
-#include "graphs/graph.h"
+#include "workloads/files/graph.h"
 #include "runs/progress.h"
 #include "runs/request.h"
-#include "runs/trace.h"
-#include "validate/path.h"
+#include "trace/trace.h"
+#include "trace/path.h"
 
 /* One change. */
 struct duet__change {

@@ -21,7 +21,7 @@ struct duet__parameter {
     const char *description; /* one line */
 };
 
-struct duet__graph; /* graphs/graph.h */
+struct duet__graph; /* workloads/files/graph.h */
 
 /* A value given on the command line. */
 struct duet__setting {

@@ -11,7 +11,7 @@
 #include "bench/corpus/candidates.h"
 #include "bench/corpus/corpus.h"
 #include "runs/simulated.h"
-#include "validate/stats.h"
+#include "base/stats.h"
 
 enum { CANDIDATES_MOST = 32, SIZES_RUNS = 100 };
 

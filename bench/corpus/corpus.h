@@ -14,8 +14,8 @@
 #include <glib.h>
 
 #include "calibrate/executions.h"
-#include "platforms/json.h"
-#include "runs/recording.h"
+#include "base/json.h"
+#include "trace/recording.h"
 #include "workloads/workload.h"
 
 /* A problem on certain workers under a policy. */

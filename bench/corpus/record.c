@@ -9,7 +9,7 @@
 #include "bench/corpus/corpus.h"
 #include "calibrate/calibrate.h"
 #include "runs/session.h"
-#include "world/clock.h"
+#include "base/clock.h"
 
 enum { RUNS_MOST = 3 };           /* of a case in a round */
 static const double TURN_S = 0.1; /* after which no further run is made */

@@ -8,11 +8,11 @@
 
 #include <glib.h>
 
-#include "platforms/json.h"
+#include "base/json.h"
 #include "report/gantt.h"
 #include "report/page/template.h"
-#include "runs/counters.h"
-#include "validate/path.h"
+#include "trace/counters.h"
+#include "trace/path.h"
 
 enum {
     BARS = 800000,  /* of all timelines together, which makes some 20 MB; of each its share, to

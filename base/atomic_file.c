@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that are either whole or not there. */
+#include "base/atomic_file.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <glib.h>
+
+#include "base/gzip.h"
+
+static int refuse(const char *path, struct duet_message *message)
+{
+    return duet_fail(message, DUET_EIO, "cannot write %s: %s", path,
+                     g_strerror(errno ? errno : EIO));
+}
+
+/*
+ * Writes `name`, which stands for `path`; nothing where `contents` is NULL. What takes the place of
+ * an older file gets its mode, and is on the disk before that.
+ */
+static int write_stream(const char *name, const char *path, const struct stat *older,
+                        duet__file_fn *contents, const void *data, struct duet_message *message)
+{
+    FILE *file = fopen(name, "we");
+    bool bad;
+
+    if (!file)
+        return refuse(path, message);
+    errno = 0; /* a buffer that is full is written amidst the contents, and fails there */
+    bad = older && fchmod(fileno(file), older->st_mode & 07777);
+    if (contents)
+        bad |= !duet__gzip_write(path, file, contents, data) || (older && fsync(fileno(file)));
+    bad |= fclose(file) != 0;
+    return bad ? refuse(path, message) : 0;
+}
+
+static int write_file(const char *path, duet__file_fn *contents, const void *data,
+                      struct duet_message *message)
+{
+    char *resolved = realpath(path, NULL); /* of a link, what it leads to */
+    const char *target = resolved ? resolved : path;
+    struct stat status;
+    const bool there = stat(target, &status) == 0;
+    char *temporary;
+    int error;
+
+    if (there && resolved && S_ISFIFO(status.st_mode)) { /* unlike /dev/stdout and /dev/fd/N */
+        error = duet_fail(message, DUET_EIO,
+                          "cannot write %s: a named pipe may wait for its reader for ever", path);
+    } else if (there && !S_ISREG(status.st_mode)) {
+        error = write_stream(target, path, NULL, contents, data, message);
+    } else { /* the name holds the process, so that two runs do not meet */
+        temporary = g_strdup_printf("%s.%ld.tmp", target, (long)getpid());
+        error = write_stream(temporary, path, there ? &status : NULL, contents, data, message);
+        if (!error && contents && rename(temporary, target) != 0)
+            error = refuse(path, message);
+        if (error || !contents)
+            unlink(temporary);
+        g_free(temporary);
+    }
+    free(resolved);
+    return error;
+}
+
+int duet__file_write(const char *path, duet__file_fn *contents, const void *data,
+                     struct duet_message *message)
+{
+    sigset_t ends, before;
+    int error;
+
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigaddset(&ends, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &ends, &before);
+    error = write_file(path, contents, data, message);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+int duet__file_check(const char *path, struct duet_message *message)
+{
+    return duet__file_write(path, NULL, NULL, message);
+}

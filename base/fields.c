@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and writing structs by tables of their members. */
+#include "base/fields.h"
+
+#include <math.h>
+#include <string.h>
+
+#include <glib.h>
+
+#include <duet/machine.h>
+
+enum { MOST_FIELDS = 32 };
+
+static int read_number(const struct duet__json *at, const struct duet__field *field, double *value)
+{
+    double number = 0;
+    int error = duet__json_number(at, field->or_zero ? 0 : field->least, field->most, &number);
+
+    if (error == DUET_OK && field->or_zero && number > 0 && number < field->least)
+        error = duet__json_fail(at, DUET_EPARSE, "%g is out of range, expected 0 or %g to %g",
+                                number, field->least, field->most);
+    if (error == DUET_OK)
+        *value = number;
+    return error;
+}
+
+static int read_text(const struct duet__json *at, const struct duet__field *field, void *value)
+{
+    const char *text = "";
+    int error = duet__json_string(at, &text);
+
+    if (error == DUET_OK && field->room > 0 && (*text == '\0' || strlen(text) >= field->room))
+        error = duet__json_fail(at, DUET_EPARSE, "'%.60s' is not of 1 to %u bytes", text,
+                                field->room - 1);
+    if (error == DUET_OK && field->kind == DUET__WORDS)
+        (void)g_strlcpy(value, text, field->room);
+    else if (error == DUET_OK)
+        *(const char **)value = text;
+    return error;
+}
+
+static int read_copy(const struct duet__json *at, char **copy)
+{
+    const char *text = NULL;
+    int error = duet__json_string(at, &text);
+
+    if (error == DUET_OK)
+        *copy = g_strdup(text);
+    return error;
+}
+
+static int read_choice(const struct duet__json *at, const struct duet__field *field,
+                       unsigned *choice)
+{
+    const char *text = NULL;
+    char *known;
+    int error = duet__json_string(at, &text);
+
+    if (error != DUET_OK)
+        return error;
+    for (*choice = 0; field->choices[*choice] != NULL; ++*choice)
+        if (g_ascii_strcasecmp(field->choices[*choice], text) == 0)
+            return DUET_OK;
+    known = g_strjoinv(", ", (char **)(uintptr_t)field->choices);
+    duet__json_fail(at, DUET_EPARSE, "\"%.60s\", expected one of %s", text, known);
+    g_free(known);
+    return DUET_EPARSE;
+}
+
+static unsigned length_of(const struct duet__list *list, const void *from)
+{
+    return *(const unsigned *)(const void *)((const char *)from + list->count);
+}
+
+/* The name of an element of a list that the root has; NULL: there is none. */
+static const char *name_of(const struct duet__list *list, const void *root, unsigned index)
+{
+    const char *array = *(const char *const *)(const void *)((const char *)root + list->array);
+
+    return index < length_of(list, root) ? array + index * list->size : NULL;
+}
+
+static int read_index(const struct duet__json *at, const struct duet__list *list, const void *root,
+                      unsigned *index)
+{
+    char name[DUET_NAME_MAX];
+    int error = duet__json_name(at, name, sizeof(name));
+
+    if (error != DUET_OK)
+        return error;
+    for (*index = 0; *index < length_of(list, root); ++*index)
+        if (strcmp(name_of(list, root, *index), name) == 0)
+            return DUET_OK;
+    return duet__json_fail(at, DUET_EPARSE, "no %s is named %s", list->what, name);
+}
+
+static int read_list(const struct duet__json *at, const struct duet__list *list, void *into,
+                     void *root)
+{
+    char *elements;
+    unsigned count = 0;
+    int error = duet__json_array(at, list->least, list->most, &count);
+
+    if (error != DUET_OK)
+        return error;
+    elements = g_malloc0_n(count + 1, list->size);
+    *(unsigned *)(void *)((char *)into + list->count) = count;
+    *(void **)(void *)((char *)into + list->array) = elements;
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        struct duet__json element = duet__json_element(at, i);
+
+        error = duet__xml_record(&element, list->fields);
+        if (error == DUET_OK)
+            error = duet__part_read(&element, list->fields, elements + i * list->size, root);
+        if (error == DUET_OK && list->check != NULL)
+            error = list->check(&element, root, i);
+    }
+    return error;
+}
+
+static int read_members(const struct duet__json *at, const struct duet__field *fields, void *into,
+                        void *root, bool partial);
+
+static int read_field(const struct duet__json *at, const struct duet__field *field, void *into,
+                      void *root)
+{
+    void *value = duet__field_at(field, into);
+    const char *text;
+
+    switch (field->kind) {
+    case DUET__NUMBER:
+        return read_number(at, field, value);
+    case DUET__INTEGER:
+        return duet__json_integer(at, (uint64_t)field->least, (uint64_t)field->most, value);
+    case DUET__UNSIGNED:
+        return duet__json_unsigned(at, (unsigned)field->least, (unsigned)field->most, value);
+    case DUET__BOOLEAN:
+        return duet__json_boolean(at, value);
+    case DUET__NAME:
+        return duet__json_name(at, value, field->room);
+    case DUET__WORDS:
+    case DUET__TEXT:
+        return read_text(at, field, value);
+    case DUET__COPY:
+        return read_copy(at, value);
+    case DUET__CHOICE:
+        return read_choice(at, field, value);
+    case DUET__INDEX:
+        return read_index(at, field->list, root, value);
+    case DUET__OBJECT:
+        return read_members(at, field->fields, value, root, field->partial);
+    case DUET__LIST:
+        return read_list(at, field->list, into, root);
+    case DUET__ORIGIN:
+        return duet__json_string(at, &text);
+    case DUET__CUSTOM:
+        return field->read != NULL ? field->read(at, into, root) : DUET_OK;
+    }
+    return DUET_OK;
+}
+
+static bool is_needed(const struct duet__field *field, const void *root)
+{
+    if (field->kind == DUET__ORIGIN)
+        return *(char *const *)duet__field_at(field, root) == NULL;
+    return field->when == DUET__NEEDED;
+}
+
+static int read_members(const struct duet__json *at, const struct duet__field *fields, void *into,
+                        void *root, bool partial)
+{
+    const char *known[MOST_FIELDS + 1] = {NULL};
+    unsigned count = 0;
+    int error;
+
+    for (; fields[count].key != NULL && count < MOST_FIELDS; count++)
+        known[count] = fields[count].key;
+    error = duet__json_keys(at, fields[count].when == DUET__OPTIONAL ? NULL : known);
+    for (; fields->key != NULL && error == DUET_OK; fields++) {
+        struct duet__json member = duet__json_member(at, fields->key);
+
+        if (fields->kind == DUET__NUMBER && fields->when == DUET__OPTIONAL)
+            *(double *)duet__field_at(fields, into) = fields->unsaid;
+        if (!duet__json_present(&member) && (partial || !is_needed(fields, root)))
+            continue;
+        error = duet__xml_value(&member, fields);
+        if (error == DUET_OK)
+            error = read_field(&member, fields, into, root);
+    }
+    return error;
+}
+
+int duet__part_read(const struct duet__json *at, const struct duet__field *fields, void *into,
+                    void *root)
+{
+    return read_members(at, fields, into, root, false);
+}
+
+int duet__fields_read(const struct duet__json *at, const struct duet__field *fields, void *into)
+{
+    return read_members(at, fields, into, into, false);
+}
+
+int duet__field_read(const struct duet__json *at, const struct duet__field *fields, const char *key,
+                     void *into)
+{
+    for (; fields->key != NULL; fields++)
+        if (strcmp(fields->key, key) == 0)
+            return read_field(at, fields, into, into);
+    return duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\"", key);
+}
+
+/* Whether a member has nothing to say. */
+static bool is_unsaid(const struct duet__field *field, const void *from)
+{
+    const void *value = duet__field_at(field, from);
+    bool unsaid = true;
+
+    switch (field->kind) {
+    case DUET__NUMBER: {
+        double number = *(const double *)value;
+
+        return number == field->unsaid || (isnan(number) && isnan(field->unsaid));
+    }
+    case DUET__INTEGER:
+        return *(const uint64_t *)value == 0;
+    case DUET__UNSIGNED:
+    case DUET__CHOICE:
+        return *(const unsigned *)value == 0;
+    case DUET__BOOLEAN:
+        return *(const bool *)value == (field->unsaid != 0);
+    case DUET__NAME:
+    case DUET__WORDS:
+        return *(const char *)value == '\0';
+    case DUET__TEXT:
+    case DUET__COPY:
+        return *(const char *const *)value == NULL;
+    case DUET__OBJECT:
+        for (const struct duet__field *member = field->fields; member->key != NULL; member++)
+            unsaid = unsaid && is_unsaid(member, value);
+        return unsaid;
+    case DUET__LIST:
+        return length_of(field->list, from) == 0;
+    case DUET__ORIGIN:
+        return true;
+    case DUET__INDEX:
+        return *(const unsigned *)value == UINT_MAX;
+    case DUET__CUSTOM:
+        break;
+    }
+    return false;
+}
+
+static void write_list(struct duet__json_writer *writer, const struct duet__field *field,
+                       const void *from, const void *root)
+{
+    const char *elements = *(void *const *)(const void *)((const char *)from + field->list->array);
+
+    duet__json_begin(writer, field->key, '[');
+    for (unsigned i = 0; i < length_of(field->list, from); i++) {
+        duet__json_begin(writer, NULL, '{');
+        duet__fields_write(writer, field->list->fields, elements + i * field->list->size, root);
+        duet__json_end(writer, '}');
+    }
+    duet__json_end(writer, ']');
+}
+
+static void write_field(struct duet__json_writer *writer, const struct duet__field *field,
+                        const void *from, const void *root)
+{
+    const void *value = duet__field_at(field, from);
+
+    switch (field->kind) {
+    case DUET__NUMBER:
+        duet__json_put_number(writer, field->key, *(const double *)value);
+        break;
+    case DUET__INTEGER:
+        duet__json_put_integer(writer, field->key, *(const uint64_t *)value);
+        break;
+    case DUET__UNSIGNED:
+        duet__json_put_integer(writer, field->key, *(const unsigned *)value);
+        break;
+    case DUET__BOOLEAN:
+        duet__json_put_boolean(writer, field->key, *(const bool *)value);
+        break;
+    case DUET__NAME:
+    case DUET__WORDS:
+        duet__json_put_string(writer, field->key, value);
+        break;
+    case DUET__TEXT:
+    case DUET__COPY:
+        duet__json_put_string(writer, field->key, *(const char *const *)value);
+        break;
+    case DUET__CHOICE:
+        duet__json_put_string(writer, field->key, field->choices[*(const unsigned *)value]);
+        break;
+    case DUET__INDEX:
+        duet__json_put_string(writer, field->key,
+                              name_of(field->list, root, *(const unsigned *)value));
+        break;
+    case DUET__OBJECT:
+        duet__json_begin(writer, field->key, '{');
+        duet__fields_write(writer, field->fields, value, root);
+        duet__json_end(writer, '}');
+        break;
+    case DUET__LIST:
+        write_list(writer, field, from, root);
+        break;
+    case DUET__ORIGIN:
+    case DUET__CUSTOM:
+        if (field->write != NULL)
+            field->write(writer, from, root);
+    }
+}
+
+void duet__fields_write(struct duet__json_writer *writer, const struct duet__field *fields,
+                        const void *from, const void *root)
+{
+    for (; fields->key != NULL; fields++)
+        if (fields->when == DUET__NEEDED || !is_unsaid(fields, from))
+            write_field(writer, fields, from, root);
+}

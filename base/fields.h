@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Members of a struct as keys of an object: one table serves reader and writer. To add a field to a
+ * machine, add a member to its struct and a line to its table (keys.c), then use it.
+ */
+#ifndef DUET_BASE_FIELDS_H
+#define DUET_BASE_FIELDS_H
+
+#include "base/json.h"
+
+enum duet__kind {
+    DUET__NUMBER,   /* double */
+    DUET__INTEGER,  /* uint64_t */
+    DUET__UNSIGNED, /* unsigned */
+    DUET__BOOLEAN,  /* bool */
+    DUET__NAME,     /* char[room], of duet__json_name */
+    DUET__WORDS,    /* char[room], any text of 1 to room - 1 bytes */
+    DUET__TEXT,   /* const char *, of the document: 1 to room - 1 bytes, or any text with room 0 */
+    DUET__COPY,   /* char *, of g_malloc */
+    DUET__CHOICE, /* unsigned: which of the words of `choices` */
+    DUET__INDEX,  /* unsigned: which element of `list`, by its name; the root has the list */
+    DUET__OBJECT, /* a struct, by a table of its own */
+    DUET__LIST,   /* an array of structs, see struct duet__list */
+    DUET__ORIGIN, /* a text for readers: needed, unless the root has one for all at `offset` */
+    DUET__CUSTOM, /* a known key, read and written by `read` and `write` where they are set */
+};
+
+struct duet__field {
+    const char *key; /* NULL ends a table; an optional NULL one of which other keys may be there */
+    enum duet__kind kind;
+    enum {
+        DUET__NEEDED,
+        DUET__OPTIONAL, /* not in the file where it has the value `unsaid`, or is empty */
+    } when;
+    size_t offset;
+    double least, most; /* of numbers */
+    bool or_zero;       /* 0 is allowed, too */
+    double unsaid;      /* of an optional number or truth value that is not in the file */
+    unsigned room;
+    const char *const *choices;       /* NULL-ended */
+    const struct duet__field *fields; /* of an object */
+    bool partial;                     /* members of an object that are needed may be missing */
+    const struct duet__list *list;
+    int (*read)(const struct duet__json *at, void *into, void *root);
+    void (*write)(struct duet__json_writer *writer, const void *from, const void *root);
+};
+
+/* An array of structs, each of which begins with its name if `list` of an index points here. */
+struct duet__list {
+    const char *what;    /* one of them, for messages */
+    size_t count, array; /* offsets of an unsigned and of a pointer (of g_malloc) */
+    size_t size;         /* of an element */
+    unsigned least, most;
+    const struct duet__field *fields;
+    /* NULL, or called when an element has been read */
+    int (*check)(const struct duet__json *at, void *root, unsigned index);
+};
+
+/* Ends a table of an object that may have keys which nobody reads. */
+#define DUET__OTHER_KEYS                                                                           \
+    {                                                                                              \
+        .when = DUET__OPTIONAL                                                                     \
+    }
+
+/*
+ * Reads an object that has the keys of `fields` and no others: DUET_EPARSE where one is wrong. A
+ * part of a document names the struct of the whole one, `root`.
+ */
+DUET_MUST_CHECK int duet__fields_read(const struct duet__json *at, const struct duet__field *fields,
+                                      void *into);
+DUET_MUST_CHECK int duet__part_read(const struct duet__json *at, const struct duet__field *fields,
+                                    void *into, void *root);
+
+/* The same of the member that has this key, which a reader of a long document came to. */
+DUET_MUST_CHECK int duet__field_read(const struct duet__json *at, const struct duet__field *fields,
+                                     const char *key, void *into);
+
+/* Writes the members of an object that has been begun. */
+void duet__fields_write(struct duet__json_writer *writer, const struct duet__field *fields,
+                        const void *from, const void *root);
+
+/*
+ * xml_document.c: in a document that was made from XML, the text at `at`, a member of an object,
+ * becomes the number or truth value that `field` has, with SimGrid's units (1MBps); DUET_EPARSE if
+ * it is none. Nothing happens in others.
+ */
+DUET_MUST_CHECK int duet__xml_value(struct duet__json *at, const struct duet__field *field);
+
+/*
+ * xml_document.c: likewise a text that is an element of an array becomes an object, each word a
+ * member that is called as the next key of `fields`.
+ */
+DUET_MUST_CHECK int duet__xml_record(struct duet__json *at, const struct duet__field *fields);
+
+/* Where the member of a table is in its struct. */
+static inline void *duet__field_at(const struct duet__field *field, const void *from)
+{
+    return (char *)(uintptr_t)from + field->offset;
+}
+
+#endif

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Places in a JSON document, typed values with ranges, and messages that name them. */
+#include "base/json.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <glib.h>
+#include <jansson.h>
+
+/* Reals hold whole numbers up to here. */
+static const double MOST_WHOLE = 0x1p53;
+
+int duet__json_parse(const char *text, size_t length, const char *path,
+                     struct duet_message *message, struct duet__json *root)
+{
+    json_error_t problem;
+    json_t *node = json_loadb(text, length, JSON_REJECT_DUPLICATES, &problem);
+
+    *root = (struct duet__json){.node = node, .path = path, .message = message};
+    if (node == NULL)
+        return duet_fail(message, DUET_EPARSE, "%.300s:%d: %s", path, MAX(problem.line, 1),
+                         duet__json_clean(problem.text));
+    return DUET_OK;
+}
+
+void duet__json_close(struct duet__json *root)
+{
+    json_decref(root->node);
+    root->node = NULL;
+    g_clear_pointer(&root->lines, g_hash_table_unref);
+}
+
+/* Appends the way from the root to `at`: as deep as our formats are, so recursion is bounded. */
+static void append_place(GString *text, const struct duet__json *at)
+{
+    if (at->up == NULL)
+        return;
+    append_place(text, at->up);
+    if (at->key != NULL)
+        g_string_append_printf(text, "%s%s", text->len > 0 ? "." : "", at->key);
+    else
+        g_string_append_printf(text, "[%u]", at->index);
+}
+
+char *duet__json_clean(char *text)
+{
+    for (char *at = text; *at != '\0'; at++)
+        if (g_ascii_iscntrl(*at))
+            *at = '?';
+    return text;
+}
+
+/* The line of the innermost object that has one, as ":17"; "" where none has. */
+static char *line_of(const struct duet__json *at)
+{
+    gpointer line = NULL;
+
+    for (; at != NULL && at->lines != NULL && line == NULL; at = at->up)
+        line = g_hash_table_lookup(at->lines, at->node);
+    return line != NULL ? g_strdup_printf(":%" G_GSIZE_FORMAT, GPOINTER_TO_SIZE(line))
+                        : g_strdup("");
+}
+
+int duet__json_fail(const struct duet__json *at, int error, const char *format, ...)
+{
+    g_autoptr(GString) place = g_string_new(NULL);
+    g_autofree char *line = line_of(at), *what = NULL;
+    va_list args;
+
+    append_place(place, at);
+    va_start(args, format);
+    what = g_strdup_vprintf(format, args);
+    va_end(args);
+    return duet_fail(at->message, error, "%.200s%s: %.100s%s%s", at->path, line, place->str,
+                     place->len > 0 ? ": " : "", duet__json_clean(what));
+}
+
+struct duet__json duet__json_member(const struct duet__json *at, const char *key)
+{
+    struct duet__json member = *at;
+
+    member.up = at;
+    member.key = key;
+    member.node = json_object_get(at->node, key);
+    return member;
+}
+
+struct duet__json duet__json_element(const struct duet__json *at, unsigned index)
+{
+    struct duet__json element = *at;
+
+    element.up = at;
+    element.key = NULL;
+    element.index = index;
+    element.node = json_array_get(at->node, index);
+    return element;
+}
+
+bool duet__json_present(const struct duet__json *at)
+{
+    return at->node != NULL;
+}
+
+bool duet__json_is_null(const struct duet__json *at)
+{
+    return json_is_null(at->node);
+}
+
+bool duet__json_is_array(const struct duet__json *at)
+{
+    return json_is_array(at->node);
+}
+
+bool duet__json_is_string(const struct duet__json *at)
+{
+    return json_is_string(at->node);
+}
+
+static int expected(const struct duet__json *at, const char *what)
+{
+    if (at->node == NULL)
+        return duet__json_fail(at, DUET_EPARSE, "missing, expected %s", what);
+    return duet__json_fail(at, DUET_EPARSE, "expected %s", what);
+}
+
+static int unknown_key(const struct duet__json *at, const char *key, const char *const *known)
+{
+    g_autofree char *list = g_strjoinv(", ", (char **)(uintptr_t)known);
+    const struct duet__json member = duet__json_member(at, key);
+    const struct duet__json element = duet__json_element(&member, 0);
+
+    if (at->lines != NULL && element.node != NULL) /* of XML: that has a line of its own */
+        return duet__json_fail(&element, DUET_EPARSE, "not read by duet (known: %s)", list);
+    return duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\" (known: %s)", key, list);
+}
+
+int duet__json_keys(const struct duet__json *at, const char *const *known)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(at->node))
+        return expected(at, "an object");
+    if (known == NULL)
+        return DUET_OK;
+    json_object_foreach(at->node, key,
+                        value) if (!g_strv_contains(known, key)) return unknown_key(at, key, known);
+    return DUET_OK;
+}
+
+const char *duet__json_next(const struct duet__json *at, const char *key)
+{
+    void *iterator = key ? json_object_iter_next(at->node, json_object_key_to_iter(key))
+                         : json_object_iter(at->node);
+
+    return iterator ? json_object_iter_key(iterator) : NULL;
+}
+
+int duet__json_array(const struct duet__json *at, unsigned least, unsigned most, unsigned *count)
+{
+    size_t length = json_array_size(at->node);
+
+    if (!json_is_array(at->node))
+        return expected(at, "an array");
+    if (length < least || length > most)
+        return duet__json_fail(at, DUET_EPARSE, "has %zu elements, expected %u to %u", length,
+                               least, most);
+    *count = (unsigned)length;
+    return DUET_OK;
+}
+
+int duet__json_elements(const struct duet__json *at, duet__json_each_fn *each, void *data)
+{
+    unsigned count = 0;
+    int error = duet__json_array(at, 0, INT_MAX, &count);
+
+    for (unsigned i = 0; i < count && error == DUET_OK; i++) {
+        const struct duet__json element = duet__json_element(at, i);
+
+        error = each(&element, at->key, data);
+    }
+    return error;
+}
+
+int duet__json_number(const struct duet__json *at, double least, double most, double *value)
+{
+    double number = json_number_value(at->node);
+
+    if (!json_is_number(at->node))
+        return expected(at, "a number");
+    if (!isfinite(number) || number < least || number > most)
+        return duet__json_fail(at, DUET_EPARSE, "%g is out of range, expected %g to %g", number,
+                               least, most);
+    *value = number;
+    return DUET_OK;
+}
+
+int duet__json_integer(const struct duet__json *at, uint64_t least, uint64_t most, uint64_t *value)
+{
+    double number = 0;
+    int error = duet__json_number(at, (double)least, (double)most, &number);
+
+    if (error != DUET_OK)
+        return error;
+    if (json_is_integer(at->node)) {
+        *value = (uint64_t)json_integer_value(at->node);
+    } else if (number == floor(number) && number <= MOST_WHOLE) {
+        *value = (uint64_t)number;
+    } else {
+        return duet__json_fail(at, DUET_EPARSE, "%.17g is not a whole number below 2^53", number);
+    }
+    /* as doubles they were in range; the last bits decide */
+    if (*value < least || *value > most)
+        return duet__json_fail(at, DUET_EPARSE, "%.17g is out of range", number);
+    return DUET_OK;
+}
+
+int duet__json_unsigned(const struct duet__json *at, unsigned least, unsigned most, unsigned *value)
+{
+    uint64_t number = 0;
+    int error = duet__json_integer(at, least, most, &number);
+
+    if (error == DUET_OK)
+        *value = (unsigned)number;
+    return error;
+}
+
+int duet__json_boolean(const struct duet__json *at, bool *value)
+{
+    if (!json_is_boolean(at->node))
+        return expected(at, "true or false");
+    *value = json_is_true(at->node);
+    return DUET_OK;
+}
+
+int duet__json_string(const struct duet__json *at, const char **value)
+{
+    if (!json_is_string(at->node))
+        return expected(at, "a string");
+    *value = json_string_value(at->node);
+    return DUET_OK;
+}
+
+bool duet__scan_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    uint64_t value;
+
+    if (*text == '\0' || text[strspn(text, "0123456789")] != '\0')
+        return false;
+    errno = 0;
+    value = strtoull(text, NULL, 10);
+    if (errno == ERANGE || value < least || value > most)
+        return false;
+    *out = value;
+    return true;
+}
+
+bool duet__good_name(const char *name, size_t size)
+{
+    static const char good[] = G_CSET_a_2_z G_CSET_A_2_Z G_CSET_DIGITS "_-.:+";
+    size_t length = strlen(name);
+
+    return length > 0 && length < size && strspn(name, good) == length;
+}
+
+int duet__json_name(const struct duet__json *at, char *name, size_t size)
+{
+    const char *text = NULL;
+    int error = duet__json_string(at, &text);
+
+    if (error != DUET_OK)
+        return error;
+    if (text == NULL || !duet__good_name(text, size))
+        return duet__json_fail(at, DUET_EPARSE,
+                               "\"%.60s\" is no name: 1 to %zu letters, digits or _-.:+",
+                               text != NULL ? text : "", size - 1);
+    memcpy(name, text, strlen(text) + 1);
+    return DUET_OK;
+}

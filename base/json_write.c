@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writing JSON and CSV: commas, texts, and numbers of the fewest digits. It is part of the recorder
+ * of OpenMP programs, too, into which GLib is not to be loaded.
+ */
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
+{
+    char *point;
+
+    for (int digits = 15; digits <= 17; digits++) { /* which are always enough */
+        (void)snprintf(buffer, DUET__DIGITS_MAX, "%.*g", digits, value);
+        if (strtod(buffer, NULL) == value)
+            break;
+    }
+    /* the locale's may be anything */
+    point = buffer + strspn(buffer, "-0123456789");
+    if (*point && !strchr(".einfa", *point)) {
+        *point = '.';
+        memmove(point + 1, point + 1 + strcspn(point + 1, "0123456789"),
+                strlen(point + 1 + strcspn(point + 1, "0123456789")) + 1);
+    }
+    return buffer;
+}
+
+/* Bytes of the character of UTF-8 that a text begins with; 0: what it begins with is none. */
+static size_t character_length(const char *text)
+{
+    const unsigned char *c = (const unsigned char *)text;
+    const size_t length = *c < 0x80 ? 1 : *c < 0xe0 ? 2 : *c < 0xf0 ? 3 : 4;
+
+    for (size_t i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    /* longer than the shortest, a half of a pair of UTF-16, or beyond the last character */
+    if ((*c >= 0x80 && *c < 0xc2) || (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) ||
+        (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f) || *c > 0xf4)
+        return 0;
+    return length;
+}
+
+/* A byte that is not UTF-8 becomes '?', as readers of JSON refuse it. */
+static void put_text(FILE *stream, const char *text)
+{
+    size_t length;
+
+    putc('"', stream);
+    for (; *text; text += length ? length : 1) {
+        const char c = *text;
+
+        length = character_length(text);
+        if (c == '"' || c == '\\')
+            fprintf(stream, "\\%c", c);
+        else if (length == 1 && ((unsigned char)c < 0x20 || c == '<' || c == 0x7f))
+            fprintf(stream, "\\u%04x", (unsigned)c);
+        else if (length)
+            fwrite(text, 1, length, stream);
+        else
+            putc('?', stream);
+    }
+    putc('"', stream);
+}
+
+/* What stands between this and what was written before; without a comma before what closes. */
+static void separate(struct duet__json_writer *writer, bool comma)
+{
+    if (comma)
+        putc(',', writer->stream);
+    if (writer->line > 0)
+        fprintf(writer->stream, "\n%*s", (int)writer->line - 1, "");
+    else if (comma && !writer->dense)
+        putc(' ', writer->stream);
+    writer->line = 0;
+}
+
+static void put_key(struct duet__json_writer *writer, const char *key)
+{
+    if (writer->indented && writer->depth && !writer->flat)
+        duet__json_break(writer, writer->depth);
+    separate(writer, writer->more);
+    writer->more = true;
+    if (key) {
+        put_text(writer->stream, key);
+        fputs(writer->dense ? ":" : ": ", writer->stream);
+    }
+}
+
+void duet__json_begin(struct duet__json_writer *writer, const char *key, char bracket)
+{
+    put_key(writer, key);
+    putc(bracket, writer->stream);
+    writer->depth++;
+    if (!writer->flat && !key && writer->depth > 1)
+        writer->flat = writer->depth;
+    writer->more = false;
+}
+
+void duet__json_end(struct duet__json_writer *writer, char bracket)
+{
+    separate(writer, false);
+    putc(bracket, writer->stream);
+    if (writer->flat == writer->depth)
+        writer->flat = 0;
+    writer->depth--;
+    writer->more = true;
+    if (writer->indented && !writer->depth)
+        putc('\n', writer->stream);
+}
+
+void duet__json_break(struct duet__json_writer *writer, unsigned indent)
+{
+    writer->line = indent + 1;
+}
+
+/* A cell of CSV, quoted where it has to be. */
+static void put_cell(struct duet__json_writer *writer, const char *text)
+{
+    if (writer->more)
+        putc(',', writer->stream);
+    writer->more = true;
+    if (!text[strcspn(text, ",\"\r\n")]) {
+        fputs(text, writer->stream);
+        return;
+    }
+    putc('"', writer->stream);
+    for (; *text; text++)
+        fputs(*text == '"' ? "\"\"" : (char[]){*text, '\0'}, writer->stream);
+    putc('"', writer->stream);
+}
+
+/* A value that is written already, or, where `quoted`, a text; NULL: there is none. */
+static void put_value(struct duet__json_writer *writer, const char *key, const char *value,
+                      bool quoted)
+{
+    if (writer->csv) {
+        const char *text = writer->csv == DUET__CSV_HEADING ? key : value;
+
+        put_cell(writer, text ? text : "");
+        return;
+    }
+    put_key(writer, key);
+    if (value && quoted)
+        put_text(writer->stream, value);
+    else
+        fputs(value ? value : "null", writer->stream);
+}
+
+void duet__csv_end(struct duet__json_writer *writer)
+{
+    putc('\n', writer->stream);
+    writer->more = false;
+    writer->csv = DUET__CSV_LINE;
+}
+
+void duet__json_put_number(struct duet__json_writer *writer, const char *key, double value)
+{
+    char digits[DUET__DIGITS_MAX];
+
+    put_value(writer, key, isfinite(value) ? duet__digits(value, digits) : NULL, false);
+}
+
+void duet__json_put_digits(struct duet__json_writer *writer, const char *key, const char *digits)
+{
+    put_value(writer, key, digits, false);
+}
+
+void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value)
+{
+    char digits[DUET__DIGITS_MAX];
+
+    (void)snprintf(digits, sizeof(digits), "%" PRIu64, value);
+    put_value(writer, key, digits, false);
+}
+
+void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value)
+{
+    put_value(writer, key, value ? "true" : "false", false);
+}
+
+void duet__json_put_string(struct duet__json_writer *writer, const char *key, const char *value)
+{
+    put_value(writer, key, value, true);
+}
+
+void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,
+                            size_t count)
+{
+    duet__json_begin(writer, key, '[');
+    for (size_t i = 0; i < count; i++)
+        duet__json_put_number(writer, NULL, values[i]);
+    duet__json_end(writer, ']');
+}
+
+/* Writes the value that a conversion stands for, as printf takes it. */
+static void print_value(struct duet__json_writer *writer, const char *key, const char *conversion,
+                        va_list *args)
+{
+    if (strcmp(conversion, "%g") == 0)
+        duet__json_put_number(writer, key, va_arg(*args, double));
+    else if (strcmp(conversion, "%s") == 0)
+        duet__json_put_string(writer, key, va_arg(*args, const char *));
+    else if (strcmp(conversion, "%d") == 0)
+        duet__json_put_boolean(writer, key, va_arg(*args, int));
+    else if (strcmp(conversion, "%u") == 0)
+        duet__json_put_integer(writer, key, va_arg(*args, unsigned));
+    else if (strcmp(conversion, "%zu") == 0 || strcmp(conversion, "%" PRIu64) == 0)
+        duet__json_put_integer(writer, key, va_arg(*args, uint64_t)); /* as wide as size_t */
+    else
+        duet__json_put_digits(writer, key, conversion);
+}
+
+void duet__json_print(struct duet__json_writer *writer, const char *format, ...)
+{
+    enum { WORD_MAX = 64 };
+    const char *key = NULL;
+    char word[WORD_MAX], name[WORD_MAX];
+    va_list args;
+
+    va_start(args, format);
+    for (size_t length = 1; *format; format += length, length = 1) {
+        if (*format == '\n') {
+            length += strspn(format + 1, " ");
+            duet__json_break(writer, (unsigned)length - 1);
+        } else if (*format == '{' || *format == '[') {
+            duet__json_begin(writer, key, *format);
+            key = NULL;
+        } else if (*format == '}' || *format == ']') {
+            duet__json_end(writer, *format);
+        } else if (*format != ' ' && *format != ',') {
+            length = strcspn(format, " ,:\n{}[]");
+            (void)snprintf(word, sizeof(word), "%.*s", (int)length, format);
+            if (format[length] != ':') {
+                print_value(writer, key, word, &args);
+                key = NULL;
+            } else {
+                memcpy(name, word, sizeof(name));
+                key = strcmp(name, "%s") == 0 ? va_arg(args, const char *) : name;
+                length++;
+            }
+        }
+    }
+    va_end(args);
+}

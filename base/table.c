@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Aligned text on a terminal. */
+#include "base/table.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SHORTEST = 6 }; /* columns that are left of a text that is cut */
+
+size_t duet__text_width(const char *text)
+{
+    return g_utf8_validate(text, -1, NULL) ? (size_t)g_utf8_strlen(text, -1) : strlen(text);
+}
+
+/* Bytes of the first `width` characters. */
+static size_t bytes_of(const char *text, size_t width)
+{
+    if (!g_utf8_validate(text, -1, NULL))
+        return width;
+    return (size_t)(g_utf8_offset_to_pointer(text, (glong)width) - text);
+}
+
+/* A name may hold anything, a terminal should not see it. */
+static void put_clean(FILE *stream, const char *text, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        putc((unsigned char)text[i] < 0x20 || text[i] == 0x7f ? ' ' : text[i], stream);
+}
+
+static void put_spaces(FILE *stream, size_t count)
+{
+    fprintf(stream, "%*s", (int)count, "");
+}
+
+/* Writes text, padded to `width`, or cut to it with a '~' at its end. */
+static void put_padded(FILE *stream, const char *text, size_t width, bool left)
+{
+    size_t own = duet__text_width(text);
+
+    if (own > width) {
+        put_clean(stream, text, bytes_of(text, width - 1));
+        putc('~', stream);
+        return;
+    }
+    if (!left)
+        put_spaces(stream, width - own);
+    put_clean(stream, text, strlen(text));
+    if (left)
+        put_spaces(stream, width - own);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Tables                                                                                       */
+
+void duet__table_init(struct duet__table *table, const char *sides)
+{
+    *table = (struct duet__table){
+        .columns = g_new0(struct duet__column, strlen(sides) + 1),
+        .count = strlen(sides),
+        .cells = g_ptr_array_new_with_free_func(g_free),
+    };
+    for (size_t i = 0; i < table->count; i++)
+        table->columns[i].side = sides[i];
+}
+
+void duet__table_add(struct duet__table *table, char *text)
+{
+    g_ptr_array_add(table->cells, text);
+}
+
+void duet__table_say(struct duet__table *table, const char *text)
+{
+    duet__table_add(table, g_strdup(text));
+}
+
+void duet__table_print(struct duet__table *table, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    duet__table_add(table, g_strdup_vprintf(format, args));
+    va_end(args);
+}
+
+void duet__table_row(struct duet__table *table, const char *first, ...)
+{
+    va_list args;
+
+    va_start(args, first);
+    for (const char *text = first; text; text = va_arg(args, const char *))
+        duet__table_say(table, text);
+    va_end(args);
+}
+
+void duet__table_remark(struct duet__table *table, const char *text)
+{
+    duet__table_say(table, text);
+    while (table->cells->len % table->count) /* a cell that is NULL belongs to the one before it */
+        duet__table_add(table, NULL);
+}
+
+static char **row_of(const struct duet__table *table, size_t row)
+{
+    return (char **)table->cells->pdata + row * table->count;
+}
+
+const char *duet__table_cell(const struct duet__table *table, size_t row, size_t column)
+{
+    return row_of(table, row)[column];
+}
+
+/* Whether the text of a cell reaches over those behind it. */
+static bool reaches(const struct duet__table *table, char *const *row, size_t column)
+{
+    return column + 1 < table->count && !row[column + 1];
+}
+
+static void measure(struct duet__table *table)
+{
+    for (size_t i = 0; i < table->cells->len; i++) {
+        char *const *row = row_of(table, i / table->count);
+        struct duet__column *column = &table->columns[i % table->count];
+
+        if (row[i % table->count] && !reaches(table, row, i % table->count))
+            column->width = MAX(column->width, duet__text_width(row[i % table->count]));
+    }
+}
+
+/* Width of all columns that are shown, with `space` between them. */
+static size_t whole_width(const struct duet__table *table, size_t space)
+{
+    size_t whole = 0;
+
+    for (size_t i = 0; i < table->count; i++)
+        if (!table->columns[i].hidden)
+            whole += table->columns[i].width + (whole ? space : 0);
+    return whole;
+}
+
+/* Leaves out the column that can best be spared, else cuts the longest text by one; false: neither
+   is left. */
+static bool narrow(struct duet__table *table)
+{
+    struct duet__column *spare = NULL, *text = NULL;
+
+    for (size_t i = 0; i < table->count; i++) {
+        struct duet__column *column = &table->columns[i];
+
+        if (column->hidden)
+            continue;
+        if (column->spare > (spare ? spare->spare : 0))
+            spare = column;
+        if (column->side == 't' && column->width > (text ? text->width : SHORTEST))
+            text = column;
+    }
+    if (spare)
+        spare->hidden = true;
+    else if (text)
+        text->width--;
+    return spare || text;
+}
+
+static void put_row(const struct duet__table *table, char *const *row, FILE *stream, size_t indent,
+                    size_t space)
+{
+    size_t at = 0, count = table->count;
+
+    while (count && row[count - 1] && !*row[count - 1])
+        count--; /* no blanks at the end of a line */
+    for (size_t i = 0; i < count && row[i]; i++) {
+        const struct duet__column *column = &table->columns[i];
+        bool left = column->side != 'r', rest = reaches(table, row, i);
+        size_t width = column->width;
+
+        if (column->hidden && !rest)
+            continue;
+        if (rest) {
+            width = duet__text_width(row[i]);
+            space = 2;
+        } else if (left && i + 1 == table->count) {
+            width = MIN(width, duet__text_width(row[i])); /* no blanks at the end of a line */
+        }
+        put_spaces(stream, at ? space : indent);
+        at += at ? space : indent;
+        if (rest && table->page)
+            width = MIN(width, table->page - at);
+        put_padded(stream, row[i], width, left);
+        at += width;
+    }
+    putc('\n', stream);
+}
+
+void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
+{
+    size_t space = 2;
+
+    measure(table);
+    if (table->page && whole_width(table, space) > table->page)
+        space = 1;
+    while (table->page && whole_width(table, space) > table->page && narrow(table)) {
+    }
+    for (size_t row = 0; row < table->cells->len / table->count; row++)
+        put_row(table, row_of(table, row), stream, indent, space);
+    g_free(table->columns);
+    g_ptr_array_free(table->cells, TRUE);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Lines                                                                                        */
+
+/* A text's words from column `at` on; other lines begin at `indent` and end before `page`. Words
+   longer than that are broken, where `all` fit. */
+static void put_words(FILE *stream, const char *text, size_t at, size_t indent, size_t page,
+                      bool all)
+{
+    g_auto(GStrv) words = g_strsplit(text, " ", -1);
+
+    for (size_t i = 0; words[i]; i++) {
+        const char *word = words[i];
+        size_t width = duet__text_width(word);
+
+        if (i > 0 && at > indent && at + 1 + width > page) {
+            fprintf(stream, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (i > 0) {
+            putc(' ', stream);
+            at++;
+        }
+        while (all && at + width > page) {
+            size_t bytes = bytes_of(word, page - at);
+
+            put_clean(stream, word, bytes);
+            fprintf(stream, "\n%*s", (int)indent, "");
+            word += bytes;
+            width -= page - at;
+            at = indent;
+        }
+        put_clean(stream, word, strlen(word));
+        at += width;
+    }
+    putc('\n', stream);
+}
+
+void duet__put_wrapped(FILE *stream, const char *text, size_t indent)
+{
+    put_words(stream, text, 0, indent, DUET__WIDE_PAGE, true);
+}
+
+void duet__put_field(FILE *stream, const char *label, int column, const char *format, ...)
+{
+    g_autofree char *text = NULL;
+    va_list args;
+    int at;
+
+    va_start(args, format);
+    text = g_strdup_vprintf(format, args);
+    va_end(args);
+    at = fprintf(stream, "  %s", label);
+    at += fprintf(stream, "%*s", MAX(column - at, *label ? 1 : 0), "");
+    put_words(stream, text, (size_t)at, (size_t)column, DUET__PAGE, false);
+}
+
+int duet__decimals(double value, int significant)
+{
+    return value > 0 ? CLAMP(significant - 1 - (int)floor(log10(value)), 0, 9) : 0;
+}
+
+char *duet__size_text(uint64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+
+    while (value >= 1024 && unit + 1 < G_N_ELEMENTS(units)) {
+        value /= 1024;
+        unit++;
+    }
+    return g_strdup_printf("%.*f %s", unit && value < 100 ? 1 : 0, value,
+                           bytes == 1 ? "byte" : units[unit]);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Aligned text on a terminal: columns as wide as they have to be, and lines that are broken. */
+#ifndef DUET_BASE_TABLE_H
+#define DUET_BASE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <glib.h>
+
+enum {
+    DUET__PAGE = 100,      /* columns of a terminal that should be enough */
+    DUET__WIDE_PAGE = 110, /* the same where there is much to say */
+};
+
+/* A column of a table. */
+struct duet__column {
+    char side;      /* 'l' to the left, 'r' to the right, 't' a text to the left that may be cut */
+    bool hidden;    /* left out */
+    unsigned spare; /* left out where the page is too narrow, the highest first; 0: never */
+    size_t width;   /* found by duet__table_put */
+};
+
+struct duet__table {
+    struct duet__column *columns;
+    size_t count;
+    GPtrArray *cells; /* row by row, those of the heading first */
+    unsigned page;    /* columns that all of it may take; 0: as many as it needs */
+};
+
+/* Begins a table with as many columns as `sides` has letters. duet__table_put ends it. */
+void duet__table_init(struct duet__table *table, const char *sides);
+
+/* Adds a cell, after those before it; takes the text over. */
+void duet__table_add(struct duet__table *table, char *text);
+/* The same with a copy. */
+void duet__table_say(struct duet__table *table, const char *text);
+/* The same with a text as printf makes it. */
+void duet__table_print(struct duet__table *table, const char *format, ...) G_GNUC_PRINTF(2, 3);
+/* Several copies, up to a NULL: a row, or the beginning of one. */
+void duet__table_row(struct duet__table *table, const char *first, ...) G_GNUC_NULL_TERMINATED;
+/* Cells for the rest of the row, over which `text` reaches: a remark in place of them. */
+void duet__table_remark(struct duet__table *table, const char *text);
+
+/* A cell that was added, NULL in a remark behind its first. */
+const char *duet__table_cell(const struct duet__table *table, size_t row, size_t column);
+
+/*
+ * Prints the rows, `indent` columns from the left, and frees the table. Where the page is too
+ * narrow, one space stands between columns rather than two, then columns that can be spared are
+ * left out, then long texts cut ("abcdefg~").
+ */
+void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent);
+
+/* Columns that a text takes on a terminal. */
+size_t duet__text_width(const char *text);
+
+/*
+ * Writes text and a newline, broken between words so that no line is longer than DUET__WIDE_PAGE;
+ * lines but the first begin with `indent` spaces. A word longer than a line is broken, too.
+ */
+void duet__put_wrapped(FILE *stream, const char *text, size_t indent);
+
+/*
+ * Prints "  label   text", the text, made as by printf, from column `column` on, broken at spaces
+ * where it would pass DUET__PAGE. The label may be "".
+ */
+void duet__put_field(FILE *stream, const char *label, int column, const char *format, ...)
+    G_GNUC_PRINTF(4, 5);
+
+/* Digits after the point, at most 9, that make `significant` ones of a value above 0; else 0. */
+int duet__decimals(double value, int significant);
+
+/* "23.4 GiB"; free with g_free. */
+char *duet__size_text(uint64_t bytes);
+
+#endif

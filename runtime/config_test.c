@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Configuration from the environment and from arguments, good and bad; opening with bad ones. */
+#include <math.h>
+#include <string.h>
+
+#include <duet/duet.h>
+#include <duet/trace.h>
+
+#include <glib.h>
+#include "runtime/settings.h"
+
+/* Clears every variable that a case may have set. */
+static void clear_environment(void)
+{
+    g_auto(GStrv) names = g_listenv();
+    for (char **name = names; *name; name++)
+        if (g_str_has_prefix(*name, "DUET_"))
+            g_unsetenv(*name);
+}
+
+static void test_defaults(void)
+{
+    g_assert_cmpstr(duet_version(), ==, DUET_VERSION);
+    struct duet_config config;
+    struct duet_message message = {"unchanged"};
+    memset(&config, 0x55, sizeof config);
+    duet_config_init(&config);
+    clear_environment();
+    g_assert_cmpint(duet_config_environment(&config, &message), ==, DUET_OK);
+    g_assert_cmpstr(message.text, ==, "unchanged");
+    g_assert_null(config.simulate);
+    g_assert_cmpint(config.cpus, ==, -1);
+    g_assert_cmpint(config.gpus, ==, -1);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0);
+    g_assert_cmpuint(config.gpu_window + config.gpu_window_short + config.gpu_streams, ==, 0);
+    g_assert_true(config.pin_bytes == 0 && !config.no_pin);
+    g_assert_null(config.policy);
+    g_assert_true(!config.without && !config.context);
+    g_assert_cmpuint(config.seed, ==, 0);
+    g_assert_false(config.hold || config.priorities);
+    g_assert_false(config.noise || config.set_arch || config.record || config.no_costs);
+}
+
+static void test_environment(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    clear_environment();
+    g_setenv("DUET_SIMULATE", "idgraf", TRUE);
+    g_setenv("DUET_CPUS", "4", TRUE);
+    g_setenv("DUET_GPUS", "0", TRUE);
+    g_setenv("DUET_GPU_MEMORY", "1.5GiB", TRUE);
+    g_setenv("DUET_LINKS", "pcie=12GB/s", TRUE);
+    g_setenv("DUET_POLICY", "heft", TRUE);
+    g_setenv("DUET_MODEL", "regression", TRUE);
+    g_setenv("DUET_SEED", "18446744073709551615", TRUE);
+    g_setenv("DUET_WINDOW", "100", TRUE);
+    g_setenv("DUET_SET_ARCH", "1", TRUE);
+    g_setenv("DUET_HOLD", "1", TRUE);
+    g_setenv("DUET_PRIORITIES", "none", TRUE);
+    g_setenv("DUET_NOISE", "yes", TRUE);
+    g_setenv("DUET_EXTRAPOLATE", "", TRUE);
+    g_setenv("DUET_COSTS", "submit=1us", TRUE);
+    g_setenv("DUET_WITHOUT", "caches,wake-ups", TRUE);
+    g_setenv("DUET_CONTEXT", "cholesky", TRUE);
+    g_setenv("DUET_TRACE", "trace.json", TRUE);
+    g_setenv("DUET_REPORT", "no", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_cmpstr(config.simulate, ==, "idgraf");
+    g_assert_cmpint(config.cpus, ==, 4);
+    g_assert_cmpint(config.gpus, ==, 0);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 3ULL << 29);
+    g_assert_cmpstr(config.links, ==, "pcie=12GB/s");
+    g_assert_cmpstr(config.policy, ==, "heft");
+    g_assert_cmpstr(config.model, ==, "regression");
+    g_assert_cmpuint(config.seed, ==, G_MAXUINT64);
+    g_assert_cmpuint(config.window, ==, 100);
+    g_assert_true(config.set_arch && config.noise && config.extrapolate && config.hold);
+    g_assert_cmpstr(config.priorities, ==, "none");
+    g_assert_false(config.report);
+    g_assert_cmpstr(config.costs, ==, "submit=1us");
+    g_assert_cmpstr(config.without, ==, "caches,wake-ups");
+    g_assert_cmpstr(config.context, ==, "cholesky");
+    g_assert_cmpstr(config.trace, ==, "trace.json");
+    clear_environment();
+}
+
+static void test_real_environment(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    g_assert_null(config.emulate);
+    g_assert_cmpfloat(config.scale, ==, 0);
+    g_assert_cmpfloat(config.watchdog_s, ==, 0);
+    clear_environment();
+    g_setenv("DUET_EMULATE", "free", TRUE);
+    g_setenv("DUET_SCALE", "0.01", TRUE);
+    g_setenv("DUET_LOSE", "gpu1@100", TRUE);
+    g_setenv("DUET_WATCHDOG", "2.5", TRUE);
+    g_setenv("DUET_NO_BIND", "1", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_cmpstr(config.emulate, ==, "free");
+    g_assert_cmpfloat(config.scale, ==, 0.01);
+    g_assert_cmpstr(config.lose, ==, "gpu1@100");
+    g_assert_cmpfloat(config.watchdog_s, ==, 2.5);
+    g_assert_true(config.no_bind);
+    clear_environment();
+    /* empty texts take back what an earlier source asked for */
+    g_setenv("DUET_EMULATE", "", TRUE);
+    g_setenv("DUET_LOSE", "", TRUE);
+    g_setenv("DUET_WATCHDOG", "never", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_null(config.emulate);
+    g_assert_null(config.lose);
+    g_assert_cmpfloat(config.watchdog_s, <, 0);
+    clear_environment();
+}
+
+static void set(struct duet_config *config, const char *name, const char *value)
+{
+    struct duet_message message = {""};
+    clear_environment();
+    g_setenv(name, value, TRUE);
+    if (duet_config_environment(config, &message))
+        g_error("%s=%s gives \"%s\"", name, value, message.text);
+    clear_environment();
+}
+
+/* What a configuration says is handed on whole, and nothing else is. */
+static void test_handed_on(void)
+{
+    static const char *const texts[][2] = {
+        {"DUET_SIMULATE", "idgraf"},     {"DUET_CPUS", "0"},         {"DUET_GPU_MEMORY", "33.3%"},
+        {"DUET_GPU_WINDOW", "3"},        {"DUET_PIN", "none"},       {"DUET_SCALE", "0.1"},
+        {"DUET_WATCHDOG", "never"},      {"DUET_NOISE", "1"},        {"DUET_SEED", "123456789012"},
+        {"DUET_WITHOUT", "caches"},      {"DUET_POLICY", "cp:b=3"},  {"DUET_MODEL_ERROR", "0.25"},
+        {"DUET_COSTS", "submit=1us"},    {"DUET_WINDOW", "4294967"}, {"DUET_CONTEXT", "app"},
+        {"DUET_PRIORITIES", "workload"}, {"DUET_JITTER", "1"},       {"DUET_PERTURBATION", "0.5"},
+    };
+    struct duet_config config;
+    char **environment = g_environ_setenv(NULL, "DUET_TRACE", "old.json", TRUE);
+    environment = g_environ_setenv(environment, "HOME", "/home", TRUE);
+    duet_config_init(&config);
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        set(&config, texts[i][0], texts[i][1]);
+    /* texts of the environment are gone */
+    config.simulate = "idgraf", config.without = "caches", config.policy = "cp:b=3";
+    config.costs = "submit=1us", config.context = "app", config.priorities = "workload";
+    environment = duet__config_environment(&config, environment);
+    for (size_t i = 0; i < G_N_ELEMENTS(texts); i++)
+        g_assert_cmpstr(g_environ_getenv(environment, texts[i][0]), ==, texts[i][1]);
+    g_assert_cmpstr(g_environ_getenv(environment, "HOME"), ==, "/home");
+    g_assert_cmpuint(g_strv_length(environment), ==, G_N_ELEMENTS(texts) + 1);
+    set(&config, "DUET_GPU_MEMORY", "6GiB");
+    set(&config, "DUET_PIN", "1MiB");
+    config.scale = 0;
+    environment = duet__config_environment(&config, environment);
+    g_assert_cmpstr(g_environ_getenv(environment, "DUET_GPU_MEMORY"), ==, "6442450944");
+    g_assert_cmpstr(g_environ_getenv(environment, "DUET_PIN"), ==, "1048576");
+    g_assert_null(g_environ_getenv(environment, "DUET_SCALE"));
+    g_strfreev(environment);
+}
+
+/* How GPUs are used. What is set later takes back what was set otherwise before. */
+static void test_gpu_environment(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    set(&config, "DUET_GPU_WINDOW", "3");
+    set(&config, "DUET_GPU_WINDOW_SHORT", "1024");
+    set(&config, "DUET_GPU_STREAMS", "4");
+    g_assert_cmpuint(config.gpu_window, ==, 3);
+    g_assert_cmpuint(config.gpu_window_short, ==, 1024);
+    g_assert_cmpuint(config.gpu_streams, ==, 4);
+    set(&config, "DUET_GPU_MEMORY", "80%");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0.8);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
+    set(&config, "DUET_GPU_MEMORY", "2kB");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 2000);
+    set(&config, "DUET_GPU_MEMORY", "100%");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 1);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 0);
+    set(&config, "DUET_GPU_MEMORY", "0.5%");
+    g_assert_cmpfloat(config.gpu_memory_share, ==, 0.005);
+    set(&config, "DUET_PIN", "2GiB");
+    g_assert_true(config.pin_bytes == UINT64_C(1) << 31 && !config.no_pin);
+    set(&config, "DUET_PIN", "none");
+    g_assert_true(config.pin_bytes == 0 && config.no_pin);
+    set(&config, "DUET_PIN", "7");
+    g_assert_true(config.pin_bytes == 7 && !config.no_pin);
+}
+
+/* Each of these is refused, and the message names the variable and the value. */
+static void test_bad_environment(void)
+{
+    static const char *const bad[][2] = {
+        {"DUET_CPUS", "-1"},
+        {"DUET_CPUS", "four"},
+        {"DUET_GPUS", "2 "},
+        {"DUET_GPUS", ""},
+        {"DUET_GPUS", "1e3"},
+        {"DUET_GPU_MEMORY", "0"},
+        {"DUET_GPU_MEMORY", "6 GB"},
+        {"DUET_GPU_MEMORY", "6gb"},
+        {"DUET_GPU_MEMORY", "-1GB"},
+        {"DUET_GPU_MEMORY", "0%"},
+        {"DUET_GPU_MEMORY", "101%"},
+        {"DUET_GPU_MEMORY", "-1%"},
+        {"DUET_GPU_MEMORY", "80 %"},
+        {"DUET_GPU_MEMORY", "80%%"},
+        {"DUET_GPU_MEMORY", "%"},
+        {"DUET_GPU_WINDOW", "0"},
+        {"DUET_GPU_WINDOW_SHORT", "0"},
+        {"DUET_GPU_WINDOW_SHORT", "1025"},
+        {"DUET_GPU_STREAMS", "0"},
+        {"DUET_GPU_STREAMS", "65"},
+        {"DUET_GPU_STREAMS", "two"},
+        {"DUET_PIN", "0"},
+        {"DUET_PIN", "None"},
+        {"DUET_PIN", "50%"},
+        {"DUET_PIN", ""},
+        {"DUET_SEED", "0x10"},
+        {"DUET_SEED", "18446744073709551616"},
+        {"DUET_WINDOW", "0"},
+        {"DUET_NOISE", "maybe"},
+        {"DUET_SET_ARCH", "2"},
+        {"DUET_HOLD", "2"},
+        {"DUET_REPORT", "TRUE"},
+        {"DUET_SCALE", "0"},
+        {"DUET_SCALE", "-1"},
+        {"DUET_SCALE", "1x"},
+        {"DUET_WATCHDOG", "0"},
+        {"DUET_WATCHDOG", "10s"},
+        {"DUET_WATCHDOG", "nan"},
+        {"DUET_NO_BIND", "maybe"},
+        {"DUET_NODES", "0"},
+        {"DUET_NODES", "4097"},
+        {"DUET_NODES", "2x"},
+        {"DUET_NODES", "64x65"},
+        {"DUET_NODES", "2x2x2"},
+        {"DUET_NETWORK", "bus"},
+        {"DUET_WITHOUT", "luck"},
+        {"DUET_WITHOUT", "Caches"},
+        {"DUET_WITHOUT", "cache"},
+    };
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        struct duet_config config;
+        struct duet_message message = {""};
+        duet_config_init(&config);
+        clear_environment();
+        g_setenv(bad[i][0], bad[i][1], TRUE);
+        g_assert_cmpint(duet_config_environment(&config, &message), ==, DUET_EINVAL);
+        if (!strstr(message.text, bad[i][0]) || !strstr(message.text, bad[i][1]))
+            g_error("%s=%s gives \"%s\"", bad[i][0], bad[i][1], message.text);
+        g_assert_null(strchr(message.text, '\n'));
+    }
+    clear_environment();
+}
+
+/* Options are taken out, the rest stays in order, and arguments prevail over the environment. */
+static void test_arguments(void)
+{
+    g_auto(GStrv) all = g_strsplit("--duet-program first --duet-simulate=idgraf --other=1 "
+                                   "--duet-cpus=2 -x --duet-noise --duet-gpu-memory=1GB last",
+                                   " ", -1);
+    char *argv[10]; /* shortened below, while `all` owns the strings */
+    memcpy(argv, all, sizeof argv);
+    int argc = 9;
+    struct duet_config config;
+    duet_config_init(&config);
+    clear_environment();
+    g_setenv("DUET_CPUS", "4", TRUE);
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+    g_assert_cmpint(duet_config_arguments(&config, &argc, argv, NULL), ==, DUET_OK);
+    static const char *const rest[] = {"--duet-program", "first", "--other=1", "-x", "last"};
+    g_assert_cmpint(argc, ==, G_N_ELEMENTS(rest));
+    for (int i = 0; i < argc; i++)
+        g_assert_cmpstr(argv[i], ==, rest[i]);
+    g_assert_null(argv[argc]);
+    g_assert_cmpstr(config.simulate, ==, "idgraf");
+    g_assert_cmpint(config.cpus, ==, 2);
+    g_assert_true(config.noise);
+    g_assert_cmpuint(config.gpu_memory_bytes, ==, 1000000000);
+    clear_environment();
+}
+
+static void test_bad_arguments(void)
+{
+    static const char *const bad[] = {"--duet-cpus=x",       "--duet-cpus",
+                                      "--duet-nonsense=1",   "--duet-simulates=a",
+                                      "--duet-window=-2",    "--duet-",
+                                      "--duet-noise=2",      "--duet-seed= 1",
+                                      "--duet-gpu-window=0", "--duet-without=start,end"};
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        g_autofree char *line = g_strconcat("program/", bad[i], "/rest", NULL);
+        g_auto(GStrv) all = g_strsplit(line, "/", -1);
+        char *argv[4];
+        int argc = 3;
+        memcpy(argv, all, sizeof argv);
+        struct duet_config config;
+        struct duet_message message = {""};
+        duet_config_init(&config);
+        g_assert_cmpint(duet_config_arguments(&config, &argc, argv, &message), ==, DUET_EINVAL);
+        g_assert_nonnull(strstr(message.text, "--duet-"));
+        g_assert_null(strchr(message.text, '\n'));
+        if (i == 3)
+            g_assert_nonnull(strstr(message.text, "did you mean --duet-simulate?"));
+    }
+}
+
+/* Every setting of the environment is named in duet.h, and has its field in a configuration, which
+ * may be all that there is; options are said once in a command. */
+static void test_settings(void)
+{
+    g_autofree char *header = NULL;
+    const struct duet__option *setting, *other;
+    g_assert_true(
+        g_file_get_contents(DUET_SOURCE_DIR "/core/include/duet/duet.h", &header, NULL, NULL));
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
+        g_autofree char *upper = g_ascii_strup(setting->name, -1);
+        g_autofree char *name = g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
+        if (setting->where & DUET__IN_ENVIRONMENT && !strstr(header, name))
+            g_error("duet.h does not name %s", name);
+        if (setting->where & DUET__IN_ENVIRONMENT)
+            g_assert_cmpuint(setting->offset + setting->bytes, <=, sizeof(struct duet_config));
+        g_assert_true(setting->where && *setting->help);
+        for (size_t k = 0; k < i; k++) {
+            other = duet__option_at(k);
+            if (!strcmp(setting->name, other->name) && setting->where & other->where)
+                g_error("%s is there twice", setting->name);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Opening                                                                                      */
+
+/* Configurations that cannot be: of simulations, of emulated devices, of this machine. */
+static void test_bad_open(void)
+{
+    static const struct {
+        struct duet_config config; /* 0 CPUs or GPUs: as many as there are */
+        int error;
+        const char *fragment;
+    } bad[] = {
+        {{.simulate = "nowhere"}, DUET_ENOTFOUND, "nowhere"},
+        {{.emulate = "nowhere"}, DUET_ENOTFOUND, "nowhere"},
+        {{.simulate = "idgraf", .emulate = "free"}, DUET_EINVAL, "exclude each other"},
+        {{.policy = "nobody"}, DUET_ENOTFOUND, "known are eager, ws"},
+        {{.model = "guess"}, DUET_ENOTFOUND, "known are history"},
+        {{.simulate = "idgraf", .costs = "submit=1us,lunch=1s"},
+         DUET_EINVAL,
+         "unknown cost 'lunch'"},
+        {{.simulate = "idgraf", .costs = "submit=1"}, DUET_EINVAL, "takes a time such as"},
+        {{.simulate = "idgraf", .without = "cores,lunch"}, DUET_EINVAL, "unknown cause 'lunch'"},
+        {{.simulate = "idgraf", .links = "pcie"}, DUET_EINVAL, "NAME=VALUE"},
+        {{.simulate = "idgraf", .cpus = 100}, DUET_EINVAL, "100"},
+        {{.emulate = "idgraf", .cpus = 100}, DUET_EINVAL, "100"},
+        {{.gpus = 1000}, DUET_EINVAL, "GPU"},
+        {{.gpu_memory_bytes = 1 << 20, .gpu_memory_share = 0.5}, DUET_EINVAL, "given twice"},
+        {{.gpu_memory_share = 1.5}, DUET_EINVAL, "a part of 1.5"},
+        {{.gpu_memory_share = -0.5}, DUET_EINVAL, "above 0 and at most 1"},
+        {{.gpu_memory_share = NAN}, DUET_EINVAL, "a part of nan"},
+        {{.simulate = "idgraf", .gpu_window_short = 1}, DUET_EINVAL, "worker gpu0: the window of"},
+        {{.emulate = "free", .gpus = 1, .gpu_window = 4, .gpu_window_short = 3},
+         DUET_EINVAL,
+         "worker gpu0: the window of short tasks"},
+        {{.lose = "gpu0@1"}, DUET_EINVAL, "emulate"},
+        {{.simulate = "idgraf", .lose = "gpu0@1"}, DUET_EINVAL, "emulate"},
+        {{.emulate = "idgraf", .lose = "gpu99@1"}, DUET_EINVAL, "gpu99"},
+        {{.scale = 0.5}, DUET_EINVAL, "platform"},
+        {{.emulate = "free", .scale = 0.5}, DUET_EINVAL, "platform"},
+        {{.emulate = "idgraf", .scale = -1}, DUET_EINVAL, "positive"},
+        {{.emulate = "idgraf", .scale = NAN}, DUET_EINVAL, "positive"},
+        {{.emulate = "idgraf", .scale = INFINITY}, DUET_EINVAL, "positive"},
+        {{.watchdog_s = NAN}, DUET_EINVAL, "watchdog"},
+    };
+    clear_environment();
+    for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
+        struct duet_runtime *duet = NULL;
+        struct duet_config config = bad[i].config;
+        struct duet_message message = {""};
+        config.cpus = config.cpus ? config.cpus : -1;
+        config.gpus = config.gpus ? config.gpus : -1;
+        g_assert_cmpint(duet_open(&duet, &config, &message), ==, bad[i].error);
+        g_assert_null(duet);
+        g_assert_null(strchr(message.text, '\n'));
+        if (!strstr(message.text, bad[i].fragment))
+            g_error("\"%s\" does not say \"%s\"", message.text, bad[i].fragment);
+    }
+}
+
+/* Costs: none, then one replaced; a second runtime beside the first or after it is refused. */
+static void test_open(void)
+{
+    struct duet_runtime *duet = NULL, *second = NULL;
+    struct duet_config config;
+    struct duet_message message = {""};
+    duet_config_init(&config);
+    config.simulate = "idgraf";
+    config.no_costs = true;
+    config.costs = "steal=2us,event=1us,wake=4us,spin=8us";
+    int error = duet_open(&duet, &config, &message);
+    if (error == DUET_EABSENT) {
+        g_test_skip("built without SimGrid");
+        return;
+    }
+    g_assert_cmpint(error, ==, DUET_OK);
+    const struct duet_costs *costs = &duet_runtime_machine(duet)->costs;
+    g_assert_cmpfloat(costs->submit_s, ==, 0);
+    g_assert_cmpfloat(costs->push_s, ==, 0);
+    g_assert_cmpfloat(costs->pop_s, ==, 0);
+    g_assert_cmpfloat(costs->steal_s, ==, 2e-6);
+    g_assert_cmpfloat(costs->kernel_launch_s, ==, 0);
+    g_assert_cmpfloat(costs->copy_launch_s, ==, 0);
+    g_assert_cmpfloat(costs->event_s, ==, 1e-6);
+    g_assert_cmpfloat(costs->wake_s, ==, 4e-6);
+    g_assert_cmpfloat(costs->spin_s, ==, 8e-6);
+    g_assert_cmpint(duet_open(&second, &config, &message), ==, DUET_EBUSY);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    g_assert_cmpint(duet_open(&second, &config, &message), ==, DUET_EBUSY);
+    g_assert_null(second);
+    g_assert_cmpint(duet_close(NULL), ==, DUET_OK);
+}
+
+TEST_MAIN(test_defaults, test_environment, test_real_environment, test_handed_on,
+          test_gpu_environment, test_bad_environment, test_arguments, test_bad_arguments,
+          test_settings, test_bad_open, test_open)

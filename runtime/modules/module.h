@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules: the parts of duet that bring large libraries with them, in shared objects of their own
+ * that are opened when something needs them. Each part is used through the header that it has
+ * (sim/sim.h, workloads/kernels.h, nodes/mpi.h); what is linked decides whether it is
+ * inside the program, as in tests, or whether NAME.c of this folder stands there, which opens the
+ * module and calls it through a table. NAME_module.c is the module's own: that table.
+ *
+ * A module has copies of its own of what it uses of the core: functions without state.
+ */
+#ifndef DUET_RUNTIME_MODULES_MODULE_H
+#define DUET_RUNTIME_MODULES_MODULE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <duet/error.h>
+
+#include "core/engine.h"
+#include "nodes/mpi.h"
+#include "nodes/mpi_measure.h"
+#include "sim/sim.h"
+#include "workloads/kernels.h"
+#include "workloads/kernels_about.h"
+
+/* What each module exports as `duet__module`, as the first member of its table. */
+struct duet__module {
+    const char *build; /* DUET_MODULE_BUILD: of another duet, the rest may be of another form */
+};
+
+struct duet__sim_module {
+    struct duet__module module;
+    int (*make)(void **out, const struct duet_machine *machine, const struct sim_options *options,
+                struct duet_message *message);
+    const struct duet__engine_ops *(*ops)(void);
+    const struct duet__transport *(*transport)(void);
+    void (*attach)(void *engine, struct duet_runtime *core);
+};
+
+struct duet__blas_module {
+    struct duet__module module;
+    duet_kernel_fn (*kernel)(const char *base);
+    int (*begin)(unsigned threads, struct duet_message *message);
+    int (*residual_cholesky)(const struct duet__storage *a, const struct duet__judging *how,
+                             double *residual, struct duet_message *message);
+    int (*residual_lu)(const struct duet__storage *a, const struct duet__storage *pivots,
+                       const struct duet__judging *how, double *residual,
+                       struct duet_message *message);
+    bool (*about)(struct duet__blas *blas);
+};
+
+struct duet__mpi_module {
+    struct duet__module module;
+    int (*meet)(struct duet__mpi **out, unsigned nodes, struct duet__mpi_place *place,
+                struct duet_message *message);
+    int (*agree)(int error, struct duet_message *message);
+    void (*decline)(const char *why);
+    void (*start)(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
+                  const struct duet__mpi_calls *calls);
+    const struct duet__transport *(*transport)(void);
+    int (*measure)(double seconds, struct duet__mpi_measured *out, struct duet_message *message);
+};
+
+/*
+ * The table of the module `name`, which stays open until the process ends: later calls cost little.
+ * NULL with a message: it is not where it belongs, a library that it needs is missing, or it is of
+ * another build.
+ */
+const void *duet__module_open(const char *name, struct duet_message *message);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening a runtime that simulates: one node, or a cluster of nodes that are alike. */
+#include <glib.h>
+
+#include "core/engine.h"
+#include "nodes/nodes.h"
+#include "sim/sim.h"
+#include "runtime/open.h"
+#include "runtime/settings.h"
+#include "base/units.h"
+
+/* One opening. */
+struct opening {
+    const struct duet_config *config;
+    struct duet_grid grid;
+    unsigned nodes;
+    struct duet__times *times;
+    struct duet_machine machine;
+    struct duet__network network;
+    struct sim_options options;
+    struct duet__core_config core; /* of the first node */
+    void **engines;
+    struct duet_runtime **cores;
+};
+
+void duet__open_ahead(void)
+{
+    duet__sim_ops();
+}
+
+/* Tasks that a core keeps back enter when its own application waits: here it is one for all. */
+static int check_nodes(const struct opening *opening, struct duet_message *message)
+{
+    const struct duet__core_config *core = &opening->core;
+    if (opening->nodes > 1 && core->policy->plan)
+        return duet_fail(message, DUET_EINVAL,
+                         "policy %s plans all tasks at once, which simulations of several nodes do "
+                         "not know: choose another one",
+                         core->policy->name);
+    if (opening->nodes > 1 && (core->hold || core->priorities == DUET__BOTTOM_LEVEL))
+        return duet_fail(message, DUET_EINVAL,
+                         "simulations of several nodes hold no tasks back (%s): leave it out",
+                         core->hold ? "hold" : "priorities by bottom level");
+    return DUET_OK;
+}
+
+/* All parts but the engines, of which a process can make some only once. */
+static int read_all(struct opening *opening, const struct duet__platform *platform,
+                    struct duet_message *message)
+{
+    const struct duet_config *config = opening->config;
+    unsigned without = 0;
+    int error =
+        duet__open_platform(platform, NULL, config, &opening->times, &opening->machine, message);
+    if (error)
+        return error;
+    if (opening->nodes > 1)
+        error = duet__open_network(platform, config, opening->nodes, &opening->network, message);
+    if (!error)
+        error = duet__effects_parse("--without", config->without, &without, message);
+    opening->options = (struct sim_options){
+        .calibration = &opening->times->calibration,
+        .noise = config->noise,
+        .jitter = config->jitter,
+        .extrapolate = config->extrapolate,
+        .seed = config->seed,
+        .effects = DUET__EFFECTS & ~without,
+        .nodes = opening->nodes,
+        .network = opening->nodes > 1 ? &opening->network : NULL,
+    };
+    if (!error)
+        error = duet__open_core(&opening->core, config, message);
+    return error ? error : check_nodes(opening, message);
+}
+
+static int make_nodes(struct opening *opening, struct duet_message *message)
+{
+    const struct duet__nodes_config config = {.count = opening->nodes,
+                                              .hosted = opening->nodes,
+                                              .grid = opening->grid,
+                                              .cores = opening->cores,
+                                              .transport = duet__sim_transport(),
+                                              .transport_of = opening->engines[0]};
+    struct duet__nodes *nodes; /* the first core's from now on */
+    return duet__nodes_new(&nodes, &config, message);
+}
+
+/* A core for each engine, of which the first one has the kernel times. */
+static int make_cores(struct opening *opening, struct duet_message *message)
+{
+    struct duet__core_config core = opening->core;
+    int error = DUET_OK;
+    unsigned made = 0;
+    for (; made < opening->nodes && !error; made++) {
+        core.engine = opening->engines[made];
+        core.seed = duet__node_seed(opening->core.seed, made);
+        if (made)
+            error = duet__open_another(&opening->cores[made], &core, opening->config,
+                                       opening->times, 1, message);
+        else
+            error = duet__open_bind(&opening->cores[0], &core, opening->config, opening->times, 1,
+                                    message);
+        if (!error)
+            duet__sim_attach(core.engine, opening->cores[made]);
+    }
+    if (!error && opening->nodes > 1)
+        error = make_nodes(opening, message);
+    for (unsigned n = made; n < opening->nodes && error; n++)
+        core.ops->destroy(opening->engines[n]);
+    for (unsigned n = made; n > 0 && error; n--) /* the first one has what others need */
+        duet__core_free(opening->cores[n - 1]);
+    return error;
+}
+
+static int open_on(struct duet_runtime **out, struct opening *opening,
+                   const struct duet__platform *platform, struct duet_message *message)
+{
+    int error = read_all(opening, platform, message);
+    opening->core.machine = &opening->machine;
+    opening->core.ops = duet__sim_ops();
+    if (!error)
+        error = duet__sim_new(opening->engines, &opening->machine, &opening->options, message);
+    if (error)
+        duet__times_free(opening->times);
+    else
+        error = make_cores(opening, message);
+    duet_machine_fini(&opening->machine);
+    if (error)
+        return error;
+    *out = opening->cores[0];
+    duet__remember_cores(*out, g_steal_pointer(&opening->cores), opening->nodes);
+    return DUET_OK;
+}
+
+int duet__open_simulated(struct duet_runtime **out, const struct duet_config *config,
+                         const struct duet__platform *platform, struct duet_message *message)
+{
+    struct opening opening = {.config = config};
+    struct duet__platform *loaded = NULL;
+    int error = duet__parse_nodes("nodes", config->nodes, &opening.grid, message);
+    if (!error && !platform)
+        error = duet__platform_load(config->simulate, &loaded, message);
+    if (error)
+        return error;
+    opening.nodes = opening.grid.rows * opening.grid.cols;
+    opening.engines = g_new0(void *, opening.nodes);
+    opening.cores = g_new0(struct duet_runtime *, opening.nodes);
+    error = open_on(out, &opening, platform ? platform : loaded, message);
+    g_free(opening.engines);
+    g_free(opening.cores);
+    duet__platform_free(loaded);
+    return error;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests through the public interface, in C or C++: runtimes that open, calls that succeed. */
+#ifndef DUET_RUNTIME_TESTING_H
+#define DUET_RUNTIME_TESTING_H
+
+#include <duet/duet.h>
+
+#include <glib.h>
+
+static inline void must(const struct duet_runtime *duet, int error)
+{
+    if (error)
+        g_error("%s (%s)", duet_strerror(error), duet_last_message(duet));
+}
+
+/* A quiet one with so many workers, simulated on a platform, or (NULL) on this machine. */
+static inline struct duet_config testing_config(const char *simulate, int cpus, int gpus)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    config.simulate = simulate;
+    config.cpus = cpus;
+    config.gpus = gpus;
+    config.quiet = true;
+    return config;
+}
+
+/* NULL: this build cannot simulate. */
+static inline struct duet_runtime *testing_open(const struct duet_config *config)
+{
+    struct duet_message message = {""};
+    struct duet_runtime *duet = NULL;
+    int error = duet_open(&duet, config, &message);
+    if (error && error != DUET_EABSENT)
+        g_error("%s", message.text);
+    return duet;
+}
+
+#endif

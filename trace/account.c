@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accounts of runs: kernels, and what lies between them; and means of several accounts. */
+#include "trace/account.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------- */
+/* Checks                                                                                       */
+
+/*
+ * Dates of devices and of the host are brought together with less than this between them; kernels
+ * that are further outside of the run belong to another one, or have dates of another origin.
+ */
+static double tolerance_s(double makespan_s)
+{
+    return 1e-6 + 1e-6 * makespan_s;
+}
+
+static int check_task(const struct duet__recording *recording, const struct duet_event *event,
+                      struct duet_message *message)
+{
+    double tolerance = tolerance_s(recording->makespan_s);
+
+    if (event->worker < 0 || (unsigned)event->worker >= recording->machine->worker_count)
+        return duet_fail(message, DUET_EINVAL, "task %llu ran on worker %d, which there is not",
+                         (unsigned long long)event->id, event->worker);
+    /* what was never run because of an error is dated when that was found out */
+    if (!event->failed &&
+        (event->start_s < -tolerance || event->end_s > recording->makespan_s + tolerance))
+        return duet_fail(message, DUET_EINVAL,
+                         "task %llu ran from %g to %g s in a run from 0 to %g s",
+                         (unsigned long long)event->id, event->start_s, event->end_s,
+                         recording->makespan_s);
+    return 0;
+}
+
+static int check(const struct duet__recording *recording, struct duet_message *message)
+{
+    const struct duet_machine *machine = recording->machine;
+
+    if (!machine || !machine->worker_count)
+        return duet_fail(message, DUET_EINVAL, "a run without workers has no account");
+    if (!isfinite(recording->makespan_s) || recording->makespan_s < 0)
+        return duet_fail(message, DUET_EINVAL, "a makespan of %g s makes no sense",
+                         recording->makespan_s);
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+        bool task = event->kind == DUET_EVENT_TASK;
+        int error = 0;
+
+        if (!isfinite(event->ready_s) || !isfinite(event->start_s) || !isfinite(event->end_s) ||
+            event->end_s < event->start_s - tolerance_s(recording->makespan_s))
+            return duet_fail(message, DUET_EINVAL, "%s %llu is dated ready %g, from %g to %g s",
+                             task ? "task" : "a copy of handle", (unsigned long long)event->id,
+                             event->ready_s, event->start_s, event->end_s);
+        if (task)
+            error = check_task(recording, event, message);
+        else if (event->source >= machine->node_count || event->destination >= machine->node_count)
+            error = duet_fail(message, DUET_EINVAL, "a copy goes from memory %u to %u of %u",
+                              event->source, event->destination, machine->node_count);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Kernels                                                                                      */
+
+/* A kernel starts or ends. */
+struct edge {
+    double date_s;
+    int worker;
+    bool end;
+    size_t event;
+};
+
+/*
+ * By worker, then date. What starts comes before what ends then: between kernels that follow each
+ * other closely there is no gap, and a kernel without any length starts before it ends.
+ */
+static int by_date(const void *left, const void *right)
+{
+    const struct edge *a = left, *b = right;
+
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    if (a->date_s != b->date_s)
+        return a->date_s < b->date_s ? -1 : 1;
+    if (a->end != b->end)
+        return a->end ? 1 : -1;
+    return (a->event > b->event) - (a->event < b->event);
+}
+
+static double within(double date_s, double low_s, double high_s)
+{
+    return fmin(fmax(date_s, low_s), high_s);
+}
+
+/* The edges of all kernels, sorted, within the run. */
+static GArray *collect(const struct duet__recording *recording)
+{
+    GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct edge));
+
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+        double start_s = within(event->start_s, 0, recording->makespan_s);
+        struct edge ends[] = {
+            {.date_s = start_s, .worker = event->worker, .event = i},
+            {.date_s = within(event->end_s, start_s, recording->makespan_s),
+             .worker = event->worker,
+             .end = true,
+             .event = i},
+        };
+
+        if (event->kind == DUET_EVENT_TASK)
+            g_array_append_vals(edges, ends, 2);
+    }
+    g_array_sort(edges, by_date);
+    return edges;
+}
+
+/* An account in the making. */
+struct sweep {
+    const struct duet__recording *recording;
+    struct duet__account *account; /* its kernels, by index, then architecture, each of all there
+                                     are; the last index stands for those without a name */
+    GArray *gaps;                  /* struct duet__gap */
+    double *began_s; /* by event: what a kernel that ran all the time would have had then */
+};
+
+static void add_gap(struct sweep *sweep, int worker, double start_s, double end_s,
+                    enum duet__state state)
+{
+    const struct duet__gap gap = {(unsigned)worker, state, start_s, end_s};
+
+    if (start_s < end_s)
+        g_array_append_val(sweep->gaps, gap);
+}
+
+/* The worker ran nothing from `start_s` until `next` started. */
+static void add_gaps(struct sweep *sweep, double start_s, const struct edge *next, bool first)
+{
+    double ready_s = within(sweep->recording->events[next->event].ready_s, start_s, next->date_s);
+
+    add_gap(sweep, next->worker, start_s, ready_s, first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN);
+    add_gap(sweep, next->worker, ready_s, next->date_s, DUET_STATE_OVERHEAD);
+}
+
+static void add_execution(struct sweep *sweep, const struct edge *edge, double seconds)
+{
+    const struct duet__recording *recording = sweep->recording;
+    const struct duet_machine *machine = recording->machine;
+    const struct duet_event *event = &recording->events[edge->event];
+    size_t index = MIN(event->kernel, recording->kernel_count);
+    unsigned arch = machine->workers[edge->worker].arch;
+    struct duet__account_kernel *kernel =
+        &sweep->account->kernels[index * machine->arch_count + arch];
+
+    if (!(kernel->count > 0)) {
+        g_strlcpy(kernel->name, duet__recording_kernel(recording, event), sizeof(kernel->name));
+        g_strlcpy(kernel->arch, machine->archs[arch].name, sizeof(kernel->arch));
+    }
+    kernel->count += !event->paused;
+    kernel->seconds += seconds;
+}
+
+/* When its device was lost, else the end. */
+static double lost_s(const struct duet__recording *recording, int worker)
+{
+    for (size_t i = 0; i < recording->mark_count; i++)
+        if (recording->marks[i].lost == (unsigned)worker + 1)
+            return fmin(recording->marks[i].start_s, recording->makespan_s);
+    return recording->makespan_s;
+}
+
+/*
+ * One worker. Kernels that run at once share each moment, so `own_s` is what a kernel that ran all
+ * the time would have had. Returns the edge after its last.
+ */
+static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, guint at)
+{
+    double own_s = 0, date_s = 0, gone_s;
+    double *kernels_s = &sweep->account->workers_s[worker][DUET_STATE_KERNEL];
+    size_t running = 0;
+    const guint begin = at;
+
+    for (; at < edges->len; at++) {
+        const struct edge *edge = &g_array_index(edges, struct edge, at);
+        double length_s = edge->date_s - date_s;
+
+        if (edge->worker != worker)
+            break;
+        if (running) {
+            own_s += length_s / (double)running;
+            *kernels_s += length_s;
+        } else if (length_s > 0) {
+            add_gaps(sweep, date_s, edge, at == begin);
+        }
+        date_s = edge->date_s;
+        if (edge->end) {
+            running--;
+            add_execution(sweep, edge, own_s - sweep->began_s[edge->event]);
+        } else {
+            running++;
+            sweep->began_s[edge->event] = own_s;
+        }
+    }
+    gone_s = fmax(date_s, lost_s(sweep->recording, worker));
+    add_gap(sweep, worker, date_s, gone_s, at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
+    add_gap(sweep, worker, gone_s, sweep->recording->makespan_s, DUET_STATE_LOST);
+    return at;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* All of it                                                                                    */
+
+static void add_bytes(const struct duet__recording *recording, struct duet__account *out)
+{
+    for (size_t i = 0; i < recording->event_count; i++) {
+        const struct duet_event *event = &recording->events[i];
+
+        if (event->kind != DUET_EVENT_COPY || event->failed)
+            continue;
+        const bool home = duet__is_host(recording->machine, event->destination);
+
+        out->bytes[!duet__is_host(recording->machine, event->source) ? (home ? 1 : 2)
+                   : home                                            ? 3
+                                                                     : 0] += (double)event->bytes;
+    }
+}
+
+double duet__states_sum(const double seconds[DUET_STATES], enum duet__state first,
+                        enum duet__state last)
+{
+    double sum_s = 0;
+
+    for (unsigned i = first; i <= last; i++)
+        sum_s += seconds[i];
+    return sum_s;
+}
+
+void duet__gap_divide(const struct duet__gap *gap, const GArray *stretches,
+                      const struct duet__gap_sums *sums)
+{
+    const struct duet__stretch *all = (const void *)stretches->data;
+    double seconds[DUET_STATES] = {0};
+    struct duet__gap piece = *gap;
+    guint low = 0, high = stretches->len;
+
+    while (low < high) {
+        guint middle = low + (high - low) / 2;
+
+        if (all[middle].end_s <= gap->start_s)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    seconds[gap->state] = gap->end_s - gap->start_s;
+    for (; low < stretches->len && all[low].start_s < gap->end_s; low++) {
+        const double part_s =
+            fmin(all[low].end_s, gap->end_s) - fmax(all[low].start_s, gap->start_s);
+
+        seconds[all[low].state] += part_s;
+        seconds[gap->state] -= part_s;
+    }
+    for (unsigned state = 0; state < DUET_STATES; state++) {
+        sums->workers_s[gap->worker][state] += seconds[state];
+        if (!sums->pieces || !(seconds[state] > 0))
+            continue;
+        piece.state = state;
+        piece.end_s = piece.start_s + seconds[state];
+        g_array_append_val(sums->pieces, piece);
+        piece.start_s = piece.end_s;
+    }
+}
+
+/* Many small stretches leave a last bit or two over: the largest state takes them. */
+static void complete(struct duet__account *account)
+{
+    double left_s = account->workers * account->makespan_s;
+    unsigned largest = 0;
+
+    for (unsigned i = 0; i < DUET_STATES; i++) {
+        left_s -= account->states_s[i];
+        if (account->states_s[i] > account->states_s[largest])
+            largest = i;
+    }
+    if (fabs(left_s) <= 1e-9 * account->workers * account->makespan_s)
+        account->states_s[largest] += left_s;
+}
+
+/* Makes the account of a recording that has been checked, and its gaps' pieces if not NULL. */
+static void fill(const struct duet__recording *recording, struct duet__account *out, GArray *pieces)
+{
+    const struct duet_machine *machine = recording->machine;
+    size_t kinds = (recording->kernel_count + 1) * machine->arch_count;
+    g_autoptr(GArray) edges = collect(recording);
+    g_autoptr(GArray) gaps = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
+    double *began_s = g_new(double, recording->event_count + 1);
+    struct sweep sweep = {recording, out, gaps, began_s};
+    struct duet__gap_sums sums = {.pieces = pieces};
+    guint at = 0;
+
+    out->workers = machine->worker_count;
+    out->makespan_s = recording->makespan_s;
+    out->kernels = g_new0(struct duet__account_kernel, kinds);
+    sums.workers_s = out->workers_s = g_malloc0_n(out->workers, sizeof *out->workers_s);
+    for (unsigned worker = 0; worker < machine->worker_count; worker++)
+        at = add_worker(&sweep, (int)worker, edges, at);
+    for (size_t i = 0; i < kinds; i++)
+        if (out->kernels[i].count > 0)
+            out->kernels[out->kernel_count++] = out->kernels[i];
+    duet__account_divide(recording, gaps, &sums);
+    for (unsigned worker = 0; worker < out->workers; worker++)
+        for (unsigned state = 0; state < DUET_STATES; state++)
+            out->states_s[state] += out->workers_s[worker][state];
+    add_bytes(recording, out);
+    complete(out);
+    g_free(began_s);
+}
+
+int duet__account_make(const struct duet__recording *recording, struct duet__account *out,
+                       struct duet_message *message)
+{
+    int error = check(recording, message);
+
+    *out = (struct duet__account){0};
+    if (!error)
+        fill(recording, out, NULL);
+    return error;
+}
+
+static int by_worker(const void *left, const void *right)
+{
+    const struct duet__gap *a = left, *b = right;
+
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+GArray *duet__account_gaps(const struct duet__recording *recording)
+{
+    struct duet__account account = {0};
+    struct duet_message why;
+    GArray *pieces;
+
+    if (check(recording, &why))
+        return NULL;
+    pieces = g_array_new(FALSE, FALSE, sizeof(struct duet__gap));
+    fill(recording, &account, pieces);
+    duet__account_fini(&account);
+    g_array_sort(pieces, by_worker);
+    return pieces;
+}
+
+/* The kernel of that name on that architecture, which is added where there was none. */
+static struct duet__account_kernel *kernel_of(struct duet__account *account,
+                                              const struct duet__account_kernel *like)
+{
+    struct duet__account_kernel *added;
+
+    for (size_t i = 0; i < account->kernel_count; i++)
+        if (!strcmp(account->kernels[i].name, like->name) &&
+            !strcmp(account->kernels[i].arch, like->arch))
+            return &account->kernels[i];
+    added = &account->kernels[account->kernel_count++];
+    g_strlcpy(added->name, like->name, sizeof(added->name));
+    g_strlcpy(added->arch, like->arch, sizeof(added->arch));
+    return added;
+}
+
+static void add_account(struct duet__account *to, const struct duet__account *from, double share)
+{
+    to->makespan_s += share * from->makespan_s;
+    for (unsigned i = 0; i < DUET_STATES; i++)
+        to->states_s[i] += share * from->states_s[i];
+    for (unsigned i = 0; i < G_N_ELEMENTS(to->bytes); i++)
+        to->bytes[i] += share * from->bytes[i];
+    for (size_t i = 0; i < from->kernel_count; i++) {
+        struct duet__account_kernel *kernel = kernel_of(to, &from->kernels[i]);
+
+        kernel->count += share * from->kernels[i].count;
+        kernel->seconds += share * from->kernels[i].seconds;
+    }
+}
+
+void duet__account_mean(const struct duet__account *accounts, size_t count,
+                        struct duet__account *out)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most += accounts[i].kernel_count;
+    *out = (struct duet__account){.workers = accounts[0].workers,
+                                  .kernels = g_new0(struct duet__account_kernel, most + 1)};
+    for (size_t i = 0; i < count; i++)
+        add_account(out, &accounts[i], 1 / (double)count);
+    complete(out);
+}
+
+void duet__account_fini(struct duet__account *account)
+{
+    g_free(account->kernels);
+    g_free(account->workers_s);
+    *account = (struct duet__account){0};
+}

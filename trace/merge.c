@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the nodes of a run have left becomes one run. */
+#include "trace/merge.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/texts.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Figures                                                                                      */
+
+static void add_stats(struct duet_stats *to, const struct duet_stats *from)
+{
+    uint64_t *const sums[] = {&to->tasks,          &to->accesses,        &to->bytes_to_device,
+                              &to->bytes_to_host,  &to->bytes_between,   &to->copies_to_device,
+                              &to->copies_to_host, &to->copies_between,  &to->evictions,
+                              &to->write_backs,    &to->reads_on_device, &to->read_hits,
+                              &to->merged,         &to->pushes,          &to->pops,
+                              &to->steals,         &to->steal_attempts,  &to->revocations};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(sums); i++) /* at the same place there */
+        *sums[i] += *(const uint64_t *)(const void *)((const char *)from +
+                                                      ((const char *)sums[i] - (const char *)to));
+    to->flops += from->flops;
+    to->busy_s += from->busy_s;
+    to->critical_path_s = fmax(to->critical_path_s, from->critical_path_s);
+}
+
+static int by_value(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+
+    return (a > b) - (a < b);
+}
+
+/* Nodes without a task have no dates. When the run began, on the first node's clock. */
+static double merge_stats(const struct duet__node_run *parts, unsigned count, struct duet__run *run)
+{
+    struct duet_stats *stats = &run->stats;
+    double *idle = g_new(double, count), first_s = INFINITY, last_s = -INFINITY;
+
+    *stats = (struct duet_stats){0};
+    run->over = (struct duet__over_nodes){.nodes = count};
+    for (unsigned i = 0; i < count; i++) {
+        const struct duet__node_run *part = &parts[i];
+
+        add_stats(stats, &part->stats);
+        for (unsigned arch = 0; arch < DUET_STATS_ARCHS; arch++)
+            stats->busy_by_arch_s[arch] += part->stats.busy_by_arch_s[arch];
+        if (part->stats.tasks) {
+            first_s = fmin(first_s, part->stats.first_submit_s - part->ahead_s);
+            last_s = fmax(last_s, part->stats.last_end_s - part->ahead_s);
+        }
+        run->over.messages += part->log->messages_out;
+        run->over.bytes += part->log->bytes_out;
+    }
+    if (stats->tasks)
+        stats->last_end_s = stats->makespan_s = last_s - first_s;
+    for (unsigned i = 0; i < count; i++) {
+        const double room_s = stats->makespan_s * parts[i].workers;
+
+        idle[i] = room_s > 0 ? 1 - parts[i].stats.busy_s / room_s : 0;
+    }
+    qsort(idle, count, sizeof *idle, by_value);
+    run->over.idle_least = idle[0];
+    run->over.idle_median = (idle[(count - 1) / 2] + idle[count / 2]) / 2;
+    run->over.idle_most = idle[count - 1];
+    g_free(idle);
+    return stats->tasks ? first_s : 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Records                                                                                      */
+
+/* A task of all nodes: where it is in the program, its node, its number there. */
+struct key {
+    uint64_t words[3];
+};
+
+struct merge {
+    const struct duet__node_run *parts;
+    unsigned count;
+    struct duet__recording *out;
+    const struct duet_machine *machine; /* of all */
+    GArray *keys;     /* struct key, sorted: a task's number is its position, and 1 */
+    GHashTable *data; /* numbers from 1 of data, by node and number there */
+    uint64_t data_count;
+    GArray *events, *accesses, *marks;
+    struct duet__texts kernels, names;
+};
+
+static int compare(const uint64_t *a, const uint64_t *b, size_t words)
+{
+    for (size_t i = 0; i < words; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+static int by_key(const void *left, const void *right)
+{
+    return compare(((const struct key *)left)->words, ((const struct key *)right)->words, 3);
+}
+
+static struct key key_of(const struct merge *merge, unsigned node, uint64_t task)
+{
+    return (struct key){{duet__log_turn(merge->parts[node].log, task), node, task}};
+}
+
+/* The number of a task that is in the records; 0: it is not. */
+static uint64_t task_of(const struct merge *merge, unsigned node, uint64_t task)
+{
+    const struct key key = key_of(merge, node, task);
+    guint at;
+
+    return g_array_binary_search(merge->keys, &key, by_key, &at) ? at + 1 : 0;
+}
+
+/* Numbers of tasks, each once. */
+static void number_tasks(struct merge *merge)
+{
+    guint left = 0;
+
+    for (unsigned node = 0; node < merge->count; node++) {
+        const struct duet__recording *recording = &merge->parts[node].recording;
+
+        for (size_t i = 0; i < recording->event_count; i++)
+            if (recording->events[i].kind == DUET_EVENT_TASK) {
+                const struct key key = key_of(merge, node, recording->events[i].id);
+
+                g_array_append_val(merge->keys, key);
+            }
+    }
+    g_array_sort(merge->keys, by_key);
+    for (guint i = 0; i < merge->keys->len; i++) {
+        const struct key key = g_array_index(merge->keys, struct key, i);
+
+        if (!left || by_key(&key, &g_array_index(merge->keys, struct key, left - 1)))
+            g_array_index(merge->keys, struct key, left++) = key;
+    }
+    g_array_set_size(merge->keys, left);
+}
+
+static gpointer datum_key(const struct merge *merge, unsigned node, uint64_t handle)
+{
+    return GSIZE_TO_POINTER(handle * merge->count + node);
+}
+
+/* The program's data comes first, by tag, then what is each node's own, as it is met. */
+static void number_data(struct merge *merge)
+{
+    for (unsigned node = 0; node < merge->count; node++) {
+        const struct duet__node_log *log = merge->parts[node].log;
+
+        for (size_t i = 0; i < log->datum_count; i++) {
+            g_hash_table_insert(merge->data, datum_key(merge, node, log->data[i].handle),
+                                GSIZE_TO_POINTER(log->data[i].tag + 1));
+            merge->data_count = MAX(merge->data_count, log->data[i].tag + 1);
+        }
+        for (size_t i = 0; i < log->message_count; i++)
+            merge->data_count = MAX(merge->data_count, log->messages[i].tag + 1);
+    }
+}
+
+static uint64_t datum_of(struct merge *merge, unsigned node, uint64_t handle)
+{
+    gpointer key = datum_key(merge, node, handle), number = g_hash_table_lookup(merge->data, key);
+
+    if (!handle)
+        return 0;
+    if (!number) {
+        number = GSIZE_TO_POINTER(++merge->data_count);
+        g_hash_table_insert(merge->data, key, number);
+    }
+    return GPOINTER_TO_SIZE(number);
+}
+
+static uint32_t name_number(struct merge *merge, unsigned node, uint32_t number)
+{
+    const char *name = duet__recording_name(&merge->parts[node].recording, number);
+
+    return name ? duet__texts_number(&merge->names, name) : 0;
+}
+
+static void add_event(struct merge *merge, unsigned node, const struct duet__place *place,
+                      const struct duet_event *event)
+{
+    const struct duet__recording *recording = &merge->parts[node].recording;
+    const struct duet_machine *machine = recording->machine, *all = merge->machine;
+    struct duet_event own = *event;
+
+    own.source = (uint16_t)(own.source + place->memory);
+    own.destination = (uint16_t)(own.destination + place->memory);
+    if (own.worker >= 0)
+        own.worker += (int)place->worker;
+    if (own.kind == DUET_EVENT_COPY) {
+        own.id = datum_of(merge, node, own.id);
+    } else {
+        own.id = task_of(merge, node, own.id);
+        own.kernel =
+            duet__texts_number(&merge->kernels, duet__recording_kernel(recording, event)) - 1;
+        own.name = name_number(merge, node, own.name);
+        own.where = 0;
+        for (unsigned arch = 0; arch < machine->arch_count; arch++)
+            if (event->where >> arch & 1)
+                own.where |= UINT64_C(1) << duet__arch_find(all, &machine->archs[arch]);
+    }
+    g_array_append_val(merge->events, own);
+}
+
+/* The application marks the same on all nodes: the first one's are shown; and devices lost. */
+static void add_mark(struct merge *merge, unsigned node, const struct duet__place *place,
+                     const struct duet_trace_mark *mark)
+{
+    struct duet_trace_mark own = *mark;
+
+    if (node && !mark->lost)
+        return;
+    own.name =
+        mark->lost
+            ? duet__texts_number(&merge->names,
+                                 merge->machine->workers[place->worker + mark->lost - 1].name)
+            : name_number(merge, node, mark->name);
+    if (mark->lost)
+        own.lost += place->worker;
+    g_array_append_val(merge->marks, own);
+}
+
+static void add_access(struct merge *merge, unsigned node, const struct duet_trace_access *access)
+{
+    struct duet_trace_access own = *access;
+
+    own.task = task_of(merge, node, access->task);
+    own.handle = datum_of(merge, node, access->handle);
+    own.whole = datum_of(merge, node, access->whole);
+    own.after = access->after ? task_of(merge, node, access->after) : 0;
+    if (own.task && (own.after || !access->after))
+        g_array_append_val(merge->accesses, own);
+}
+
+/* Both ends of a message beside each other, the sending one first. */
+static int by_message(const void *left, const void *right)
+{
+    const struct duet__logged_message *a = left, *b = right;
+    const uint64_t of_a[] = {a->turn, a->tag, a->from, a->to, a->arrives},
+                   of_b[] = {b->turn, b->tag, b->from, b->to, b->arrives};
+
+    return compare(of_a, of_b, G_N_ELEMENTS(of_a));
+}
+
+/* A message, by its two ends or twice the one that is known, waits from when its data is there. */
+static void add_message(struct merge *merge, const unsigned *hosts,
+                        const struct duet__logged_message *first,
+                        const struct duet__logged_message *last)
+{
+    const double start_s = fmax(first->start_s, first->ready_s);
+    const struct duet_event event = {.kind = DUET_EVENT_COPY,
+                                     .worker = DUET_NO_WORKER,
+                                     .id = first->tag + 1,
+                                     .submit_s = first->ready_s,
+                                     .ready_s = first->ready_s,
+                                     .start_s = start_s,
+                                     .end_s = fmax(last->end_s, start_s),
+                                     .source = (uint16_t)hosts[first->from],
+                                     .destination = (uint16_t)hosts[first->to],
+                                     .failed = first->failed || last->failed,
+                                     .bytes = first->bytes};
+
+    g_array_append_val(merge->events, event);
+}
+
+static void add_messages(struct merge *merge, const unsigned *hosts)
+{
+    g_autoptr(GArray) ends = g_array_new(FALSE, FALSE, sizeof(struct duet__logged_message));
+    const struct duet__logged_message *all;
+
+    for (unsigned node = 0; node < merge->count; node++)
+        for (size_t i = 0; i < merge->parts[node].log->message_count; i++) {
+            struct duet__logged_message end = merge->parts[node].log->messages[i];
+
+            end.ready_s -= merge->parts[node].ahead_s;
+            end.start_s -= merge->parts[node].ahead_s;
+            end.end_s -= merge->parts[node].ahead_s;
+            if (end.from < merge->count && end.to < merge->count)
+                g_array_append_val(ends, end);
+        }
+    g_array_sort(ends, by_message);
+    all = (const void *)ends->data;
+    for (guint i = 0; i < ends->len; i++) {
+        const bool both = i + 1 < ends->len && !all[i].arrives && all[i + 1].arrives &&
+                          all[i].turn == all[i + 1].turn && all[i].tag == all[i + 1].tag &&
+                          all[i].from == all[i + 1].from && all[i].to == all[i + 1].to;
+
+        add_message(merge, hosts, &all[i], &all[i + both]);
+        i += both;
+    }
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct duet_event *a = left, *b = right;
+
+    if (a->start_s != b->start_s)
+        return a->start_s < b->start_s ? -1 : 1;
+    if (a->worker != b->worker)
+        return a->worker < b->worker ? -1 : 1;
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return (a->id > b->id) - (a->id < b->id);
+}
+
+static void add_part(struct merge *merge, unsigned node, const struct duet__place *place)
+{
+    const struct duet__recording *recording = &merge->parts[node].recording;
+
+    for (size_t i = 0; i < recording->event_count; i++)
+        add_event(merge, node, place, &recording->events[i]);
+    for (size_t i = 0; i < recording->access_count; i++)
+        add_access(merge, node, &recording->accesses[i]);
+    for (size_t i = 0; i < recording->mark_count; i++)
+        add_mark(merge, node, place, &recording->marks[i]);
+}
+
+/* What an array has, of malloc; the array is freed. */
+static void *give(GArray *array, size_t *count)
+{
+    *count = array->len;
+    return g_array_free(array, FALSE);
+}
+
+static void merge_records(struct merge *merge)
+{
+    struct duet__recording *out = merge->out;
+    unsigned *hosts = g_new(unsigned, merge->count);
+    struct duet__place place = {0};
+
+    merge->keys = g_array_new(FALSE, FALSE, sizeof(struct key));
+    merge->events = g_array_new(FALSE, FALSE, sizeof(struct duet_event));
+    merge->accesses = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_access));
+    merge->marks = g_array_new(FALSE, FALSE, sizeof(struct duet_trace_mark));
+    merge->kernels = duet__texts_new();
+    merge->names = duet__texts_new();
+    merge->data = g_hash_table_new(NULL, NULL);
+    number_tasks(merge);
+    number_data(merge);
+    for (unsigned node = 0; node < merge->count; node++) {
+        hosts[node] = place.memory;
+        add_part(merge, node, &place);
+        duet__place_move(&place, merge->parts[node].recording.machine);
+    }
+    add_messages(merge, hosts);
+    g_array_sort(merge->events, by_start);
+    g_array_sort(merge->accesses, duet__by_task);
+    out->kernels = duet__texts_give(&merge->kernels, &out->kernel_count);
+    out->names = duet__texts_give(&merge->names, &out->name_count);
+    out->events = give(merge->events, &out->event_count);
+    out->accesses = give(merge->accesses, &out->access_count);
+    out->marks = give(merge->marks, &out->mark_count);
+    g_array_unref(merge->keys);
+    g_hash_table_unref(merge->data);
+    g_free(hosts);
+}
+
+int duet__node_runs_merge(const struct duet__node_run *parts, unsigned count,
+                          const struct duet__wires *wires, struct duet__run *run,
+                          struct duet_message *message)
+{
+    struct merge merge = {.parts = parts, .count = count, .out = &run->recording};
+    const double first_s = merge_stats(parts, count, run);
+    struct duet__node_classes *classes = g_new(struct duet__node_classes, count);
+    const struct duet_machine **machines;
+    int error = DUET_ENOMEM;
+
+    for (unsigned i = 0; i < count; i++)
+        classes[i] = parts[i].classes;
+    run->bounds = duet__bounds_of_nodes(classes, count, run->stats.critical_path_s);
+    g_free(classes);
+    if (!parts[0].recording.machine)
+        return 0;
+    machines = g_new(const struct duet_machine *, count);
+    for (unsigned i = 0; i < count; i++)
+        machines[i] = parts[i].recording.machine;
+    run->recording = (struct duet__recording){.machine = calloc(1, sizeof(struct duet_machine)),
+                                              .makespan_s = run->stats.makespan_s};
+    merge.machine = run->recording.machine;
+    if (run->recording.machine)
+        error = duet__machine_join(run->recording.machine, machines, count, wires, message);
+    g_free(machines);
+    if (error)
+        duet__recording_fini(&run->recording);
+    else
+        merge_records(&merge);
+    duet__recording_shift(&run->recording, -first_s);
+    return error;
+}

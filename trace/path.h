@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Why a run took as long as it did: the chain of kernels, copies and waits that ends last, each
+ * link of which began when the one before it had ended.
+ */
+#ifndef DUET_TRACE_PATH_H
+#define DUET_TRACE_PATH_H
+
+#include <glib.h>
+
+#include "workloads/files/graph.h"
+#include "trace/account.h"
+#include "trace/graph.h"
+
+/* What ended last before a task of the path could start. */
+enum duet__after {
+    DUET_AFTER_NOTHING,    /* the run began with it */
+    DUET_AFTER_TASK,       /* a task that it comes after */
+    DUET_AFTER_COPY,       /* a copy of data that it reads */
+    DUET_AFTER_WORKER,     /* another task on its worker */
+    DUET_AFTER_SUBMISSION, /* its own submission */
+};
+
+/* A stretch of the path; the next one begins where it ends. */
+struct duet__step {
+    /* what is done or waited for; OVERHEAD: nothing that the records show; BEFORE: the application
+       submits, or does something else */
+    enum duet__state state;
+    size_t event; /* index of the kernel, or of the copy, that it is about */
+    double start_s, end_s;
+    enum duet__after after; /* of kernels */
+};
+
+/* All stretches of the path of one kind. */
+struct duet__path_part {
+    enum duet__state state;
+    unsigned kernel, arch; /* of kernels: indices */
+    size_t count;          /* stretches */
+    double seconds;
+};
+
+struct duet__path {
+    GArray *steps; /* struct duet__step, from 0 to the makespan */
+    GArray *parts; /* struct duet__path_part, the longest first; their sum is the makespan */
+    /* kernels of the path that ran while a later task of it was ready for their worker, with which
+       a chain of others begins that is longer by a quarter (at the times of the run); 0 without a
+       graph */
+    double hindered_s;
+};
+
+/*
+ * Finds the path by walking back from the end: O(n log n). `graph` is what duet__graph_take makes
+ * of the recording, or NULL: then a task comes after whichever ended last before it was ready, and
+ * waits for whichever copy to its memory arrived last. The recording has an account, and a task.
+ */
+void duet__path_make(const struct duet__recording *recording, const struct duet__graph *graph,
+                     struct duet__path *out);
+
+/* The same with the recording's own graph, where it has one. */
+void duet__path_find(const struct duet__recording *recording, struct duet__path *out);
+
+void duet__path_fini(struct duet__path *path); /* safe on a zeroed one, and twice */
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The records of one run: input of every drawing, export, account and fit. */
+#ifndef DUET_TRACE_RECORDING_H
+#define DUET_TRACE_RECORDING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <duet/machine.h>
+#include <duet/trace.h>
+
+/*
+ * Owned, by duet__recording_fini: arrays of malloc, and names as g_strfreev frees them. Those who
+ * only show it may fill one with what belongs to others, and never call that. Zero-initialise.
+ */
+struct duet__recording {
+    struct duet_machine *machine; /* NULL: nothing was recorded */
+    struct duet_event *events;    /* sorted by start_s, as duet_trace_events gives them */
+    size_t event_count;
+    const char **kernels; /* names, by the index that events carry; NULL-ended where owned */
+    size_t kernel_count;
+    double makespan_s;                  /* of the run; the axis of a drawing is at least as long */
+    struct duet_trace_access *accesses; /* as duet_trace_accesses gives them; NULL: not recorded */
+    size_t access_count;
+    const char **names; /* the application's, by number less 1; as kernels */
+    size_t name_count;
+    struct duet_trace_mark *marks; /* as duet_trace_marks gives them */
+    size_t mark_count;
+};
+
+struct duet_runtime;
+
+/*
+ * Takes the records of a runtime's tasks since duet_stats_reset, with their accesses if these are
+ * wanted (and were recorded: struct duet_config). No task is in flight. Dates count from the
+ * opening of the runtime. DUET_EINVAL, DUET_ENOMEM; *out is then empty.
+ */
+DUET_MUST_CHECK int duet__recording_take(struct duet__recording *out,
+                                         const struct duet_runtime *runtime, bool accesses);
+
+/* Moves every date by `seconds`. */
+void duet__recording_shift(struct duet__recording *recording, double seconds);
+
+/* Seconds that no run takes: what is computed of its times overflows nowhere. */
+#define DUET__MAKESPAN_MOST_S 1e15
+
+/* Multiplies every date, and the makespan. */
+void duet__recording_scale(struct duet__recording *recording, double factor);
+
+void duet__recording_fini(struct duet__recording *recording); /* safe on a zeroed one, and twice */
+
+/* Index of the first access of a task, or else of a later one's. */
+static inline size_t duet__recording_accesses(const struct duet__recording *recording,
+                                              uint64_t task)
+{
+    size_t low = 0, high = recording->access_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (recording->accesses[middle].task < task)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Sorts accesses as those of a recording are: by task, then as the task has declared them. */
+static inline int duet__by_task(const void *left, const void *right)
+{
+    const struct duet_trace_access *a = left, *b = right;
+
+    if (a->task != b->task)
+        return a->task < b->task ? -1 : 1;
+    return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Whether a memory is the host's: of several nodes each has one (merge.h). */
+static inline bool duet__is_host(const struct duet_machine *machine, unsigned memory)
+{
+    const char *name = machine->nodes[memory].name;
+
+    return !memory ||
+           (*name == 'n' && !strcmp(name + 1 + strspn(name + 1, "0123456789"), ".host") &&
+            !strcmp(machine->nodes[0].name, "n0.host"));
+}
+
+/* The host's memory of the node that has this memory. */
+static inline unsigned duet__host_of(const struct duet_machine *machine, unsigned memory)
+{
+    while (!duet__is_host(machine, memory))
+        memory--;
+    return memory;
+}
+
+static inline unsigned duet__host_count(const struct duet_machine *machine)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < machine->node_count; i++)
+        count += duet__is_host(machine, i);
+    return count;
+}
+
+/* Whether a copy is a message from node to node. */
+static inline bool duet__is_message(const struct duet_machine *machine,
+                                    const struct duet_event *copy)
+{
+    return duet__is_host(machine, copy->source) && duet__is_host(machine, copy->destination) &&
+           copy->source != copy->destination;
+}
+
+/* Where an event is shown: the worker's memory, the device that a copy goes to or comes from, or
+   where a message arrives. */
+static inline unsigned duet__shown_in(const struct duet_machine *machine,
+                                      const struct duet_event *event)
+{
+    return duet__is_host(machine, event->destination) && !duet__is_host(machine, event->source)
+               ? event->source
+               : event->destination;
+}
+
+/* Name of the kernel of a TASK event; "?" where the index has no name. Never NULL. */
+static inline const char *duet__recording_kernel(const struct duet__recording *recording,
+                                                 const struct duet_event *event)
+{
+    return event->kernel < recording->kernel_count ? recording->kernels[event->kernel] : "?";
+}
+
+/* What the application calls something of that number; NULL: nothing. */
+static inline const char *duet__recording_name(const struct duet__recording *recording,
+                                               uint32_t number)
+{
+    return number && number <= recording->name_count ? recording->names[number - 1] : NULL;
+}
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Taking what a run has left, on one node or several, also of other processes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/engine.h"
+#include "nodes/nodes.h"
+#include "trace/merge.h"
+#include "trace/wire.h"
+
+void duet__node_run_fini(struct duet__node_run *part)
+{
+    duet__recording_fini(&part->recording);
+    g_free(part->classes.rows);
+    free(part->own.messages);
+    free(part->own.tasks);
+    free(part->own.data);
+    *part = (struct duet__node_run){0};
+}
+
+/* As many figures as its classes have. */
+static size_t rows_of(const struct duet__node_classes *classes)
+{
+    return classes->rows ? (2 + classes->count) * (1 + classes->arch_count) : 0;
+}
+
+void duet__node_run_write(FILE *stream, const struct duet__node_run *part)
+{
+    const struct duet__node_log *log = part->log;
+
+    duet__wire_write(stream, part, 1, sizeof *part);
+    duet__wire_write(stream, log, 1, sizeof *log);
+    duet__wire_write(stream, part->classes.rows, rows_of(&part->classes), sizeof(double));
+    duet__wire_write(stream, log->messages, log->message_count, sizeof *log->messages);
+    duet__wire_write(stream, log->tasks, log->task_count, sizeof *log->tasks);
+    duet__wire_write(stream, log->data, log->datum_count, sizeof *log->data);
+    duet__recording_write(stream, &part->recording);
+}
+
+int duet__node_run_read(FILE *stream, struct duet__node_run *out)
+{
+    struct duet__node_log *log = &out->own;
+    bool whole = fread(out, sizeof *out, 1, stream) == 1 && fread(log, sizeof *log, 1, stream) == 1;
+
+    if (!whole) {
+        *out = (struct duet__node_run){0};
+        return DUET_EIO;
+    }
+    out->log = log;
+    out->classes.rows = duet__wire_read(stream, rows_of(&out->classes), sizeof(double));
+    log->messages = duet__wire_read(stream, log->message_count, sizeof *log->messages);
+    log->tasks = duet__wire_read(stream, log->task_count, sizeof *log->tasks);
+    log->data = duet__wire_read(stream, log->datum_count, sizeof *log->data);
+    whole = duet__recording_read(stream, &out->recording) && out->classes.rows && log->messages &&
+            log->tasks && log->data;
+    if (!whole)
+        duet__node_run_fini(out);
+    return whole ? 0 : DUET_EIO;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Runs                                                                                         */
+
+/* What a core has left, with what was noted of it. */
+static int take_node(struct duet__node_run *out, const struct duet_runtime *core,
+                     const struct duet__node_log *log, bool records, bool accesses, double ahead_s)
+{
+    int error = log->lost ? DUET_ENOMEM : 0;
+
+    *out = (struct duet__node_run){.workers = duet_runtime_machine(core)->worker_count,
+                                   .ahead_s = ahead_s,
+                                   .log = log};
+    duet_stats(core, &out->stats);
+    out->classes = duet__node_classes(core);
+    if (!error && records)
+        error = duet__recording_take(&out->recording, core, accesses);
+    duet__recording_shift(&out->recording, -ahead_s);
+    if (error)
+        duet__node_run_fini(out);
+    return error;
+}
+
+/* Of nodes that are a process each: what they have left comes to the first one, if there was no
+ * error here. */
+static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsigned count,
+                  unsigned node, int error)
+{
+    g_autofree size_t *sizes = g_new0(size_t, count);
+    char *mine = NULL, *at;
+    void *all = NULL;
+    size_t bytes = 0;
+    FILE *stream = open_memstream(&mine, &bytes);
+    int gathered;
+
+    if (node && parts[node].log)
+        duet__node_run_write(stream, &parts[node]);
+    fclose(stream);
+    gathered = duet__nodes_gather(nodes, mine, bytes, &all, sizes); /* whatever has failed here */
+    error = error ? error : gathered;
+    at = all;
+    for (unsigned i = 1; i < count && !error && !node; at += sizes[i++]) {
+        stream = sizes[i] ? fmemopen(at, sizes[i], "r") : NULL;
+        error = stream ? duet__node_run_read(stream, &parts[i]) : DUET_EIO;
+        if (stream)
+            fclose(stream);
+        if (!error && !parts[i].recording.machine != !parts[0].recording.machine)
+            error = DUET_EINVAL;
+    }
+    free(mine);
+    free(all);
+    return error;
+}
+
+/* Fills run->barred; of several nodes by what the first has run. */
+static void take_barred(const struct duet_runtime *core, struct duet__run *run)
+{
+    const struct duet_machine *machine = duet_runtime_machine(core);
+    g_autoptr(GString) all = g_string_new(NULL);
+    struct duet_class_stats stats;
+    char why[200];
+
+    for (size_t c = 0; !duet_class_stats(core, c, &stats); c++)
+        for (unsigned a = 0; a < machine->arch_count && stats.tasks; a++) {
+            g_autofree char *phrase =
+                g_strdup_printf("no %s could run %s: %s", machine->archs[a].name, stats.kernel,
+                                duet__class_barrier(core, c, a, why, sizeof why));
+
+            if (*why && !strstr(all->str, phrase))
+                g_string_append_printf(all, "%s%s", all->len ? "; " : "", phrase);
+        }
+    if (all->len >= sizeof run->barred) {
+        const char *whole = all->str; /* up to the end of the last whole character */
+
+        g_string_truncate(all, sizeof run->barred - sizeof " ...");
+        (void)g_utf8_validate(all->str, -1, &whole);
+        g_string_append(g_string_truncate(all, (gsize)(whole - all->str)), " ...");
+    }
+    g_strlcpy(run->barred, all->str, sizeof run->barred);
+}
+
+/* Of several nodes. Processes other than the first one get their own figures. */
+static int take_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
+                      const struct duet__wires *wires, struct duet__run *run,
+                      struct duet_message *message)
+{
+    struct duet__nodes *nodes = duet__nodes_of(runtime);
+    const unsigned count = duet_node_count(runtime), node = duet_node(runtime);
+    struct duet__node_run *parts = g_new0(struct duet__node_run, count);
+    int error = 0;
+
+    for (unsigned i = 0; i < count && !error; i++)
+        if (duet_node_here(runtime, i))
+            error = take_node(&parts[i], duet__nodes_core(nodes, i), duet__nodes_log(nodes, i),
+                              records, accesses, duet__nodes_ahead(nodes));
+    parts[node].stats.critical_path_s =
+        fmax(parts[node].stats.critical_path_s, duet__nodes_path_s(nodes));
+    if (!duet_node_here(runtime, node ? 0 : 1))
+        error = gather(nodes, parts, count, node, error);
+    if (error)
+        duet_fail(message, error,
+                  "what the nodes have recorded does not come together (%s): all need the same "
+                  "settings",
+                  duet_strerror(error));
+    else if (node)
+        run->stats = parts[node].stats;
+    else
+        error = duet__node_runs_merge(parts, count, wires, run, message);
+    if (!error && !node)
+        take_barred(duet__nodes_core(nodes, 0), run);
+    for (unsigned i = 0; i < count; i++)
+        duet__node_run_fini(&parts[i]);
+    g_free(parts);
+    return error;
+}
+
+int duet__run_take(const struct duet_runtime *runtime, bool records, bool accesses,
+                   const struct duet__wires *wires, struct duet__run *run,
+                   struct duet_message *message)
+{
+    int error = 0;
+
+    if (duet__nodes_of(runtime))
+        return take_nodes(runtime, records, accesses, wires, run, message);
+    duet_stats(runtime, &run->stats);
+    take_barred(runtime, run);
+    if (records)
+        error = duet__recording_take(&run->recording, runtime, accesses);
+    if (error)
+        return duet_fail(message, error, "%s", duet_strerror(error));
+    duet__recording_shift(&run->recording, -run->stats.first_submit_s);
+    return 0;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Export to the JSON trace event format, which Perfetto (ui.perfetto.dev) and Chrome's
+ * about:tracing open. One process for the CPUs and one a device; in a device, one thread for
+ * kernels, one for copies coming in and one for copies going out (more where records of one thread
+ * overlap). Arrows lead to what waited for something, counters show tasks, links and memories.
+ */
+#ifndef DUET_TRACE_TRACE_H
+#define DUET_TRACE_TRACE_H
+
+#include <stdio.h>
+
+#include "base/fields.h"
+#include "trace/run.h"
+
+enum { DUET__TRACE_MOST_MIB = 512 }; /* that is read */
+
+/* A recorded run, and what a trace says of it beside its records. Read ones are owned, by
+   duet__trace_fini. */
+struct duet__trace {
+    struct duet__run run; /* with its seed, counters, bounds and recording */
+    char *world;          /* "simulated", "real", "emulated"; NULL here and below: not known */
+    char *workload;       /* or program, */
+    char *settings;       /* its parameters */
+    uint64_t n, tile;     /* and sizes; 0: not known */
+    char *estimated;      /* kernels whose times nobody has measured, NULL: none */
+    char *policy;
+    char *options;                         /* of duet__settings_text */
+    char *platform_file, *platform_digest; /* as in struct duet__platform */
+    bool paje; /* it is written in the format of Paje, which is not read */
+};
+
+/*
+ * Writes the trace to `stream` event by event. Arrows and counters take memory meanwhile, less than
+ * the records themselves. Write errors are left for the one who closes the stream. A copy from
+ * device to device stands with the one that receives it.
+ */
+void duet__trace_write(FILE *stream, const struct duet__trace *trace);
+
+/* Whether a file of this name gets a trace in Paje's format: "...paje" and "...paje.gz" do. */
+bool duet__trace_is_paje(const char *path);
+
+/* Writes a trace like duet__trace_write, in the format of Paje. */
+void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace);
+
+/* Letters of the bits of a mode (enum duet_mode) in accesses, and of temporary data. */
+#define DUET__TRACE_LETTERS "rwcxst"
+
+/* The keys of otherData that are members of struct duet__trace, for writer and reader. */
+extern const struct duet__field duet__trace_fields[];
+/* Those of what a policy has chosen, a struct duet_choice. */
+extern const struct duet__field duet__choice_fields[];
+
+/*
+ * Reads the text of a trace, also of one that says nothing but the machine and the events. Dates
+ * count from the first submission that it shows, the makespan is from there to the end of the last
+ * kernel that did not fail; both to the nanosecond, as they are written. Copies have no worker; of
+ * the machine, names, workers and memories are known. Parts have higher numbers than their wholes.
+ * The caller owns *out (duet__trace_fini), which is empty after an error. DUET_EPARSE, with a line
+ * that names file and place.
+ */
+DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
+                                     struct duet__trace *out, struct duet_message *message);
+
+/* The same of a file, or what a pipe gives; DUET_EIO as well. */
+DUET_MUST_CHECK int duet__trace_load(const char *path, struct duet__trace *out,
+                                     struct duet_message *message);
+
+void duet__trace_fini(struct duet__trace *trace); /* safe on a zeroed one, and twice */
+
+#endif
