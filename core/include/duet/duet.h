@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duet for applications: register data, submit tasks, wait. The same program runs on the machine
- * at hand or is simulated on another one; which of the two is chosen when the runtime is opened,
- * by an option or by the environment (see duet_config_environment).
+ * duet for applications: register data, submit tasks, wait. The same program runs on the machine at
+ * hand or is simulated on another one; an option or the environment chooses when the runtime is
+ * opened (see duet_config_environment).
  *
- * Time is in seconds (double) since the runtime was opened; sizes are in bytes unless named rows
- * or columns. Functions that return int give 0 or a negative `enum duet_error`; duet_last_message
- * then says what was wrong. Unless a function says otherwise it does not block.
+ * Time is in seconds (double) since the runtime was opened; sizes are in bytes unless named rows or
+ * columns. Functions that return int give 0 or a negative `enum duet_error`; duet_last_message then
+ * says what was wrong. A function does not block unless its comment says so.
  *
- * Inside kernels, expansions and what is called at a task's end (duet_kernel_fn, duet_expand_fn,
- * duet_done_fn) what waits is refused, in both worlds: duet_wait, duet_ref_wait, duet_acquire,
- * duet_unregister, duet_uncut and duet_close do nothing there, return DUET_EINVAL and fail the run
- * with it. A task whose codelet says so may wait for its
- * children (duet_expand_wait). Everything else may be called there, too; duet_submit does not wait
- * for the window. A simulated runtime is used by one thread at a time, whatever is said of any
- * thread below, but for duet_tasks_done.
+ * Functions that wait are refused inside kernels, expansions and functions called at a task's end
+ * (duet_kernel_fn, duet_expand_fn, duet_done_fn), real or simulated: duet_wait, duet_ref_wait,
+ * duet_acquire, duet_unregister, duet_uncut and duet_close do nothing there, return DUET_EINVAL and
+ * fail the run with it. A task whose codelet says so may wait for its children (duet_expand_wait).
+ * Everything else may be called there, too; duet_submit does not wait for the window. A simulated
+ * runtime is used by one thread at a time, even where a comment below says "any thread"; only
+ * duet_tasks_done may be called by others.
  */
 #ifndef DUET_DUET_H
 #define DUET_DUET_H
@@ -36,7 +36,7 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
-#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
+#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /* The version of this header. Versions are semantic (semver.org). */
 #define DUET_VERSION "0.1.0"
@@ -51,113 +51,116 @@ struct duet_handle;  /* a registered piece of data: duet/handles.h */
 /* ------------------------------------------------------------------------------------------- */
 /* Opening and closing                                                                          */
 
-/* How to run. Fill with duet_config_init, then change what you like. Strings are borrowed. */
+/*
+ * Options of a runtime. Fill with duet_config_init, then change what you like. Strings are
+ * borrowed.
+ */
 struct duet_config {
     const char *simulate; /* platform to simulate: a name or a file; NULL: run on this machine */
     /*
-     * Run on this machine, but with emulated GPUs: "free" computes on CPU cores in memories of
-     * their own, as fast as these can; a platform (name or file) makes every kernel and copy take
-     * the time that its calibration says, times `scale`, and computes nothing. NULL: no emulation.
+     * Emulated GPUs on this machine. "free": they compute on CPU cores, in memories of their own,
+     * at the speed of these cores. A platform (name or file): each kernel and copy takes the time
+     * that its calibration says, times `scale`, and nothing is computed. NULL: no emulation.
      */
     const char *emulate;
     /*
-     * How the GPUs of this machine are programmed: "cuda", or "opencl": GPUs and accelerators of
-     * all platforms of OpenCL or, where there are none, its CPUs (pocl). NULL: "cuda". Not with
-     * `emulate`.
+     * Interface by which the GPUs of this machine are programmed. "cuda", or "opencl": GPUs and
+     * accelerators of all OpenCL platforms or, where there are none, its CPUs (pocl). NULL: "cuda".
+     * Not with `emulate`.
      */
     const char *devices;
-    double scale;      /* of emulated times; 0: 1 */
-    const char *lose;  /* "gpu1@100": that emulated GPU is lost at its 100th kernel or copy; several
-                          separated by commas. To try what a program does then. NULL: none */
-    double watchdog_s; /* a wait in which nothing at all happens for so long ends with DUET_ESTUCK;
-                          0: 10 s; below 0: never */
-    bool no_bind;      /* leave threads where the operating system puts them */
-    int cpus;          /* computing CPU cores; -1: all that feed no GPU */
-    int gpus;          /* GPUs; -1: all */
+    double scale;      /* factor of emulated times; 0: 1 */
+    const char *lose;  /* emulated GPUs that fail, to test a program: "gpu1@100" is lost at its
+                          100th kernel or copy; several separated by commas. NULL: none */
+    double watchdog_s; /* seconds after which a wait in which nothing at all happens ends with
+                          DUET_ESTUCK; 0: 10 s; below 0: never */
+    bool no_bind;      /* threads are not bound to cores */
+    int cpus;          /* number of CPU cores that compute; -1: all that feed no GPU */
+    int gpus;          /* number of GPUs; -1: all */
     uint64_t gpu_memory_bytes; /* usable bytes of each GPU; 0: as the platform says */
-    double gpu_memory_share;   /* the same as a part of what is free on a GPU of this machine (of
-                                  what the platform says, if there is one), above 0 and at most 1;
-                                  0: 0.9 on this machine. Not with gpu_memory_bytes */
+    double gpu_memory_share;   /* usable bytes of each GPU as a share, above 0 and at most 1, of
+                                  what is free on a GPU of this machine (with a platform: of what
+                                  that says); 0: 0.9 on this machine. Not with gpu_memory_bytes */
     const char *links;         /* "pcie=12GB/s,qpi=8GB/s": bandwidths to replace; NULL: none */
-    bool no_peer;              /* no direct copies between GPUs */
-    bool nearest_source;       /* data is copied from where a lone copy would arrive first, whatever
-                                  is under way; else from where that costs least with the copies
-                                  under way, also by way of the host */
+    bool no_peer;              /* GPUs do not copy directly to each other */
+    bool nearest_source;       /* true: data is copied from where a lone copy would arrive first.
+                                  false: from where it costs least beside the copies under way, also
+                                  by way of the host */
     const char *policy;        /* scheduling policy: name, or path of a shared object, then values
                                   of its parameters, "NAME:PARAMETER=VALUE:..."; NULL: "ws" */
     const char *model;         /* performance model: name; NULL: "history" */
-    const char *nodes;         /* how many processes run the program together, over MPI or in
-                                  a simulation, and how data is dealt out to them: "4", or "2x2",
-                                  rows and columns; NULL: one */
-    const char *network; /* what joins simulated nodes, "fat-tree:100Gbps,1us" (docs/nodes.md);
-                            NULL: what the platform says */
-    uint64_t seed;       /* of every random choice; same seed, same simulated run */
-    size_t window;       /* tasks submitted and unfinished at most; 0: default (65,536) */
+    const char *nodes;         /* number of processes that run the program together, over MPI or in
+                                  a simulation: "4", or a grid of rows and columns by which data is
+                                  distributed: "2x2"; NULL: one */
+    const char *network; /* network between simulated nodes, "fat-tree:100Gbps,1us" (docs/nodes.md);
+                            NULL: the platform's */
+    uint64_t seed;       /* seed of all random choices; same seed, same simulated run */
+    size_t window;       /* maximum of tasks submitted and unfinished; 0: default (65,536) */
     unsigned gpu_window; /* tasks in preparation or in flight per GPU; 0: 2 */
-    unsigned gpu_window_short; /* the same while those in it are short, 100 us together as far as is
-                                  known, and none waits for copies, so that a GPU does not wait for
-                                  launches; 0: 8, or gpu_window if that was given */
+    unsigned gpu_window_short; /* gpu_window while the tasks in it are short (together 100 us, as
+                                  far as known) and none waits for copies, so that a GPU does not
+                                  wait for launches; 0: 8, or gpu_window if that is set */
     unsigned gpu_streams;      /* kernels that may run at once on a GPU of this machine; 0: 1. More
                                   fill a large GPU with small tasks, whose measured times then
                                   include each other's */
     bool gpu_untimed;          /* GPUs of this machine record no times, which saves some
                                   microseconds a kernel or copy: its dates are those at which the
                                   host launched it and saw its end */
-    uint64_t pin_bytes;        /* of the host's memory that may be page-locked (duet_pin); 0: three
-                                  quarters of it, or of what control groups leave */
-    bool no_pin;               /* page-lock nothing of the application's */
+    uint64_t pin_bytes;        /* limit of page-locked host memory (duet_pin); 0: three quarters of
+                                  the memory, or of what control groups leave */
+    bool no_pin;               /* the application's memory is never page-locked */
     bool set_arch;   /* kernels that have an accelerator implementation run on accelerators only,
                         unless a task's own `where` names other workers */
-    bool keep_going; /* after a task has failed, only those that need what it was to write do not
-                        run; else nothing does that has not begun. See duet/failure.h */
-    bool hold;       /* what the application submits enters the graph when one of its threads
-                        waits, or the window is full: then it is known what comes after a task.
-                        Nothing runs before */
-    const char *priorities; /* of tasks, for policies that look at them: "workload": those they are
-                               submitted with; "none": all 0; "bottom-level": by the longest path
-                               to the end (upward rank), for which tasks are held: docs/policies.md.
-                               NULL: "workload" */
-    bool strict;      /* refuse tasks whose data fits no accelerator that could run them, instead of
-                         leaving them to the CPUs */
-    bool noise;       /* simulated kernel times are drawn from the measured distribution */
-    bool jitter;      /* simulated latencies of threads (costs wake, event) are drawn, up to a tenth
-                         more or less, and nothing else; with noise they are anyway */
-    bool extrapolate; /* allow simulated kernel sizes beyond the measured ones */
-    bool no_costs;    /* the simulated runtime's own operations cost nothing */
-    const char *costs;   /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
-    double model_error;  /* relative error put on purpose into what the scheduler believes of kernel
-                            times: each kernel and architecture by a factor drawn from
-                            [1-e, 1+e]; 0: none */
-    double perturbation; /* the same as StarPU's authors did (CCPE 2011): the logarithm of each
-                            prediction, in microseconds, times a factor drawn from [1-h, 1+h], 32
-                            for tasks that are alike; 0: none */
-    bool learn;          /* performance models know nothing at first, but what kernels' `cost` says:
-                            calibrations are for the simulated machine only */
+    bool keep_going; /* true: after a task has failed, only tasks that need its output do not run.
+                        false: no further task begins. See duet/failure.h */
+    bool hold;       /* submitted tasks wait until a thread of the application waits or the window
+                        is full, and only then enter the graph, so that the successors of each are
+                        known */
+    const char *priorities; /* task priorities that policies see. "workload": as submitted; "none":
+                               all 0; "bottom-level": longest path to the end (upward rank), for
+                               which tasks are held: docs/policies.md. NULL: "workload" */
+    bool strict;       /* tasks whose data fits no accelerator that could run them are refused, not
+                          left to the CPUs */
+    bool noise;        /* simulated kernel times are drawn from the measured distribution */
+    bool jitter;       /* simulated latencies of threads (costs wake, event) vary at random by up to
+                          a tenth, and nothing else does; with `noise` they do anyway */
+    bool extrapolate;  /* simulated kernel sizes beyond the measured ones are allowed */
+    bool no_costs;     /* operations of the simulated runtime itself cost nothing */
+    const char *costs; /* "submit=1us,steal=2us,...": costs to replace; NULL: the platform's */
+    double model_error;  /* relative error e put on purpose into the kernel times that the scheduler
+                            expects: each kernel and architecture gets a factor drawn from [1-e,
+                            1+e]; 0: none */
+    double perturbation; /* error h put on purpose into each prediction as by StarPU's authors (CCPE
+                            2011): the logarithm of its microseconds is multiplied by a factor drawn
+                            from [1-h, 1+h], one of 32 for tasks that are alike; 0: none */
+    bool learn;          /* performance models know nothing at first but what kernels' `cost` says;
+                            calibrations serve the simulated machine only */
     /*
-     * Causes that the simulated machine is to be without, to see their share: a list of "caches",
-     * "bandwidth", "neighbours", "cores" (see docs/models.md), "wake-ups" (of workers that sleep,
-     * noticing of events), "start" (the first worker being the application). NULL: none
+     * Effects that the simulated machine does without, to see their share: a list of "caches",
+     * "bandwidth", "neighbours", "cores" (see docs/models.md), "wake-ups" (of sleeping workers,
+     * noticing of events), "start" (the first worker is the application). NULL: none
      */
     const char *without;
-    const char *context;  /* workload whose kernel times are meant where the platform has several;
-                             NULL: any */
-    bool record;          /* keep trace records (duet_trace_events) */
-    bool record_accesses; /* the same, and of which data (duet_trace_accesses) */
-    const char *trace;    /* file for a Perfetto trace, or one of Paje's format if it ends in .paje,
-                             written by duet_close; "%u" in it becomes what no other run has; NULL:
+    const char *context;  /* workload whose kernel times are used where the platform has those of
+                             several; NULL: any */
+    bool record;          /* records are kept (duet_trace_events) */
+    bool record_accesses; /* records are kept, and the accesses of their tasks (duet_trace_accesses)
+                           */
+    const char *trace;    /* file for a Perfetto trace, or a Paje trace if it ends in .paje, written
+                             by duet_close; "%u" in it becomes a number that no other run has; NULL:
                              none */
     /*
-     * Platform file of this machine, "mine.json", to which duet_close adds what kernels took, with
-     * what earlier runs have left there: docs/calibrate.md. It is made if it is not there. One that
-     * cannot be written, or is of another machine, is an error of duet_open; where duet_close fails
-     * to add to it, that is said on standard error, and is no error. Not with `simulate` nor at the
+     * Platform file of this machine, "mine.json". duet_close adds measured kernel times to those
+     * that earlier runs have left there (docs/calibrate.md). It is created if it is missing.
+     * duet_open fails if it cannot be written or belongs to another machine; if duet_close cannot
+     * add to it, it says so on standard error and returns no error. Not with `simulate` nor at the
      * pace of a platform. NULL: none.
      */
     const char *calibrate;
     bool report; /* duet_close prints a summary on standard error */
-    bool quiet;  /* nothing but errors and what was asked for on standard error: no remark
-                    on workers that share cores, GPUs that are left out, or devices. For
-                    programs that open one runtime after another */
+    bool quiet;  /* standard error gets errors and requested output only: no remarks on workers that
+                    share cores, GPUs that are left out, or devices. For programs that open one
+                    runtime after another */
 };
 
 /* Sets every field to its default. */
@@ -171,56 +174,54 @@ void duet_config_init(struct duet_config *config);
  * DUET_MODEL, DUET_LEARN, DUET_SEED, DUET_NODES, DUET_NETWORK, DUET_WINDOW, DUET_SET_ARCH,
  * DUET_KEEP_GOING, DUET_HOLD, DUET_PRIORITIES, DUET_NOISE, DUET_JITTER, DUET_EXTRAPOLATE,
  * DUET_NO_COSTS, DUET_COSTS, DUET_MODEL_ERROR, DUET_PERTURBATION, DUET_WITHOUT, DUET_CONTEXT,
- * DUET_TRACE, DUET_CALIBRATE, DUET_REPORT. DUET_EINVAL with a message that names the variable;
- * config may then be partly changed. The strings belong to the environment.
+ * DUET_TRACE, DUET_CALIBRATE, DUET_REPORT. The strings belong to the environment. Error:
+ * DUET_EINVAL, with a message that names the variable; `config` may then be partly changed.
  */
 DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
                                             struct duet_message *message);
 
 /*
- * Takes options of the form --duet-NAME=VALUE out of the argument list (NAME as the variables
- * above, lower case, '-' for '_': --duet-simulate=idgraf), shortens *argc, and leaves the rest in
- * order. Same errors as duet_config_environment.
+ * Takes options of the form --duet-NAME=VALUE out of the argument list, shortens *argc, and leaves
+ * the rest in order. NAME is that of a variable of duet_config_environment in lower case with '-'
+ * for '_': --duet-simulate=idgraf. Errors as duet_config_environment.
  */
 DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc, char **argv,
                                           struct duet_message *message);
 
 /*
- * Opens a runtime. `config` NULL: defaults and environment. On success *out is owned by the caller
- * (duet_close). One simulated runtime may be open in a process, and only one after another is
- * not possible either (SimGrid's engine cannot be created twice): DUET_EBUSY. Real ones start their
- * threads before this returns, and there may be several. Links, costs, noise and extrapolation
- * belong to platforms: a run on this machine without one looks at none of them. DUET_EINVAL:
- * `emulate` together with `simulate` or `devices`, `lose` without `emulate`, `scale` without a
- * platform to emulate.
+ * Opens a runtime. `config` NULL: defaults and environment. On success the caller owns *out
+ * (duet_close). A process can open one simulated runtime in its life, because SimGrid's engine
+ * cannot be created twice: a second one fails with DUET_EBUSY. Several real ones may be open; their
+ * threads have started when this returns. Links, costs, noise and extrapolation belong to
+ * platforms: a run on this machine without one ignores them. DUET_EINVAL: `emulate` together with
+ * `simulate` or `devices`, `lose` without `emulate`, `scale` without a platform to emulate.
  */
 DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_config *config,
                               struct duet_message *message);
 
 /*
- * Waits for all tasks, writes what was asked for (trace, report) and frees everything, handles
- * and codelets included. Data is not brought back to the host: duet_acquire or
+ * Waits (blocking) for all tasks, writes what was asked for (trace, report) and frees everything,
+ * handles and codelets included. Data is not brought back to the host: call duet_acquire or
  * duet_unregister before. Returns the first error of the run or of writing; one that no earlier
  * wait has returned is also printed on standard error. NULL is fine. A program may also end without
- * it, at any time: with its own exit status, and without what was asked for. A child made by fork
- * has none of the threads of its parent's real runtime: this call, and all others that wait, submit
- * or release, return DUET_EINVAL there.
+ * this call, at any time: with its own exit status, and without trace and report. A child made by
+ * fork has none of the threads of its parent's real runtime: this and all other calls that wait,
+ * submit or release return DUET_EINVAL there.
  */
 int duet_close(struct duet_runtime *runtime);
 
 /*
- * The message of the last error of this runtime, whichever thread got it; "" if none. A copy for
- * the calling thread, valid until this thread asks again.
+ * Returns the message of the last error of this runtime, whichever thread got it; "" if none. The
+ * text is a copy for the calling thread, valid until this thread asks again.
  */
 const char *duet_last_message(const struct duet_runtime *runtime);
 
-/* Seconds since the runtime was opened: wall clock, or simulated. */
+/* Returns the seconds since the runtime was opened: wall clock, or simulated. */
 double duet_now(const struct duet_runtime *runtime);
 
 /*
- * Whether kernels compute: on this machine, and on emulated GPUs that are as fast as these can.
- * Simulations and emulations of a platform take the time of kernels alone: there is nothing to
- * verify.
+ * True if kernels compute: on this machine, and on "free" emulated GPUs. In simulations and in
+ * emulations of a platform kernels only take time: there is nothing to verify.
  */
 bool duet_computes(const struct duet_runtime *runtime);
 
@@ -231,48 +232,49 @@ bool duet_computes(const struct duet_runtime *runtime);
 struct duet_buffer {
     void *data; /* NULL when simulated without data */
     size_t rows, cols, ld, element_bytes;
-    size_t planes, plane; /* of duet_block: how many, and elements from one to the next; else 1 and
-                             ld * cols */
+    size_t planes, plane; /* of duet_block: number of planes, and elements from one to the next;
+                             else 1 and ld * cols */
 };
 
-/* What a kernel receives. All of it is borrowed for the duration of the call. */
+/* Arguments of a kernel. All of it is borrowed for the duration of the call. */
 struct duet_call {
     struct duet_runtime *runtime; /* for duet_submit from inside a task */
     const void *args;             /* the task's arguments */
     const struct duet_buffer *buffers;
-    size_t buffer_count; /* as many as accesses, in their order; several of one to duet_arrays */
+    size_t buffer_count; /* one an access, in their order; several for an access to duet_arrays */
     void *stream;        /* backend's stream (cudaStream_t; struct duet_opencl), NULL on CPUs */
     /*
-     * On a device that runs kernels asynchronously: page-locked memory for CUDA, 0 at first. What
-     * the kernel's stream writes there before the kernel ends is its status: 0, or that it has
-     * failed (a negative enum duet_error, or an info of LAPACK above 0). Else NULL.
+     * Status that an asynchronous kernel leaves on a device: page-locked memory for CUDA, 0 at
+     * first. The kernel's stream writes it before the kernel ends: 0, or why it has failed (a
+     * negative enum duet_error, or an info of LAPACK above 0). NULL on other devices.
      */
     int *status;
-    struct duet_message *message; /* to say why it fails: duet_fail(call->message, ...). Or NULL */
+    struct duet_message *message; /* text of a failure: duet_fail(call->message, ...). May be NULL
+                                   */
 };
 
 /*
  * A kernel: returns 0, or a negative enum duet_error that fails the task. It may submit tasks
  * (nested tasks): they are ordered after all tasks submitted before, so one that conflicts with the
- * task at hand runs after it. Those of a kernel on a device are ordered, and may run, when it has
- * ended: if the device is lost first, the kernel runs again elsewhere, and only what it submits
- * then counts; a reference to what it submitted is to that then, in the order of its submissions.
- * In simulations kernels are not called, and submit nothing.
+ * calling task runs after it. Tasks that a device's kernel submits are ordered, and may run, when
+ * it has ended. If the device is lost first, the kernel runs again elsewhere and only its second
+ * submissions count; references to the first ones then stand for the second ones, in order. In
+ * simulations kernels are not called, and submit nothing.
  */
 typedef int (*duet_kernel_fn)(const struct duet_call *call);
 
 struct duet_implementation {
-    /* architecture ("c2050"), backend ("cpu", "cuda", "opencl"), or "emulated": what an emulated
-       GPU calls, which is the one for "cpu" if this is not given */
+    /* Architecture ("c2050"), backend ("cpu", "cuda", "opencl"), or "emulated": called by emulated
+       GPUs, which otherwise call the one for "cpu". */
     const char *arch;
-    duet_kernel_fn run; /* NULL: only simulated; when run for real, as if it were not listed */
+    duet_kernel_fn run; /* NULL: only simulated; a real run ignores this entry */
 };
 
-struct duet_expansion; /* a task at the moment at which it expands */
+struct duet_expansion; /* a task that is being expanded */
 /*
  * Expands a task into children (duet_expand_block, duet_expand_submit). buffers[i].data is the
  * host's replica, only to be passed on. Returns 0 or a negative enum duet_error that fails the
- * task. What it submits by duet_submit is no child: as the nested tasks of a kernel.
+ * task. A task that it submits by duet_submit is no child, but like a nested task of a kernel.
  */
 typedef int (*duet_expand_fn)(struct duet_expansion *expansion, const struct duet_call *call);
 
@@ -280,35 +282,38 @@ struct duet_codelet_desc {
     const char *name; /* kernel name; key of the performance models: "dgemm". At most 31 bytes */
     const struct duet_implementation *implementations;
     size_t implementation_count;
-    /* flops of one execution with these arguments; NULL: not counted (models then use bytes) */
+    /*
+     * Returns the flops of one execution with these arguments. NULL: not counted (models then use
+     * bytes).
+     */
     double (*flops)(const void *args);
-    /* seconds of an execution with these arguments on an architecture, as far as the application
-       knows: used where no calibration knows the kernel and nothing was measured of tasks of this
-       size and cost; <= 0: not known. Called for every task, by any thread, and again until the
-       task has ended: it depends on what it is given alone. May be NULL */
+    /* Returns the seconds that the application expects of an execution with these arguments on an
+       architecture; <= 0: not known. Used where no calibration knows the kernel and no task of this
+       size and cost was measured. Called for every task, by any thread, and again until the task
+       has ended, so that the result may depend on the arguments only. May be NULL. */
     double (*cost)(const void *args, const char *arch);
-    /* instead of implementations: the task is replaced by its children when its inputs are there.
-       NULL: an ordinary kernel */
+    /* Replaces implementations: the task is replaced by its children when its inputs are there.
+       NULL: an ordinary kernel. */
     duet_expand_fn expand;
-    /* of a codelet that expands: it may call duet_expand_wait, and computes itself, on its worker:
-       then a simulation needs to know its time, as a kernel's */
+    /* The task may call duet_expand_wait and compute itself, on its worker. A simulation then needs
+       to know its time, as a kernel's. For codelets that expand. */
     bool waits;
 };
 
 /*
- * Registers a kernel; what `desc` points to is copied. Implementations for architectures that the
+ * Registers a kernel; the contents of `desc` are copied. Implementations for architectures that the
  * machine does not have are ignored. Errors: DUET_EINVAL (no name, no implementation or both
  * implementations and `expand`, duplicate name), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *desc,
                                  struct duet_codelet **out);
 
-/* The kernel registered under this name, or NULL. */
+/* Returns the kernel registered under this name, or NULL. */
 struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name);
 
 /*
- * The restriction `name`: a set of architectures as a mask for struct duet_task_desc. `name` is an
- * architecture, a backend, or several separated by commas. 0 if the machine has none of them.
+ * Returns a set of architectures as a mask for `where` of struct duet_task_desc; 0 if the machine
+ * has none of them. `name` is an architecture, a backend, or several separated by commas.
  */
 uint64_t duet_where(const struct duet_runtime *runtime, const char *name);
 
@@ -323,63 +328,66 @@ struct duet_access {
 enum { DUET_ARGS_INLINE = 64 }; /* bytes of arguments for which a task needs no allocation */
 
 /*
- * A reference to a task: to wait for it, to ask whether it has ended, and to let others come after
- * it without data. The application holds it until duet_ref_free, whatever becomes of the task.
+ * A reference to a task: to wait for it, to ask if it has ended, and to let others come after it
+ * without data. The application owns it until duet_ref_free; the task may end before.
  */
 struct duet_ref;
 
 /*
- * Called once when a task has ended, after its children if it expands: with status 0, or the
- * negative enum duet_error that it or the run has failed with, when it may not have run at all. On
- * any thread, inside of the runtime: as a kernel it may submit tasks, which duet_wait waits for
- * too, but not wait; and it is to be short. What it submits after a failure is cancelled: who
- * submits whatever the status does so without end. In simulations it is called as well.
+ * A function that is called once when a task has ended, after its children if it expands. `status`
+ * is 0, or the negative enum duet_error of the task or the run; the task may then not have run at
+ * all. Called on any thread, inside of the runtime: it should be short, and may submit tasks, for
+ * which duet_wait waits too, but may not wait. Tasks submitted after a failure are cancelled: a
+ * function that always submits would go on without end. Called in simulations as well.
  */
 typedef void (*duet_done_fn)(struct duet_runtime *runtime, void *arg, int status);
 
-/* What few tasks have. */
+/* Properties that few tasks have. */
 struct duet_task_extra {
-    /* where to leave a reference to the task; NULL: none is needed. NULL is left there if the
-       submission is refused */
+    /* Where a reference to the task is stored; NULL if the submission is refused. NULL: no
+       reference is needed. */
     struct duet_ref **ref;
-    /* tasks that have to end, well or not, before this one begins, with or without data in common,
-       beside those that it follows for its data; NULL among them: none. A child that comes after
-       the task that it is a child of, or one below which that waits, is refused (DUET_EINVAL): both
-       would wait for each other. What does so through other tasks ends a wait with DUET_ESTUCK */
+    /* Tasks that have to end, well or not, before this one begins, beside those that it follows for
+       its data; NULL entries are ignored. A child that comes after its parent, or after an ancestor
+       that waits, is refused with DUET_EINVAL: both would wait for each other. A cycle through
+       other tasks ends a wait with DUET_ESTUCK. */
     struct duet_ref *const *after;
     size_t after_count; /* at most 65,535 */
-    duet_done_fn done;  /* at its end; NULL: nothing */
+    duet_done_fn done;  /* called at its end; NULL: nothing is */
     void *done_arg;
-    const char *name;     /* in traces, beside its kernel's: "potrf(3)". Copied. NULL: none. Each
-                             different one is kept until the runtime is closed */
-    uint32_t iteration;   /* of the application's, in traces: 1, 2 ...; 0: none */
-    const unsigned *node; /* where it runs: duet/nodes.h; NULL: by its data */
+    const char *name;     /* name in traces, beside its kernel's: "potrf(3)". Copied. NULL: none.
+                             Each different one is kept until the runtime is closed */
+    uint32_t iteration;   /* iteration of the application in traces: 1, 2 ...; 0: none */
+    const unsigned *node; /* node that runs it: duet/nodes.h; NULL: the node is chosen by its data
+                           */
 };
 
 struct duet_task_desc {
     const struct duet_codelet *codelet;
-    const struct duet_access
-        *accesses;       /* the same handle twice counts as one access, RW if mixed */
-    size_t access_count; /* at most 65,535 */
-    const void *args;    /* copied, to where it is aligned for every type */
+    const struct duet_access *accesses; /* two accesses to one handle count as one, RW if mixed */
+    size_t access_count;                /* at most 65,535 */
+    const void *args;                   /* copied, with alignment for every type */
     size_t args_bytes;
     int priority;      /* higher runs earlier, for policies that look at it */
     uint64_t where;    /* 0: anywhere; else only on these architectures (duet_where): SetArch */
     double complexity; /* hint for policies that use it (UnMP); 0: flops */
-    const struct duet_task_extra *extra; /* what few tasks have; NULL: nothing of it */
+    const struct duet_task_extra *extra; /* properties that few tasks have; NULL: none of them */
 };
 
 /*
  * Submits a task. It runs after every earlier submitted task that it conflicts with on a handle
  * (sequential consistency: reads after writes, writes after reads and writes). Everything is
- * copied. May block while `window` tasks are unfinished, but not inside a task. May be called from
- * several threads: tasks of one thread are ordered, those of different threads as they come.
- * Errors: DUET_EINVAL, DUET_ENOWORKER, DUET_ETOOBIG, DUET_ENOMODEL (simulated, no time known),
- * DUET_ENOMEM; the task is then not submitted.
+ * copied. Blocks while `window` tasks are unfinished, but not inside a task. Any thread: tasks of
+ * one thread are ordered, those of different threads are ordered as they arrive. Errors:
+ * DUET_EINVAL, DUET_ENOWORKER, DUET_ETOOBIG, DUET_ENOMODEL (simulated, no time known), DUET_ENOMEM;
+ * the task is then not submitted.
  */
 DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *task);
 
-/* What an item of duet_insert begins with, beside the mode of an access; and what follows it. */
+/*
+ * First argument of an item of duet_insert, where it is not the mode of an access. The comments
+ * name the types of the arguments that follow it.
+ */
 enum duet_item {
     DUET_VALUE =
         256,        /* const void *, size_t: so many bytes are copied for the kernel: duet_values */
@@ -394,33 +402,34 @@ enum duet_item {
 };
 
 /*
- * duet_submit of a task that is given as a list of items, which ends with 0:
+ * Submits a task that is given as a list of items, which ends with 0:
  *
  *     duet_insert(duet, axpy, DUET_R, x, DUET_RW, y, DUET_VALUE, &n, sizeof n, DUET_PRIORITY, 3, 0)
  *
  * An access is a mode and a handle; accesses and values are numbered in their order. At most 64
- * accesses, 32 values and 16 times DUET_AFTER. What follows has to be of the type that is named
- * above, as with printf (a size is a size_t, not 8). Errors as duet_submit; DUET_EINVAL: an item
- * that is none, with its number.
+ * accesses, 32 values and 16 times DUET_AFTER. The arguments of an item must have the types that
+ * enum duet_item names, as with printf (a size is a size_t, not 8). Errors as duet_submit;
+ * DUET_EINVAL: an unknown item, with its number.
  */
 DUET_MUST_CHECK int duet_insert(struct duet_runtime *runtime, const struct duet_codelet *codelet,
                                 ...);
 
 /*
- * In a kernel: copies the values of a task that was given as a list to where the kernel wants them,
- * all of them in their order: pairs of an address and a size_t, which end with NULL.
+ * Copies, in a kernel, all values of a task that was given as a list to variables of the kernel, in
+ * their order. The arguments are pairs of an address and a size_t, which end with NULL.
  *
  *     int error = duet_values(call, &n, sizeof n, &alpha, sizeof alpha, NULL);
  *
- * DUET_EINVAL, with a message in the call that the kernel passes on by returning the error: there
- * are more or fewer, or one is of another size.
+ * DUET_EINVAL, with a message in the call, if the number of values or the size of one differs; the
+ * kernel passes it on by returning the error.
  */
 DUET_MUST_CHECK int duet_values(const struct duet_call *call, ...);
 
 /*
- * One of these values by its number, from 0, where it lies in the arguments, aligned for every
- * type: in `flops` and `cost` of a codelet, and for what is too large to be copied. NULL: there is
- * none of this number and size. `args` is that of a task, or NULL.
+ * Returns the value number `index`, from 0, of a task that was given as a list, where it lies in
+ * the arguments, aligned for every type. For `flops` and `cost` of a codelet, and for values that
+ * are too large to be copied. NULL: none has this number and size. `args` is that of a task, or
+ * NULL.
  */
 const void *duet_value(const void *args, size_t index, size_t bytes);
 
@@ -430,38 +439,39 @@ const void *duet_value(const void *args, size_t index, size_t bytes);
  */
 DUET_MUST_CHECK int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref);
 
-/* true if the task has ended. Any thread. In simulations no time passes by asking. */
+/* True if the task has ended. Any thread. In simulations no time passes by asking. */
 bool duet_ref_ended(const struct duet_ref *ref);
 
 /*
- * Gives the reference up, at any time, also after duet_close: the task and those that come after it
+ * Releases the reference, at any time, also after duet_close; the task and those that come after it
  * go on. NULL is fine.
  */
 void duet_ref_free(struct duet_ref *ref);
 
 /*
  * Blocks until every submitted task is finished. Returns the first error of a task (its name is in
- * the message; see duet_failures), or DUET_ESTUCK with what waits for what. Any number of waits in
- * a run.
+ * the message; see duet_failures), or DUET_ESTUCK with the tasks that wait for each other. May be
+ * called any number of times.
  */
 DUET_MUST_CHECK int duet_wait(struct duet_runtime *runtime);
 
 /*
- * Gives the run up, from any thread but not from a signal handler: tasks that have not started will
- * not run any more, those that run end, and duet_wait returns DUET_ECANCELED. As after the failure
- * of a task, handles keep what was computed so far.
+ * Cancels the run, from any thread but not from a signal handler: tasks that have not started will
+ * not run any more, those that run end, and duet_wait returns DUET_ECANCELED. Handles keep what was
+ * computed so far, as after the failure of a task.
  */
 void duet_cancel(struct duet_runtime *runtime);
 
 /*
- * Marks a moment in the trace with a text, which is copied, at the date of duet_now; nothing if the
- * run is not recorded. Any thread, also in kernels. Errors: DUET_EINVAL (NULL), DUET_ENOMEM.
+ * Marks a moment in the trace with a text, which is copied, at the date of duet_now. Does nothing
+ * if the run is not recorded. Any thread, also in kernels. Errors: DUET_EINVAL (NULL), DUET_ENOMEM.
  */
 int duet_mark(struct duet_runtime *runtime, const char *text);
 
 /*
- * The same of a phase, which lasts until the next one begins or, with NULL, none: "assembly",
- * "factorization". Tasks may end long after the phase in which they were submitted.
+ * Marks the beginning of a phase in the trace, which lasts until the next one: "assembly",
+ * "factorization". NULL ends it without a new one. Tasks may end long after the phase in which they
+ * were submitted. Threads and errors as duet_mark.
  */
 int duet_phase(struct duet_runtime *runtime, const char *text);
 
@@ -477,41 +487,41 @@ int duet_phase(struct duet_runtime *runtime, const char *text);
  */
 
 /*
- * The block of rows x cols elements at (row, col) of access number `index` of the task, as a handle
- * for its children. It belongs to the expansion and ends with it, so that no other task may use it.
- * Blocks of one expansion may not overlap.
- * DUET_EINVAL (outside of the data, overlaps another one, no such access), DUET_ENOMEM.
+ * Makes a handle for children of the task: rows x cols elements at (row, col) of its access number
+ * `index`. It belongs to the expansion and ends with it, so that no other task may use it. Blocks
+ * of one expansion may not overlap. Errors: DUET_EINVAL (outside of the data, overlaps another one,
+ * no such access), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row,
                                       size_t col, size_t rows, size_t cols,
                                       struct duet_handle **out);
 
 /*
- * Submits a child: as duet_submit, but only on blocks of this expansion, which it may write only
- * where the expanding task may; never blocks.
+ * Submits a child, as duet_submit, but only on blocks of this expansion, which it may write only
+ * where the expanding task may. Never blocks.
  */
 DUET_MUST_CHECK int duet_expand_submit(struct duet_expansion *expansion,
                                        const struct duet_task_desc *task);
 
-/* The same of a child that is given as a list: see duet_insert. */
+/* Submits a child that is given as a list of items: see duet_insert. */
 DUET_MUST_CHECK int duet_expand_insert(struct duet_expansion *expansion,
                                        const struct duet_codelet *codelet, ...);
 
 /*
- * Waits for the children submitted so far, with their children, and has all blocks of the expansion
- * in the host's memory then: the task may compute with them, in buffers[i].data, submit more
- * children on the same blocks, and wait again. For codelets with `waits` alone, on the thread on
- * which they were called. Meanwhile the worker runs other tasks, on top of this one: the newest of
- * its own first. It must not hold a lock that such a task may want. What a task does not wait for
- * itself is waited for when it has returned, so that children may point into data that it has
- * allocated, but not to variables of a function that has ended.
+ * Blocks until the children submitted so far have ended, with their children, and all blocks of the
+ * expansion are in the host's memory. The task may then compute with them, in buffers[i].data,
+ * submit more children on the same blocks, and wait again. For codelets with `waits` only, on the
+ * thread on which they were called. Meanwhile the worker runs other tasks on the same stack, the
+ * newest of its own first: the caller must not hold a lock that such a task may want. Children that
+ * a task does not wait for itself are waited for when it has returned, so they may point into data
+ * that it has allocated, but not to its local variables.
  *
- * In simulations its functions are called, too, as those of all tasks that expand; half of what is
- * left of its time passes before it begins and after each wait, the rest when it has returned.
+ * Simulations call its functions, too, as those of all tasks that expand. Half of what is left of
+ * its time passes before it begins and after each wait, the rest when it has returned.
  *
- * Returns 0, or the run's error if it has failed, or that of the first child that has: then
- * children may not have run, and the task, which fails with them, is to return it. DUET_EINVAL: the
- * codelet does not say that it waits.
+ * Returns 0, the run's error if it has failed, or the error of the first child that has: children
+ * may then not have run, and the task, which fails with them, should return it. DUET_EINVAL: the
+ * codelet has no `waits`.
  */
 DUET_MUST_CHECK int duet_expand_wait(struct duet_expansion *expansion);
 

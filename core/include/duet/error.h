@@ -6,7 +6,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
+#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /* X(name, value, text). Values never change once released; new ones are added at the end. */
 #define DUET_ERRORS(X)                                                                             \
@@ -57,8 +57,7 @@ struct duet_message {
 
 /*
  * Writes a formatted line into `message` (may be NULL; cut at DUET_MESSAGE_MAX - 1 bytes), with `?`
- * for characters that a terminal obeys, and returns `error`, so that a failing function ends in one
- * statement.
+ * for control characters, and returns `error`, so that a failing function ends in one statement.
  */
 int duet_fail(struct duet_message *message, int error, const char *format, ...) DUET_PRINTF(3, 4);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * After an error: which data is valid, what did not run, and how to go on. A task that fails, and
- * one that does not run because the run has ended or what it reads is not valid, leaves what it was
- * to write not valid; so does a device that is lost with the last copy. The conventions are those
+ * After an error: which data is valid, which tasks did not run, and how to go on. Data becomes
+ * invalid when a task that was to write it fails, or does not run because the run has ended or its
+ * input is invalid; so does data whose last copy is lost with a device. The conventions are those
  * of duet/duet.h.
  */
 #ifndef DUET_FAILURE_H
@@ -15,29 +15,30 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
-#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
+#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /*
- * Whether the handle holds what the tasks submitted so far were to make of it, or those of them
- * that have ended, while some are in flight. Not if one that was to write it has failed, or did not
- * run because the run had failed or what it reads was not valid, nor if its last copy was lost with
- * a device; until a task, or an acquisition, with DUET_W alone has written it anew.
+ * True if the handle holds the result of the tasks submitted so far or, while some are in flight,
+ * of those that have ended. False if a task that was to write it has failed, or did not run because
+ * the run had failed or its input was invalid, and if its last copy was lost with a device. A task
+ * or an acquisition with DUET_W alone makes it valid again.
  */
 bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle);
 
 /*
- * Makes a runtime usable again after any error of tasks or devices, and after duet_cancel: blocks
- * until all that was submitted has ended, and forgets the error. What is valid stays so, and tasks
- * that are submitted from now on run; those that read what is not valid do not, in silence, and
- * leave nothing valid. Devices that are lost stay so. No other thread submits meanwhile. Errors:
+ * Makes a runtime usable again after any error of tasks or devices, and after duet_cancel. Blocks
+ * until all submitted tasks have ended, and forgets the error. Valid data stays valid, and tasks
+ * submitted from now on run; those that read invalid data do not, without a message, and what they
+ * would write is invalid. Lost devices stay lost. No other thread may submit meanwhile. Errors:
  * DUET_ESTUCK; DUET_EINVAL inside a task.
  */
 DUET_MUST_CHECK int duet_recover(struct duet_runtime *runtime);
 
-/* Tasks that have ended without a result since the runtime was opened. */
+/* Number of tasks that have ended without a result since the runtime was opened. */
 struct duet_failures {
-    uint64_t failed;    /* their kernel or expansion returned an error, or nobody could run them */
-    uint64_t cancelled; /* they did not run: the run had ended, or what they read was not valid */
+    uint64_t failed;    /* their kernel or expansion returned an error, or no worker could run them
+                         */
+    uint64_t cancelled; /* they did not run: the run had ended, or their input was invalid */
 };
 void duet_failures(const struct duet_runtime *runtime, struct duet_failures *out);
 

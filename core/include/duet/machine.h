@@ -20,7 +20,7 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast" /* C has no other */
 #endif
-#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
+#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 enum {
     DUET_NAME_MAX = 32,   /* bytes of a name, final zero included */
@@ -29,9 +29,9 @@ enum {
 };
 
 /*
- * A kind of processor. Architectures are an open set that the platform names. `backend` says what
- * programs it ("cpu", "cuda", ...); a codelet's implementation is found by architecture name or by
- * backend, kernel times by architecture name.
+ * A kind of processor. Architectures are an open set that the platform names. `backend` names the
+ * interface by which it is programmed ("cpu", "cuda", ...). A codelet's implementation is found by
+ * architecture name or by backend, kernel times by architecture name.
  */
 struct duet_arch {
     char name[DUET_NAME_MAX];    /* e.g. "x5650", "c2050" */
@@ -40,12 +40,12 @@ struct duet_arch {
 
 /* A memory: the host's (node 0, no slab) or a device's (one slab that the core sub-allocates). */
 struct duet_node {
-    char name[DUET_NAME_MAX]; /* "host", "gpu0", ... : the number is the machine's own device number
+    char name[DUET_NAME_MAX]; /* "host", "gpu0", ...: the number is the machine's own device number
                                */
     uint64_t capacity_bytes;  /* usable size; 0 = unlimited, allowed for the host only */
 };
 
-enum { DUET_WINDOW_MAX = 1024 }; /* of a worker: what it holds is looked through */
+enum { DUET_WINDOW_MAX = 1024 }; /* limit of a worker's window, whose tasks are searched linearly */
 
 /* One worker: a computing CPU core, or a GPU together with the core that feeds it. */
 struct duet_worker {
@@ -54,9 +54,9 @@ struct duet_worker {
     unsigned node;            /* memory node its kernels work in */
     unsigned socket;          /* CPU socket it belongs to (display, binding) */
     unsigned window;          /* tasks in preparation or in flight: 1 for a CPU, 2 for a GPU */
-    unsigned window_short;    /* the same while those in it are short (together less than 100 us by
-                                 the model) and none waits for copies; 0: as window, else at least
-                                 that. Beyond the window nothing is stolen. Both at most
+    unsigned window_short;    /* window while its tasks are short (together less than 100 us by the
+                                 model) and none waits for copies; 0: as `window`, else at least
+                                 that. Nothing is stolen for more than `window`. Both at most
                                  DUET_WINDOW_MAX */
 };
 
@@ -64,8 +64,8 @@ struct duet_worker {
 struct duet_link {
     char name[DUET_NAME_MAX];
     double bandwidth_Bps; /* bytes per second, > 0 */
-    /* true: every copy may use the whole bandwidth (a limit on each copy alone, SimGrid's FATPIPE);
-     * false: copies share it, max-min fairly */
+    /* true: each copy may use the whole bandwidth (SimGrid's FATPIPE); false: copies share it,
+       max-min fairly */
     bool per_copy;
 };
 
@@ -75,31 +75,37 @@ struct duet_route {
     uint8_t count; /* links crossed; at least 1 when direct */
     uint16_t links[DUET_ROUTE_LINKS];
     double latency_s;     /* paid once a copy, before its first byte */
-    double bandwidth_Bps; /* of a copy that is alone: the smallest of its links' */
+    double bandwidth_Bps; /* bandwidth of a lone copy: the smallest of its links */
 };
 
 /*
- * What cores share on the way to the host's memory: one for each socket, all alike. The cache model
- * of the simulation is made of it (platforms/model/effects.h). 0: not known, without effect.
+ * Resources that the cores of a socket share on the way to the host's memory; all sockets are
+ * alike. The simulation's cache model uses it (platforms/model/effects.h). 0: not known, without
+ * effect.
  */
 struct duet_sharing {
-    uint64_t shared_bytes; /* cache that the cores of a socket share: what one program gets of it */
-    double bandwidth_Bps;  /* of the memory behind it, for all cores of the socket together */
+    uint64_t shared_bytes; /* part of the cache shared by the cores of a socket that one program
+                              gets */
+    double bandwidth_Bps;  /* bandwidth of the memory behind it, for all cores of the socket
+                              together */
 };
 
-/* What the runtime itself costs on this machine, in seconds. The simulated engine charges it. */
+/*
+ * Costs of the runtime's own operations on this machine, in seconds. The simulated engine charges
+ * them.
+ */
 struct duet_costs {
     double submit_s;        /* one task submission, on the submitting thread */
     double push_s;          /* one task made ready and placed on a list */
     double pop_s;           /* one task taken from the worker's own or shared list */
     double steal_s;         /* one attempt to steal */
     double kernel_launch_s; /* starting a kernel on a device, on the thread that feeds it */
-    double copy_launch_s;   /* starting a copy, likewise */
+    double copy_launch_s;   /* starting a copy on a device, on the thread that feeds it */
     double event_s; /* from the end of a device's kernel or copy until its thread has noticed it */
     double wake_s;  /* from waking a worker whose thread sleeps until it asks for work; several
-                       are woken one after another */
-    double spin_s;  /* a worker's thread that finds nothing to do sleeps after so long */
-    double foreign_s; /* one task that is submitted and does not concern this node of a cluster */
+                       workers are woken one after another */
+    double spin_s;  /* idle time after which a worker's thread sleeps */
+    double foreign_s; /* submission of a task that does not concern this node of a cluster */
 };
 
 struct duet_machine {
@@ -112,20 +118,20 @@ struct duet_machine {
     struct duet_route *routes; /* node_count * node_count, [source * node_count + destination] */
     struct duet_costs costs;
     struct duet_sharing sharing;
-    unsigned cores;   /* that run kernels of the host's memory, those of emulated devices and what
-                         feeds devices; 0: enough for all. With fewer than there is to run they are
-                         shared in time */
+    unsigned cores;   /* cores that run kernels of the host's memory, those of emulated devices, and
+                         threads that feed devices; 0: enough for all. Threads share them in time if
+                         there are more */
     bool first_waits; /* the first CPU worker is the application's thread: it runs tasks while that
                          waits (as in XKaapi), and not while it submits */
 };
 
-/* How many tasks a worker has in preparation or in flight at most. */
+/* Returns the most tasks that a worker has in preparation or in flight. */
 static inline unsigned duet_worker_slots(const struct duet_worker *worker)
 {
     return worker->window_short > worker->window ? worker->window_short : worker->window;
 }
 
-/* The route from node `source` to node `destination`. Both must exist. */
+/* Returns the route from node `source` to node `destination`. Both must exist. */
 static inline const struct duet_route *duet_machine_route(const struct duet_machine *machine,
                                                           unsigned source, unsigned destination)
 {
@@ -142,8 +148,8 @@ DUET_MUST_CHECK int duet_machine_init(struct duet_machine *machine, unsigned arc
                                       unsigned link_count);
 
 /*
- * Makes *to an independent copy of `from`, owned by the caller. DUET_EINVAL, DUET_ENOMEM (*to is
- * then empty).
+ * Makes *to an independent copy of `from`, owned by the caller. Errors: DUET_EINVAL, DUET_ENOMEM
+ * (*to is then empty).
  */
 DUET_MUST_CHECK int duet_machine_copy(struct duet_machine *to, const struct duet_machine *from);
 
@@ -151,10 +157,10 @@ DUET_MUST_CHECK int duet_machine_copy(struct duet_machine *to, const struct duet
 void duet_machine_fini(struct duet_machine *machine);
 
 /*
- * Checks every sentence of this header: indices in range, names ended and unique, bandwidths,
+ * Checks every sentence of this header: indices in range, names terminated and unique, bandwidths,
  * latencies and costs finite and not negative, every node reachable from and to the host, node 0
- * without slab, windows from 1 to DUET_WINDOW_MAX, those of short tasks not less. DUET_EINVAL with
- * a message that names the offending part.
+ * without slab, windows from 1 to DUET_WINDOW_MAX, those of short tasks not less. Error:
+ * DUET_EINVAL with a message that names the offending part.
  */
 DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
                                        struct duet_message *message);

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * More than one node: the same program, started once a node (mpirun), or simulated on a cluster.
- * Sequential task flow over nodes, as StarPU-MPI (Agullo et al., IEEE TPDS 28(12), 2017) and
- * PaRSEC's DTD (Hoque et al., ScalA 2017) have it: every process registers the same data and
- * submits the same tasks in the same order. Data has an owner. A task runs where it says
- * (DUET_NODE), else on the node that owns what it writes first (DUET_W, DUET_RW, DUET_COMMUTE), or
- * reads first, or reduces first. What it reads is sent there, once to each node that needs it, from
- * node to node along a binomial tree where several do, and stays there until it is written again.
- * A new version stays where it was written until it is needed elsewhere, or unregistered.
+ * Several nodes: the same program, started once a node (mpirun), or simulated on a cluster.
+ * Sequential task flow over nodes, as in StarPU-MPI (Agullo et al., IEEE TPDS 28(12), 2017) and
+ * PaRSEC's DTD (Hoque et al., ScalA 2017): every process registers the same data and submits the
+ * same tasks in the same order. Data has an owner. A task runs on the node that it names
+ * (DUET_NODE), else on the owner of the data that it writes first (DUET_W, DUET_RW, DUET_COMMUTE),
+ * or reads first, or reduces first. Its inputs are sent there, once to each node that needs them,
+ * along a binomial tree if several do, and stay there until they are written again. A new version
+ * stays where it was written until it is needed elsewhere, or unregistered.
  *
- * A program for one node needs one call more, duet_own_at (or duet_own) for what it registers; on
- * a runtime of one node this does nothing. Memory is needed where duet_node_here says so:
- * elsewhere data may be registered at address NULL, and the runtime takes memory for replicas. Of
- * an object of a program's own type (duet_data) the pieces are sent that its pointers led to when
- * it was registered; what else it has is each process's own, also what the type's `copy` takes over
- * to a device.
- * Data that nobody owns is each process's own: tasks on such data alone run in every process. One
- * task may not use both, but any scratch.
+ * A program for one node needs one call more, duet_own_at (or duet_own) for the data that it
+ * registers, which does nothing on a runtime of one node. A process needs memory for data where
+ * duet_node_here is true: elsewhere data may be registered at address NULL, and the runtime takes
+ * memory for replicas. For an object of a program's own type (duet_data), the pieces are sent to
+ * which its pointers led when it was registered; other fields stay each process's own, also those
+ * that the type's `copy` takes over to a device. Data without an owner is each process's own: tasks
+ * on such data alone run in every process. A task may not use both kinds, but any scratch.
  *
- * All of this is the application's, by one thread at a time. Calls that concern every process are
- * made in all of them, in the same order among the tasks: duet_wait, duet_acquire, duet_release,
- * duet_unregister and duet_unregister_submit, hints, reductions, and what is below. duet_acquire
- * brings the data to every process, and what it changes has to become the same in all of them; it
- * is for duet_acquire_on that one alone does. duet_wait returns when all nodes have nothing left,
- * and an error in all if there is one anywhere. duet_unregister leaves the last contents with the
- * owner; in other processes what was at the data's address is then undefined. duet_wont_use drops
- * replicas, and duet_prefetch concerns whoever has the data. Tasks that kernels, expansions and
- * `done` submit run where these do. They may only read data that has an owner, and what they read
- * has to be read by the task that submits them.
+ * These functions are called by one thread of the application at a time. Calls that concern every
+ * process are made in all of them, in the same order among the tasks: duet_wait, duet_acquire,
+ * duet_release, duet_unregister and duet_unregister_submit, hints, reductions, and the functions
+ * below. duet_acquire brings the data to every process, and all of them have to make the same
+ * changes to it; changes by one process alone need duet_acquire_on. duet_wait returns when no node
+ * has tasks left, and an error in all processes if there is one anywhere. duet_unregister leaves
+ * the last contents with the owner; in other processes the memory at the data's address is then
+ * undefined. duet_wont_use drops replicas, and duet_prefetch concerns the processes that have the
+ * data. Tasks submitted by kernels, expansions and `done` run on the same node as these. They may
+ * only read data that has an owner, and only data that is read by the task that submits them.
  *
- * The first failure on any node ends the run on all of them, with a message that says which. Not
- * with several nodes, and refused with DUET_EINVAL: parts of data that has an owner, references to
- * tasks that run on one node only and coming after such, config.keep_going, duet_recover.
+ * The first failure on any node ends the run on all of them, with a message that names the node.
+ * Refused with DUET_EINVAL on several nodes: parts of data that has an owner, references to tasks
+ * that run on one node only and coming after such, config.keep_going, duet_recover.
  */
 #ifndef DUET_NODES_H
 #define DUET_NODES_H
@@ -41,61 +40,65 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* exported by libduet, as nothing else is */
+#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
-/* Which node this process is, from 0. In a simulation 0: one process stands for all of them. */
+/*
+ * Returns the number of this process's node, from 0. In a simulation 0: one process simulates all
+ * nodes.
+ */
 unsigned duet_node(const struct duet_runtime *runtime);
-/* How many there are. */
+/* Returns the number of nodes. */
 unsigned duet_node_count(const struct duet_runtime *runtime);
-/* Whether this process has what that node has: it is that node, or simulates it. */
+/*
+ * True if this process holds the data of node `node`: it is that node, or it simulates all nodes.
+ */
 bool duet_node_here(const struct duet_runtime *runtime, unsigned node);
 
-/* How tiles are dealt out: a grid of rows x cols nodes. */
+/* The grid of rows x cols nodes to which tiles are distributed. */
 struct duet_grid {
     unsigned rows, cols;
 };
 struct duet_grid duet_node_grid(const struct duet_runtime *runtime);
 /*
- * The node that a tile is dealt to by two-dimensional block cyclic distribution, as in ScaLAPACK
- * (Choi et al., 1992): number row % rows * cols + col % cols of the grid. In a grid of one column
- * that is by rows, of one row by columns.
+ * Returns the node of a tile by two-dimensional block cyclic distribution, as in ScaLAPACK (Choi et
+ * al., 1992): number row % rows * cols + col % cols of the grid. A grid of one column distributes
+ * by rows, one of one row by columns.
  */
 unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t col);
 
-/* Owner of data that nobody owns. */
+/* "owner" of data without one */
 #define DUET_NOBODY UINT32_MAX
 
 /*
- * Says who owns the data, in every process, before anything uses it (duet_reduction does): its
- * contents are valid there only. Errors: DUET_EINVAL (no such node; owned or, with several nodes,
- * used already; a part or a block), DUET_ENOMEM.
+ * Makes `node` the owner of the data, in every process, before anything uses it (duet_reduction
+ * does): its contents are valid there only. Errors: DUET_EINVAL (no such node; owned or, with
+ * several nodes, used already; a part or a block), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_own(struct duet_runtime *runtime, struct duet_handle *handle,
                              unsigned node);
-/* The same, by the node that duet_node_at gives for a tile. */
+/* Makes the node that duet_node_at gives for a tile the owner of the data. Errors as duet_own. */
 DUET_MUST_CHECK int duet_own_at(struct duet_runtime *runtime, struct duet_handle *handle,
                                 uint64_t row, uint64_t col);
-/* Who owns it, or DUET_NOBODY. */
+/* Returns the owner of the data, or DUET_NOBODY. */
 unsigned duet_owner(const struct duet_handle *handle);
 
 /*
- * Gathers: what the tasks submitted so far make of the data is sent to that node, too, without
- * waiting. Errors: DUET_EINVAL (no such node, nobody owns it), DUET_ENOMEM.
+ * Gathers: sends the result of the tasks submitted so far to `node`, too, without blocking. Errors:
+ * DUET_EINVAL (no such node, nobody owns it), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet_fetch(struct duet_runtime *runtime, struct duet_handle *handle,
                                unsigned node);
 /*
- * Redistributes: that node owns the data from now on, and it is sent there. Where its process has
- * registered the data at NULL, the contents are in memory of the runtime, which duet_unregister
- * gives back: whoever wants them then takes them before (duet_acquire_on), or has them sent on.
- * Errors as duet_fetch.
+ * Redistributes: `node` owns the data from now on, and it is sent there. If that process has
+ * registered it at NULL, the runtime holds the contents until duet_unregister: the program takes
+ * them before (duet_acquire_on), or has them sent on. Errors as duet_fetch.
  */
 DUET_MUST_CHECK int duet_migrate(struct duet_runtime *runtime, struct duet_handle *handle,
                                  unsigned node);
 /*
  * duet_acquire on one node: blocks there until the data is there. In other processes it returns at
  * once, and *here (may be NULL) is false. duet_release, in every process, ends it. In a process
- * that has registered the data at NULL, duet_address says where it is meanwhile. Errors as
+ * that has registered the data at NULL, duet_address returns its place meanwhile. Errors as
  * duet_acquire, and DUET_EINVAL: no such node, nobody owns it.
  */
 DUET_MUST_CHECK int duet_acquire_on(struct duet_runtime *runtime, struct duet_handle *handle,

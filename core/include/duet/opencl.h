@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For kernels on OpenCL's devices: what they enqueue on, and where their buffers lie. Needs no
+ * Kernels for OpenCL devices: the queue that they enqueue on, and where their buffers lie. Needs no
  * header of OpenCL; its objects are void * here, as they are pointers there.
  */
 #ifndef DUET_OPENCL_H
@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /*
- * What `stream` of struct duet_call points to when the worker's backend is "opencl". All of it is
+ * Target of `stream` of struct duet_call when the worker's backend is "opencl". All of it is
  * borrowed, and the same in every call on this device with this queue, until the runtime is closed.
  */
 struct duet_opencl {
@@ -26,17 +26,17 @@ struct duet_opencl {
     void *queue;   /* cl_command_queue, in order: a kernel enqueues here, and does not wait */
     void *memory;  /* cl_mem: all data of this device */
     /*
-     * What `data` of the buffers counts from. It is an address that nothing else has, and no
-     * memory: the host that reads or writes there gets a fault.
+     * Start of the address range in which `data` of the buffers lies. The range is reserved and
+     * holds no memory: the host faults if it reads or writes there.
      */
     const void *base;
 };
 
 /*
- * Where a buffer of a call begins in `memory`, in bytes: a multiple of 256. Its columns are ld
- * elements apart. For a kernel that takes no offset, clCreateSubBuffer makes an object of it, which
- * may be released once the kernel is enqueued; the device's CL_DEVICE_MEM_BASE_ADDR_ALIGN must be
- * 2048 bits or less then.
+ * Returns where a buffer of a call begins in `memory`, in bytes: a multiple of 256. Its columns are
+ * ld elements apart. For a kernel that takes no offset, clCreateSubBuffer makes an object of it,
+ * which may be released once the kernel is enqueued; the device's CL_DEVICE_MEM_BASE_ADDR_ALIGN
+ * must be 2048 bits or less then.
  */
 static inline size_t duet_opencl_offset(const struct duet_opencl *opencl,
                                         const struct duet_buffer *buffer)
