@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much data accesses are about; records of them, for models of caches and task graphs. */
+/* Sizes of accesses, and records of them for models of caches and task graphs. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,8 +23,11 @@ uint64_t duet__slab_bytes(const struct access *accesses, unsigned count)
     return bytes;
 }
 
-/* Room for `count` more. false: out of memory, which loses records. trace_lock held. */
-static bool make_room(struct worker *worker, size_t count)
+/*
+ * Makes room for `count` more records. Returns false if there is no memory, which loses records.
+ * trace_lock is held.
+ */
+static bool reserve_accesses(struct worker *worker, size_t count)
 {
     if (worker->touched_capacity - worker->touched_count >= count)
         return true;
@@ -37,22 +40,22 @@ static bool make_room(struct worker *worker, size_t count)
     return true;
 }
 
-static void add(struct worker *worker, const struct duet_trace_access *access)
+static void record_access(struct worker *worker, const struct duet_trace_access *access)
 {
-    if (make_room(worker, 1))
+    if (reserve_accesses(worker, 1))
         worker->touched[worker->touched_count++] = *access;
     else
         worker->events_lost = true;
 }
 
-/* What the handle is a part of; NULL: of nothing. */
+/* Returns the cut to which the handle belongs; NULL: none. */
 static const struct parts *cut_of(const struct duet_handle *handle)
 {
     return handle->of && !handle->of->expansion ? handle->of : NULL;
 }
 
-static struct duet_trace_access touched(uint64_t task, unsigned index,
-                                        const struct duet_handle *handle)
+static struct duet_trace_access access_of(uint64_t task, unsigned index,
+                                          const struct duet_handle *handle)
 {
     const struct parts *of = cut_of(handle);
     return (struct duet_trace_access){.task = task,
@@ -71,7 +74,7 @@ void duet__trace_accesses(struct worker *worker, const struct duet_task *task)
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct access *access = &task->accesses[i];
         const struct parts *of = cut_of(access->handle);
-        struct duet_trace_access record = touched(task->id, i, access->handle);
+        struct duet_trace_access record = access_of(task->id, i, access->handle);
         record.mode = access->mode & (DUET_COMMUTE | DUET_REDUCE | DUET_SCRATCH);
         record.reads = duet_task_reads(task, i);
         record.writes = duet_task_writes(task, i);
@@ -79,20 +82,21 @@ void duet__trace_accesses(struct worker *worker, const struct duet_task *task)
             record.mode = DUET_REDUCE;
             record.whole = duet__contribution_whole(access->handle);
         }
-        add(worker, &record);
+        record_access(worker, &record);
         for (; of && cut_of(of->whole); of = cut_of(of->whole)) {
-            record = touched(task->id, index++, of->whole);
-            add(worker, &record);
+            record = access_of(task->id, index++, of->whole);
+            record_access(worker, &record);
         }
     }
     for (unsigned i = 0; extra && i < extra->edge_count; i++)
-        add(worker, &(struct duet_trace_access){.task = task->id,
-                                                .index = index++,
-                                                .after = duet__edge_after(extra->edges, i)});
+        record_access(worker,
+                      &(struct duet_trace_access){.task = task->id,
+                                                  .index = index++,
+                                                  .after = duet__edge_after(extra->edges, i)});
 }
 
-/* By task, then in order of its accesses. */
-static int compare(const void *left, const void *right)
+/* Compares by task, then by order of its accesses. */
+static int compare_accesses(const void *left, const void *right)
 {
     const struct duet_trace_access *a = left, *b = right;
     if (a->task != b->task)
@@ -126,7 +130,7 @@ int duet_trace_accesses(const struct duet_runtime *runtime, struct duet_trace_ac
             memcpy(&all[filled], worker->touched, worker->touched_count * sizeof *all);
         filled += worker->touched_count;
     }
-    qsort(all, filled, sizeof *all, compare);
+    qsort(all, filled, sizeof *all, compare_accesses);
     *accesses = all;
     *count = filled;
     return DUET_OK;

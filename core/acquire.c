@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Acquisitions by a part of the library, which nobody waits for and a call ends: what goes to
- * another process, and what comes from there, lies in the host's memory meanwhile. And data whose
- * contents come and go with them: they are not here yet, or not needed any more.
+ * Acquisitions by a part of the library, for which nobody waits and which a call ends: data that
+ * goes to another process, or comes from there, lies in the host's memory meanwhile. Also for data
+ * whose contents come and go with them: not here yet, or not needed any more.
  */
 #include <stddef.h>
 
 #include "core/internal.h"
 
-struct duet__acquisition { /* in the place of its task's arguments */
+struct duet__acquisition { /* in place of its task's arguments */
     struct duet_runtime *core;
     duet__granted_fn granted;
     void *arg;
     double end_s;
-    int status; /* what was to be written is valid if this is 0 */
-    /* `granted` has returned, and it was ended: whichever is second ends the task */
+    int status; /* 0: data that was to be written is valid */
+    /* Return of `granted`, and duet__acquisition_end: the second of them ends the task. */
     _Atomic(unsigned) halves;
 };
 
@@ -30,8 +30,8 @@ static struct duet_task *task_of(struct duet__acquisition *acquisition)
     return (struct duet_task *)(void *)((char *)acquisition - offsetof(struct duet_task, args));
 }
 
-/* At the date of its end, in a call that may have begun before that. */
-static void end(struct duet_view *view, struct duet_task *task)
+/* Ends the task at the date of the acquisition's end, in a call that may have begun before. */
+static void acquisition_finish(struct duet_view *view, struct duet_task *task)
 {
     const struct duet__acquisition *acquisition = acquisition_of(task);
     const double before = view->now;
@@ -40,17 +40,17 @@ static void end(struct duet_view *view, struct duet_task *task)
     duet__graph_finish(view, task, DUET_HOST, false, !acquisition->status);
     duet__count_internal(view, 1);
     duet__task_end(view, task);
-    atomic_fetch_sub(&view->core->awaited, 1); /* when there is something else to be seen */
+    atomic_fetch_sub(&view->core->awaited, 1); /* last, when the end has become visible */
     view->now = before;
 }
 
-/* true: the other half has happened before, and what was written for that is seen. */
-static bool second(struct duet__acquisition *acquisition)
+/* Returns true for the second of the two halves; writes before the first one are then visible. */
+static bool is_second_half(struct duet__acquisition *acquisition)
 {
     return atomic_fetch_add(&acquisition->halves, 1) == 1;
 }
 
-static void granted(struct duet_view *view, struct duet_task *task)
+static void acquisition_granted(struct duet_view *view, struct duet_task *task)
 {
     struct duet__acquisition *acquisition = acquisition_of(task);
     if (hopeless(view->core, task))
@@ -59,8 +59,8 @@ static void granted(struct duet_view *view, struct duet_task *task)
     duet__in_done_begin();
     acquisition->granted(acquisition->arg, acquisition, acquisition->status);
     duet__in_done_end();
-    if (second(acquisition))
-        end(view, task);
+    if (is_second_half(acquisition))
+        acquisition_finish(view, task);
 }
 
 int duet__acquire_submit(struct duet_runtime *core, struct duet_handle *handle, enum duet_mode mode,
@@ -78,7 +78,7 @@ int duet__acquire_submit(struct duet_runtime *core, struct duet_handle *handle, 
     task->accesses[0].handle = handle;
     task->accesses[0].mode = (uint8_t)mode;
     task->priority = priority;
-    task->over = granted;
+    task->over = acquisition_granted;
     atomic_store_explicit(&core->lends, true, memory_order_relaxed);
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
     core->enter(core->enter_for, task);
@@ -92,10 +92,10 @@ void duet__acquisition_end(struct duet__acquisition *acquisition, double now, in
     acquisition->end_s = now;
     if (status)
         acquisition->status = status;
-    if (!second(acquisition))
+    if (!is_second_half(acquisition))
         return;
     view_begin(&view, acquisition->core, now, DUET_SUBMITTER, &ops);
-    end(&view, task_of(acquisition));
+    acquisition_finish(&view, task_of(acquisition));
     duet__view_flush(&view);
 }
 
@@ -114,23 +114,26 @@ bool duet__awaits(const struct duet_runtime *core)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Contents that are not here                                                                   */
+/* Contents that are not in this process */
 
 void duet__handle_elsewhere(struct duet_runtime *core, struct duet_handle *handle)
 {
     if (handle->temporary)
-        return; /* it has none yet */
+        return; /* it has no contents yet */
     handle->elsewhere = true;
     if (!handle->data && !duet__areas_placed(handle)) {
         spin_lock(&core->registry_lock);
-        handle->entered = false; /* at what places it gets nobody else is */
+        handle->entered = false; /* wherever it is placed, no other data is */
         spin_unlock(&core->registry_lock);
         duet__be_placed(handle);
     }
     bit_clear(handle->valid, DUET_HOST);
 }
 
-/* All that was submitted before has ended, nothing of it is in flight, nobody else may use it. */
+/*
+ * Drops all replicas: earlier tasks have ended, nothing of the handle is in flight, nobody else may
+ * use it.
+ */
 static void drop_end(struct duet_view *view, struct duet_task *task)
 {
     struct duet_runtime *core = view->core;
@@ -146,7 +149,7 @@ static void drop_end(struct duet_view *view, struct duet_task *task)
         duet__handle_forget(core, handle);
         duet__host_leave(core, handle);
     }
-    task->accesses[0].mode = DUET_R; /* it leaves nothing valid, nor poisoned */
+    task->accesses[0].mode = DUET_R; /* it leaves nothing valid, nor invalid by failure */
     duet__acquire_end(view, task);
 }
 
@@ -158,7 +161,7 @@ int duet__handle_drop(struct duet_runtime *core, struct duet_handle *handle)
     task->accesses[0].handle = handle;
     task->accesses[0].mode = DUET_W | ACCESS_DROPS;
     task->over = drop_end;
-    if (!handle->temporary) /* of which a worker may ask */
+    if (!handle->temporary) /* workers may ask for contents of others */
         handle->elsewhere = true;
     core->enter(core->enter_for, task);
     return DUET_OK;

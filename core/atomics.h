@@ -12,7 +12,7 @@ static inline bool bit_test(const _Atomic(uint64_t) *set, unsigned i)
     return atomic_load_explicit(&set[i / 64], memory_order_relaxed) >> (i % 64) & 1;
 }
 
-/* true if it is set, and what was done before setting it has been seen to be done. */
+/* True if the bit is set; writes made before it was set are then visible. */
 static inline bool bit_test_acquire(const _Atomic(uint64_t) *set, unsigned i)
 {
     return atomic_load_explicit(&set[i / 64], memory_order_acquire) >> (i % 64) & 1;
@@ -20,21 +20,21 @@ static inline bool bit_test_acquire(const _Atomic(uint64_t) *set, unsigned i)
 
 static inline void bit_set(_Atomic(uint64_t) *set, unsigned i)
 {
-    /* under the owner's lock: no other writer */
+    /* the owner's lock is held: no other writer */
     uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
     atomic_store_explicit(&set[i / 64], word | UINT64_C(1) << (i % 64), memory_order_release);
 }
 
 static inline void bit_clear(_Atomic(uint64_t) *set, unsigned i)
 {
-    /* release: who reads the other bits from this store has seen what they stand for */
+    /* release: a reader of the other bits from this store has seen the writes that they announce */
     uint64_t word = atomic_load_explicit(&set[i / 64], memory_order_relaxed);
     atomic_store_explicit(&set[i / 64], word & ~(UINT64_C(1) << (i % 64)), memory_order_release);
 }
 
 /*
- * Takes `count` off what is left of something, on any thread. true: that was all of it. Who finds
- * that nobody else has anything left needs no locked instruction.
+ * Subtracts `count` from `left`, on any thread. Returns true if nothing is left. A thread that
+ * finds exactly `count` left needs no locked instruction.
  */
 static inline bool count_down(_Atomic(int32_t) *left, int32_t count)
 {
@@ -44,7 +44,7 @@ static inline bool count_down(_Atomic(int32_t) *left, int32_t count)
     return true;
 }
 
-/* These add to an atomic that one thread at a time writes: no locked instruction. */
+/* Add to an atomic that one thread at a time writes: no locked instruction. */
 static inline void add_own(_Atomic(int64_t) *value, int64_t change)
 {
     int64_t old = atomic_load_explicit(value, memory_order_relaxed);
@@ -63,7 +63,7 @@ static inline void add_own_double(_Atomic(double) *sum, double change)
     atomic_store_explicit(sum, old + change, memory_order_relaxed);
 }
 
-/* Raises an atomic that one thread at a time writes to a value, if that is larger. */
+/* Raises an atomic that one thread at a time writes to `value`, if that is larger. */
 static inline void raise_own(_Atomic(double) *highest, double value)
 {
     if (value > atomic_load_explicit(highest, memory_order_relaxed))

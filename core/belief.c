@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is believed that executions of a class take, by architecture: the performance model's word,
- * with the errors that are put into it on purpose. Models are asked when a class is made and when
- * one of its executions was measured; policies read what came of it.
+ * Expected times of a class by architecture: the performance model's predictions, with the errors
+ * that are put into them on purpose. Models are asked when a class is made and when one of its
+ * executions was measured; policies read the stored results.
  */
 #include <math.h>
 
 #include "core/internal.h"
 
-static const double TOLD_S = 100e-6;       /* of kernels, until a worker tells a model */
-static const double BELIEVED_MOST_S = 1e6; /* of an execution: many of them can be added up */
-static const double SAME_SHARE =
-    1.0 / 256; /* of short tasks, expectations that differ by less are one */
+static const double TOLD_S = 100e-6;        /* kernel time after which models are told */
+static const double BELIEVED_MOST_S = 1e6;  /* longest execution: many can be added */
+static const double SAME_SHARE = 1.0 / 256; /* relative difference of equal times of short tasks */
 
-/* Seconds that can be added up: what takes more than some days, or is no number, is not known. */
+/*
+ * Returns `seconds`, or 0 (not known) if it is more than some days, or no number: many of them can
+ * be added up.
+ */
 static double believable(double seconds)
 {
     return seconds > 0 && seconds < BELIEVED_MOST_S ? seconds : 0;
 }
 
 /*
- * A footprint for one of 32 kinds of tasks that are alike but for errors put into what is believed
- * of them: so predictions have errors of their own, and the tasks of a program many.
+ * Returns a footprint for one of 32 kinds of tasks that are alike but for errors put into their
+ * expected times, so that each kind has errors of its own.
  */
 uint64_t duet__belief_varied(struct duet_codelet *codelet, uint64_t footprint)
 {
@@ -32,8 +34,8 @@ uint64_t duet__belief_varied(struct duet_codelet *codelet, uint64_t footprint)
 }
 
 /*
- * StarPU's perturbation (Augonnet et al., CCPE 2011): the logarithm, of microseconds, times a
- * factor of the class's.
+ * Applies StarPU's perturbation (Augonnet et al., CCPE 2011): the logarithm of the microseconds is
+ * multiplied by a factor of the class.
  */
 RARE static double perturbed(const struct task_class *klass, unsigned arch, double seconds)
 {
@@ -45,7 +47,7 @@ RARE static double perturbed(const struct task_class *klass, unsigned arch, doub
     return fmin(seconds, BELIEVED_MOST_S);
 }
 
-/* With the errors that were asked for: a factor of the kernel's, and a perturbation. */
+/* Applies the errors that were asked for: a factor of the kernel, and a perturbation. */
 static inline double with_errors(const struct task_class *klass, unsigned arch, double seconds)
 {
     const struct duet_codelet *codelet = klass->codelet;
@@ -54,9 +56,9 @@ static inline double with_errors(const struct task_class *klass, unsigned arch, 
 }
 
 /*
- * What is believed before any of the class has been measured: the word of the model, if a
- * calibration has told it of the kernel or the codelet says nothing; else the codelet's own. What
- * was measured of other executions is about them.
+ * Returns the expected seconds before any execution of the class has been measured: the model's
+ * prediction if a calibration has primed the kernel or the codelet has no cost function; else the
+ * codelet's cost. Measurements of other executions do not count.
  */
 double duet__belief(const struct task_class *klass, const struct duet__class *described,
                     unsigned arch)
@@ -72,8 +74,10 @@ double duet__belief(const struct task_class *klass, const struct duet__class *de
     return with_errors(klass, arch, seconds > 0 ? seconds : cost);
 }
 
-/* Asks the model, whose lock is held, and keeps what differs by more than this share. */
-static HOT void ask(struct task_class *klass, unsigned arch, double share)
+/*
+ * Asks the model, whose lock is held, and stores a prediction that differs by more than this share.
+ */
+static HOT void ask_model(struct task_class *klass, unsigned arch, double share)
 {
     struct duet_codelet *codelet = klass->codelet;
     double expected =
@@ -85,8 +89,11 @@ static HOT void ask(struct task_class *klass, unsigned arch, double share)
         atomic_store_explicit(&klass->expected[arch], expected, memory_order_relaxed);
 }
 
-/* The model has changed its mind on all sizes. What codelets say of their own tasks stays. */
-static void ask_for_all(struct duet_codelet *codelet, unsigned arch)
+/*
+ * Asks the model again for all classes of a kernel, as predictions for all sizes have changed.
+ * Costs given by codelets stay.
+ */
+static void ask_model_for_all(struct duet_codelet *codelet, unsigned arch)
 {
     struct duet_runtime *core = codelet->core;
     if (codelet->cost && !(codelet->primed >> arch & 1))
@@ -95,14 +102,14 @@ static void ask_for_all(struct duet_codelet *codelet, unsigned arch)
     spin_lock(&codelet->model_lock);
     for (size_t i = 0; i < core->class_count; i++)
         if (core->classes[i]->codelet == codelet)
-            ask(core->classes[i], arch, 0);
+            ask_model(core->classes[i], arch, 0);
     spin_unlock(&codelet->model_lock);
     spin_unlock(&core->registry_lock);
 }
 
 /*
- * Feeds the model with measured executions and refreshes the class's expectation. false: they are
- * short, and another worker is at the model.
+ * Feeds the model with measured executions and refreshes the class's expectation. Returns false if
+ * they are short, and another worker uses the model.
  */
 static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, uint64_t samples)
 {
@@ -113,26 +120,26 @@ static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, u
     else if (!spin_try_lock(&codelet->model_lock))
         return false;
     int news = model->add(codelet->models[arch], klass->work, klass->footprint, mean_s, samples);
-    /* what others read for each of many short tasks changes only where it matters */
-    ask(klass, arch, mean_s < TOLD_S ? SAME_SHARE : 0);
+    /* a value that others read for each of many short tasks changes only where it matters */
+    ask_model(klass, arch, mean_s < TOLD_S ? SAME_SHARE : 0);
     spin_unlock(&codelet->model_lock);
     if (news > 0)
-        ask_for_all(codelet, arch);
+        ask_model_for_all(codelet, arch);
     return true;
 }
 
 /*
- * A measured execution for the model. A worker keeps the sums of a class to itself, and tells them
- * when they are of one, two, four and so on executions, or of TOLD_S: telling the model costs a
- * good part of a microsecond when several workers do it. It waits for those only with a kernel that
- * is long.
+ * Adds a measured execution to the model. A worker keeps the sums of a class to itself, and tells
+ * them after one, two, four and so on executions, or after TOLD_S: telling the model costs a good
+ * part of a microsecond when several workers do it. Only with a long kernel it waits for the
+ * others.
  */
 HOT void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds)
 {
     enum { BUNDLE = 64 };
     struct executions *own = &klass->executions[worker->index];
     own->seconds += seconds;
-    /* a step towards each: half of them lie on either side in the end */
+    /* one step towards each sample: in the end half of them lie on either side */
     own->usual_s =
         own->usual_s > 0 ? own->usual_s * (seconds > own->usual_s ? 1.1 : 1 / 1.1) : seconds;
     bool enough = ++own->samples >= own->enough || own->seconds >= TOLD_S;

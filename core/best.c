@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists of a policy's own, taking the task of a list that it scores highest, moving chosen ones. */
+/* Lists of a policy's own, taking the best-scored task of a list, and moving chosen tasks. */
 #include <math.h>
 
 #include "core/list.h"
@@ -22,7 +22,7 @@ struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order ord
     return list;
 }
 
-/* The best task so far, and the pointer that leads to it in its heap. */
+/* The best task so far, and the pointer to it in its heap. */
 struct search {
     const struct duet_view *view;
     unsigned order;
@@ -32,8 +32,8 @@ struct search {
     double most;
 };
 
-/* Looks at a task. false: those after it need not be looked at. */
-static bool consider(struct search *search, struct duet_task *task, struct duet_task **link)
+/* Scores a task. Returns false if those after it need not be looked at. */
+static bool consider_task(struct search *search, struct duet_task *task, struct duet_task **link)
 {
     double score = search->score(search->context, search->view, task);
     bool first =
@@ -47,9 +47,9 @@ static bool consider(struct search *search, struct duet_task *task, struct duet_
 }
 
 /*
- * Looks through a heap, in which nothing below a task comes before it, without a stack as deep as
- * the heap may be: the last of a task's children leads back to it while what is below is looked at
- * (Morris, Information Processing Letters 9, 1979).
+ * Searches a heap, in which nothing below a task comes before it, without a stack as deep as the
+ * heap: the last child of a task leads back to it while the subtree is searched (Morris,
+ * Information Processing Letters 9, 1979).
  */
 static void search_heap(struct search *search, struct duet_task **link)
 {
@@ -60,7 +60,7 @@ static void search_heap(struct search *search, struct duet_task **link)
             last = last->next;
         if (last && last->next) {
             last->next = NULL;
-        } else if (consider(search, task, link) && last) {
+        } else if (consider_task(search, task, link) && last) {
             last->next = task;
             link = &task->prev;
             task = task->prev;
@@ -78,7 +78,7 @@ static void search_queue(struct search *search, struct queue *queue)
         return;
     }
     struct duet_task *task = queue->head;
-    while (task && consider(search, task, NULL))
+    while (task && consider_task(search, task, NULL))
         task = task->next;
 }
 

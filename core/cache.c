@@ -50,7 +50,7 @@ static void lru_add_oldest(struct node *node, struct replica *replica)
 /* ------------------------------------------------------------------------------------------- */
 /* Eviction; the node's lock is held                                                            */
 
-/* true if another node than the replica's holds valid data. Handle lock held. */
+/* True if another node than the replica's holds valid data. Handle lock held. */
 static bool valid_elsewhere(const struct duet_runtime *core, const struct replica *replica)
 {
     for (unsigned word = 0; word < core->node_words; word++) {
@@ -63,8 +63,8 @@ static bool valid_elsewhere(const struct duet_runtime *core, const struct replic
     return false;
 }
 
-/* Gives the replica's place back. Node and handle lock held. */
-static void drop(struct node *node, struct replica *replica)
+/* Frees the replica's place. Node and handle lock held. */
+static void replica_drop(struct node *node, struct replica *replica)
 {
     bit_clear(replica->handle->valid, replica->node);
     lru_remove(node, replica);
@@ -73,21 +73,20 @@ static void drop(struct node *node, struct replica *replica)
 }
 
 /*
- * true if nobody will read the data: a task that overwrites all of it goes on, or it goes away with
- * what is granted, after which its copy would come. Handle lock held.
+ * True if no one will read the data: a granted access overwrites all of it, or frees it; a copy
+ * would only come after that. Handle lock held.
  */
-static bool dead(const struct duet_handle *handle)
+static bool is_dead(const struct duet_handle *handle)
 {
     return handle->active > 0 && !(handle->active_mode & (DUET_R | ACCESS_REDUCES));
 }
 
-/* What may go to make room. */
+/* Replicas that may be evicted to make room. */
 enum room { INVALID, CLEAN, ANY };
 
 /*
- * May the replica go? *sole: only when it has been written back. What will not be read needs no
- * write-back, which would be worse than vain: its writer may be at work in the host's memory
- * already. Handle lock held.
+ * True if the replica may be evicted. *sole: only after a write-back. Data that will not be read is
+ * not written back: its writer may already work in the host's memory. Handle lock held.
  */
 static bool may_go(const struct duet_runtime *core, const struct replica *replica, enum room room,
                    bool *sole)
@@ -98,11 +97,11 @@ static bool may_go(const struct duet_runtime *core, const struct replica *replic
         return false;
     if (!bit_test(handle->valid, replica->node))
         return true;
-    *sole = !dead(handle) && !valid_elsewhere(core, replica);
+    *sole = !is_dead(handle) && !valid_elsewhere(core, replica);
     return *sole ? room == ANY && !handle->host.copying : room != INVALID;
 }
 
-/* Evicts what may go, at once or by starting its write-back. */
+/* Evicts a replica if it may go, at once or by starting its write-back. */
 static void evict(struct duet_view *view, struct node *node, struct replica *replica,
                   enum room room)
 {
@@ -111,7 +110,7 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
     spin_lock(&handle->lock);
     if (may_go(view->core, replica, room, &sole)) {
         if (!sole) {
-            drop(node, replica);
+            replica_drop(node, replica);
             node->evictions++;
         } else {
             node->leaving_bytes += replica->block->bytes;
@@ -122,7 +121,7 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
     spin_unlock(&handle->lock);
 }
 
-/* What the policy would have go first; NULL: nothing may. */
+/* Returns the replica that the policy evicts first; NULL: none may go. */
 RARE static struct replica *choose_victim(struct duet_view *view, const struct duet_policy *policy,
                                           const struct node *node, enum room room)
 {
@@ -153,17 +152,17 @@ RARE static struct replica *choose_victim(struct duet_view *view, const struct d
 }
 
 /*
- * A block, after evictions if need be: oldest replicas first, or as the policy says. NULL: not now;
- * enough write-backs are then on their way, or nothing else may go.
+ * Returns a block, after evictions if needed: oldest replicas first, or as the policy says. NULL:
+ * not now; enough write-backs are then on their way, or nothing else may go.
  */
-static struct slab_block *alloc(struct duet_view *view, struct node *node, uint64_t bytes,
-                                enum room room)
+static struct slab_block *room_alloc(struct duet_view *view, struct node *node, uint64_t bytes,
+                                     enum room room)
 {
     struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
     if (block)
         return block;
     const struct duet_policy *policy = policy_of(view->core);
-    /* what is not valid is the oldest: there is nothing to choose */
+    /* invalid replicas are the oldest: there is nothing to choose */
     const bool chooses = policy->victim && room != INVALID;
     struct replica *replica = chooses ? choose_victim(view, policy, node, room) : node->oldest;
     while (!block && replica && node->leaving_bytes < bytes) {
@@ -173,16 +172,16 @@ static struct slab_block *alloc(struct duet_view *view, struct node *node, uint6
         if (node->slab.used_bytes < used)
             block = duet__slab_alloc(&node->slab, bytes);
         else if (room == INVALID)
-            break; /* these are the oldest */
+            break; /* the invalid replicas are the oldest */
         if (!block)
             replica = chooses ? choose_victim(view, policy, node, room) : next;
     }
     return block;
 }
 
-/* Room for every access that has none. false: some are still without. */
-static bool alloc_all(struct duet_view *view, struct node *node, unsigned index,
-                      struct duet_task *task)
+/* Allocates room for every access that has none. Returns false if some are still without. */
+static bool room_alloc_all(struct duet_view *view, struct node *node, unsigned index,
+                           struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++) {
         struct access *access = &task->accesses[i];
@@ -191,7 +190,7 @@ static bool alloc_all(struct duet_view *view, struct node *node, unsigned index,
         struct replica *replica = access->handle->replicas[index];
         if (replica->block)
             continue;
-        struct slab_block *block = alloc(view, node, access->handle->slab_bytes, ANY);
+        struct slab_block *block = room_alloc(view, node, access->handle->slab_bytes, ANY);
         if (!block)
             return false;
         replica->block = block;
@@ -201,10 +200,10 @@ static bool alloc_all(struct duet_view *view, struct node *node, unsigned index,
 }
 
 /*
- * Evicts all that nobody uses: a task that fits into the slab, but not between what is scattered
- * in it, then finds it empty. true if it is empty now.
+ * Evicts all unused replicas, for a task that fits into the slab, but not into its free pieces.
+ * Returns true if it is empty now.
  */
-static bool clear(struct duet_view *view, struct node *node)
+static bool node_clear(struct duet_view *view, struct node *node)
 {
     struct replica *replica = node->oldest;
     while (replica) {
@@ -219,7 +218,8 @@ static bool clear(struct duet_view *view, struct node *node)
 /* Preparing a task                                                                             */
 
 /* Unpins the replicas of the first `count` accesses. */
-static void unpin(struct duet_view *view, unsigned index, struct duet_task *task, unsigned count)
+static void unpin_first(struct duet_view *view, unsigned index, struct duet_task *task,
+                        unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         struct access *access = &task->accesses[i];
@@ -234,10 +234,13 @@ static void unpin(struct duet_view *view, unsigned index, struct duet_task *task
 /* Unpins all replicas of a task that was placed. */
 void duet__cache_unpin(struct duet_view *view, unsigned node, struct duet_task *task)
 {
-    unpin(view, node, task, task->access_count);
+    unpin_first(view, node, task, task->access_count);
 }
 
-/* Pins the task's replicas on a device, most recent use now. false: out of memory. Node lock. */
+/*
+ * Pins the task's replicas on a device, and makes them the most recently used. Returns false if
+ * there is no memory. Node lock held.
+ */
 static bool pin_all(struct duet_view *view, struct node *node, unsigned index,
                     struct duet_task *task)
 {
@@ -251,7 +254,7 @@ static bool pin_all(struct duet_view *view, struct node *node, unsigned index,
             duet__replica_pin(view->core, replica);
         spin_unlock(&access->handle->lock);
         if (!replica) {
-            unpin(view, index, task, i);
+            unpin_first(view, index, task, i);
             return false;
         }
         if (replica->block && replica != node->newest) {
@@ -262,8 +265,8 @@ static bool pin_all(struct duet_view *view, struct node *node, unsigned index,
     return true;
 }
 
-/* One attempt to place a task on a device. 1: placed; 0: not now; < 0: enum duet_error. */
-static int place(struct duet_view *view, unsigned index, struct duet_task *task)
+/* Tries once to place a task on a device. Returns 1: placed; 0: not now; < 0: enum duet_error. */
+static int try_place(struct duet_view *view, unsigned index, struct duet_task *task)
 {
     struct node *node = &view->core->nodes[index];
     spin_lock(&node->lock);
@@ -275,11 +278,11 @@ static int place(struct duet_view *view, unsigned index, struct duet_task *task)
             placed = DUET_ENOMEM;
             break;
         }
-        placed = alloc_all(view, node, index, task);
+        placed = room_alloc_all(view, node, index, task);
         if (!placed) {
-            unpin(view, index, task, task->access_count);
+            unpin_first(view, index, task, task->access_count);
             if (atomic_load(&node->pinned) == 0 && node->leaving_bytes == 0)
-                again = clear(view, node);
+                again = node_clear(view, node);
         }
     }
     spin_unlock(&node->lock);
@@ -287,9 +290,9 @@ static int place(struct duet_view *view, unsigned index, struct duet_task *task)
 }
 
 /*
- * Requests the inputs; the task's replicas have their places. What is valid here stays so while the
- * access is granted, since only a granted writer invalidates, and needs no lock. Nor does
- * `leaving`, which only this worker's thread sets and clears.
+ * Requests the inputs of a task whose replicas have their places. A replica that is valid here
+ * stays so while the access is granted, since only a granted writer invalidates, and needs no lock.
+ * Nor does `leaving`, which only this worker's thread sets and clears.
  */
 static void fetch_all(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
@@ -317,20 +320,20 @@ static void fetch_all(struct duet_view *view, struct worker *worker, struct duet
 }
 
 /*
- * Finds room for a taken task on its worker's memory node and requests its inputs. 1: its `missing`
- * now counts the inputs on their way; 0: there is no room now, the worker is woken when that may
- * have changed; DUET_ENOMEM: the run has failed, the task holds nothing.
+ * Finds room for a taken task on its worker's memory node and requests its inputs. Returns 1:
+ * `missing` counts the inputs on their way; 0: there is no room now, and the worker is woken when
+ * that may have changed; DUET_ENOMEM: the run has failed, and the task holds nothing.
  */
 inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
                                struct duet_task *task)
 {
     if (worker->node != DUET_HOST) {
         struct node *node = &view->core->nodes[worker->node];
-        int placed = place(view, worker->node, task);
+        int placed = try_place(view, worker->node, task);
         if (placed == 0) {
-            /* say that somebody waits, then look once more: room made in between is not missed */
+            /* set `blocked`, then try once more: room made in between is not missed */
             atomic_store(&node->blocked, true);
-            placed = place(view, worker->node, task);
+            placed = try_place(view, worker->node, task);
         }
         if (placed == 0)
             return 0;
@@ -350,9 +353,9 @@ inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
 }
 
 /*
- * Brings the data of a hint to a device, if there is room that costs nothing: no task waits for
- * room, and nothing is written back, or, if it does not evict, given up that is valid. Its
- * `missing` counts the copy.
+ * Fetches the data of a hint to a device, if there is room without cost: no task waits for room,
+ * and nothing is written back; unless `evicts`, nothing valid is dropped. `missing` of the hint
+ * counts the copy.
  */
 void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsigned index,
                           bool evicts)
@@ -373,7 +376,7 @@ void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsign
         duet__replica_pin(core, replica);
     spin_unlock(&handle->lock);
     if (replica && !replica->block) {
-        replica->block = alloc(view, node, handle->slab_bytes, evicts ? CLEAN : INVALID);
+        replica->block = room_alloc(view, node, handle->slab_bytes, evicts ? CLEAN : INVALID);
         if (replica->block)
             lru_add_newest(node, replica);
     }
@@ -392,11 +395,11 @@ void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsign
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Later                                                                                        */
+/* After copies and writes */
 
 /*
- * The write-back of an eviction has ended: give the place back unless it is used again. Node and
- * handle lock held.
+ * Ends the write-back of an eviction: frees the place unless it is used again. Node and handle lock
+ * held.
  */
 void duet__cache_settled(struct duet_view *view, struct node *node, struct replica *replica)
 {
@@ -405,14 +408,14 @@ void duet__cache_settled(struct duet_view *view, struct node *node, struct repli
     node->leaving_bytes -= replica->block->bytes;
     bool sole = bit_test(handle->valid, replica->node) && !valid_elsewhere(view->core, replica);
     if (replica->pins == 0 && !replica->copying && !sole) {
-        drop(node, replica);
+        replica_drop(node, replica);
         node->evictions++;
     }
     if (atomic_load(&node->blocked))
         duet__view_wake(view, node->worker);
 }
 
-/* A replica became invalid: its place is the first to be used again. No lock held. */
+/* Makes the place of a replica that became invalid the first to be used again. No lock held. */
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica)
 {
     struct node *node = &core->nodes[replica->node];
@@ -424,7 +427,7 @@ void duet__cache_stale(struct duet_runtime *core, struct replica *replica)
     spin_unlock(&node->lock);
 }
 
-/* Data that nobody uses yet is valid on a device, if there is room for it. false: there is none. */
+/* Makes data that nobody uses yet valid on a device. Returns false if there is no room. */
 bool duet__cache_put(struct duet_runtime *core, struct duet_handle *handle, unsigned index)
 {
     struct node *node = &core->nodes[index];
@@ -438,13 +441,13 @@ bool duet__cache_put(struct duet_runtime *core, struct duet_handle *handle, unsi
     return true;
 }
 
-/* The handle is going away: its replica's place is free. No lock held, nobody uses the handle. */
+/* Frees the place of a replica whose handle is freed. No lock held, nobody uses the handle. */
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica)
 {
     struct node *node = &core->nodes[replica->node];
     spin_lock(&node->lock);
     if (replica->block)
-        drop(node, replica);
+        replica_drop(node, replica);
     spin_unlock(&node->lock);
     spin_lock(&node->pool_lock);
     replica->queue_next = node->spare;

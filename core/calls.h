@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the core's files call of each other. Included by core/internal.h, at its end. */
+/*
+ * Functions of the core's files that other files of the core call. Included by core/internal.h, at
+ * its end.
+ */
 #ifndef DUET_CORE_CALLS_H
 #define DUET_CORE_CALLS_H
 
 #include "core/internal.h"
 
 /*
- * What is called for every task is `inline` or HOT where it is written: libduet is optimised as a
- * whole, and this says to the compiler that a call is to be saved.
+ * Functions called for every task are `inline` or HOT where they are defined: libduet is optimised
+ * as a whole, and the attribute tells the compiler to save the call.
  */
 
-/* Begins a call into the core; the list of workers to wake is left unset, being mostly unused. */
+/*
+ * Begins a call into the core. The array of workers to wake is left unset, as it is mostly unused.
+ */
 static inline void view_begin(struct duet_view *view, struct duet_runtime *core, double now, int by,
                               struct duet__ops *ops)
 {
@@ -24,7 +29,9 @@ static inline void view_begin(struct duet_view *view, struct duet_runtime *core,
     view->wake_count = 0;
 }
 
-/* What it has come with is there: a worker may ask while the core makes its choice. */
+/*
+ * Returns the policy. Its state is visible, too: a worker may ask while the core makes its choice.
+ */
 static inline const struct duet_policy *policy_of(const struct duet_runtime *core)
 {
     return atomic_load_explicit(&core->policy, memory_order_acquire);
@@ -36,7 +43,9 @@ static inline const struct duet_policy *policy_of(const struct duet_runtime *cor
 void duet__view_wake(struct duet_view *view, unsigned worker);
 void duet__view_act(struct duet_view *view);
 
-/* Ends a call, with no lock held: does what was put off, wakes and notifies. */
+/*
+ * Ends a call, with no lock held: ends tasks put off, wakes workers and notifies waiting threads.
+ */
 static inline void duet__view_flush(struct duet_view *view)
 {
     if (view->over || view->wake_count || view->wake_all || view->notify || view->ended)
@@ -58,10 +67,10 @@ double duet__belief(const struct task_class *klass, const struct duet__class *de
 uint64_t duet__belief_varied(struct duet_codelet *codelet, uint64_t footprint);
 void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds);
 
-/* accesses.c: bytes of the data, and of its replicas on a device */
+/* accesses.c: bytes of the handles' data, and of their replicas on a device */
 uint64_t duet__access_bytes(const struct access *accesses, unsigned count);
 uint64_t duet__slab_bytes(const struct access *accesses, unsigned count);
-/* trace_lock held */
+/* Records the accesses of a task. trace_lock is held. */
 void duet__trace_accesses(struct worker *worker, const struct duet_task *task);
 
 /* codelet.c */
@@ -102,7 +111,7 @@ uint32_t duet__name(struct duet_runtime *core, const char *text);
 void duet__marks_reset(struct duet_runtime *core);
 void duet__names_fini(struct duet_runtime *core);
 
-/* What messages call a task: failure.c. */
+/* Description of a task in messages: failure.c. */
 struct task_says {
     char text[128];
 };
@@ -156,7 +165,7 @@ int duet__data_error(struct duet_runtime *runtime, struct duet_handle *handle, u
 const char *duet__task_says(const struct duet_runtime *core, const struct duet_task *task,
                             struct task_says *says);
 
-/* true if the task is not to run: the run is over, or what it reads is not valid. */
+/* True if the task will not run: the run is over, or its input is not valid. */
 static inline bool hopeless(const struct duet_runtime *core, const struct duet_task *task)
 {
     return atomic_load_explicit(&core->trouble, memory_order_acquire) && duet__hopeless(core, task);
@@ -181,10 +190,10 @@ void duet__count_finished(struct duet_view *view, uint64_t count);
 void duet__count_internal(struct duet_view *view, uint64_t count);
 void duet__look_idle(struct duet_view *view, struct worker *worker);
 
-/* nested.c, on the worker's thread */
 /*
- * Keeps a task without accesses and restriction that a kernel of this worker submits, a child of
- * `parent` or NULL. false: it goes the common way.
+ * nested.c: keeps a task without accesses and restriction that a kernel of this worker submits, a
+ * child of `parent` or NULL. Returns false if it has to be submitted as usual. Worker's thread
+ * only.
  */
 bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
                          const struct duet_task_desc *desc, struct duet_expansion *parent);
@@ -202,7 +211,7 @@ void duet__expand(struct duet_view *view, struct duet_task *task);
 struct duet_message *duet__expansion_message(struct duet_expansion *expansion);
 struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion);
 
-/* names.c: a trace says when a worker's device was lost */
+/* names.c: marks in the trace that a worker's device was lost */
 void duet__mark_lost(struct duet_runtime *core, unsigned worker, double now);
 /* lost.c */
 void duet__node_lost(struct duet_runtime *core, unsigned node);
@@ -257,26 +266,29 @@ bool duet__cache_put(struct duet_runtime *core, struct duet_handle *handle, unsi
 void duet__cache_stale(struct duet_runtime *core, struct replica *replica);
 void duet__cache_forget(struct duet_runtime *core, struct replica *replica);
 
-/* hint.c: does it ask for what is nowhere yet? */
+/* hint.c: true if the hint wants data that has no valid contents yet */
 bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task);
 bool duet__leave_behind(struct duet_view *view, struct duet_task *task, unsigned node);
 
 /* rank.c */
-/* Seconds that a copy takes on average, in a mean over pairs of workers: + byte_s for each byte. */
+/* Seconds of a copy, averaged over pairs of workers: latency_s + byte_s for each byte. */
 struct mean_copy {
     double latency_s, byte_s;
 };
 struct mean_copy duet__mean_copy(const struct duet_runtime *core);
 double duet__copy_seconds(const struct duet_machine *machine, unsigned from, unsigned to,
                           uint64_t bytes);
-/* Of tasks in order of submission; with a number for each time, from 1. */
+/*
+ * Computes upward ranks of tasks in order of submission. `pass` is another number each time, from
+ * 1.
+ */
 void duet__ranks(const struct duet_runtime *core, struct duet_task *const *tasks, size_t count,
                  const struct mean_copy *copy, unsigned pass, double *ranks);
 
 /* runtime.c */
-/* There is to be room for its state. */
+/* Makes room for the policy's state. */
 void duet__policy_room(struct duet_runtime *core, const struct duet_policy *policy);
-/* The core has this policy from now on, with these parameters; nothing is in flight. */
+/* Installs a policy with its parameters; nothing is in flight. */
 int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *policy,
                        const double *parameters, struct duet_message *message);
 
@@ -291,7 +303,7 @@ void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, con
 int duet__held_new(struct duet_runtime *core);
 void duet__plan(struct duet_runtime *core, struct duet_task **tasks, const double *ranks,
                 size_t count, double now);
-/* A thread of the application waits: ops.wait, with everything in the graph that was submitted. */
+/* Blocks a thread of the application in ops.wait, after all held tasks have entered the graph. */
 int duet__wait_until(struct duet_runtime *core, bool (*reached)(void *arg), void *arg);
 
 /* submit.c */
@@ -308,51 +320,52 @@ void duet__tell(struct duet_runtime *core, const struct duet_message *message);
 void duet__tell_stuck(struct duet_runtime *core);
 
 /* part.c */
-/* An empty list of parts. NULL: no memory. */
+/* Returns an empty list of parts, or NULL if there is no memory. */
 struct parts *duet__parts_new(struct duet_handle *whole, struct duet_expansion *expansion);
-/* Adds a part, the last of parts->handles from then on. DUET_EINVAL, DUET_ENOMEM, with a message.
- */
+/* Adds a part as the last of parts->handles. DUET_EINVAL, DUET_ENOMEM, with a message. */
 int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct duet_part *part,
                    enum shape shape, struct duet_message *message);
-/* Frees parts that nobody uses, and parts of these. Returns parts->next. */
+/* Frees parts that nobody uses, and their parts. Returns parts->next. */
 struct parts *duet__parts_remove(struct duet_runtime *core, struct parts *parts);
 /* Frees the cuts of a handle when all handles are freed. */
 void duet__cuts_fini(struct duet_handle *handle);
 
 /* cut.c */
-/* What has to come before a task on cut data enters the graph. parts_lock is held. */
+/*
+ * Brings the parts or wholes into force that a task on cut data needs, before it enters the graph.
+ * parts_lock is held.
+ */
 void duet__take_turns(struct duet_view *view, struct duet_task *task);
-/* true if it has data that is cut, or part of such. */
+/* True if the task accesses data that is cut, or a part of such. */
 bool duet__is_cut(const struct duet_task *task);
-/* Refuses accesses of one task that cannot be in force at once. */
+/* Refuses a task whose accesses cannot be in force at once. */
 int duet__check_turns(const struct access *accesses, unsigned count, const char *kernel,
                       struct duet_message *message);
-/* Refuses to free parts of which the application has acquired some. */
+/* Refuses to free parts if the application has acquired one. */
 void duet__parts_attach(struct duet_runtime *core, struct parts *parts);
 int duet__check_parts(struct duet_runtime *core, const struct parts *parts);
 
-/* layout.c: areas in the host's memory that a handle is made of */
+/* layout.c: areas in the host's memory that a handle consists of */
 unsigned duet__area_count(const struct duet_handle *handle);
 struct duet_array duet__area(const struct duet_handle *handle, unsigned index);
 void duet__layout_free(struct layout *layout);
-/* How many of these have an address. */
+/* Returns how many areas have an address. */
 unsigned duet__areas_placed(const struct duet_handle *handle);
-/* Data at no address lies without gaps, as on a device, wherever it is placed from now on. */
+/* Lays data without an address out densely, as on a device, wherever it is placed later. */
 void duet__be_placed(struct duet_handle *handle);
 void duet__layout_place(struct duet_handle *handle, void *memory);
-/* What the data is instead of one matrix, for messages: it cannot be cut, for instance. NULL: one.
- */
+/* Returns the kind of a layout that is not one matrix, for messages; NULL: a matrix. */
 const char *duet__no_matrix(const struct duet_handle *handle);
 
-/* part.c: which of a column's rows belong to a part of that shape and height */
+/* part.c: gives the rows of a column that belong to a part of that shape and height */
 void duet__shape_column(enum shape shape, size_t rows, size_t col, size_t *first, size_t *end);
 
 /* region.c */
-/* Enters the memory of a handle. DUET_EINVAL if other data is there, DUET_ENOMEM; with a message.
- */
+/* Enters the memory of a handle. DUET_EINVAL if other data overlaps it, DUET_ENOMEM; with a
+   message. */
 int duet__region_enter(struct duet_runtime *core, struct duet_handle *handle,
                        struct duet_message *message);
-/* registry_lock is held */
+/* Removes the memory of a handle. registry_lock is held. */
 void duet__region_leave(struct duet_runtime *core, struct duet_handle *handle);
 void duet__regions_fini(struct duet_runtime *core);
 
@@ -422,7 +435,7 @@ void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet__copy *copy, const struct duet__completion *report);
 
-/* true if no worker lives that can run tasks of this mask. */
+/* True if no worker lives that can run tasks of this mask. */
 static inline bool doomed(const struct duet_runtime *core, unsigned mask)
 {
     uint64_t dead = atomic_load_explicit(&core->dead_kinds, memory_order_acquire);
@@ -430,8 +443,8 @@ static inline bool doomed(const struct duet_runtime *core, unsigned mask)
 }
 
 /*
- * Tasks created and not finished; never too few: what is created is counted after what has
- * finished. So 0 is exact: everything that was created until now has finished.
+ * Returns the number of tasks created and not finished, never too few: finished tasks are counted
+ * before created ones are read. So 0 is exact: all tasks created until now have finished.
  */
 static inline uint64_t unfinished(const struct duet_runtime *core)
 {
@@ -439,14 +452,14 @@ static inline uint64_t unfinished(const struct duet_runtime *core)
     return atomic_load(&core->submitted) - finished;
 }
 
-/* A submission that met a full window goes on when no more than this many are left unfinished. */
+/* Returns the number of unfinished tasks at which a submission goes on that met a full window. */
 static inline uint64_t window_low(const struct duet_runtime *core)
 {
     return core->window - (core->window >= 8 ? core->window / 8 : 1);
 }
 
-/* The mode of the access that frees a handle: what has no address is not brought home, nor what may
- * be nowhere, then. */
+/* Returns the mode of the access that frees a handle: data without an address, or without contents
+   here, is not brought back to the host. */
 static inline uint8_t duet__last_mode(const struct duet_handle *handle)
 {
     if (handle->temporary)
@@ -454,19 +467,19 @@ static inline uint8_t duet__last_mode(const struct duet_handle *handle)
     return handle->elsewhere ? DUET_RW | ACCESS_DROPS : DUET_RW;
 }
 
-/* Seconds that the task is expected to take on that architecture; 0: not known. */
+/* Returns the seconds that the task is expected to take on an architecture; 0: not known. */
 static inline double duet__expected_s(const struct duet_task *task, unsigned arch)
 {
     return atomic_load_explicit(&task->klass->expected[arch], memory_order_relaxed);
 }
 
-/* Has it what a task's record has no place for? */
+/* True if a task's record has no room for some of its description. */
 static inline bool has_extra(const struct duet_task_desc *desc)
 {
     return desc->extra || desc->args_bytes > DUET_ARGS_INLINE;
 }
 
-/* Into its record. Of the sizes that most have, without a call. */
+/* Copies the arguments into the task's record: the most frequent sizes without a call. */
 static inline void copy_args(struct duet_task *task, const struct duet_task_desc *desc)
 {
     const size_t bytes = desc->args_bytes;

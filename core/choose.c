@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The choice of a policy: the candidates are tried by simulation on what the application has
- * submitted by its first wait, and the core goes on with the best of them. Made once, when enough
- * is held for it and nothing else is going on; until then the first candidate is at work.
+ * The choice of a policy: the core tries the candidates by simulation on the tasks that the
+ * application has submitted by its first wait, and goes on with the best. The choice is made once,
+ * when enough tasks are held for it and nothing else is going on; until then the first candidate is
+ * used.
  */
 #include <math.h>
 #include <stdio.h>
@@ -13,19 +14,19 @@
 
 enum { CANDIDATES_MAX = 16 };
 
-/* Trials that differ by less say nothing: kernels vary, which trials do not. Then the one that is
-   named first is taken. */
+/* Ratio of makespans up to which trials count as equal, since real kernel times vary. The candidate
+   named first is then taken. */
 static const double AS_GOOD = 1.005;
 
 struct choice {
-    size_t most; /* tasks that are tried */
+    size_t most; /* most tasks that are tried */
     bool made;
     unsigned count;
     struct candidate candidates[CANDIDATES_MAX];
     struct duet_choice told;
 };
 
-static void say(char *out, size_t room, const char *text)
+static void copy_text(char *out, size_t room, const char *text)
 {
     (void)snprintf(out, room, "%s", text);
 }
@@ -62,7 +63,7 @@ static int read_candidate(const struct duet_policy *of, const struct duet_candid
     return DUET_OK;
 }
 
-/* Are all workers of one architecture? */
+/* True if all workers are of one architecture. */
 static bool are_alike(const struct duet_machine *machine)
 {
     for (unsigned w = 1; w < machine->worker_count; w++)
@@ -97,21 +98,21 @@ int duet__choice_new(struct duet_runtime *core, const struct duet__core_config *
     if (!choice->count)
         return duet_fail(message, DUET_EINVAL, "policy %s has no candidates", policy->name);
     const struct candidate *first = &choice->candidates[0];
-    say(choice->told.policy, sizeof choice->told.policy, first->text);
-    say(choice->told.why, sizeof choice->told.why,
-        "never were more tasks held than there are workers, with nothing under way");
+    copy_text(choice->told.policy, sizeof choice->told.policy, first->text);
+    copy_text(choice->told.why, sizeof choice->told.why,
+              "never were more tasks held than there are workers, with nothing under way");
     return duet__policy_begin(core, first->policy, first->parameters, message);
 }
 
-/* Is it to be made, with so many tasks that are held? */
+/* True if the choice is still to be made, and `count` held tasks are enough for it. */
 bool duet__chooses(const struct duet_runtime *core, size_t count)
 {
     const struct choice *choice = core->choice;
     return choice && !choice->made && count > core->machine.worker_count;
 }
 
-/* Why such a task cannot be made again in a trial; NULL: it can. */
-static const char *untried(const struct duet_runtime *core, const struct duet_task *task)
+/* Returns why a task cannot be tried; NULL: it can. */
+static const char *why_untried(const struct duet_runtime *core, const struct duet_task *task)
 {
     if (task->klass->codelet->expand)
         return "some tasks expand";
@@ -124,9 +125,9 @@ static const char *untried(const struct duet_runtime *core, const struct duet_ta
     return NULL;
 }
 
-/* The shortest trial but that of candidate `but`; the first among equals. `count`: no other one
-   came to an end. */
-static unsigned shortest(const double *seconds, unsigned count, unsigned but)
+/* Returns the shortest trial except candidate `but`; the first among equals; `count` if no other
+   one came to an end. */
+static unsigned shortest_trial(const double *seconds, unsigned count, unsigned but)
 {
     unsigned best = count;
     for (unsigned c = 0; c < count; c++)
@@ -135,7 +136,7 @@ static unsigned shortest(const double *seconds, unsigned count, unsigned but)
     return best;
 }
 
-/* The candidates in turn: the first one of those that are as good as the best. */
+/* Tries the candidates in turn, and returns the first of those that are as good as the best. */
 static const struct candidate *best_of(struct duet_runtime *core, struct duet_task *const *tasks,
                                        const double *ranks, size_t count)
 {
@@ -144,32 +145,33 @@ static const struct candidate *best_of(struct duet_runtime *core, struct duet_ta
     double seconds[CANDIDATES_MAX] = {0}, limit_s = INFINITY;
     for (unsigned c = 0; c < choice->count; c++) {
         seconds[c] = duet__trial(core, &choice->candidates[c], tasks, ranks, count, limit_s);
-        /* what is longer than two others is neither taken nor the runner-up */
-        const unsigned best = shortest(seconds, c + 1, c + 1),
-                       second = shortest(seconds, c + 1, best);
+        /* a trial longer than two others is neither taken nor the runner-up */
+        const unsigned best = shortest_trial(seconds, c + 1, c + 1),
+                       second = shortest_trial(seconds, c + 1, best);
         limit_s = second <= c ? seconds[second] : INFINITY;
     }
-    unsigned taken = shortest(seconds, choice->count, choice->count);
+    unsigned taken = shortest_trial(seconds, choice->count, choice->count);
     told->tasks = count;
-    say(told->why, sizeof told->why, taken < choice->count ? "" : "no candidate came to an end");
+    copy_text(told->why, sizeof told->why,
+              taken < choice->count ? "" : "no candidate came to an end");
     if (taken == choice->count)
         return &choice->candidates[0];
     for (unsigned c = 0; c < taken; c++)
         if (seconds[c] <= seconds[taken] * AS_GOOD)
             taken = c;
-    const unsigned second = shortest(seconds, choice->count, taken);
+    const unsigned second = shortest_trial(seconds, choice->count, taken);
     told->predicted_s = seconds[taken];
-    say(told->policy, sizeof told->policy, choice->candidates[taken].text);
+    copy_text(told->policy, sizeof told->policy, choice->candidates[taken].text);
     if (second < choice->count) {
         told->runner_up_s = seconds[second];
-        say(told->runner_up, sizeof told->runner_up, choice->candidates[second].text);
+        copy_text(told->runner_up, sizeof told->runner_up, choice->candidates[second].text);
     }
     return &choice->candidates[taken];
 }
 
 /*
- * Of the tasks that are held, in order of submission, with their upward ranks; `submitted`: with
- * what is held and counts as submitted besides.
+ * Chooses by the held tasks, in order of submission, with their upward ranks. `submitted` is the
+ * number of held tasks and of other held calls that count as submitted.
  */
 void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, const double *ranks,
                   size_t count, size_t submitted)
@@ -178,14 +180,14 @@ void duet__choose(struct duet_runtime *core, struct duet_task *const *tasks, con
     struct duet_message message = {""};
     size_t tried = count < choice->most ? count : choice->most;
     const char *why = NULL;
-    /* what goes on is under the first candidate */
+    /* tasks under way are under the first candidate */
     if (!duet__chooses(core, count) || unfinished(core) != submitted)
         return;
     for (size_t t = 0; t < tried && !why; t++)
-        why = untried(core, tasks[t]);
-    choice->made = !why; /* what is not known yet may be by the next time */
+        why = why_untried(core, tasks[t]);
+    choice->made = !why; /* unknown times may be known the next time */
     if (why) {
-        say(choice->told.why, sizeof choice->told.why, why);
+        copy_text(choice->told.why, sizeof choice->told.why, why);
         return;
     }
     const struct candidate *first = &choice->candidates[0];

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Classes of executions: kernel, work, data sizes, and what the codelet's cost function says of the
- * arguments. Everything that depends on no more than that (who can run it, expected times) is
- * worked out once a class, so that submitting a task hashes nothing but a few numbers, and mostly
- * not even these.
+ * Classes of executions: kernel, work, data sizes, and costs by the codelet's cost function.
+ * Everything that depends on these alone (which workers can run it, expected times) is computed
+ * once a class, so that submitting a task hashes only a few numbers, and mostly not even these.
  *
- * The first CLASSES_MAX that a kernel shows have a class each. What appears after them shares one
- * with others, who can run on the same workers: with those whose work and costs are in the same of
- * eight bands of an octave, of which there are again up to CLASSES_MAX; then with those whose work
- * is in the same octave. So neither classes nor models, which are told the middle of the band,
- * grow with the number of sizes, and nothing that was learned is forgotten.
+ * The first CLASSES_MAX sizes of a kernel have a class each. Later ones share a class with others
+ * that can run on the same workers: first with those whose work and costs are in the same of eight
+ * bands of an octave, again in up to CLASSES_MAX classes; then with those whose work is in the same
+ * octave. So neither classes nor models, which are told the middle of the band, grow with the
+ * number of sizes, and nothing that was learned is forgotten.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +16,7 @@
 
 #include "core/internal.h"
 
-enum { CLASSES_MAX = 1024 }; /* of a kernel and grain; threads at once may make some more */
+enum { CLASSES_MAX = 1024 }; /* per kernel and grain; concurrent threads may make some more */
 
 struct key {
     double work;
@@ -32,7 +31,7 @@ static uint64_t bits_of(double value)
     return bits;
 }
 
-/* The middle of the band that a number is in, of 2^order in an octave. */
+/* Returns the middle of the band that contains `value`, of 2^order bands in an octave. */
 static double band_of(double value, unsigned order)
 {
     uint64_t half = UINT64_C(1) << (51 - order), bits = (bits_of(value) & -(2 * half)) | half;
@@ -46,7 +45,7 @@ static uint64_t mixed(uint64_t hash, uint64_t more)
     return duet_random_next(&state);
 }
 
-/* What the cost function says, on the architectures that implement the kernel. */
+/* Mixes in the results of the cost function on the architectures that implement the kernel. */
 static uint64_t mixed_costs(uint64_t hash, const struct duet__class *klass, bool bands)
 {
     const struct duet_codelet *codelet = klass->codelet;
@@ -57,9 +56,9 @@ static uint64_t mixed_costs(uint64_t hash, const struct duet__class *klass, bool
     return hash;
 }
 
-/* A footprint for tasks of the same sizes that are alike in their costs, too. */
-static __attribute__((noinline)) uint64_t told_apart(struct duet_codelet *codelet, const void *args,
-                                                     uint64_t footprint)
+/* Returns a footprint that differs for tasks of the same sizes with other costs. */
+static __attribute__((noinline)) uint64_t costs_footprint(struct duet_codelet *codelet,
+                                                          const void *args, uint64_t footprint)
 {
     const struct duet__class asked = {.codelet = codelet, .args = args};
     if (codelet->cost)
@@ -83,56 +82,59 @@ static struct key key_of(struct duet_codelet *codelet, const void *args,
     if (codelet->asked) {
         flops = codelet->flops ? codelet->flops(args) : 0;
         if (codelet->tells_apart)
-            key.footprint = told_apart(codelet, args, key.footprint);
+            key.footprint = costs_footprint(codelet, args, key.footprint);
     }
     key.counts_flops = flops > 0 && isfinite(flops);
     key.work = key.counts_flops ? flops : (double)key.bytes;
     if (!(key.work > 0))
-        key.work = 1; /* neither flops nor data: every execution is alike */
+        key.work = 1; /* neither flops nor data: all executions are alike */
     return key;
 }
 
-static bool same(const struct task_class *klass, const struct duet_codelet *codelet, double work,
-                 uint64_t footprint, uint64_t bytes)
+static bool is_class_of(const struct task_class *klass, const struct duet_codelet *codelet,
+                        double work, uint64_t footprint, uint64_t bytes)
 {
     return klass->codelet == codelet && klass->work == work && klass->footprint == footprint &&
            klass->bytes == bytes;
 }
 
-static size_t bucket_of(const struct duet_runtime *core, const struct duet_codelet *codelet,
-                        double work, uint64_t footprint)
+static size_t class_bucket(const struct duet_runtime *core, const struct duet_codelet *codelet,
+                           double work, uint64_t footprint)
 {
     uint64_t mix =
         bits_of(work) ^ footprint ^ (uint64_t)codelet->index * UINT64_C(0x9e3779b97f4a7c15);
     return (size_t)(duet_random_next(&mix) & (core->class_buckets - 1));
 }
 
-/* registry_lock is held. */
-static struct task_class *lookup(const struct duet_codelet *codelet, double work,
-                                 uint64_t footprint, uint64_t bytes)
+/* Finds a class. registry_lock is held. */
+static struct task_class *class_lookup(const struct duet_codelet *codelet, double work,
+                                       uint64_t footprint, uint64_t bytes)
 {
     struct duet_runtime *core = codelet->core;
     if (!core->class_buckets)
         return NULL;
-    struct task_class *klass = core->class_table[bucket_of(core, codelet, work, footprint)];
-    while (klass && !same(klass, codelet, work, footprint, bytes))
+    struct task_class *klass = core->class_table[class_bucket(core, codelet, work, footprint)];
+    while (klass && !is_class_of(klass, codelet, work, footprint, bytes))
         klass = klass->next;
     return klass;
 }
 
-static struct task_class *find(const struct duet_codelet *codelet, double work, uint64_t footprint,
-                               uint64_t bytes)
+static struct task_class *class_find(const struct duet_codelet *codelet, double work,
+                                     uint64_t footprint, uint64_t bytes)
 {
     spin_lock(&codelet->core->registry_lock);
-    struct task_class *klass = lookup(codelet, work, footprint, bytes);
+    struct task_class *klass = class_lookup(codelet, work, footprint, bytes);
     spin_unlock(&codelet->core->registry_lock);
     return klass;
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Who can run it, and how long that takes                                                      */
+/* Workers that can run a class, and its times */
 
-/* Which kinds of workers can run it, out of the architectures that have code and times. */
+/*
+ * Sets the kinds of workers that can run a class, out of the architectures that have code and
+ * times.
+ */
 static void choose_kinds(const struct duet_runtime *core, struct task_class *klass,
                          uint64_t slab_bytes, uint64_t archs)
 {
@@ -149,13 +151,13 @@ static void choose_kinds(const struct duet_runtime *core, struct task_class *kla
         }
     }
     klass->able = kinds;
-    /* the papers' SetArch: kernels that accelerators can run are for accelerators only */
+    /* the papers' SetArch: kernels that accelerators can run use accelerators only */
     if (core->set_arch && devices)
         kinds &= devices;
     klass->kinds = kinds;
 }
 
-/* Kinds of workers of the host's memory: where tasks expand. */
+/* Returns the kinds of workers of the host's memory, where tasks expand. */
 static uint64_t host_kinds(const struct duet_runtime *core)
 {
     uint64_t kinds = 0;
@@ -165,14 +167,17 @@ static uint64_t host_kinds(const struct duet_runtime *core)
     return kinds;
 }
 
-/* What an execution takes for the bounds on the makespan: what is known, else what is believed. */
+/*
+ * Returns the seconds of an execution for the bounds on the makespan: the engine's mean, else the
+ * expected time.
+ */
 double duet__class_seconds(const struct task_class *klass, unsigned arch)
 {
     double mean = atomic_load_explicit(&klass->mean[arch], memory_order_relaxed);
     return mean > 0 ? mean : atomic_load_explicit(&klass->expected[arch], memory_order_relaxed);
 }
 
-/* The shortest time that is known of the class now, on the kinds of workers that may run it. */
+/* Updates the shortest time of the class on the kinds of workers that may run it. */
 void duet__class_best(struct task_class *klass)
 {
     const struct duet_runtime *core = klass->codelet->core;
@@ -187,8 +192,11 @@ void duet__class_best(struct task_class *klass)
     atomic_store_explicit(&klass->best_s, best_s, memory_order_relaxed);
 }
 
-/* The engine's word on one execution of the class: bounds hold for the shortest. */
-static void know(struct task_class *klass, const struct duet__class *described)
+/*
+ * Asks the engine for the mean of one execution of the class, and keeps the shortest: bounds hold
+ * for it.
+ */
+static void ask_engine(struct task_class *klass, const struct duet__class *described)
 {
     const struct duet_runtime *core = klass->codelet->core;
     bool news = false;
@@ -207,9 +215,9 @@ static void know(struct task_class *klass, const struct duet__class *described)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Making                                                                                       */
+/* Making classes */
 
-/* A class like that one, its arrays empty. NULL: no memory left. */
+/* Returns a class like `like`, its arrays empty, or NULL if there is no memory. */
 static struct task_class *class_alloc(const struct duet_runtime *core,
                                       const struct task_class *like)
 {
@@ -226,7 +234,7 @@ static struct task_class *class_alloc(const struct duet_runtime *core,
     return klass;
 }
 
-/* A class as described by all but its arrays. NULL: no memory left. */
+/* Returns a class as described by all fields but its arrays, or NULL if there is no memory. */
 static struct task_class *class_new(const struct task_class *like,
                                     const struct duet__class *described)
 {
@@ -237,13 +245,13 @@ static struct task_class *class_new(const struct task_class *like,
     for (unsigned a = 0; a < core->machine.arch_count; a++)
         if (klass->codelet->archs >> a & 1)
             atomic_init(&klass->expected[a], duet__belief(klass, described, a));
-    know(klass, described);
+    ask_engine(klass, described);
     duet__class_best(klass);
     return klass;
 }
 
-/* Makes room for one more class; registry_lock is held. */
-static bool reserve(struct duet_runtime *core)
+/* Makes room for one more class. registry_lock is held. */
+static bool reserve_class(struct duet_runtime *core)
 {
     if (core->class_count < core->class_capacity)
         return true;
@@ -260,51 +268,54 @@ static bool reserve(struct duet_runtime *core)
     core->class_buckets = core->class_capacity = capacity;
     for (size_t i = 0; i < core->class_count; i++) {
         struct task_class *klass = core->classes[i];
-        size_t bucket = bucket_of(core, klass->codelet, klass->work, klass->footprint);
+        size_t bucket = class_bucket(core, klass->codelet, klass->work, klass->footprint);
         klass->next = table[bucket];
         table[bucket] = klass;
     }
     return true;
 }
 
-/* Enters a class unless another thread was faster; registry_lock is held. */
-static struct task_class *enter(struct task_class *klass, enum grain grain)
+/*
+ * Enters a class, or returns the one that another thread has entered before. NULL: no memory.
+ * registry_lock is held.
+ */
+static struct task_class *class_enter(struct task_class *klass, enum grain grain)
 {
     struct duet_codelet *codelet = klass->codelet;
     struct duet_runtime *core = codelet->core;
-    struct task_class *other = lookup(codelet, klass->work, klass->footprint, klass->bytes);
+    struct task_class *other = class_lookup(codelet, klass->work, klass->footprint, klass->bytes);
     if (other)
         return other;
-    if (!reserve(core))
+    if (!reserve_class(core))
         return NULL;
     if (grain == GRAIN_SIZE)
         klass->number = (unsigned)core->class_count;
     atomic_fetch_add(&codelet->class_counts[grain], 1);
     klass->index = (unsigned)core->class_count;
     core->classes[core->class_count++] = klass;
-    size_t bucket = bucket_of(core, codelet, klass->work, klass->footprint);
+    size_t bucket = class_bucket(core, codelet, klass->work, klass->footprint);
     klass->next = core->class_table[bucket];
     core->class_table[bucket] = klass;
     return klass;
 }
 
-/* A class like that; NULL: no memory left. */
-static struct task_class *make(const struct task_class *like, const struct duet__class *described,
-                               enum grain grain)
+/* Makes and enters a class like `like`. NULL: no memory left. */
+static struct task_class *class_make(const struct task_class *like,
+                                     const struct duet__class *described, enum grain grain)
 {
     struct duet_runtime *core = like->codelet->core;
     struct task_class *fresh = class_new(like, described);
     if (!fresh)
         return NULL;
     spin_lock(&core->registry_lock);
-    struct task_class *klass = enter(fresh, grain);
+    struct task_class *klass = class_enter(fresh, grain);
     spin_unlock(&core->registry_lock);
     if (klass != fresh)
         free(fresh);
     return klass;
 }
 
-/* The same class of the same kernel in another core, of the same machine. NULL: no memory left. */
+/* Copies a class into another core of the same machine, for `codelet`. NULL: no memory left. */
 struct task_class *duet__class_twin(const struct task_class *klass, struct duet_codelet *codelet)
 {
     struct duet_runtime *core = codelet->core;
@@ -315,14 +326,14 @@ struct task_class *duet__class_twin(const struct task_class *klass, struct duet_
     for (unsigned a = 0; a < core->machine.arch_count; a++)
         atomic_init(&twin->expected[a], atomic_load(&klass->expected[a]));
     spin_lock(&core->registry_lock);
-    bool entered = enter(twin, GRAIN_SIZE) == twin;
+    bool entered = class_enter(twin, GRAIN_SIZE) == twin;
     spin_unlock(&core->registry_lock);
     if (!entered)
         free(twin);
     return entered ? twin : NULL;
 }
 
-/* Makes `like` what all executions of that grain have in common. */
+/* Reduces `like` to the properties that all executions of a grain share. */
 static void coarsen(struct task_class *like, const struct duet__class *described, enum grain grain)
 {
     uint64_t hash = mixed(mixed(grain, like->able), like->kinds ^ like->too_big);
@@ -333,34 +344,34 @@ static void coarsen(struct task_class *like, const struct duet__class *described
         like->footprint = mixed_costs(like->footprint, described, true);
 }
 
-static bool full(const struct duet_codelet *codelet, enum grain grain)
+static bool is_full(const struct duet_codelet *codelet, enum grain grain)
 {
     return grain != GRAIN_OCTAVE &&
            atomic_load_explicit(&codelet->class_counts[grain], memory_order_relaxed) >= CLASSES_MAX;
 }
 
-/* A class for what is in none of its own: that, or one that it shares. */
-static int settle(struct task_class *like, const struct duet__class *described,
-                  struct task_class **out)
+/* Finds or makes a class for an execution that has none: its own, or a shared one. */
+static int class_settle(struct task_class *like, const struct duet__class *described,
+                        struct task_class **out)
 {
     enum grain grain = GRAIN_SIZE;
     struct task_class *klass = NULL;
-    while (!klass && full(like->codelet, grain)) {
+    while (!klass && is_full(like->codelet, grain)) {
         coarsen(like, described, ++grain);
-        klass = find(like->codelet, like->work, like->footprint, 0);
+        klass = class_find(like->codelet, like->work, like->footprint, 0);
     }
-    *out = klass ? klass : make(like, described, grain);
+    *out = klass ? klass : class_make(like, described, grain);
     if (klass)
-        know(klass, described);
+        ask_engine(klass, described);
     return *out ? DUET_OK : DUET_ENOMEM;
 }
 
-/* The class by its key, made if there is none. */
+/* Finds the class of a key, or makes it. */
 static int find_or_make(struct duet_codelet *codelet, const void *args, const struct key *key,
                         uint64_t slab_bytes, struct task_class **out, struct duet_message *message)
 {
     struct duet_runtime *core = codelet->core;
-    struct task_class *klass = find(codelet, key->work, key->footprint, key->bytes);
+    struct task_class *klass = class_find(codelet, key->work, key->footprint, key->bytes);
     if (!klass) {
         const struct duet__class described = {codelet, args, key->work, key->counts_flops,
                                               DUET_UNNUMBERED};
@@ -379,7 +390,7 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
         if (codelet->expand)
             like.able = like.kinds = host_kinds(core) & (codelet->waits ? like.able : UINT64_MAX);
         atomic_init(&like.possible, like.kinds);
-        error = settle(&like, &described, &klass);
+        error = class_settle(&like, &described, &klass);
         if (error)
             return error;
     }
@@ -392,8 +403,8 @@ static int find_or_make(struct duet_codelet *codelet, const void *args, const st
 }
 
 /*
- * The class and the work of a task with these arguments and accesses. DUET_ENOMODEL and others as
- * the engine's classify says, DUET_ENOMEM.
+ * Finds the class and the work of a task with these arguments and accesses. Errors of the engine's
+ * classify, DUET_ENOMODEL among them; DUET_ENOMEM.
  */
 HOT int duet__class_find(struct duet_codelet *codelet, const void *args,
                          const struct access *accesses, unsigned count, struct task_class **out,
@@ -409,7 +420,7 @@ HOT int duet__class_find(struct duet_codelet *codelet, const void *args,
     struct key key = key_of(codelet, args, accesses, count);
     *work = key.work;
     klass = atomic_load_explicit(&codelet->last, memory_order_acquire);
-    if (!klass || !same(klass, codelet, key.work, key.footprint, key.bytes))
+    if (!klass || !is_class_of(klass, codelet, key.work, key.footprint, key.bytes))
         return find_or_make(codelet, args, &key, duet__slab_bytes(accesses, count), out, message);
     *out = klass;
     return DUET_OK;
@@ -423,7 +434,7 @@ RARE double duet__shortest_s(const struct duet_task_desc *task)
     struct task_class *klass;
     struct duet_message message;
     double seconds = 0, work;
-    /* what is perturbed differs from task to task, in the order in which classes are asked for */
+    /* perturbations differ from task to task, in the order in which classes are asked for */
     if (accesses && !(codelet->core->perturbation > 0)) {
         for (unsigned i = 0; i < count; i++)
             accesses[i] = (struct access){.handle = task->accesses[i].handle,
@@ -448,7 +459,7 @@ void duet__classes_fini(struct duet_runtime *core)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What engines may ask                                                                         */
+/* Questions of engines */
 
 const char *duet__class_kernel(const struct duet__class *klass)
 {

@@ -5,7 +5,7 @@
 
 #include "core/internal.h"
 
-/* Architectures that `name` means: the one of that name, or all of that backend. */
+/* Returns the architecture of this name, or all of this backend. */
 static uint64_t archs_named(const struct duet_runtime *core, const char *name, size_t length)
 {
     uint64_t archs = 0;
@@ -45,7 +45,7 @@ static void codelet_free(struct duet_runtime *core, struct duet_codelet *codelet
     free(codelet);
 }
 
-/* What was measured of this kernel before it was registered. */
+/* Feeds the models with measurements of this kernel from before it was registered. */
 static int add_primes(struct duet_runtime *core, struct duet_codelet *codelet)
 {
     for (const struct prime *p = core->primes; p; p = p->next) {
@@ -59,7 +59,10 @@ static int add_primes(struct duet_runtime *core, struct duet_codelet *codelet)
     return DUET_OK;
 }
 
-/* A generator for the errors put into beliefs: depends on the seed and the kernel's name only. */
+/*
+ * Returns a random state for the errors put into expectations: depends on the seed and the kernel's
+ * name only.
+ */
 static uint64_t belief_stream(uint64_t seed, const char *name)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -68,7 +71,7 @@ static uint64_t belief_stream(uint64_t seed, const char *name)
     return duet_random_stream(seed, hash);
 }
 
-/* What emulated devices call. */
+/* Returns the function that emulated devices call. */
 static duet_kernel_fn emulation(const struct duet_codelet_desc *desc)
 {
     duet_kernel_fn cpu = NULL;
@@ -121,8 +124,8 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     return add_primes(core, codelet);
 }
 
-/* The kernel of this name, or NULL. registry_lock is held. */
-static struct duet_codelet *find(const struct duet_runtime *core, const char *name)
+/* Returns the kernel of this name, or NULL. registry_lock is held. */
+static struct duet_codelet *codelet_find(const struct duet_runtime *core, const char *name)
 {
     for (struct duet_codelet *c = core->codelets; c; c = c->next)
         if (!strcmp(c->name, name))
@@ -133,12 +136,12 @@ static struct duet_codelet *find(const struct duet_runtime *core, const char *na
 struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name)
 {
     spin_lock(&runtime->registry_lock);
-    struct duet_codelet *codelet = find(runtime, name);
+    struct duet_codelet *codelet = codelet_find(runtime, name);
     spin_unlock(&runtime->registry_lock);
     return codelet;
 }
 
-static int check(struct duet_runtime *core, const struct duet_codelet_desc *desc)
+static int codelet_check(struct duet_runtime *core, const struct duet_codelet_desc *desc)
 {
     if (!desc || !desc->name || !*desc->name || strlen(desc->name) >= DUET_NAME_MAX)
         return duet__refuse(core, DUET_EINVAL, "a kernel needs a name of 1 to %d bytes",
@@ -172,7 +175,7 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
                  struct duet_codelet **out)
 {
     *out = NULL;
-    int error = check(runtime, desc);
+    int error = codelet_check(runtime, desc);
     if (error)
         return error;
     struct duet_codelet *codelet = zeroed(sizeof *codelet);
@@ -182,7 +185,7 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
         return duet__refuse(runtime, error, "kernel %s: %s", desc->name, duet_strerror(error));
     }
     spin_lock(&runtime->registry_lock);
-    bool duplicate = find(runtime, desc->name) != NULL;
+    bool duplicate = codelet_find(runtime, desc->name) != NULL;
     if (!duplicate) {
         codelet->index = runtime->codelet_count++;
         if (runtime->last_codelet)
@@ -203,7 +206,8 @@ int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *d
 struct duet_codelet *duet__codelet_like(struct duet_runtime *core, const struct duet_codelet *like)
 {
     struct duet_codelet *made = duet_codelet_find(core, like->name);
-    struct duet_implementation implementations[64 + 1] = {{.arch = ""}}; /* for none */
+    struct duet_implementation implementations[64 + 1] = {
+        {.arch = ""}}; /* the last one for "none" */
     struct duet_codelet_desc desc = {.name = like->name,
                                      .implementations = implementations,
                                      .implementation_count = !like->expand,

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data cut into parts. The whole and its cuts are views of the same memory, with replicas of their
- * own on devices, so which of them may be used goes by turns: some views are in force, and any of
- * these may be read; one that is written has to be the only one. A task whose access does not fit
- * is preceded by another one, which this makes when the task enters the graph, in that order: an
- * acquisition of all handles of two views, at whose end the data is in the host's memory, and the
- * second view in force. There are such turns only where a program goes from one view to another.
+ * own on devices, so they may be used only in turns: some views are in force, and any of these may
+ * be read; a view that is written has to be the only one in force. When a task enters the graph
+ * whose access does not fit, the core enters another one before it, a turn: an acquisition of all
+ * handles of two views, at whose end the data is in the host's memory, and the second view in
+ * force. There are turns only where a program goes from one view to another.
  *
- *   to read a view:      from one that is in force (R) to the wanted one (W), beside it
- *   to write a view:     from each other one that is in force (RW) to the wanted one (W), instead;
- *                        if the wanted one was, so that all of them are valid in the host's memory,
- *                        only those who use the others are waited for (W, and R of the wanted one)
+ * To read a view, a turn goes from one that is in force (R) to the wanted one (W), and both are in
+ * force then. To write a view, a turn goes from each other one that is in force (RW) to the wanted
+ * one (W), which replaces it; if the wanted one was in force, so that all of them are valid in the
+ * host's memory, the turn only waits for the users of the others (W, and R of the wanted one).
  *
  * Parts may be cut in turn: the access to a part is one to each view on the way to it, the
- * outermost first; and where a turn uses a handle that is cut itself, its whole is put in force.
- * While more than one view is in force, all of them are valid in the host's memory.
+ * outermost first; and if a turn uses a handle that is cut itself, its whole is put in force. While
+ * more than one view is in force, all of them are valid in the host's memory.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Turns. parts_lock is held                                                                    */
 
-/* A view of a handle: one of its cuts, or NULL, itself. */
+/* Returns the number of handles of a view: one of the handle's cuts, or NULL, the handle itself. */
 static unsigned view_size(const struct parts *view)
 {
     return view ? view->count : 1;
@@ -45,7 +45,7 @@ static void put_in_force(struct duet_handle *whole, struct parts *view, bool val
 static void need_view(struct duet_view *view, struct duet_handle *whole, struct parts *wanted,
                       unsigned mode);
 
-/* Accesses of a turn to all handles of a view, from number `first` on. */
+/* Adds the accesses of a turn to all handles of a view, from number `first` on. */
 static void use_view(struct duet_view *view, struct duet_task *turn, unsigned first,
                      struct duet_handle *whole, struct parts *used, unsigned mode)
 {
@@ -58,7 +58,7 @@ static void use_view(struct duet_view *view, struct duet_task *turn, unsigned fi
     }
 }
 
-/* After this the data of the handle goes on from one view to another. */
+/* Enters a turn that brings the data of the handle from one view to another. */
 static void turn(struct duet_view *view, struct duet_handle *whole, struct parts *from,
                  unsigned mode_from, struct parts *to, unsigned mode_to)
 {
@@ -85,7 +85,10 @@ static void turn_to_read(struct duet_view *view, struct duet_handle *whole, stru
     turn(view, whole, from, DUET_R, wanted, DUET_W);
 }
 
-/* From one other view: its old contents are not needed to overwrite all of them. */
+/*
+ * Makes a turn from one other view to write the wanted one. An access that overwrites the whole
+ * does not need the old contents.
+ */
 static void turn_to_write(struct duet_view *view, struct duet_handle *whole, struct parts *from,
                           struct parts *wanted, unsigned mode)
 {
@@ -99,7 +102,7 @@ static void turn_to_write(struct duet_view *view, struct duet_handle *whole, str
     put_in_force(whole, wanted, true);
 }
 
-/* Makes the view fit for an access in this mode. */
+/* Puts a view in force for an access in this mode. */
 static void need_view(struct duet_view *view, struct duet_handle *whole, struct parts *wanted,
                       unsigned mode)
 {
@@ -113,7 +116,7 @@ static void need_view(struct duet_view *view, struct duet_handle *whole, struct 
     }
 }
 
-/* The same of all views on the way to a part. */
+/* Puts all views on the way to a part in force for an access in this mode. */
 static void need_way(struct duet_view *view, const struct duet_handle *part, unsigned mode)
 {
     struct parts *of = part->of;
@@ -123,11 +126,11 @@ static void need_way(struct duet_view *view, const struct duet_handle *part, uns
     need_view(view, of->whole, of, mode);
 }
 
-/* Handle locks are held. */
+/* The handles' locks are held. */
 bool duet__is_cut(const struct duet_task *task)
 {
     if (task->modes & TASK_COMBINES)
-        return false; /* it has its turn already */
+        return false; /* its turn was made already */
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct duet_handle *handle = task->accesses[i].handle;
         if (task->accesses[i].mode && atomic_load_explicit(&handle->family, memory_order_relaxed))
@@ -142,7 +145,7 @@ __attribute__((cold)) void duet__take_turns(struct duet_view *view, struct duet_
         const struct access *access = &task->accesses[i];
         if (!access->mode || !atomic_load_explicit(&access->handle->family, memory_order_relaxed))
             continue;
-        /* what is reduced is added to what was there */
+        /* a reduction adds to the earlier contents */
         const unsigned mode = access->mode & ACCESS_REDUCES ? DUET_RW : access->mode;
         need_way(view, access->handle, mode);
         if (access->handle->cuts)
@@ -151,7 +154,7 @@ __attribute__((cold)) void duet__take_turns(struct duet_view *view, struct duet_
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Tasks that no order of turns suits                                                           */
+/* Tasks that no order of turns suits */
 
 static unsigned depth_of(const struct duet_handle *handle)
 {
@@ -161,8 +164,8 @@ static unsigned depth_of(const struct duet_handle *handle)
     return depth;
 }
 
-/* true if two handles are a whole and a part of it, or parts of two cuts of one whole. */
-static bool clash(const struct duet_handle *a, const struct duet_handle *b)
+/* True if two handles are a whole and a part of it, or parts of two cuts of one whole. */
+static bool views_clash(const struct duet_handle *a, const struct duet_handle *b)
 {
     unsigned depth_a = depth_of(a), depth_b = depth_of(b);
     const struct parts *by_a = NULL, *by_b = NULL;
@@ -193,7 +196,7 @@ int duet__check_turns(const struct access *accesses, unsigned count, const char 
             const struct access *b = &accesses[j];
             if (!((a->mode | b->mode) & DUET_W) || ((a->mode | b->mode) & ACCESS_SCRATCH))
                 continue;
-            if (clash(a->handle, b->handle))
+            if (views_clash(a->handle, b->handle))
                 return duet_fail(message, DUET_EINVAL,
                                  "accesses %u and %u of a %s task are to a handle and a part of "
                                  "it, or to parts of two cuts, and not both to read: use one of "
@@ -205,9 +208,9 @@ int duet__check_turns(const struct access *accesses, unsigned count, const char 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the application calls                                                                   */
+/* Calls of the application */
 
-/* The cut takes part from now on. */
+/* Adds a cut to its whole. */
 void duet__parts_attach(struct duet_runtime *core, struct parts *parts)
 {
     struct duet_handle *whole = parts->whole;
@@ -223,11 +226,14 @@ void duet__parts_attach(struct duet_runtime *core, struct parts *parts)
     spin_unlock(&core->parts_lock);
 }
 
-/* Parts by number: rows x cols blocks as equal as they can be, the first ones being larger. */
+/*
+ * Parts by number: rows x cols blocks of sizes as equal as they can be, the first ones larger by
+ * one; or a list.
+ */
 struct grid {
     size_t rows, cols;
-    const struct duet_part *list; /* or these */
-    const enum shape *shapes;     /* of those in the list; NULL: they are rectangles */
+    const struct duet_part *list; /* NULL: blocks of the grid */
+    const enum shape *shapes;     /* shapes of the list's parts; NULL: rectangles */
 };
 
 static void range(size_t length, size_t count, size_t i, size_t *first, size_t *size)
@@ -247,7 +253,10 @@ static struct duet_part part_of(const struct grid *grid, const struct duet_handl
     return part;
 }
 
-/* Parts of temporary data are in the host's memory first, with whatever that holds. */
+/*
+ * Gives temporary data a place in the host's memory, where its parts are first, with undefined
+ * contents.
+ */
 static bool place_temporary(struct duet_runtime *core, struct duet_handle *whole)
 {
     if (!whole->temporary)
@@ -260,8 +269,8 @@ static bool place_temporary(struct duet_runtime *core, struct duet_handle *whole
     return placed;
 }
 
-static int cut(struct duet_runtime *runtime, struct duet_handle *whole, const struct grid *grid,
-               struct duet_handle **out)
+static int make_cut(struct duet_runtime *runtime, struct duet_handle *whole,
+                    const struct grid *grid, struct duet_handle **out)
 {
     struct duet_message message = {""};
     int error = DUET_OK;
@@ -295,25 +304,25 @@ static int cut(struct duet_runtime *runtime, struct duet_handle *whole, const st
 int duet_cut(struct duet_runtime *runtime, struct duet_handle *whole, const struct duet_part *parts,
              size_t count, struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){parts ? count : 0, 1, parts, NULL}, out);
+    return make_cut(runtime, whole, &(struct grid){parts ? count : 0, 1, parts, NULL}, out);
 }
 
 int duet_cut_rows(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
                   struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){count, 1, NULL, NULL}, out);
+    return make_cut(runtime, whole, &(struct grid){count, 1, NULL, NULL}, out);
 }
 
 int duet_cut_cols(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
                   struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){1, count, NULL, NULL}, out);
+    return make_cut(runtime, whole, &(struct grid){1, count, NULL, NULL}, out);
 }
 
 int duet_cut_blocks(struct duet_runtime *runtime, struct duet_handle *whole, size_t rows,
                     size_t cols, struct duet_handle **out)
 {
-    return cut(runtime, whole, &(struct grid){rows, cols, NULL, NULL}, out);
+    return make_cut(runtime, whole, &(struct grid){rows, cols, NULL, NULL}, out);
 }
 
 int duet_cut_triangles(struct duet_runtime *runtime, struct duet_handle *whole,
@@ -331,10 +340,10 @@ int duet_cut_triangles(struct duet_runtime *runtime, struct duet_handle *whole,
     const struct duet_part all = {0, 0, whole->rows, whole->cols};
     const struct duet_part list[] = {all, all, all};
     size_t count = diagonal == DUET_DIAGONAL_APART ? 3 : 2;
-    return cut(runtime, whole, &(struct grid){count, 1, list, shapes[diagonal]}, out);
+    return make_cut(runtime, whole, &(struct grid){count, 1, list, shapes[diagonal]}, out);
 }
 
-/* The first part below it that the application has acquired, or NULL. */
+/* Returns the first of the parts, and their parts, that the application has acquired, or NULL. */
 static const struct duet_handle *acquired_part(const struct parts *parts)
 {
     const struct duet_handle *found = NULL;
@@ -357,8 +366,8 @@ int duet__check_parts(struct duet_runtime *core, const struct parts *parts)
     return DUET_OK;
 }
 
-/* Takes a cut off its whole. */
-static void detach(struct duet_runtime *core, struct parts *parts)
+/* Removes a cut from its whole. */
+static void cut_detach(struct duet_runtime *core, struct parts *parts)
 {
     spin_lock(&core->parts_lock);
     struct parts **at = &parts->whole->cuts;
@@ -381,13 +390,13 @@ int duet_uncut(struct duet_runtime *runtime, struct duet_handle *part)
         error = duet__check_parts(runtime, parts);
     if (error)
         return error;
-    /* as a writer, so that tasks which only read parts are waited for too */
+    /* as a writer, to wait also for tasks that only read parts */
     struct duet_handle *whole = parts->whole;
     bool had = whole->acquired != NULL;
     int acquired = duet__acquire_here(runtime, whole, DUET_RW);
     if (had || !whole->acquired || acquired == DUET_ESTUCK)
         return acquired;
-    detach(runtime, parts);
+    cut_detach(runtime, parts);
     (void)duet__parts_remove(runtime, parts);
     duet__release_now(runtime, whole);
     return acquired;

@@ -1,21 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What has entered the graph, in order: what bounds on the makespan are computed from. */
+/*
+ * The recorded graph: tasks that have entered it, in order, from which bounds on the makespan are
+ * computed.
+ */
 #include <stdlib.h>
 
 #include "core/internal.h"
 
-/* More is not kept: some 150 MB. */
+/* Limits of the recorded graph: some 150 MB. */
 enum { TASKS_MOST = 1 << 22, USES_MOST = 1 << 24 };
 
 struct entered {
-    struct spin lock; /* inside those of a task's handles; only a reference's inside of it */
+    struct spin lock; /* taken inside the locks of a task's handles; only a reference's lock is
+                         taken inside it */
     struct duet__entered kept;
     size_t task_room, use_room, datum_room;
-    bool full; /* or without memory: the first of the tasks only are kept */
+    bool full; /* no more tasks are recorded: limit reached, or no memory */
 };
 
-/* Room for `count` more elements of an array. */
-static bool make_room(void **array, size_t *room, size_t used, size_t count, size_t bytes)
+/* Makes room for `count` more elements of an array. */
+static bool reserve_array(void **array, size_t *room, size_t used, size_t count, size_t bytes)
 {
     if (*room - used >= count)
         return true;
@@ -28,21 +32,21 @@ static bool make_room(void **array, size_t *room, size_t used, size_t count, siz
     return true;
 }
 
-/* For a task without accesses of its own, or any other. Lock held. */
-static bool have_room(struct entered *all, size_t uses)
+/* Makes room for one more task with so many uses. Lock held. */
+static bool reserve_task(struct entered *all, size_t uses)
 {
     struct duet__entered *kept = &all->kept;
     return kept->task_count < TASKS_MOST && kept->use_count + uses < USES_MOST &&
-           make_room((void **)&kept->tasks, &all->task_room, kept->task_count, 1,
-                     sizeof *kept->tasks) &&
-           make_room((void **)&kept->uses, &all->use_room, kept->use_count, uses,
-                     sizeof *kept->uses) &&
-           make_room((void **)&kept->bytes, &all->datum_room, kept->datum_count, uses,
-                     sizeof *kept->bytes);
+           reserve_array((void **)&kept->tasks, &all->task_room, kept->task_count, 1,
+                         sizeof *kept->tasks) &&
+           reserve_array((void **)&kept->uses, &all->use_room, kept->use_count, uses,
+                         sizeof *kept->uses) &&
+           reserve_array((void **)&kept->bytes, &all->datum_room, kept->datum_count, uses,
+                         sizeof *kept->bytes);
 }
 
-/* What has to be copied before a device reads it: all, if it is in the host's memory alone, and no
-   other data has places in common with it. Handle lock held. */
+/* Returns the bytes that a device has to copy before it reads the handle: all, if it is valid in
+   the host's memory alone and shares no place with other data; else 0. Handle lock held. */
 static uint64_t bytes_at_home(const struct duet_runtime *core, const struct duet_handle *handle)
 {
     for (unsigned n = 0; n < core->machine.node_count; n++)
@@ -52,7 +56,7 @@ static uint64_t bytes_at_home(const struct duet_runtime *core, const struct duet
     return apart ? handle->bytes : 0;
 }
 
-/* Of a measurement's data, by order of first use. */
+/* Returns the number of a handle in this measurement, by order of first use. */
 static uint32_t number_of(struct duet_runtime *core, struct duet_handle *handle)
 {
     struct duet__entered *kept = &core->entered->kept;
@@ -64,12 +68,12 @@ static uint32_t number_of(struct duet_runtime *core, struct duet_handle *handle)
     return handle->seen_as - 1;
 }
 
-static void keep_use(struct duet_runtime *core, const struct access *access)
+static void record_use(struct duet_runtime *core, const struct access *access)
 {
     struct duet__entered *kept = &core->entered->kept;
     const bool reduces = access->mode & ACCESS_REDUCES, commutes = access->mode & ACCESS_COMMUTES;
     const struct duet_handle *whole = access->handle;
-    while (whole->of) { /* its data comes with its parts, too */
+    while (whole->of) { /* parts bring data of their whole to devices, too */
         whole = whole->of->whole;
         if (whole->seen_reset == core->resets && whole->seen_as)
             kept->bytes[whole->seen_as - 1] = 0;
@@ -80,17 +84,17 @@ static void keep_use(struct duet_runtime *core, const struct access *access)
         (access->mode & DUET_W && !reduces && !commutes ? DUET__USE_IN_TURN : 0);
 }
 
-/* Its handles' locks are held. */
+/* Records a task. The locks of its handles are held. */
 RARE void duet__entered_add(struct duet_runtime *core, struct duet_task *task)
 {
     struct entered *all = core->entered;
     const struct task_extra *extra = task->extra;
     spin_lock(&all->lock);
     struct duet__entered *kept = &all->kept;
-    /* what combines contributions comes after what waits for that here, and before it there */
+    /* a combining task is recorded after the access that waits for it, although it runs before */
     bool combines = task->modes & TASK_COMBINES;
     unsigned edges = extra ? extra->edge_count : 0;
-    all->full = all->full || !have_room(all, task->access_count + (size_t)edges);
+    all->full = all->full || !reserve_task(all, task->access_count + (size_t)edges);
     if (!all->full) {
         for (unsigned i = 0; i < edges; i++) {
             uint32_t before = duet__edge_seen(extra, i);
@@ -99,7 +103,7 @@ RARE void duet__entered_add(struct duet_runtime *core, struct duet_task *task)
         }
         for (unsigned i = 0; i < task->access_count && !combines; i++)
             if (task->accesses[i].mode)
-                keep_use(core, &task->accesses[i]);
+                record_use(core, &task->accesses[i]);
         kept->tasks[kept->task_count++] = (struct duet__entered_task){
             .klass = task->klass ? task->klass->index : UINT32_MAX,
             .end = (uint32_t)kept->use_count,

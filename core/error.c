@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Texts of the error codes, and the one way to write a message. */
+/* Texts of the error codes, and the function that writes messages. */
 #include <duet/error.h>
 
 #include <stdarg.h>
@@ -30,7 +30,7 @@ int duet_fail(struct duet_message *message, int error, const char *format, ...)
         if (vsnprintf(message->text, sizeof(message->text), format, args) < 0)
             message->text[0] = '\0';
         va_end(args);
-        /* names in files may hold what a terminal obeys */
+        /* names in files may hold control characters */
         for (char *at = message->text; *at != '\0'; at++)
             if (((unsigned char)*at < ' ' && *at != '\n') || *at == '\177')
                 *at = '?';

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks that expand into children on blocks of their data. The expanded task keeps its accesses,
- * and so its successors waiting, until its children are finished and their blocks are back in the
- * host's memory; blocks are handles of their own, so that children depend on each other only.
+ * and thereby its successors waiting, until its children are finished and their blocks are back in
+ * the host's memory. Blocks are handles of their own, so that children depend on each other only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,15 @@
 #include "core/expand.h"
 #include "core/stale.h"
 
-enum { BUFFERS = 16 }; /* accesses of a task for which expanding needs no memory of its own */
+enum { BUFFERS = 16 }; /* accesses of a task up to which expanding needs no allocation */
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the application calls while a task expands                                              */
+/* Calls of the application while a task expands */
 
-/* The first access to the same handle carries the modes of all of them. */
+/*
+ * True if the task may write the handle. The first access to a handle carries the modes of all of
+ * them.
+ */
 static bool may_write(const struct duet_task *task, const struct duet_handle *handle)
 {
     for (unsigned i = 0; i < task->access_count; i++)
@@ -24,7 +27,7 @@ static bool may_write(const struct duet_task *task, const struct duet_handle *ha
     return false;
 }
 
-/* The blocks of this access, which are those of its handle. NULL: no memory. */
+/* Returns the blocks of an access, which are those of its handle. NULL: no memory. */
 static struct parts *blocks_of(struct duet_expansion *expansion, size_t index)
 {
     struct duet_handle *whole = expansion->task->accesses[index].handle;
@@ -71,7 +74,7 @@ static int check_child(struct duet_expansion *expansion, const struct duet_task_
     for (size_t i = 0; desc && desc->accesses && i < desc->access_count; i++) {
         const struct duet_handle *handle = desc->accesses[i].handle;
         if (handle && desc->accesses[i].mode == DUET_SCRATCH)
-            continue; /* of which only the shape counts */
+            continue; /* only its shape counts */
         if (!handle || !handle->of || handle->of->expansion != expansion)
             return duet_fail(&expansion->message, DUET_EINVAL,
                              "access %zu of a child is no block of the task that expands", i);
@@ -85,13 +88,13 @@ static int check_child(struct duet_expansion *expansion, const struct duet_task_
 }
 
 /*
- * The task of a reference if it cannot end before a child of the expansion does: one that this is a
- * child of in turn, or on top of which such a one waits on a worker's stack. Else NULL.
+ * Returns the task of a reference if it cannot end before a child of the expansion: an ancestor of
+ * the child, or a task on top of which an ancestor waits on a worker's stack. Else NULL.
  */
 static const struct duet_task *waits_for_child(const struct duet_expansion *expansion,
                                                const struct duet_ref *ref)
 {
-    const struct worker *seen = NULL; /* of which the rest of the stack was looked at */
+    const struct worker *seen = NULL; /* worker whose stack below was looked at */
     for (const struct duet_expansion *up = expansion; up; up = up->task->parent) {
         const struct duet_expansion *below = up;
         for (; below && (below == up || up->self != seen); below = below->below)
@@ -102,7 +105,7 @@ static const struct duet_task *waits_for_child(const struct duet_expansion *expa
     return NULL;
 }
 
-/* Refuses a child that comes after what waits for it. */
+/* Refuses a child that comes after a task that waits for it. */
 static int check_after(struct duet_expansion *expansion, const struct duet_task_desc *desc)
 {
     const struct duet_task_extra *extra = desc->extra;
@@ -119,9 +122,9 @@ static int check_after(struct duet_expansion *expansion, const struct duet_task_
     return DUET_OK;
 }
 
-/* A child that goes the way of all tasks. */
-__attribute__((noinline)) static int submit(struct duet_expansion *expansion,
-                                            const struct duet_task_desc *desc)
+/* Submits a child as an ordinary task. */
+__attribute__((noinline)) static int submit_child(struct duet_expansion *expansion,
+                                                  const struct duet_task_desc *desc)
 {
     struct duet_runtime *core = expansion->core;
     struct duet_task *task;
@@ -156,7 +159,7 @@ int duet_expand_submit(struct duet_expansion *expansion, const struct duet_task_
     struct duet_runtime *core = expansion->core;
     if (!expansion->self || !core->ops->run_kept ||
         !duet__nested_submit(core, expansion->self, desc, expansion))
-        return submit(expansion, desc);
+        return submit_child(expansion, desc);
     expansion->any = true;
     return DUET_OK;
 }
@@ -166,7 +169,7 @@ struct duet_message *duet__expansion_message(struct duet_expansion *expansion)
     return &expansion->message;
 }
 
-/* The task that expands will have written nothing valid. Any thread, before its last child ends. */
+/* Says that the expanding task leaves nothing valid. Any thread, before its last child ends. */
 void duet__expansion_failed(struct duet_expansion *expansion, int error)
 {
     int none = DUET_OK;
@@ -174,7 +177,7 @@ void duet__expansion_failed(struct duet_expansion *expansion, int error)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Beginning                                                                                    */
+/* Expanding */
 
 /* Calls the codelet's function with the buffers of the host. */
 int duet__expand_call(struct duet_expansion *expansion)
@@ -199,8 +202,8 @@ int duet__expand_call(struct duet_expansion *expansion)
     return status;
 }
 
-/* A task that cannot even begin to expand ends without its successors' data. */
-static void end_at_once(struct duet_view *view, struct duet_task *task)
+/* Ends a task that cannot even begin to expand, with its data invalid. */
+static void expansion_refused(struct duet_view *view, struct duet_task *task)
 {
     duet__graph_finish(view, task, DUET_HOST, false, false);
     duet__task_end(view, task);
@@ -229,7 +232,7 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
                                                               : duet_strerror(status));
     }
     if (!expansion)
-        end_at_once(view, task);
+        expansion_refused(view, task);
     else if (duet__child_finished(view, expansion))
         duet__task_end(view, task);
 }
@@ -237,15 +240,15 @@ void duet__expand(struct duet_view *view, struct duet_task *task)
 /* ------------------------------------------------------------------------------------------- */
 /* Ending                                                                                       */
 
-/* Nobody uses them. */
+/* Frees blocks that nobody uses. */
 void duet__blocks_free(struct duet_expansion *expansion)
 {
     while (expansion->blocks)
         expansion->blocks = duet__parts_remove(expansion->core, expansion->blocks);
 }
 
-/* All children are finished, nobody uses their blocks: the task itself is to be ended. */
-static struct duet_task *finish(struct duet_view *view, struct duet_expansion *expansion)
+/* Frees an expansion whose children are finished. Returns its task, which is to be ended. */
+static struct duet_task *expansion_finish(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = expansion->task;
     int error = atomic_load_explicit(&expansion->failed, memory_order_acquire);
@@ -258,7 +261,7 @@ static struct duet_task *finish(struct duet_view *view, struct duet_expansion *e
     return task;
 }
 
-/* The host's replica, which is valid, is the only one from now on. No lock held. */
+/* Makes the host's replica, which is valid, the only valid one. No lock held. */
 static void host_alone(struct duet_runtime *core, struct duet_handle *handle)
 {
     struct stale stale;
@@ -270,7 +273,10 @@ static void host_alone(struct duet_runtime *core, struct duet_handle *handle)
         tell_stale(core, handle, &stale);
 }
 
-/* A task that waited may change what it may write: no other memory has it any more. */
+/*
+ * Invalidates other replicas of writable blocks, as a task that has waited may change them in the
+ * host's memory.
+ */
 static void open_blocks(const struct duet_expansion *expansion)
 {
     for (const struct parts *blocks = expansion->blocks; blocks; blocks = blocks->next)
@@ -278,8 +284,8 @@ static void open_blocks(const struct duet_expansion *expansion)
             host_alone(expansion->core, blocks->handles[b]);
 }
 
-/* The blocks are in the host's memory. */
-static void end(struct duet_view *view, struct duet_task *gather)
+/* Ends the acquisition of all blocks, which are then in the host's memory. */
+static void gather_end(struct duet_view *view, struct duet_task *gather)
 {
     struct duet_expansion *expansion = gather->parent;
     if (duet__reads_poisoned(gather))
@@ -290,10 +296,10 @@ static void end(struct duet_view *view, struct duet_task *gather)
         duet__body_ready(view, expansion);
         return;
     }
-    duet__task_end(view, finish(view, expansion));
+    duet__task_end(view, expansion_finish(view, expansion));
 }
 
-/* An acquisition of all blocks, to bring them to the host's memory. NULL: no memory. */
+/* Returns an acquisition of all blocks, to bring them to the host's memory. NULL: no memory. */
 static struct duet_task *gather_new(struct duet_expansion *expansion)
 {
     unsigned i = 0;
@@ -301,7 +307,7 @@ static struct duet_task *gather_new(struct duet_expansion *expansion)
     if (!task)
         return NULL;
     task->parent = expansion;
-    task->over = end;
+    task->over = gather_end;
     for (const struct parts *blocks = expansion->blocks; blocks; blocks = blocks->next) {
         for (unsigned b = 0; b < blocks->count; b++, i++) {
             task->accesses[i].handle = blocks->handles[b];
@@ -311,7 +317,10 @@ static struct duet_task *gather_new(struct duet_expansion *expansion)
     return task;
 }
 
-/* Brings them there, and then calls `end`. false: no memory, and the run has failed with it. */
+/*
+ * Brings all blocks to the host's memory. Returns false if there is no memory: the run has then
+ * failed.
+ */
 bool duet__gather(struct duet_view *view, struct duet_expansion *expansion)
 {
     struct duet_task *task = gather_new(expansion);
@@ -329,8 +338,8 @@ bool duet__gather(struct duet_view *view, struct duet_expansion *expansion)
 }
 
 /*
- * A child has ended, or the expansion itself. The last one brings the results home. Returns the
- * task that expanded if it is to be ended now, by duet__task_end, else NULL.
+ * Counts the end of a child, or of the expansion itself; the last one brings the results to the
+ * host's memory. Returns the task that expanded if duet__task_end has to end it now, else NULL.
  */
 struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expansion *expansion)
 {
@@ -340,5 +349,7 @@ struct duet_task *duet__child_finished(struct duet_view *view, struct duet_expan
         duet__children_ended(view, expansion);
         return NULL;
     }
-    return expansion->block_count && duet__gather(view, expansion) ? NULL : finish(view, expansion);
+    return expansion->block_count && duet__gather(view, expansion)
+               ? NULL
+               : expansion_finish(view, expansion);
 }

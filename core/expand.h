@@ -10,19 +10,19 @@
 
 struct duet_expansion {
     struct duet_runtime *core;
-    struct duet_task *task;       /* that expands */
+    struct duet_task *task;       /* the task that expands */
     struct duet_view *view;       /* the call in which it expands; NULL afterwards */
-    _Atomic(uint64_t) unfinished; /* children, and 1 while it expands or does not wait */
-    _Atomic(int) failed;          /* with what it, or the first child that did, has; 0: none */
-    struct parts *blocks;         /* a list for each access that has some */
-    unsigned block_count;         /* of all of them: as many as a task may have accesses */
-    /* of a task that waits */
+    _Atomic(uint64_t) unfinished; /* children, plus 1 while it expands or does not wait */
+    _Atomic(int) failed;          /* status of its failure, or of the first child's; 0: none */
+    struct parts *blocks;         /* a list for each access with blocks */
+    unsigned block_count;         /* blocks of all lists: as many as a task may have accesses */
+    /* fields of a task that waits */
     bool any;                     /* children were submitted since it last waited */
     uint64_t kept;                /* children that the worker keeps to itself: nested.c */
-    _Atomic(bool) ready;          /* it waits no more: set by whoever ends the last child */
-    struct worker *self;          /* that runs it; NULL: it does not wait */
-    struct duet_expansion *below; /* of the task on top of which it began */
-    struct duet_message message;  /* of the last error of the functions called with it, or the
+    _Atomic(bool) ready;          /* it waits no more: set by the thread that ends the last child */
+    struct worker *self;          /* worker that runs it; NULL: it does not wait */
+    struct duet_expansion *below; /* expansion of the task on top of which it began */
+    struct duet_message message;  /* last error of the functions called with it, or the
                                      application's own */
 };
 
@@ -31,7 +31,10 @@ int duet__expand_call(struct duet_expansion *expansion);
 bool duet__gather(struct duet_view *view, struct duet_expansion *expansion);
 void duet__blocks_free(struct duet_expansion *expansion);
 
-/* wait.c, of tasks that wait: what follows when the last child has ended, and their blocks came */
+/*
+ * wait.c, for tasks that wait: next steps when the last child has ended, and when the blocks have
+ * arrived
+ */
 void duet__children_ended(struct duet_view *view, struct duet_expansion *body);
 void duet__body_ready(struct duet_view *view, struct duet_expansion *body);
 

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What few tasks have, kept apart from the records of all: large arguments, references, what they
- * come after, what is called at their end, what they are called in traces.
+ * Properties that few tasks have, kept apart from the records of all: large arguments, references,
+ * explicit predecessors, functions called at the end, names in traces.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/internal.h"
 
-enum { BEHIND_BYTES = 2048 }; /* more is allocated by itself: records are kept for other tasks */
+enum {
+    BEHIND_BYTES = 2048
+}; /* larger ones are allocated by themselves: records are kept for other
+      tasks */
 
 static size_t args_room(const struct duet_task_desc *desc)
 {
     return (desc->args_bytes + 15) / 16 * 16;
 }
 
-/* Of one block of memory: the extra, the arguments, what the task comes after. */
+/* Returns the bytes of the extra, the arguments and the predecessors in one block of memory. */
 static size_t extra_bytes(const struct duet_task_desc *desc)
 {
     size_t after_count = desc->extra ? desc->extra->after_count : 0;
@@ -24,25 +27,28 @@ static size_t extra_bytes(const struct duet_task_desc *desc)
     return sizeof(struct task_extra) + args_room(desc) + duet__edges_bytes(after_count);
 }
 
-/* Its place behind the accesses of a task. */
-static struct task_extra *behind(struct duet_task *task)
+/* Returns the place of the extra behind the accesses of a task. */
+static struct task_extra *extra_behind(struct duet_task *task)
 {
     uintptr_t end = (uintptr_t)&task->accesses[task->access_count];
     return (struct task_extra *)((end + 15) / 16 * 16);
 }
 
-/* For how many accesses more a task's record is to have room. */
+/*
+ * Returns the number of further accesses for which a task's record needs room, so that the extra
+ * fits.
+ */
 RARE unsigned duet__extra_room(const struct duet_task_desc *desc)
 {
     size_t bytes = extra_bytes(desc), each = sizeof(struct access);
     return bytes > BEHIND_BYTES ? 0 : (unsigned)((bytes + 15 + each - 1) / each);
 }
 
-/* NULL: no memory. */
+/* Returns the memory of a task's extra, or NULL if there is none. */
 static struct task_extra *extra_alloc(struct duet_task *task, const struct duet_task_desc *desc)
 {
     size_t bytes = extra_bytes(desc);
-    struct task_extra *extra = bytes > BEHIND_BYTES ? malloc(bytes) : behind(task);
+    struct task_extra *extra = bytes > BEHIND_BYTES ? malloc(bytes) : extra_behind(task);
     if (!extra)
         return NULL;
     *extra = (struct task_extra){.edges = (struct edge *)(void *)(extra->args + args_room(desc))};
@@ -52,8 +58,8 @@ static struct task_extra *extra_alloc(struct duet_task *task, const struct duet_
 }
 
 /*
- * Gives a task what its description has beyond the record. Errors as duet_submit, with a message;
- * the task is then as it was.
+ * Gives a task the properties of its description that its record has no room for. Errors as
+ * duet_submit, with a message; the task is then unchanged.
  */
 int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
                     const struct duet_task_desc *desc, struct duet_message *message)
@@ -79,7 +85,7 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
     extra->done = from->done;
     extra->done_arg = from->done_arg;
     extra->iteration = from->iteration;
-    extra->name = from->name ? duet__name(core, from->name) : 0; /* without memory it has none */
+    extra->name = from->name ? duet__name(core, from->name) : 0; /* without memory it has no name */
     extra->edge_count = duet__edges_fill(extra->edges, task, from);
     task->extra = extra;
     atomic_store_explicit(&core->extras, true, memory_order_relaxed);
@@ -88,7 +94,7 @@ int duet__extra_new(struct duet_runtime *core, struct duet_task *task,
     return DUET_OK;
 }
 
-/* A child that comes after others may wait for ever: so that it is found then. */
+/* Lists a child that comes after others, so that it is found if it would wait for ever. */
 void duet__extra_enlist(struct duet_runtime *core, struct duet_task *child)
 {
     spin_lock(&core->extra_lock);
@@ -100,7 +106,7 @@ void duet__extra_enlist(struct duet_runtime *core, struct duet_task *child)
     spin_unlock(&core->extra_lock);
 }
 
-static void delist(const struct duet_task *child)
+static void extra_delist(const struct duet_task *child)
 {
     const struct task_extra *extra = child->extra;
     struct duet_runtime *core = duet__edges_core(extra->edges);
@@ -115,16 +121,16 @@ void duet__extra_free(struct duet_task *task)
 {
     struct task_extra *extra = task->extra;
     if (extra->at)
-        delist(task);
+        extra_delist(task);
     task->extra = NULL;
     duet_ref_free(extra->ref);
     duet__refs_drop(NULL, extra->lost);
     duet__edges_free(extra->edges, extra->edge_count);
-    if (extra != behind(task))
+    if (extra != extra_behind(task))
         free(extra);
 }
 
-/* The task was not made after all: nobody has seen its reference. */
+/* Frees the extra of a task that was not submitted: nobody has seen its reference. */
 void duet__extra_refused(struct duet_task *task)
 {
     duet_ref_free(task->extra->ref);
@@ -137,7 +143,7 @@ void duet__extra_failed(struct duet_task *task, int status)
         task->extra->status = status;
 }
 
-/* The task is to be forgotten, and nobody waits for it any more. No lock held. */
+/* Ends the reference of a task that is dropped, and frees its extra. No lock held. */
 void duet__extra_forget(struct duet_view *view, struct duet_task *task)
 {
     struct duet_ref *lost = task->extra->lost;
@@ -148,7 +154,7 @@ void duet__extra_forget(struct duet_view *view, struct duet_task *task)
     duet__extra_free(task);
 }
 
-/* Room for what few tasks have, of one that has nothing of it; its arguments go there, too. */
+/* Returns memory for the extra of a task that has none, with the task's arguments. */
 static struct task_extra *extra_apart(struct duet_runtime *core, const struct duet_task *task)
 {
     struct task_extra *extra = malloc(sizeof *extra + sizeof task->args);
@@ -161,8 +167,8 @@ static struct task_extra *extra_apart(struct duet_runtime *core, const struct du
 }
 
 /*
- * The device of `kernel` is lost, which has submitted the task and will do so again: then the
- * reference to it is to that one. Without memory for that it ends now. No lock held.
+ * Keeps the reference of a task whose submitter `kernel` has lost its device: it will stand for the
+ * task that the kernel submits again. Without memory for that it ends now. No lock held.
  */
 void duet__extra_postpone(struct duet_view *view, struct duet_task *kernel, struct duet_task *task)
 {
@@ -175,7 +181,7 @@ void duet__extra_postpone(struct duet_view *view, struct duet_task *kernel, stru
     duet__extra_forget(view, task);
 }
 
-/* What the calling thread is in the middle of, which may be the application's own. */
+/* depth of duet_done_fn calls on this thread, which may be the application's */
 static _Thread_local unsigned in_done;
 
 bool duet__in_done(void)
@@ -183,7 +189,7 @@ bool duet__in_done(void)
     return in_done > 0;
 }
 
-/* A function is called that may submit tasks and not wait, on whichever thread. */
+/* Begins the call of a function that may submit tasks and not wait, on any thread. */
 void duet__in_done_begin(void)
 {
     in_done++;
@@ -194,7 +200,10 @@ void duet__in_done_end(void)
     in_done--;
 }
 
-/* The task has ended, with nothing left to do but to count it. No lock held. */
+/*
+ * Calls `done` and ends the reference of a task that has ended but is not yet counted. No lock
+ * held.
+ */
 RARE void duet__extra_end(struct duet_view *view, struct duet_task *task)
 {
     const struct task_extra *extra = task->extra;

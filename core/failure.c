@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What goes wrong in a run, and what is left then. A task that fails, or does not run, poisons what
- * it was to write; who reads that is not run either. So data is right or known not to be, whether
- * the run ends with its first error or goes on (config.keep_going), and whatever ended it, it can
- * be taken up again.
+ * Errors of a run, and the data that stays valid. A task that fails, or does not run, poisons the
+ * data that it was to write; tasks that read poisoned data do not run either. So data is right or
+ * known not to be, whether the run ends with its first error or goes on (config.keep_going), and
+ * any run can be continued.
  *
- * `trouble` is set with the first of all that and stays: only then is a task looked at for it.
+ * `trouble` is set with the first of these events and stays: only then tasks are checked.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,8 +15,8 @@
 
 #include "core/internal.h"
 
-/* The first error of the run, and its message, stay. */
-static void say(struct duet_runtime *core, int error, const char *format, va_list arguments)
+/* Sets the error of the run and its message, unless there is one. */
+static void set_error(struct duet_runtime *core, int error, const char *format, va_list arguments)
 {
     spin_lock(&core->message_lock);
     if (!atomic_load_explicit(&core->error, memory_order_relaxed)) {
@@ -26,8 +26,8 @@ static void say(struct duet_runtime *core, int error, const char *format, va_lis
     spin_unlock(&core->message_lock);
 }
 
-/* What has not begun is not to run any more. */
-static void stop(struct duet_runtime *core)
+/* Stops the run: tasks that have not begun will not run any more. */
+static void stop_run(struct duet_runtime *core)
 {
     bool first = !atomic_exchange(&core->stopped, true);
     atomic_store(&core->trouble, true);
@@ -39,19 +39,19 @@ void duet__fail_run(struct duet_runtime *core, int error, const char *format, ..
 {
     va_list arguments;
     va_start(arguments, format);
-    say(core, error, format, arguments);
+    set_error(core, error, format, arguments);
     va_end(arguments);
-    stop(core);
+    stop_run(core);
 }
 
 void duet__fail_task(struct duet_runtime *core, int error, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    say(core, error, format, arguments);
+    set_error(core, error, format, arguments);
     va_end(arguments);
     if (!core->keep_going)
-        stop(core);
+        stop_run(core);
 }
 
 bool duet__failed(const struct duet_runtime *core)
@@ -66,7 +66,10 @@ void duet_cancel(struct duet_runtime *runtime)
         runtime->ops->wake(runtime->engine, w);
 }
 
-/* `says` is filled: the task's kernel, with its number and its name if the application made it. */
+/*
+ * Fills `says` with the task's kernel, its number, and its name if the application gave one.
+ * Returns its text.
+ */
 const char *duet__task_says(const struct duet_runtime *core, const struct duet_task *task,
                             struct task_says *says)
 {
@@ -87,8 +90,8 @@ const char *duet__task_says(const struct duet_runtime *core, const struct duet_t
 /* Data that is not valid                                                                       */
 
 /*
- * A write to a region of a matrix that is cut: it has failed (`bad`), or it has come to its end
- * where an earlier one may have failed. Of several with one element the newest one counts.
+ * A write to a region of a matrix that is cut: it has failed (`bad`), or it has ended where an
+ * earlier one may have failed. For each element the newest write counts.
  */
 struct damage {
     struct damage *next; /* older */
@@ -97,8 +100,8 @@ struct damage {
 };
 
 /*
- * The region that a handle is of *root, which is the handle that was registered or, inside a task
- * with children, the one that the task was given.
+ * Returns the region of a handle in *root, the handle that was registered or, inside a task with
+ * children, the one that the task was given.
  */
 static struct damage damage_of(struct duet_handle *handle, bool bad, struct duet_handle **root)
 {
@@ -111,7 +114,7 @@ static struct damage damage_of(struct duet_handle *handle, bool bad, struct duet
     return of;
 }
 
-/* Notes that a write to all of a handle has failed (`bad`) or has ended. Handle lock held. */
+/* Records that a write to all of a handle has failed (`bad`) or has ended. Handle lock held. */
 void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, bool bad)
 {
     struct duet_handle *root;
@@ -140,8 +143,8 @@ void duet__put_damage(struct duet_runtime *core, struct duet_handle *handle, boo
 }
 
 /*
- * Finds the rows *row to *end - 1 that a region has in a column: none if *row is not below *end.
- * Lowers *next to the next column in which the region may have other rows.
+ * Gives the rows *row to *end - 1 of a region in a column: none if *row is not below *end. Lowers
+ * *next to the next column in which the region may have other rows.
  */
 static void damage_rows(const struct damage *of, size_t col, size_t *row, size_t *end, size_t *next)
 {
@@ -156,8 +159,7 @@ static void damage_rows(const struct damage *of, size_t col, size_t *row, size_t
     *next = edge < *next ? edge : *next;
 }
 
-/* Returns whether a row of a column is bad; rows in no region of `damage` are bad if `rest` says
- * so. */
+/* True if a row of a column is bad; rows in no region of `damage` are bad if `rest`. */
 static bool rows_bad(const struct damage *damage, bool rest, size_t col, size_t row, size_t end,
                      size_t *next)
 {
@@ -196,7 +198,7 @@ static bool is_damaged(struct duet_runtime *core, struct duet_handle *handle)
     return bad;
 }
 
-/* What the handle holds is not what tasks were to make of it. Handle lock held. */
+/* Marks a handle whose contents are not the result of its tasks. Handle lock held. */
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle)
 {
     duet__put_damage(core, handle, true);
@@ -204,8 +206,8 @@ void duet__poison(struct duet_runtime *core, struct duet_handle *handle)
 }
 
 /*
- * A task with this access ends, in a run that has had trouble: without having written, it leaves
- * nothing valid; what overwrites all of it does. Handle lock held.
+ * Ends an access in a run that has had trouble: without a write, it leaves nothing valid; a write
+ * of all data makes it valid. Handle lock held.
  */
 void duet__settle_poison(struct duet_runtime *core, const struct access *access, bool written)
 {
@@ -218,7 +220,7 @@ void duet__settle_poison(struct duet_runtime *core, const struct access *access,
         duet__put_damage(core, access->handle, false);
 }
 
-/* The copy has brought nothing, whatever is made of it. No lock held. */
+/* Poisons the data of a copy that failed, unless the data was written since. No lock held. */
 void duet__poison_copy(struct duet_runtime *core, const struct duet__copy *copy)
 {
     struct duet_handle *handle = copy->handle;
@@ -239,7 +241,7 @@ bool duet__reads_poisoned(const struct duet_task *task)
     return false;
 }
 
-/* An acquisition goes from one view of data to another, whose handles are as valid as the data. */
+/* Sets the validity of handles that an acquisition brings from one view of the data to another. */
 void duet__pass_poison(struct duet_runtime *core, struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++) {
@@ -247,7 +249,7 @@ void duet__pass_poison(struct duet_runtime *core, struct duet_task *task)
         bool bad = is_damaged(core, access->handle);
         atomic_store_explicit(&access->handle->poisoned, bad, memory_order_relaxed);
         if (bad)
-            access->mode |= DUET_R; /* duet__settle_poison leaves a handle bad that was read */
+            access->mode |= DUET_R; /* duet__settle_poison leaves a bad handle bad if it was read */
     }
 }
 
@@ -256,14 +258,14 @@ bool duet__hopeless(const struct duet_runtime *core, const struct duet_task *tas
     return duet__failed(core) || duet__reads_poisoned(task);
 }
 
-/* Why a hopeless task does not run. */
+/* Returns the error of a task that does not run. */
 int duet__cancelled_by(const struct duet_runtime *core)
 {
     return duet__failed(core) ? atomic_load_explicit(&core->error, memory_order_acquire)
                               : DUET_EDATA;
 }
 
-/* Counts a task that ends without a result; nor has one the task that it is a child of. */
+/* Counts a task that ends without a result; its parent has none either. */
 void duet__count_failure(struct duet_runtime *core, struct duet_task *task, int status,
                          bool cancelled)
 {
@@ -273,7 +275,7 @@ void duet__count_failure(struct duet_runtime *core, struct duet_task *task, int 
         duet__expansion_failed(task->parent, status);
 }
 
-/* What an acquisition of the handle returns: the run's error, or that of its data. */
+/* Returns the result of an acquisition of the handle: the run's error, or that of its data. */
 int duet__data_error(struct duet_runtime *runtime, struct duet_handle *handle, unsigned mode)
 {
     bool goes_on = runtime->keep_going && !duet__failed(runtime);
@@ -288,10 +290,10 @@ int duet__data_error(struct duet_runtime *runtime, struct duet_handle *handle, u
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the application asks                                                                    */
+/* Questions of the application */
 
 /*
- * Whether the elements that a handle shares with `asked` are in some memory, by the handle itself
+ * True if the elements that a handle shares with `asked` are in some memory, by the handle itself
  * or by its parts. parts_lock is held.
  */
 static bool is_somewhere(const struct duet_runtime *core, struct duet_handle *handle,
@@ -300,7 +302,7 @@ static bool is_somewhere(const struct duet_runtime *core, struct duet_handle *ha
     struct duet_handle *root;
     const struct damage of = damage_of(handle, false, &root);
     if (!any_bad(asked, false, &of))
-        return true; /* it has nothing of that */
+        return true; /* it shares no element */
     const struct parts *cut = handle->apart ? handle->cuts : NULL;
     while (cut && !cut->in_force)
         cut = cut->next;

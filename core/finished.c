@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Counting the tasks that have finished, and telling those who wait for that. */
+/* Counting finished tasks, and telling the threads that wait for them. */
 #include "core/internal.h"
 
 /*
- * Tasks finished. Each worker counts those that end in its calls, so that no line is written by
- * all. The sum is not of one moment, but it was not less before, and is not more after.
+ * Returns the number of finished tasks. Each worker counts those that end in its calls, so that no
+ * cache line is written by all. The sum is of no single moment, but between the numbers before and
+ * after.
  */
 uint64_t duet__finished_tasks(const struct duet_runtime *core)
 {
@@ -15,47 +16,51 @@ uint64_t duet__finished_tasks(const struct duet_runtime *core)
 }
 
 /*
- * So many tasks less are unfinished, in a call of this worker, or of none (NULL). true: enough for
- * a submission that waits. A counter that all threads write is touched only while one does.
+ * Counts finished tasks, in a call of worker `self`, or of none (NULL). Returns true if that is
+ * enough for a waiting submission. A counter that all threads write is touched only while one
+ * waits.
  */
-static bool add(struct duet_runtime *core, struct worker *self, uint64_t count)
+static bool count_ended(struct duet_runtime *core, struct worker *self, uint64_t count)
 {
     if (self) {
         uint64_t before = atomic_load_explicit(&self->finished, memory_order_relaxed);
-        /* who has read this has seen what the tasks did */
+        /* a thread that reads this sees the writes of the tasks */
         atomic_store_explicit(&self->finished, before + count, memory_order_release);
     } else {
         atomic_fetch_add(&core->finished, count);
     }
-    /* in order with the sum that a thread which waits makes afterwards, also where no worker
-       counts, which would look again before it rests */
+    /* in order with the sum that a waiting thread makes afterwards, also without a worker, which
+       would look again before it rests */
     return atomic_load(&core->throttled) &&
            atomic_fetch_add(&core->ended, count) + count >= atomic_load(&core->open_at);
 }
 
-/* For a worker that has more tasks, at the end of the last of which those who wait are told. */
+/*
+ * Counts finished tasks for a worker that has more tasks, after the last of which waiting threads
+ * are told.
+ */
 void duet__add_finished(struct duet_runtime *core, struct worker *self, uint64_t count)
 {
-    (void)add(core, self, count);
+    (void)count_ended(core, self, count);
 }
 
 /*
- * The same in a call that tells those who wait. Who waits for all tasks is told by the last worker
- * to turn idle, or at the end of a call of none.
+ * Counts finished tasks in a call that tells waiting threads. Threads that wait for all tasks are
+ * told by the last worker to turn idle, or at the end of a call of no worker.
  */
 inline void duet__count_finished(struct duet_view *view, uint64_t count)
 {
     struct duet_runtime *core = view->core;
     struct worker *self = view->self;
-    if (add(core, self, count))
+    if (count_ended(core, self, count))
         view->notify = true;
     if (!self && atomic_load(&core->waits))
         view->ended = true;
 }
 
 /*
- * So many tasks, which are not counted as finished yet, are none of the application's: the
- * runtime's own, numbers that no task got, or what will be submitted again.
+ * Counts tasks, not yet counted as finished, that are not the application's: the runtime's own,
+ * numbers that no task got, or tasks that will be submitted again.
  */
 RARE void duet__count_internal(struct duet_view *view, uint64_t count)
 {
@@ -65,7 +70,7 @@ RARE void duet__count_internal(struct duet_view *view, uint64_t count)
         atomic_fetch_add(&view->core->internal, count);
 }
 
-/* Never more than were submitted: who sees that one has finished sees that it is internal. */
+/* never more than were submitted: a thread that sees a task finished sees that it is internal */
 uint64_t duet_tasks_done(const struct duet_runtime *runtime)
 {
     uint64_t finished = duet__finished_tasks(runtime), internal = atomic_load(&runtime->internal);
@@ -75,8 +80,8 @@ uint64_t duet_tasks_done(const struct duet_runtime *runtime)
 }
 
 /*
- * Is there another worker that has tasks? One that is hungry has none, and one that was called and
- * has not come yet is not worth waiting for.
+ * True if another worker has tasks. A hungry one has none, and one that was woken and has not come
+ * yet is not waited for.
  */
 static bool others_work(const struct duet_runtime *core, unsigned worker)
 {
@@ -94,11 +99,11 @@ static bool others_work(const struct duet_runtime *core, unsigned worker)
 }
 
 /*
- * The worker has nothing to do: is what somebody waits for there? Every worker that has ended a
- * task has said by now that it found no other (`fed`) and comes here before it rests with none, so
- * the last one to do so sees that all others have, and makes the sum for all of them. Of it and a
- * thread that comes to wait, which says so before it makes the sum, one sees the other: all of
- * these are sequentially consistent.
+ * Tells waiting threads, in the call of a worker that has nothing to do, if all tasks have
+ * finished. Every worker that has ended a task has cleared `fed` by now and comes here before it
+ * rests, so the last one sees that all others have, and makes the sum for all of them. It and a
+ * thread that begins to wait, which says so before it makes the sum, cannot both miss the other:
+ * all these accesses are sequentially consistent.
  */
 void duet__look_idle(struct duet_view *view, struct worker *worker)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is asked in place of the core, by the application's own threads. */
+/* Calls of the application's own threads that a gate takes over from the core. */
 #include "core/internal.h"
 
 void duet__core_gate(struct duet_runtime *core, const struct duet__gate *gate, void *arg)
@@ -13,7 +13,10 @@ void *duet__core_gate_arg(const struct duet_runtime *core)
     return core->gate ? core->gate_arg : NULL;
 }
 
-/* NULL: it is no call for a gate, as there is none, or this is inside the core. */
+/*
+ * Returns the gate for a call of the application's own thread; NULL: there is none, or the call
+ * comes from inside the core.
+ */
 const struct duet__gate *duet__gate_of(const struct duet_runtime *core)
 {
     return core->gate && duet__caller(core) == DUET_OUTSIDE ? core->gate : NULL;
@@ -25,7 +28,7 @@ RARE int duet__gate_submit(struct duet_runtime *core, const struct duet_task_des
     return gate ? gate->submit(core->gate_arg, desc) : duet__submit_here(core, desc);
 }
 
-/* The run has failed, for the first time. */
+/* Tells the gate that the run has failed, for the first time. */
 void duet__gate_failed(struct duet_runtime *core)
 {
     struct duet_message why;

@@ -11,7 +11,7 @@
 #include "core/internal.h"
 #include "core/stale.h"
 
-/* Tasks that became ready, in order of activation, chained by `next`. */
+/* Tasks that became ready, in order of activation, linked by `next`. */
 struct ready {
     struct duet_task *first, *last;
     size_t count;
@@ -39,7 +39,10 @@ static inline void push_batch(struct duet_view *view, struct duet_task **batch, 
         policy_of(core)->push(core->policy_state, view, batch, count, view->by, view->now);
 }
 
-/* Room for `count` tasks, the worker's own; fewer if memory is short. */
+/*
+ * Makes room for `count` tasks in the worker's batch. Returns its capacity: less if there is no
+ * memory.
+ */
 static size_t batch_room(struct worker *worker, size_t count)
 {
     if (count > worker->batch_capacity) {
@@ -53,12 +56,12 @@ static size_t batch_room(struct worker *worker, size_t count)
 }
 
 /*
- * A task is ready at the latest of the dates of its submission and of all that it waited for: on
- * threads, who is last to release it may have been the first to look at the clock.
+ * Sets the date of readiness to the latest of a task's submission and of the ends of its
+ * predecessors: on threads, the last to release it may have been the first to read the clock.
  */
 static void ready_since(struct duet_task *task, double now)
 {
-    /* looked at first: what the others have written is known then */
+    /* read first: the dates written by other threads are visible then */
     bool alone = atomic_load_explicit(&task->pending, memory_order_acquire) <= 1;
     double known = atomic_load_explicit(&task->ready_s, memory_order_relaxed);
     if (alone && known < now) {
@@ -72,8 +75,9 @@ static void ready_since(struct duet_task *task, double now)
 }
 
 /*
- * Acquisitions by the application go ahead at once, what nobody can run is put aside to end, and
- * what commutes with others may have to wait for them.
+ * Takes a ready task that does not go to the policy now, and returns true: an acquisition goes
+ * ahead at once, a task that no worker can run is put aside to end, and one that commutes with
+ * others may have to wait for them.
  */
 static bool set_aside(struct duet_view *view, struct duet_task *task)
 {
@@ -89,25 +93,25 @@ static bool set_aside(struct duet_view *view, struct duet_task *task)
 }
 
 /* Gives one ready task to the policy. */
-static inline void push(struct duet_view *view, struct duet_task *task)
+static inline void push_one(struct duet_view *view, struct duet_task *task)
 {
     if (!set_aside(view, task))
         push_batch(view, &task, 1);
 }
 
-/* The same of a task that was in other hands, and is ready only now. */
+/* Makes a task ready, and gives it to the policy. */
 void duet__push(struct duet_view *view, struct duet_task *task)
 {
     ready_since(task, view->now);
-    push(view, task);
+    push_one(view, task);
 }
 
-/* One thing less that a task waits for, which is no access. No lock held. */
+/* Counts the end of a predecessor without common data. No lock held. */
 void duet__released(struct duet_view *view, struct duet_task *task)
 {
     ready_since(task, view->now);
     if (count_down(&task->pending, 1))
-        push(view, task);
+        push_one(view, task);
 }
 
 /* Gives ready tasks to the policy, in one batch. */
@@ -141,7 +145,7 @@ static inline void push_ready(struct duet_view *view, struct ready *ready)
 /* ------------------------------------------------------------------------------------------- */
 /* Linking                                                                                      */
 
-static void append(struct duet_handle *handle, struct access *access)
+static void chain_append(struct duet_handle *handle, struct access *access)
 {
     access->next = NULL;
     if (handle->tail)
@@ -151,7 +155,10 @@ static void append(struct duet_handle *handle, struct access *access)
     handle->tail = access;
 }
 
-/* Enters an access where what is granted is more than reading or writing. Handle lock held. */
+/*
+ * Enters an access to a handle whose granted mode is more than reading or writing. Handle lock
+ * held.
+ */
 RARE static bool enter_special(struct duet_view *view, struct duet_handle *handle,
                                struct access *access)
 {
@@ -162,14 +169,15 @@ RARE static bool enter_special(struct duet_view *view, struct duet_handle *handl
         handle->active++;
         return true;
     }
-    append(handle, access);
+    chain_append(handle, access);
     if (handle->active_mode == DUET_REDUCE)
         duet__reduction_closes(view, handle);
     return false;
 }
 
-/* Enters an access. true: granted at once. Handle lock held. */
-static HOT bool enter(struct duet_view *view, struct duet_handle *handle, struct access *access)
+/* Enters an access. Returns true if it is granted at once. Handle lock held. */
+static HOT bool enter_access(struct duet_view *view, struct duet_handle *handle,
+                             struct access *access)
 {
     bool readers = handle->active_mode == DUET_R && access->mode == DUET_R;
     if (!handle->head && (handle->active == 0 || readers)) {
@@ -179,13 +187,13 @@ static HOT bool enter(struct duet_view *view, struct duet_handle *handle, struct
     }
     if (handle->active_mode > DUET_RW)
         return enter_special(view, handle, access);
-    append(handle, access);
+    chain_append(handle, access);
     return false;
 }
 
 /*
- * Does it write, in turn? What commutes or reduces counts for the critical path as what reads does;
- * `special`: the task has such accesses.
+ * True if the access writes in order. Accesses that commute or reduce count for the critical path
+ * like reads. `special`: the task has such accesses.
  */
 static HOT bool is_ordered(const struct access *access, bool special)
 {
@@ -225,11 +233,11 @@ RARE static void unlock_all(struct duet_task *task)
 static int enter_cut(struct duet_view *view, struct duet_task *task, double *path);
 
 /*
- * Locks every handle of the task, in order of address, so that tasks submitted by several threads
- * meet in the same order on all handles that they share. *path: the longest one to what it comes
- * after without data, and then to its own end. `in_turn`: it is known that nothing has to come
- * before the task because of data that is cut. `special`: some accesses may be more than reading or
- * writing. Returns how many accesses are granted.
+ * Enters all accesses of a task, with every handle locked, in order of address, so that tasks
+ * submitted by several threads meet in the same order on all handles that they share. *path_out is
+ * the longest path to the task's explicit predecessors, and then to its own end. `in_turn`: cut
+ * data needs no turn before this task. `special`: some accesses may be more than reading or
+ * writing. Returns the number of accesses granted.
  */
 static HOT int enter_all(struct duet_view *view, struct duet_task *task, double seconds,
                          bool in_turn, bool special, double *path_out)
@@ -246,7 +254,7 @@ static HOT int enter_all(struct duet_view *view, struct duet_task *task, double 
         double before = path_before(access->handle, access, special);
         path = before > path ? before : path;
     }
-    /* looked at now: who cuts a handle later, whose lock is held, comes after this task */
+    /* read now: a thread that cuts a handle later, whose lock is held, comes after this task */
     if (!in_turn && atomic_load_explicit(&view->core->cut, memory_order_relaxed) &&
         duet__is_cut(task)) {
         unlock_all(task);
@@ -259,14 +267,17 @@ static HOT int enter_all(struct duet_view *view, struct duet_task *task, double 
         if (!accesses[i].mode)
             continue;
         path_after(accesses[i].handle, &accesses[i], path, special);
-        granted += enter(view, accesses[i].handle, &accesses[i]);
+        granted += enter_access(view, accesses[i].handle, &accesses[i]);
         spin_unlock(&accesses[i].handle->lock);
     }
     *path_out = path;
     return granted;
 }
 
-/* The longest path and the first date so far; a lock only where one of them changes. */
+/*
+ * Records the longest path and the first date of submissions; takes a lock only where one of them
+ * changes.
+ */
 static inline void count_submission(struct duet_runtime *core, double path, double now)
 {
     if (path <= atomic_load_explicit(&core->critical_path_s, memory_order_relaxed) &&
@@ -280,7 +291,7 @@ static inline void count_submission(struct duet_runtime *core, double path, doub
     spin_unlock(&core->submit_lock);
 }
 
-/* What it takes at least; an acquisition takes nothing. */
+/* Returns the shortest time of a task; 0 for an acquisition. */
 static double best_seconds(const struct duet_task *task)
 {
     return task->klass ? atomic_load_explicit(&task->klass->best_s, memory_order_relaxed) : 0;
@@ -295,14 +306,14 @@ void duet__link_alone(struct duet_runtime *core, struct duet_task *task, double 
     count_submission(core, best_seconds(task), now);
 }
 
-/* The same where it is known that it is this task's turn. parts_lock is held. */
+/* Enters the accesses of a task whose turn it is. parts_lock is held. */
 RARE static int enter_in_turn(struct duet_view *view, struct duet_task *task, double seconds,
                               double *path)
 {
     return enter_all(view, task, seconds, true, true, path);
 }
 
-/* The same of a task on cut data, after what has to come before it. */
+/* Enters the accesses of a task on cut data, after the turns that it needs. */
 RARE static int enter_cut(struct duet_view *view, struct duet_task *task, double *path)
 {
     spin_lock(&view->core->parts_lock);
@@ -313,8 +324,8 @@ RARE static int enter_cut(struct duet_view *view, struct duet_task *task, double
 }
 
 /*
- * The accesses of a task that may come after others without data, or be referred to, or of which
- * some are more than reading or writing.
+ * Enters the accesses of a task that may have explicit predecessors, a reference, or accesses that
+ * are more than reading or writing.
  */
 RARE static int enter_rare(struct duet_view *view, struct duet_task *task, double *path)
 {
@@ -328,7 +339,7 @@ RARE static int enter_rare(struct duet_view *view, struct duet_task *task, doubl
     return granted;
 }
 
-/* Enters a predecessor that makes it the turn of others. parts_lock is held. */
+/* Enters a turn: an acquisition that puts a view in force. parts_lock is held. */
 RARE void duet__link_turn(struct duet_view *view, struct duet_task *turn)
 {
     double path = 0;
@@ -339,7 +350,7 @@ RARE void duet__link_turn(struct duet_view *view, struct duet_task *turn)
         duet__acquire_ready(view, turn);
 }
 
-/* duet__link as a part of a call. */
+/* Enters a task, inside of another call: see duet__link. */
 HOT void duet__link_in(struct duet_view *view, struct duet_task *task)
 {
     task->submit_s = view->now;
@@ -350,11 +361,11 @@ HOT void duet__link_in(struct duet_view *view, struct duet_task *task)
         granted = enter_rare(view, task, &path);
     else
         granted = enter_all(view, task, best_seconds(task), false, false, &path);
-    if (task->klass) /* an acquisition is none: the application may have much to prepare */
+    if (task->klass) /* acquisitions do not count: the application may have much to prepare */
         count_submission(view->core, path, view->now);
-    /* from here on another thread may run the task, if this does not make it ready itself */
+    /* from here on another thread may run the task, unless this call makes it ready */
     if (count_down(&task->pending, granted + 1))
-        push(view, task);
+        push_one(view, task);
 }
 
 HOT void duet__link(struct duet_runtime *core, struct duet_task *task, int by, double now,
@@ -373,7 +384,7 @@ HOT void duet__link(struct duet_runtime *core, struct duet_task *task, int by, d
 /* ------------------------------------------------------------------------------------------- */
 /* Finishing                                                                                    */
 
-static HOT void grant(struct duet_handle *handle, struct access *access, struct ready *ready)
+static HOT void access_grant(struct duet_handle *handle, struct access *access, struct ready *ready)
 {
     handle->active++;
     handle->active_mode = access->mode;
@@ -383,7 +394,7 @@ static HOT void grant(struct duet_handle *handle, struct access *access, struct 
         ready_add(ready, task);
 }
 
-/* Grants the next access; `mode`, if not 0: likewise those behind it that have the same one. */
+/* Grants the next access; `mode` not 0: also the following ones with this mode. */
 static HOT void grant_next(struct duet_handle *handle, uint8_t mode, struct ready *ready)
 {
     struct access *access = handle->head;
@@ -391,12 +402,12 @@ static HOT void grant_next(struct duet_handle *handle, uint8_t mode, struct read
         handle->head = access->next;
         if (!handle->head)
             handle->tail = NULL;
-        grant(handle, access, ready);
+        access_grant(handle, access, ready);
         access = mode && handle->head && handle->head->mode == mode ? handle->head : NULL;
     }
 }
 
-/* The same where what was granted, or comes next, is more than reading or writing. */
+/* Releases an access where the granted mode, or the next one, is more than reading or writing. */
 RARE static void release_special(struct duet_view *view, struct duet_handle *handle,
                                  struct ready *ready)
 {
@@ -409,8 +420,9 @@ RARE static void release_special(struct duet_view *view, struct duet_handle *han
     grant_next(handle, SHARED_MODES >> (mode & 31) & 1 ? mode : 0, ready);
 }
 
-/* One granted access is finished: the next one, or the next run of those that share, is granted. */
-static HOT void release(struct duet_view *view, struct duet_handle *handle, struct ready *ready)
+/* Ends one granted access: the next one, or the next run of those that share, is granted. */
+static HOT void access_release(struct duet_view *view, struct duet_handle *handle,
+                               struct ready *ready)
 {
     const struct access *next = handle->head;
     if (--handle->active > 0) {
@@ -426,8 +438,9 @@ static HOT void release(struct duet_view *view, struct duet_handle *handle, stru
     }
 }
 
-/* The tasks that wait for the handle try to take it, one after another until one has. */
-static void hand_over(struct duet_view *view, struct duet_handle *handle, struct ready *ready)
+/* Lets tasks that wait to hold the handle try, one after another, until one has it. */
+static void handle_hand_over(struct duet_view *view, struct duet_handle *handle,
+                             struct ready *ready)
 {
     struct duet_task *task = duet__next_holder(handle, true);
     while (task) {
@@ -438,7 +451,7 @@ static void hand_over(struct duet_view *view, struct duet_handle *handle, struct
     }
 }
 
-/* What comes last of an access that is more than reading or writing. No lock held. */
+/* Ends an access that is more than reading or writing. No lock held. */
 static void end_special(struct duet_view *view, const struct duet_task *task, struct access *access,
                         bool written, struct ready *ready)
 {
@@ -448,26 +461,26 @@ static void end_special(struct duet_view *view, const struct duet_task *task, st
         return;
     }
     if ((access->mode & ACCESS_COMMUTES) && (task->modes & TASK_HOLDS))
-        hand_over(view, handle, ready);
+        handle_hand_over(view, handle, ready);
     if (access->mode & ACCESS_REDUCES) {
         duet__contribution_return(view, access, written);
         handle = access->handle;
     }
     spin_lock(&handle->lock);
     if ((access->mode & ACCESS_REDUCES) && !written)
-        duet__poison(view->core, handle); /* what it was to add is missing */
-    release(view, handle, ready);
+        duet__poison(view->core, handle); /* its contribution is missing */
+    access_release(view, handle, ready);
     spin_unlock(&handle->lock);
 }
 
-/* How a task's accesses end. */
+/* Parameters of how a task's accesses end. */
 struct ending {
     unsigned node;
     bool pinned, written;
     bool trouble; /* something has failed: see failure.c */
 };
 
-/* Ends one access; `rare`: more may be to do than of most. */
+/* Ends one access; `rare`: after an error, or with modes beyond reading and writing. */
 static HOT void end_access(struct duet_view *view, const struct duet_task *task,
                            struct access *access, const struct ending *ending, struct ready *ready,
                            bool rare)
@@ -493,11 +506,11 @@ static HOT void end_access(struct duet_view *view, const struct duet_task *task,
         end_special(view, task, access, ending->written, ready);
         return;
     }
-    release(view, handle, ready);
+    access_release(view, handle, ready);
     spin_unlock(&handle->lock);
 }
 
-/* Where something has failed, or some accesses are more than reading or writing. */
+/* Ends a task's accesses after an error, or if some are more than reading or writing. */
 RARE static void end_rare(struct duet_view *view, struct duet_task *task,
                           const struct ending *ending, struct ready *ready)
 {
@@ -507,9 +520,9 @@ RARE static void end_rare(struct duet_view *view, struct duet_task *task,
 }
 
 /*
- * Ends a task's accesses: what it wrote is valid on `node` alone (if `written`), its replicas there
- * are unpinned (if `pinned`), its successors become ready and go to the policy. The caller frees
- * the task and counts it.
+ * Ends a task's accesses: data that it wrote is valid on `node` alone (if `written`), its replicas
+ * there are unpinned (if `pinned`), its successors become ready and go to the policy. The caller
+ * frees the task and counts it.
  */
 void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned node, bool pinned,
                         bool written)
@@ -527,24 +540,27 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
                 end_access(view, task, &task->accesses[i], &ending, &ready, false);
     }
     if (ready.count == 1)
-        push(view, ready.first);
+        push_one(view, ready.first);
     else if (ready.count)
         push_ready(view, &ready);
 }
 
-/* One access less to a handle, which is no task's: those that wait for that go on. No lock held. */
+/*
+ * Ends one access to a handle that belongs to no task; accesses that wait for it go on. No lock
+ * held.
+ */
 RARE void duet__graph_release(struct duet_view *view, struct duet_handle *handle)
 {
     struct ready ready = {.now = view->now};
     spin_lock(&handle->lock);
-    release(view, handle, &ready);
+    access_release(view, handle, &ready);
     spin_unlock(&handle->lock);
     push_ready(view, &ready);
 }
 
 /*
- * The last that happens to a task: frees it and counts it, after duet__graph_finish. So with the
- * task that it was the last child of, and so on, in a loop because expansions may be nested deeply.
+ * Frees a task and counts it, after duet__graph_finish. If it was the last child of a task, that
+ * ends, too, and so on, in a loop because expansions may be nested deeply.
  */
 HOT void duet__task_end(struct duet_view *view, struct duet_task *task)
 {
@@ -559,8 +575,8 @@ HOT void duet__task_end(struct duet_view *view, struct duet_task *task)
 }
 
 /*
- * What was put off until no lock was held: the end of an acquisition that nobody waits for (an
- * expansion's or a turn's, whose data is back in the host's memory), or of a task that nobody is
+ * Does what was put off until no lock was held: the end of an acquisition that nobody waits for (an
+ * expansion's or a turn's, whose data is back in the host's memory), or of a task that no worker is
  * left to run.
  */
 void duet__task_over(struct duet_view *view, struct duet_task *task)

@@ -5,7 +5,7 @@
 
 #include "core/internal.h"
 
-/* The engine gives up what it keeps about the handle. */
+/* Lets the engine free what it keeps about the handle. */
 void duet__handle_forget(struct duet_runtime *core, struct duet_handle *handle)
 {
     if (core->ops->forget && duet__handle_mark(handle))
@@ -27,7 +27,7 @@ static void handle_free(struct duet_runtime *core, struct duet_handle *handle)
     free(handle);
 }
 
-static void enlist(struct duet_runtime *core, struct duet_handle *handle)
+static void handle_enlist(struct duet_runtime *core, struct duet_handle *handle)
 {
     spin_lock(&core->registry_lock);
     handle->id = ++core->handle_count;
@@ -38,7 +38,7 @@ static void enlist(struct duet_runtime *core, struct duet_handle *handle)
     spin_unlock(&core->registry_lock);
 }
 
-/* Where the policy's state begins, aligned for every type. */
+/* Returns the offset of the policy's state in a handle, aligned for every type. */
 size_t duet__data_state_offset(const struct duet_runtime *core)
 {
     size_t words = core->node_words * sizeof(_Atomic(uint64_t));
@@ -51,7 +51,10 @@ size_t duet__place_state_offset(const struct duet_runtime *core, unsigned node)
     return duet__data_state_offset(core) + core->data_state_bytes + node * core->place_state_bytes;
 }
 
-/* One block of memory: the handle, its replica pointers, its bit sets, the policy's states. */
+/*
+ * Allocates one block of memory: the handle, its replica pointers, its bit sets, the policy's
+ * states.
+ */
 static struct duet_handle *handle_alloc(const struct duet_runtime *core)
 {
     size_t bytes = duet__place_state_offset(core, core->machine.node_count);
@@ -67,7 +70,7 @@ static struct duet_handle *handle_alloc(const struct duet_runtime *core)
     return handle;
 }
 
-/* A handle whose sizes are known to be possible, valid in the host's memory. NULL: no memory. */
+/* Returns a handle of checked sizes, valid in the host's memory. NULL: no memory. */
 struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size_t rows,
                                      size_t cols, size_t ld, size_t element_bytes)
 {
@@ -81,7 +84,7 @@ struct duet_handle *duet__handle_new(struct duet_runtime *core, void *data, size
     handle->element_bytes = element_bytes;
     handle->bytes = (uint64_t)rows * cols * element_bytes;
     handle->slab_bytes = slab_round(handle->bytes);
-    enlist(core, handle);
+    handle_enlist(core, handle);
     return handle;
 }
 
@@ -101,7 +104,7 @@ void duet__handle_remove(struct duet_runtime *core, struct duet_handle *handle)
     handle_free(core, handle);
 }
 
-/* The same of one that the application has registered, and of its parts. */
+/* Frees a handle that the application has registered, and its parts. Nobody uses them. */
 void duet__handle_gone(struct duet_runtime *core, struct duet_handle *handle)
 {
     while (handle->cuts)
@@ -110,7 +113,7 @@ void duet__handle_gone(struct duet_runtime *core, struct duet_handle *handle)
     duet__handle_remove(core, handle);
 }
 
-/* DUET_EINVAL for a shape that no data can have. */
+/* Returns DUET_EINVAL for a shape that no data can have. */
 int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, size_t ld,
                       size_t element_bytes)
 {
@@ -129,8 +132,8 @@ int duet__shape_check(struct duet_runtime *runtime, size_t rows, size_t cols, si
 }
 
 /*
- * DUET_EINVAL for data at no address where something computes. Behind a gate it may be another
- * process's.
+ * Returns DUET_EINVAL for data without an address where kernels compute, unless a gate is set: it
+ * may be another process's.
  */
 int duet__address_check(struct duet_runtime *runtime, const struct duet_array *array)
 {
@@ -143,7 +146,7 @@ int duet__address_check(struct duet_runtime *runtime, const struct duet_array *a
         array->rows, array->cols);
 }
 
-/* Says where the data of a new handle is. DUET_EINVAL, DUET_ENOMEM: it is gone again. */
+/* Enters the memory of a new handle. On DUET_EINVAL, DUET_ENOMEM the handle is freed. */
 int duet__handle_register(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     struct duet_message message;
@@ -187,7 +190,7 @@ int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t co
 _Atomic(void *) *duet__handle_mark(struct duet_handle *handle)
 {
     return handle->of || handle->layout ? NULL
-                                        : &handle->mark; /* which is for one piece of memory */
+                                        : &handle->mark; /* the mark is for one piece of memory */
 }
 
 void **duet__handle_note(struct duet_handle *handle)
@@ -212,8 +215,9 @@ int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t e
 /* Access by the application                                                                    */
 
 /*
- * An acquisition is a task that no worker runs: when it is granted, the data is brought to the
- * host, and the application's thread goes on. The caller sets handles and modes. NULL: no memory.
+ * Returns an acquisition, or NULL if there is no memory. It is a task that no worker runs: when it
+ * is granted, the data is brought to the host, and the application's thread goes on. The caller
+ * sets handles and modes.
  */
 struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned count)
 {
@@ -232,8 +236,8 @@ struct duet_task *duet__acquisition_new(struct duet_runtime *core, unsigned coun
 }
 
 /*
- * Fetches the data of an acquisition to the host's memory: its `missing` counts what is on its way.
- * After a failure too, since write-backs may be under way.
+ * Fetches the data of an acquisition to the host's memory; `missing` counts the copies on their
+ * way. Also after a failure, since write-backs may be under way.
  */
 void duet__bring_home(struct duet_view *view, struct duet_task *task)
 {
@@ -247,7 +251,7 @@ void duet__bring_home(struct duet_view *view, struct duet_task *task)
     }
 }
 
-/* The acquisition is granted: the host's copies are fetched, or that of a hint's node. */
+/* Fetches the data of a granted acquisition to the host's memory, or of a hint to its node. */
 void duet__acquire_ready(struct duet_view *view, struct duet_task *task)
 {
     atomic_store_explicit(&task->missing, 2, memory_order_relaxed);
@@ -267,7 +271,7 @@ static bool acquisition_there(void *argument)
            atomic_load_explicit(&task->missing, memory_order_acquire) == 0;
 }
 
-/* Puts the application's acquisition on the handle. false: there is one already. */
+/* Sets the application's acquisition of the handle. Returns false if there is one already. */
 static bool set_acquired(struct duet_handle *handle, struct duet_task *task)
 {
     spin_lock(&handle->lock);
@@ -278,7 +282,7 @@ static bool set_acquired(struct duet_handle *handle, struct duet_task *task)
     return first;
 }
 
-static int acquire(struct duet_runtime *runtime, struct duet_handle *handle, uint8_t mode)
+static int acquire_and_wait(struct duet_runtime *runtime, struct duet_handle *handle, uint8_t mode)
 {
     struct duet_task *task = duet__acquisition_new(runtime, 1);
     if (!task)
@@ -314,7 +318,7 @@ int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle, enum 
 int duet__acquire_here(struct duet_runtime *runtime, struct duet_handle *handle,
                        enum duet_mode mode)
 {
-    return acquire(runtime, handle, (uint8_t)mode);
+    return acquire_and_wait(runtime, handle, (uint8_t)mode);
 }
 
 /* Ends an acquisition, at the date of its release. */
@@ -326,13 +330,16 @@ void duet__acquire_end(struct duet_view *view, struct duet_task *task)
     duet__task_free(view->core, view->by, task);
 }
 
-/* Takes the application's acquisition off the handle; NULL with a message if there is none. */
+/*
+ * Removes the application's acquisition from the handle and returns it; NULL with a message if
+ * there is none.
+ */
 static struct duet_task *take_acquired(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     spin_lock(&handle->lock);
     struct duet_task *task = handle->acquired;
     if (task && (task->over || !acquisition_there(task)))
-        task = NULL; /* it frees the handle, or waits on: of a run that was stuck */
+        task = NULL; /* it frees the handle, or still waits in a run that is stuck */
     if (task)
         handle->acquired = NULL;
     spin_unlock(&handle->lock);
@@ -354,13 +361,13 @@ int duet__release_here(struct duet_runtime *runtime, struct duet_handle *handle)
     struct duet_task *task = error ? NULL : take_acquired(runtime, handle);
     if (!task)
         return DUET_EINVAL;
-    /* in turn with the submissions before it, which simulated time may not have reached yet */
+    /* in order with the submissions before it, which simulated time may not have reached yet */
     task->state = TASK_RELEASED;
     runtime->ops->submitted(runtime->engine, task);
     return DUET_OK;
 }
 
-/* Ends the acquisition at once: nothing has been submitted since it was there. */
+/* Ends an acquisition at once: nothing has been submitted since it was granted. */
 void duet__release_now(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     struct duet__ops ops = {0};
@@ -370,7 +377,7 @@ void duet__release_now(struct duet_runtime *runtime, struct duet_handle *handle)
     duet__view_flush(&view);
 }
 
-/* Refuses what is no handle of the application's any more. */
+/* Refuses a handle that the application may not unregister (any more). */
 int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handle)
 {
     spin_lock(&handle->lock);
@@ -397,9 +404,9 @@ int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handl
 }
 
 /*
- * Would the acquisition that frees the handle be there at once, and change nothing? No task is left
- * that could use it, nobody else does, also no hint that is held, and the host's memory has the
- * data. Where nothing computes it is made all the same: waiting for it takes simulated time on.
+ * True if the acquisition that frees the handle would be granted at once, and change nothing: no
+ * task or held hint is left that could use it, and the host's memory has the data. Always false
+ * where nothing computes: waiting takes simulated time on.
  */
 static bool is_idle(const struct duet_runtime *core, struct duet_handle *handle)
 {
@@ -441,8 +448,8 @@ int duet__unregister_here(struct duet_runtime *runtime, struct duet_handle *hand
         duet__tell_stuck(runtime);
         return DUET_ESTUCK;
     }
-    /* as a writer, so that tasks which only read it are waited for too */
-    int acquired = acquire(runtime, handle, duet__last_mode(handle));
+    /* as a writer, to wait also for tasks that only read it */
+    int acquired = acquire_and_wait(runtime, handle, duet__last_mode(handle));
     if (acquired == DUET_ESTUCK)
         return acquired; /* tasks still refer to it: it stays until duet_close */
     if (handle->acquired) {

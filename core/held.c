@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks that are held: what the application has submitted is kept until one of its threads waits,
- * and then enters the graph in order, so that what comes after a task is known before it runs. Only
- * the application's tasks are; what kernels, expansions and ends of tasks submit enters at once,
- * but for the end of data that held tasks may use, and so does everything while a thread waits.
+ * Held tasks: submissions of the application are kept until one of its threads waits, and then
+ * enter the graph in order, so that the successors of a task are known before it runs. Submissions
+ * of kernels, expansions and ends of tasks enter at once, but for the end of data that held tasks
+ * may use; so does everything while a thread waits.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +12,12 @@
 
 struct held {
     struct spin lock;
-    struct duet_task *first, *last; /* lock, as all of these; by `next` */
+    struct duet_task *first, *last; /* linked by `next`; lock, as for all of these */
     size_t count;
-    unsigned waiting; /* threads */
+    unsigned waiting; /* number of threads that wait */
     bool entering;    /* one of them lets tasks in, also those that come meanwhile */
-    unsigned pass;    /* whoever lets tasks in: how often ranks were worked out */
+    unsigned pass;    /* number of times that ranks were computed; for the thread that lets tasks
+                         in */
     struct mean_copy copy;
 };
 
@@ -26,8 +27,8 @@ struct ranked {
     struct duet_task *task;
 };
 
-/* Keeps what the application has submitted, or (not `own`) what comes after that. false: it enters.
- */
+/* Keeps a submission of the application, or (not `own`) one that comes after such. Returns false if
+   it enters at once. */
 static bool keep_task(struct held *held, struct duet_task *task, bool own)
 {
     spin_lock(&held->lock);
@@ -45,7 +46,7 @@ static bool keep_task(struct held *held, struct duet_task *task, bool own)
     return keep;
 }
 
-static void enter(void *enter_for, struct duet_task *task)
+static void hold_or_submit(void *enter_for, struct duet_task *task)
 {
     struct duet_runtime *core = enter_for;
     const bool own = duet__caller(core) == DUET_OUTSIDE, ends_data = !task->klass && task->over;
@@ -59,7 +60,7 @@ int duet__held_new(struct duet_runtime *core)
     if (!core->held)
         return DUET_ENOMEM;
     core->held->copy = duet__mean_copy(core);
-    core->enter = enter;
+    core->enter = hold_or_submit;
     core->enter_for = core;
     return DUET_OK;
 }
@@ -87,7 +88,10 @@ static int by_rank(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* The lowest rank has priority 0, equal ones the same, the next higher one 1 more. */
+/*
+ * Sets priorities by rank: the lowest rank has priority 0, equal ones the same, the next higher one
+ * 1 more.
+ */
 static void set_priorities(struct ranked *by, struct duet_task *const *tasks, const double *ranks,
                            size_t count)
 {
@@ -101,7 +105,7 @@ static void set_priorities(struct ranked *by, struct duet_task *const *tasks, co
     }
 }
 
-/* Lets the policy plan. */
+/* Lets the policy plan tasks. */
 void duet__plan(struct duet_runtime *core, struct duet_task **tasks, const double *ranks,
                 size_t count, double now)
 {
@@ -112,8 +116,10 @@ void duet__plan(struct duet_runtime *core, struct duet_task **tasks, const doubl
     duet__view_flush(&view);
 }
 
-/* What is done with tasks before they enter. Without memory for it they enter as they are. */
-static void prepare(struct duet_runtime *core, struct duet_task *first, size_t count)
+/*
+ * Ranks, plans and chooses for tasks before they enter. Without memory for it they enter unchanged.
+ */
+static void prepare_tasks(struct duet_runtime *core, struct duet_task *first, size_t count)
 {
     const bool chooses = duet__chooses(core, count);
     if (core->priorities != DUET__BOTTOM_LEVEL && !policy_of(core)->plan && !chooses)
@@ -145,13 +151,15 @@ static void prepare(struct duet_runtime *core, struct duet_task *first, size_t c
     free(by);
 }
 
-/* A thread of the application is about to wait: what is held enters, until it has waited. */
+/* Lets held tasks enter, for a thread of the application that is about to wait. */
 static void let_in(struct duet_runtime *core)
 {
     struct held *held = core->held;
     spin_lock(&held->lock);
     held->waiting++;
-    /* who waited for tasks that are yet to enter would find nothing going on, and give up */
+    /*
+     * a thread that waits for tasks which are yet to enter would find nothing going on, and give up
+     */
     for (unsigned tries = 0; held->entering; tries++) {
         spin_unlock(&held->lock);
         duet__spin_rest(tries);
@@ -164,9 +172,9 @@ static void let_in(struct duet_runtime *core)
         held->count = 0;
         held->entering = true;
         spin_unlock(&held->lock);
-        prepare(core, task, count);
+        prepare_tasks(core, task, count);
         while (task) {
-            struct duet_task *next = task->next; /* the task may run and be gone */
+            struct duet_task *next = task->next; /* the task may run and be freed */
             core->ops->submitted(core->engine, task);
             task = next;
         }

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hints: acquisitions that nobody waits for, which end when the data is where it was to be brought.
+ * Hints: acquisitions that nobody waits for, which end when the data has arrived at its node.
  */
 #include <duet/hint.h>
 #include <duet/policy.h>
 
 #include "core/internal.h"
 
-/* The data is in the host's memory: its places on devices are to be used again first. */
+/*
+ * Ends duet_wont_use: the data is in the host's memory, and its places on devices are the first to
+ * be used again.
+ */
 static void wont_use_end(struct duet_view *view, struct duet_task *hint)
 {
     struct duet_runtime *core = view->core;
@@ -27,14 +30,20 @@ static void prefetch_end(struct duet_view *view, struct duet_task *hint)
     duet__acquire_end(view, hint);
 }
 
-/* What the host's memory holds stands for the contents; if they were not valid, they are not. */
+/*
+ * Ends duet_invalidate: the contents of the host's memory count as the data; it stays invalid if it
+ * was.
+ */
 static void invalidate_end(struct duet_view *view, struct duet_task *hint)
 {
     hint->accesses[0].mode |= DUET_R;
     duet__acquire_end(view, hint);
 }
 
-/* Is there anything to be brought? If not, a hint does nothing. Handle lock held. */
+/*
+ * True if the data is valid or being copied anywhere; otherwise a hint does nothing. Handle lock
+ * held.
+ */
 static bool anywhere(const struct duet_runtime *core, const struct duet_handle *handle)
 {
     uint64_t bits = 0;
@@ -47,7 +56,7 @@ static bool anywhere(const struct duet_runtime *core, const struct duet_handle *
 bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task)
 {
     const uint8_t mode = task->access_count == 1 ? task->accesses[0].mode : 0;
-    bool last = (mode & ACCESS_DROPS) && (mode & DUET_R); /* whatever there is */
+    bool last = (mode & ACCESS_DROPS) && (mode & DUET_R); /* keeps any contents */
     if (!last && task->over != wont_use_end && task->over != prefetch_end)
         return false;
     struct duet_handle *handle = task->accesses[0].handle;
@@ -57,8 +66,8 @@ bool duet__hint_is_vain(const struct duet_runtime *core, struct duet_task *task)
     return vain;
 }
 
-static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet_mode mode,
-                unsigned node, void (*over)(struct duet_view *view, struct duet_task *hint))
+static int submit_hint(struct duet_runtime *core, struct duet_handle *handle, enum duet_mode mode,
+                       unsigned node, void (*over)(struct duet_view *view, struct duet_task *hint))
 {
     if (!handle || node >= core->machine.node_count)
         return duet__refuse(core, DUET_EINVAL,
@@ -77,8 +86,10 @@ static int give(struct duet_runtime *core, struct duet_handle *handle, enum duet
     return DUET_OK;
 }
 
-/* A hint with one more access to what has been granted to the task already; NULL: no memory. */
-static struct duet_task *ahead(struct duet_view *view, const struct access *access)
+/*
+ * Returns a hint with one more access to data that is granted to the task already; NULL: no memory.
+ */
+static struct duet_task *hint_ahead(struct duet_view *view, const struct access *access)
 {
     struct duet_task *hint = duet__acquisition_new(view->core, 1);
     if (!hint)
@@ -93,10 +104,10 @@ static struct duet_task *ahead(struct duet_view *view, const struct access *acce
     return hint;
 }
 
-/* It ends with the copy. */
+/* Fetches the data of an access to a node, by a hint that ends with the copy. */
 static void prefetch_access(struct duet_view *view, const struct access *access, unsigned node)
 {
-    struct duet_task *hint = ahead(view, access);
+    struct duet_task *hint = hint_ahead(view, access);
     if (!hint)
         return;
     if (!duet__hint_is_vain(view->core, hint))
@@ -104,7 +115,9 @@ static void prefetch_access(struct duet_view *view, const struct access *access,
     duet__arrived(view, hint, 1);
 }
 
-/* Is it a block of an expansion, or part of one? These are gone once the children have ended. */
+/*
+ * True for a block of an expansion, or a part of one, which is gone once the children have ended.
+ */
 static bool is_block(const struct duet_handle *handle)
 {
     while (handle->of && !handle->of->expansion)
@@ -123,8 +136,8 @@ void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, un
 }
 
 /*
- * The task waits for none of its data on the node any more. Hints wait for the copies instead, so
- * that nobody writes what is still being read. false: no memory, nothing has changed.
+ * Lets hints wait for copies to the node in place of the task, so that nobody writes data that is
+ * still being read. Returns false if there is no memory: nothing has changed.
  */
 bool duet__leave_behind(struct duet_view *view, struct duet_task *task, unsigned node)
 {
@@ -133,7 +146,7 @@ bool duet__leave_behind(struct duet_view *view, struct duet_task *task, unsigned
     for (unsigned i = 0; i < task->access_count && all; i++) {
         if (!task->accesses[i].mode)
             continue;
-        *end = ahead(view, &task->accesses[i]);
+        *end = hint_ahead(view, &task->accesses[i]);
         all = *end != NULL;
         end = all ? &(*end)->next : end;
     }
@@ -159,12 +172,13 @@ int duet__hint_here(struct duet_runtime *core, struct duet_handle *handle, enum 
                     unsigned node)
 {
     if (kind == DUET__INVALIDATE)
-        return give(core, handle, DUET_W, DUET_HOST, invalidate_end);
-    return give(core, handle, DUET_R, node, kind == DUET__PREFETCH ? prefetch_end : wont_use_end);
+        return submit_hint(core, handle, DUET_W, DUET_HOST, invalidate_end);
+    return submit_hint(core, handle, DUET_R, node,
+                       kind == DUET__PREFETCH ? prefetch_end : wont_use_end);
 }
 
-static int hint(struct duet_runtime *core, struct duet_handle *handle, enum duet__hint kind,
-                unsigned node)
+static int give_hint(struct duet_runtime *core, struct duet_handle *handle, enum duet__hint kind,
+                     unsigned node)
 {
     int error = duet__not_forked(core, "a hint");
     if (error)
@@ -176,15 +190,15 @@ static int hint(struct duet_runtime *core, struct duet_handle *handle, enum duet
 
 int duet_prefetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    return hint(runtime, handle, DUET__PREFETCH, node);
+    return give_hint(runtime, handle, DUET__PREFETCH, node);
 }
 
 int duet_wont_use(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    return hint(runtime, handle, DUET__WONT_USE, DUET_HOST);
+    return give_hint(runtime, handle, DUET__WONT_USE, DUET_HOST);
 }
 
 int duet_invalidate(struct duet_runtime *runtime, struct duet_handle *handle)
 {
-    return hint(runtime, handle, DUET__INVALIDATE, DUET_HOST);
+    return give_hint(runtime, handle, DUET__INVALIDATE, DUET_HOST);
 }

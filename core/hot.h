@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often functions are called, for the compiler. */
+/* Attributes that tell the compiler how often functions are called. */
 #ifndef DUET_CORE_HOT_H
 #define DUET_CORE_HOT_H
 
 /*
- * HOT: every task goes through it, and it is put inline wherever it is called, which the compiler
- * does by itself only as long as few call it. RARE: hardly any task does, and it stays out of the
- * way of the others.
+ * HOT: every task calls it; it is inlined at each call, which the compiler does by itself only as
+ * long as there are few calls. RARE: hardly any task calls it, and it is placed apart from the
+ * others.
  */
 #define HOT inline __attribute__((always_inline))
 #define RARE __attribute__((cold, noinline))

@@ -13,13 +13,13 @@ enum {
     ACCESSES_MAX = 64,
     VALUES_MAX = 32,
     AFTER_MAX = 16,
-    MODES_END = 256,   /* keywords begin here; below are modes */
-    PACKED_FEW = 1024, /* bytes of values that need no allocation */
+    MODES_END = 256,   /* first keyword; smaller words are modes */
+    PACKED_FEW = 1024, /* bytes of values up to which no allocation is needed */
     STEP = 16,
     MAGIC = 0x76616c73,
 };
 
-/* Before the values of a task. */
+/* Head of the values of a task. */
 struct head {
     uint32_t magic, count;
     uint64_t bytes[];
@@ -30,7 +30,7 @@ struct value {
     size_t bytes;
 };
 
-/* What a list says. */
+/* A task as its list describes it. */
 struct insertion {
     struct duet_task_desc desc;
     struct duet_task_extra extra;
@@ -38,7 +38,7 @@ struct insertion {
     struct duet_ref *after[AFTER_MAX];
     struct value values[VALUES_MAX];
     unsigned value_count, node;
-    unsigned item; /* of the list, from 1: for messages */
+    unsigned item; /* number of the item, from 1: for messages */
     struct duet_message *message;
 };
 
@@ -92,7 +92,7 @@ static int add_after(struct insertion *all, struct duet_ref *ref)
     return DUET_OK;
 }
 
-static int unknown(struct insertion *all, int word)
+static int unknown_item(struct insertion *all, int word)
 {
     return duet_fail(all->message, DUET_EINVAL,
                      "item %u of the list for a %s task begins with %d, which is no mode and no "
@@ -100,14 +100,14 @@ static int unknown(struct insertion *all, int word)
                      all->item, all->desc.codelet->name, word);
 }
 
-/* Reads the whole list, item by item, of which a word says what follows it. */
+/* Reads the whole list: the first word of each item says which arguments follow. */
 static int read_list(struct insertion *all, va_list list)
 {
     struct duet_task_desc *desc = &all->desc;
     struct duet_task_extra *extra = &all->extra;
     int error = DUET_OK;
     for (int word; !error && (word = va_arg(list, int)); all->item++) {
-        if (word >= DUET_REF) /* these are what few tasks have */
+        if (word >= DUET_REF) /* properties that few tasks have */
             desc->extra = extra;
         if (word > 0 && word < MODES_END) {
             error = add_access(all, word, va_arg(list, struct duet_handle *));
@@ -133,7 +133,7 @@ static int read_list(struct insertion *all, va_list list)
             extra->done = va_arg(list, duet_done_fn);
             extra->done_arg = va_arg(list, void *);
         } else {
-            error = unknown(all, word);
+            error = unknown_item(all, word);
         }
     }
     return error;
@@ -150,7 +150,7 @@ static size_t packed_bytes(const struct insertion *all)
     return bytes;
 }
 
-static void pack(const struct insertion *all, char *to)
+static void pack_values(const struct insertion *all, char *to)
 {
     struct head *head = (struct head *)(void *)to;
     *head = (struct head){.magic = MAGIC, .count = all->value_count};
@@ -173,7 +173,7 @@ const void *duet_value(const void *args, size_t index, size_t bytes)
     return (const char *)args + offset;
 }
 
-/* Why a kernel does not get what it asks for. */
+/* Says why a kernel does not get its values. */
 static int mismatch(const struct duet_call *call, size_t index, size_t bytes)
 {
     const struct head *head = call->args;
@@ -226,9 +226,9 @@ static int too_large(const struct insertion *all, struct duet_runtime *runtime)
     return DUET_ENOMEM;
 }
 
-/* Submits it, as a child if there is an expansion. */
-static int submit(struct duet_runtime *runtime, struct duet_expansion *expansion,
-                  struct insertion *all)
+/* Submits the task, as a child if there is an expansion. */
+static int submit_insertion(struct duet_runtime *runtime, struct duet_expansion *expansion,
+                            struct insertion *all)
 {
     _Alignas(STEP) char few[PACKED_FEW];
     char *packed = few;
@@ -241,7 +241,7 @@ static int submit(struct duet_runtime *runtime, struct duet_expansion *expansion
             packed = malloc(desc.args_bytes);
         if (!packed)
             return too_large(all, runtime);
-        pack(all, packed);
+        pack_values(all, packed);
         desc.args = packed;
     }
     int error = expansion ? duet_expand_submit(expansion, &desc) : duet_submit(runtime, &desc);
@@ -250,9 +250,10 @@ static int submit(struct duet_runtime *runtime, struct duet_expansion *expansion
     return error;
 }
 
-/* Reads the whole list, then packs its values and submits what it says. */
-static int insert(struct duet_runtime *runtime, struct duet_expansion *expansion,
-                  const struct duet_codelet *codelet, struct duet_message *message, va_list list)
+/* Reads the whole list, then packs its values and submits the task. */
+static int insert_list(struct duet_runtime *runtime, struct duet_expansion *expansion,
+                       const struct duet_codelet *codelet, struct duet_message *message,
+                       va_list list)
 {
     struct insertion all;
     all.desc = (struct duet_task_desc){.codelet = codelet};
@@ -264,7 +265,7 @@ static int insert(struct duet_runtime *runtime, struct duet_expansion *expansion
     if (!error)
         error = read_list(&all, list);
     if (!error)
-        return submit(runtime, expansion, &all);
+        return submit_insertion(runtime, expansion, &all);
     (void)duet__not_made(&all.desc, error);
     if (runtime)
         duet__tell(runtime, message);
@@ -276,7 +277,7 @@ int duet_insert(struct duet_runtime *runtime, const struct duet_codelet *codelet
     va_list list;
     struct duet_message message;
     va_start(list, codelet);
-    int error = insert(runtime, NULL, codelet, &message, list);
+    int error = insert_list(runtime, NULL, codelet, &message, list);
     va_end(list);
     return error;
 }
@@ -285,7 +286,7 @@ int duet_expand_insert(struct duet_expansion *expansion, const struct duet_codel
 {
     va_list list;
     va_start(list, codelet);
-    int error = insert(NULL, expansion, codelet, duet__expansion_message(expansion), list);
+    int error = insert_list(NULL, expansion, codelet, duet__expansion_message(expansion), list);
     va_end(list);
     return error;
 }

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The core's data structures, and who may touch each field under which lock.
+ * The core's data structures, and the lock under which each field may be touched.
  *
- * Locks, all short spin locks, in the order in which they may be nested:
- *   parts lock (which parts of cut data are in force)  >  node lock (LRU, slab)  >  handle lock
- *   (dependencies, replica states)  >  everything else (copy queues, lists, pools, models, traces,
- *   places of temporary data in the host's memory), which are leaves.
- * duet__link holds the locks of all handles of one task, taken in order of address. To explain a
- * run that is stuck, registry_lock is held around a handle lock around the names' lock, and
- * extra_lock around the lock of a reference around that of the one it comes after, or around the
- * names' lock; to ask a model anew for all sizes, registry_lock around the model's. The parts lock
- * is held for long once: while a trial makes the tasks again that are held (twin.c). Fields without
+ * All locks are short spin locks. They may be nested in this order: parts lock (which parts of cut
+ * data are in force), node lock (LRU, slab), handle lock (dependencies, replica states), and then
+ * one of the leaves: copy queues, lists, pools, models, traces, places of temporary data in the
+ * host's memory. duet__link holds the locks of all handles of one task, taken in order of address.
+ * Exceptions: the explanation of a stuck run holds registry_lock around a handle lock around the
+ * names' lock, and extra_lock around the lock of a reference around that of its predecessor, or
+ * around the names' lock; asking a model anew for all sizes holds registry_lock around the model's.
+ * The parts lock is held for long only while a trial copies the held tasks (twin.c). Fields without
  * a remark are written once, before other threads can see the object.
  */
 #ifndef DUET_CORE_INTERNAL_H
@@ -39,33 +38,33 @@
 enum {
     MASKS_MAX = 64,          /* distinct sets of workers that tasks can be restricted to */
     KINDS_MAX = 64,          /* kinds of workers: architecture and memory size */
-    POOL_EXACT = 8,          /* task records with up to this many accesses fit exactly */
-    POOLS = POOL_EXACT + 15, /* beyond, a pool for each power of two up to 131,072 */
-    MEMORY_SIZES = 4 * 64,   /* of temporary data: four an octave */
-    WAKES_MAX = 64,          /* workers one call remembers to wake; more: all are woken */
-    NODE_WORDS_MAX = 65,     /* 64 memory nodes each */
-    DEFAULT_WINDOW = 65536,  /* tasks */
+    POOL_EXACT = 8,          /* number of accesses up to which each has a pool of its own */
+    POOLS = POOL_EXACT + 15, /* more accesses: a pool for each power of two up to 131,072 */
+    MEMORY_SIZES = 4 * 64,   /* size classes of temporary data: four an octave */
+    WAKES_MAX = 64,          /* workers to wake in one call; more: all are woken */
+    NODE_WORDS_MAX = 65,     /* words of 64 memory nodes each */
+    DEFAULT_WINDOW = 65536,  /* unfinished tasks */
 };
 
-/* Seconds below which a kernel is short: to hand it to another thread takes about as long. */
+/* Seconds below which a kernel is short: handing it to another thread takes about as long. */
 #define SHORT_S 10e-6
 
 /*
- * One call into the core: who calls and when, and what the call gathers, operations to charge and
- * workers to wake when locks are free. Policies see it as their view.
+ * One call into the core: its caller and date, the operations to charge and the workers to wake
+ * when all locks are free. Policies see it as their view.
  */
 struct duet_view {
     struct duet_runtime *core;
     struct duet__ops *ops;
     double now;
     int by;                 /* calling worker, or DUET_SUBMITTER */
-    struct worker *self;    /* that worker, or NULL */
-    struct duet_task *over; /* to be ended when no lock is held: see duet__task_over */
-    bool busy;   /* inside a kernel of `by`, which goes on: that worker asks for work much later */
-    bool surely; /* a list that is locked is to be waited for */
-    /* what is left to do when no lock is held, side by side to be looked at together */
+    struct worker *self;    /* worker `by`, or NULL */
+    struct duet_task *over; /* task to be ended when no lock is held: see duet__task_over */
+    bool busy;              /* called in a kernel of `by`: that worker asks for work much later */
+    bool surely;            /* a locked list is waited for */
+    /* work that is left until no lock is held; adjacent, to be tested together */
     bool wake_all, notify;
-    bool ended; /* tasks have, and somebody waits for all of them */
+    bool ended; /* tasks have ended, and a thread waits for all of them */
     uint8_t wake_count;
     unsigned wakes[WAKES_MAX];
 };
@@ -73,93 +72,92 @@ struct duet_view {
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/* Bits of modes: those of enum duet_mode that are neither DUET_R nor DUET_W, and one more. */
+/* Bits of access modes beyond DUET_R and DUET_W: those of enum duet_mode, and two of the core. */
 enum {
     ACCESS_COMMUTES = DUET_COMMUTE & ~DUET_RW,
     ACCESS_REDUCES = DUET_REDUCE & ~DUET_RW,
     ACCESS_SCRATCH = DUET_SCRATCH & ~DUET_RW,
-    ACCESS_COMBINES =
-        32,            /* of what is granted: contributions are to be combined, see reduction.c */
-    ACCESS_DROPS = 64, /* the handle is freed when it ends: temporary data needs no place for it */
-    /* modes of which several accesses in turn are granted together */
+    ACCESS_COMBINES = 32, /* contributions are to be combined, see reduction.c */
+    ACCESS_DROPS = 64,    /* the access ends the handle: temporary data needs no place for it */
+    /* modes in which several successive accesses are granted together */
     SHARED_MODES = 1 << DUET_R | 1 << DUET_COMMUTE | 1 << DUET_REDUCE,
 };
 
-/* Beside these bits in `modes` of a task. */
+/* Further bits in `modes` of a task. */
 enum {
-    TASK_HOLDS = 1,       /* the handles on which it commutes are its own now */
-    TASK_INITIALISES = 2, /* a contribution, of the task that is kept in `prev` */
-    TASK_COMBINES = 32,   /* contributions, it being the turn of what it combines */
-    TASK_REVOKED = 128,   /* from who had taken it: not once more */
+    TASK_HOLDS = 1,       /* it holds the handles on which it commutes */
+    TASK_INITIALISES = 2, /* it initialises a contribution for the task in `prev` */
+    TASK_COMBINES = 32,   /* it combines contributions, on behalf of the access whose turn it is */
+    TASK_REVOKED = 128,   /* it was revoked from a worker, and is not revoked again */
 };
 
-/* One access of one task; stored behind the task. 24 bytes. */
+/* One access of a task, stored behind the task. 24 bytes. */
 struct access {
     struct duet_handle *handle;
-    /* handle lock: next in the handle's chain while not granted; then next waiter of a replica */
+    /* Next in the handle's chain until granted; then next waiter of a replica. Handle lock. */
     struct access *next;
     uint16_t index; /* position in the task */
-    uint16_t order; /* the i-th access by address of handle is the one numbered order of access i */
-    uint8_t mode;   /* enum duet_mode; 0: the same handle as an earlier access of this task */
+    uint16_t order; /* accesses by address of handle: the i-th is number `order` of access i */
+    uint8_t mode;   /* enum duet_mode; 0: an earlier access of this task is to the same handle */
 };
 
 enum task_state {
-    TASK_CREATED,  /* in nobody's hands, or the policy's */
+    TASK_CREATED,  /* in no list, or held by the policy */
     TASK_LISTED,   /* on a list */
-    TASK_TAKEN,    /* by a worker; memory not yet found */
-    TASK_FETCHING, /* memory found; `missing` copies on their way */
+    TASK_TAKEN,    /* taken by a worker; memory not yet found */
+    TASK_FETCHING, /* memory found; `missing` copies are on their way */
     TASK_RUNNING,  /* RUN was given to the engine */
-    TASK_BODY,     /* likewise, and it may wait for its children: it is in no slot */
+    TASK_BODY,     /* RUN was given; it may wait for its children and is in no slot */
     TASK_RELEASED, /* an acquisition that the application has ended */
-    TASK_AHEAD,    /* a hint that brings what a task is to read, as long as nobody writes that */
+    TASK_AHEAD,    /* a hint that fetches a task's inputs until they are written */
 };
 
-/* What few tasks have, behind one pointer, and mostly behind their accesses. */
+/* Properties that few tasks have, behind one pointer; mostly stored behind the accesses. */
 struct task_extra {
-    struct duet_ref *ref;         /* to it; NULL: none was asked for */
-    struct duet_ref *lost;        /* to what its kernel, whose device was lost, will submit again */
-    struct duet_task *next, **at; /* extra_lock: of children that come after others; NULL: none */
-    struct edge *edges;           /* what it comes after: ref.c */
+    struct duet_ref *ref;         /* reference to the task; NULL: none */
+    struct duet_ref *lost;        /* to tasks that its kernel will submit again: lost.c */
+    struct duet_task *next, **at; /* extra_lock: children that come after others; NULL: none */
+    struct edge *edges;           /* its explicit predecessors: ref.c */
     unsigned edge_count;
-    int status;    /* with which it has ended */
-    uint32_t name; /* number of the application's; 0: none */
+    int status;    /* status with which it has ended */
+    uint32_t name; /* number of its name; 0: none */
     uint32_t iteration;
     duet_done_fn done;
     void *done_arg;
-    _Alignas(16) char args[]; /* all of them */
+    _Alignas(16) char args[]; /* all of the arguments */
 };
 
 struct duet_task {
-    struct duet_task *next, *prev; /* list, heap, pool or engine queue: whoever holds the task */
+    struct duet_task *next, *prev; /* of a list, heap, pool or engine queue: its holder */
     uint64_t id;
     struct task_class *klass; /* NULL: an acquisition by the application */
-    _Atomic(int32_t) pending; /* accesses not granted, and 1 while being linked */
+    _Atomic(int32_t) pending; /* accesses not granted, plus 1 while being linked */
     _Atomic(int32_t) missing; /* inputs on their way */
     int32_t priority;
     uint16_t access_count;
     uint8_t mask; /* index into core->masks */
-    uint8_t pool; /* of its record */
+    uint8_t pool; /* pool of its record */
     union {
-        int64_t queued_ns;           /* on a list: what it adds to the load of the list's owner */
-        struct duet_task *submitted; /* running: duet__link_after, the newest first */
+        int64_t queued_ns;           /* on a list: its part of the load of the list's owner */
+        struct duet_task *submitted; /* running: tasks of duet__link_after, the newest first */
     };
     union {
-        int64_t position;   /* on a list, list lock: order within it */
-        double predicted_s; /* taken: seconds that it is expected to take there; 0: not known */
-        /* of a task without class: what ends it when its data is there, with no lock held; NULL:
-           the application, which waits for that */
+        int64_t position;   /* on a list: order within it; list lock */
+        double predicted_s; /* taken: seconds expected on its worker; 0: not known */
+        /* Without class: function that ends it when its data is there, called without lock. NULL:
+           the application waits for the data. */
         void (*over)(struct duet_view *view, struct duet_task *task);
     };
-    double work; /* flops, or bytes: that of its class may be of several sizes */
+    double work; /* flops, or bytes; a class may have several sizes */
     double complexity, note, submit_s;
     _Atomic(double) ready_s;
-    /* of a child: the expansion it belongs to; of the acquisition that ends one: that one */
+    /* Of a child: its expansion. Of the acquisition that ends an expansion: that expansion. */
     struct duet_expansion *parent;
-    uint32_t worker; /* that took it; of a hint: the node that it is about */
-    uint8_t state;   /* enum task_state; the worker's thread */
-    bool kept;       /* by the worker on which it was submitted: nested.c */
-    uint8_t modes;   /* bits beyond DUET_RW of its accesses' modes; most have none: see modes.c */
-    struct task_extra *extra; /* NULL: it has nothing of that, or is in a pool */
+    uint32_t worker; /* worker that took it; of a hint: its memory node */
+    uint8_t state;   /* enum task_state; written by the worker's thread */
+    bool kept;       /* the worker on which it was submitted keeps it: nested.c */
+    uint8_t modes;   /* bits beyond DUET_RW of its accesses' modes; mostly 0: see modes.c */
+    struct task_extra *extra; /* NULL: none, or the record is in a pool */
     _Alignas(16) char args[DUET_ARGS_INLINE];
     struct access accesses[];
 };
@@ -170,21 +168,21 @@ struct queue {
 };
 
 struct duet_list {
-    /* hardly ever written, looked at by anybody */
-    struct worker *owner;   /* NULL: all share it */
+    /* seldom written, read by any thread */
+    struct worker *owner;   /* worker that owns it; NULL: shared */
     uint8_t order;          /* enum duet_order */
     struct duet_list *next; /* core->own_lists */
     /* written under the lock */
     _Alignas(LINE) _Atomic(uint32_t) gate; /* lock and length: see list.c */
-    _Atomic(int64_t) expected_ns;          /* time its tasks are expected to take its owner */
-    int64_t first, last; /* positions of the next task pushed at the head, at the tail */
+    _Atomic(int64_t) expected_ns;          /* expected time of its tasks on its owner */
+    int64_t first, last; /* positions of the next task pushed at the head and at the tail */
     struct queue queues[MASKS_MAX];
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* How alike the executions of a class are: see class.c. */
+/* Degrees of similarity between the executions of a class: see class.c. */
 enum grain { GRAIN_SIZE, GRAIN_BAND, GRAIN_OCTAVE, GRAINS };
 
 struct duet_codelet {
@@ -193,56 +191,59 @@ struct duet_codelet {
     char name[DUET_NAME_MAX];
     double (*flops)(const void *args);
     double (*cost)(const void *args, const char *arch);
-    bool tells_apart;    /* tasks of the same sizes: by cost, or by errors in what is believed */
-    bool asked;          /* that, or flops are there */
+    bool tells_apart;    /* tasks of the same sizes differ by cost or perturbation */
+    bool asked;          /* tells_apart, or flops are counted */
     uint64_t archs;      /* architectures with an implementation */
-    duet_kernel_fn *run; /* by architecture */
+    duet_kernel_fn *run; /* function by architecture */
     duet_kernel_fn emulation;
     duet_expand_fn expand; /* NULL: an ordinary kernel */
-    bool waits;            /* it is run by the engine, and may wait for its children */
-    void **models;         /* by architecture: the model's state; model_lock */
-    double *belief_factor; /* by architecture: model_error at work */
-    uint64_t primed;       /* architectures of which a calibration has told the model */
+    bool waits;            /* the engine runs it, and it may wait for its children */
+    void **models;         /* by architecture: state of the model; model_lock */
+    double *belief_factor; /* by architecture: factor of model_error */
+    uint64_t primed;       /* architectures for which a calibration has primed the model */
     struct duet_codelet *next;
-    /* what changes, apart from what is read for every task: by submissions, then by workers */
-    _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size found last */
-    _Atomic(struct task_class *) alone;     /* of tasks without data, where all of them are alike */
-    _Atomic(unsigned) class_counts[GRAINS]; /* written under the registry lock */
-    _Atomic(unsigned) varied;               /* tasks submitted with perturbed expectations */
+    /*
+     * variable fields, apart from those read for every task: written by submissions, then by
+     * workers
+     */
+    _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size that was found last */
+    _Atomic(struct task_class *) alone;               /* of tasks without data, if alike */
+    _Atomic(unsigned) class_counts[GRAINS];           /* written under the registry lock */
+    _Atomic(unsigned) varied;                         /* tasks with perturbed expectations */
     _Alignas(LINE) struct spin model_lock;
 };
 
-/* What one worker knows of a class. Its thread writes it. */
+/* Executions of a class on one worker, whose thread writes them. */
 struct executions {
-    _Alignas(LINE) uint64_t ran; /* finished here */
-    uint64_t timed;              /* of these, and how long they took together */
+    _Alignas(LINE) uint64_t ran; /* tasks finished here */
+    uint64_t timed;              /* timed ones of these, and their sum */
     double timed_s;
     /* measured, but not yet told to the model */
     double seconds;
-    unsigned samples, enough; /* told when there are as many as `enough` */
-    double usual_s;           /* near their median, whatever the outliers; 0: none */
+    unsigned samples, enough; /* `samples` are told when there are `enough` */
+    double usual_s;           /* near the median, robust against outliers; 0: none */
 };
 
 /* Executions of one kernel that take about equally long. */
 struct task_class {
     struct duet_codelet *codelet;
-    unsigned number; /* DUET_UNNUMBERED: they are of different sizes */
+    unsigned number; /* DUET_UNNUMBERED: of different sizes */
     unsigned index;  /* in core->classes */
     double work;
     bool counts_flops;
     uint64_t footprint, bytes;
     uint64_t able;              /* kinds of workers that can run it */
-    uint64_t kinds;             /* those of a task that names none: fewer with SetArch */
-    _Atomic(uint64_t) possible; /* those, and the kinds that some task has named */
-    uint64_t too_big;           /* kinds that were left out for their memory alone */
+    uint64_t kinds;             /* kinds for tasks without `where`: fewer with SetArch */
+    _Atomic(uint64_t) possible; /* `kinds`, and those that some task has named */
+    uint64_t too_big;           /* kinds that were excluded for their memory alone */
     _Atomic(uint64_t) barred;   /* kinds that reductions keep tasks of the class from */
-    _Atomic(struct duet_codelet *) barrier; /* what initialises such a reduction; NULL: none does */
-    _Atomic(uint16_t) mask;    /* 1 + that of tasks without restriction; 0: not known */
+    _Atomic(struct duet_codelet *) barrier; /* initialises such a reduction */
+    _Atomic(uint16_t) mask;    /* 1 + mask of tasks without restriction; 0: not known */
     _Atomic(double) best_s;    /* shortest time, for the critical path */
     _Atomic(double) *expected; /* by architecture, from the model; 0: not known */
-    _Atomic(double) *mean;     /* by architecture, from the engine, of the shortest; 0: not known */
+    _Atomic(double) *mean;     /* by architecture: the engine's, of the shortest; 0: not known */
     struct executions *executions; /* by worker */
-    struct task_class *twin;       /* see handle */
+    struct task_class *twin;       /* its copy in a trial: see struct duet_handle */
     struct task_class *next;       /* hash chain */
 };
 
@@ -254,7 +255,7 @@ struct replica {
     struct duet_handle *handle;
     struct slab_block *block;      /* set under the node lock, cleared under node and handle lock */
     struct replica *older, *newer; /* node lock: LRU list of replicas with a block */
-    /* the rest: handle lock */
+    /* all fields below: handle lock */
     uint32_t pins; /* uses that forbid eviction: tasks, and copies that read it */
     uint16_t node;
     bool copying; /* a copy into it is decided or in flight, or chained */
@@ -262,82 +263,83 @@ struct replica {
     bool hinted;  /* the copy into it was asked for by hints alone */
     struct access *waiters;
     struct replica *chained,
-        *chain_next;            /* copies that start when this replica (the host's) is there */
-    struct duet__copy copy;     /* into this replica */
+        *chain_next;            /* copies that start when this replica (the host's) is valid */
+    struct duet__copy copy;     /* copy into this replica */
     uint64_t copy_version;      /* the handle's version when the copy was decided */
-    double arrival_s;           /* when it was expected then */
+    double arrival_s;           /* expected arrival at that time */
     struct replica *queue_next; /* copy queue lock */
 };
 
-/* Which elements of its square are a part: see duet__shape_column. */
+/* Elements of a square that belong to a part: see duet__shape_column. */
 enum shape { FULL, LOWER, UPPER, STRICTLY_LOWER, STRICTLY_UPPER, DIAGONAL };
 
 /*
- * Parts of one whole that do not overlap: those of a cut by the application, or the blocks of an
+ * Parts of one handle that do not overlap: of a cut by the application, or the blocks of an
  * expansion.
  */
 struct parts {
     struct duet_handle *whole;
-    struct duet_expansion *expansion; /* whose blocks they are; NULL: a cut */
-    struct parts *next;               /* of the same whole, parts_lock; of the same expansion */
-    bool in_force;                    /* a cut, parts_lock: see cut.c */
-    bool writable;                    /* blocks: the expanding task may write them */
+    struct duet_expansion *expansion; /* expansion whose blocks they are; NULL: a cut */
+    struct parts *next;               /* of the same handle, parts_lock, or expansion */
+    bool in_force;                    /* of a cut, parts_lock: see cut.c */
+    bool writable;                    /* of blocks: the expanding task may write them */
     unsigned count, capacity;
     struct duet_handle **handles;
-    uint64_t bytes;     /* of them together */
-    struct plane plane; /* of them */
+    uint64_t bytes;     /* bytes of all parts */
+    struct plane plane; /* rectangles of the parts */
 };
 
 /*
- * What comes after the next access to look at, going backwards: of accesses that are in no order
- * among each other, the `run` of them that was looked at last. Whoever lets tasks in: rank.c.
+ * State of a handle while upward ranks are computed backwards: the path after the next access to
+ * look at. A run is a series of accesses without order among each other. Only for the thread that
+ * lets tasks in: rank.c.
  */
 struct below {
-    unsigned pass;          /* an earlier one: nothing comes after */
-    bool reads, next_reads; /* does the run read; what comes after it? */
+    unsigned pass;          /* number of the pass; an earlier one: nothing comes after */
+    bool reads, next_reads; /* true if the run reads, if the accesses after it read */
     uintptr_t run;
-    double run_s, next_s; /* the longest path from the run on; from what comes after it */
+    double run_s, next_s; /* longest path from the run on; from the accesses after it */
 };
 
 struct duet_handle {
     struct spin lock;
     atomic_bool family;     /* handle lock: it is part of a cut, or has been cut; never unset */
-    bool apart;             /* parts_lock: only parts of it are in force */
-    bool entered;           /* registry_lock: its memory is known to region.c */
-    uint8_t active_mode;    /* handle lock, as all of the next five: mode of the granted accesses */
-    _Atomic(bool) poisoned; /* what it holds is not valid; read also by who has it granted */
+    bool apart;             /* parts_lock: only its parts are in force */
+    bool entered;           /* registry_lock: region.c knows its memory */
+    uint8_t active_mode;    /* mode of the granted accesses; handle lock, as for the next five */
+    _Atomic(bool) poisoned; /* contents are not valid; also read under a granted access */
     uint32_t active;        /* granted and unfinished accesses */
     struct access *head, *tail;       /* accesses not granted yet, in order of submission */
     uint64_t version;                 /* counts writes */
     double write_path_s, read_path_s; /* critical path up to the last write, the last reads */
-    uint32_t seen_as;                 /* 1 + its number in what has entered; 0: none so far */
-    unsigned seen_reset;              /* number of the measurement that this is of */
+    uint32_t seen_as;                 /* 1 + number in entered.c; 0: none */
+    unsigned seen_reset;              /* measurement to which seen_as belongs */
     uint64_t id, bytes, slab_bytes;
-    _Atomic(void *) data; /* in the host's memory, written once */
+    _Atomic(void *) data; /* address in the host's memory, written once */
     size_t rows, cols, ld, element_bytes;
-    struct duet_task *acquired; /* handle lock: the application's acquisition, or what frees it */
-    bool held;                  /* handle lock, as the next two: by a task that commutes on it */
+    struct duet_task *acquired; /* handle lock: acquisition by the application, or its end */
+    bool held;                  /* a task that commutes has it; handle lock, as the next two */
     bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */
-    bool elsewhere;             /* its contents may be nowhere here: acquire.c */
+    bool elsewhere;             /* no valid replica may be in this process: acquire.c */
     bool damaged; /* damage_lock: elements in no region of `damage` are not valid: failure.c */
-    struct damage *damage; /* damage_lock: writes to regions, the newest first; NULL of a part */
-    struct duet_task *waiting, *last_waiting; /* to hold it, by `next` */
-    struct parts *of;                         /* that it is one of; NULL: it was registered */
-    struct parts *cuts;                       /* parts_lock: of it, the newest first */
-    size_t row, col;                          /* of a part: where it begins in its whole */
+    struct damage *damage; /* damage_lock: writes to regions, the newest first; NULL for a part */
+    struct duet_task *waiting, *last_waiting; /* tasks that wait to hold it, by `next` */
+    struct parts *of;                         /* NULL: it was registered */
+    struct parts *cuts;                       /* parts_lock: its cuts, the newest first */
+    size_t row, col;                          /* of a part: its first element in the whole */
     uint8_t shape;                            /* of a part: enum shape */
-    struct layout *layout;       /* what it is instead of a matrix: layout.c; NULL: it is one */
-    struct reduction *reduction; /* how it is reduced; NULL: not */
-    struct contribution *contribution; /* that this is to another one; NULL: none */
+    struct layout *layout;             /* layout that is not a matrix: layout.c; NULL: a matrix */
+    struct reduction *reduction;       /* reduction; NULL: none */
+    struct contribution *contribution; /* contribution to another handle; NULL: none */
     struct below below;
-    struct duet_handle *twin; /* the same in the trial that is being made; who lets tasks in */
+    struct duet_handle *twin;        /* copy in a trial; for the thread that lets tasks in */
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
-    _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
-    void *note;                /* duet__handle_note: the application's thread */
+    _Atomic(void *) mark;      /* for the engine: duet__handle_mark */
+    void *note;                /* duet__handle_note; for the application's thread */
     struct replica **replicas; /* by node; NULL until first used; handle lock */
-    /* bit a node: valid, being copied to. Written under the handle lock, read by policies without
-     */
+    /* Bit sets of nodes where it is valid, and into which it is being copied. Written under the
+       handle lock, read by policies without it. */
     _Atomic(uint64_t) *valid, *coming;
 };
 
@@ -346,10 +348,10 @@ struct node {
     struct slab slab;                /* node lock */
     struct replica *oldest, *newest; /* node lock */
     _Atomic(uint32_t) pinned;        /* replicas with pins */
-    uint64_t leaving_bytes;          /* node lock: write-backs in flight that will make room */
+    uint64_t leaving_bytes;          /* node lock: write-backs in flight */
     _Atomic(bool) blocked;           /* a worker of this node waits for room */
     _Atomic(bool) lost;              /* the device is gone: nothing becomes valid here any more */
-    unsigned worker;                 /* that starts this node's copies */
+    unsigned worker;                 /* worker that starts this node's copies */
     uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
     struct replica *spare;   /* pool_lock */
@@ -360,42 +362,42 @@ struct node {
 /* ------------------------------------------------------------------------------------------- */
 /* Workers and the whole                                                                        */
 
-/* Nested tasks that a worker keeps to itself (nested.c). Its thread only. */
+/* Nested tasks that a worker keeps to itself (nested.c). For its thread only. */
 struct nested {
-    const struct task_class *running; /* of the kernel that the engine was given last; NULL: none */
-    double now;                       /* when it was given */
-    uint64_t ended;                   /* of those that were kept, not counted in `finished` */
-    uint64_t next, end, reserved;     /* numbers left of a bundle, and how many it had; 0: none */
-    struct duet_task *oldest, *newest; /* `next` of each is the one after it */
-    struct duet_task *spare;           /* records, chained by `next` */
+    const struct task_class *running;  /* class of the last RUN's kernel; NULL: none */
+    double now;                        /* date at which it was given */
+    uint64_t ended;                    /* ended kept tasks, not yet in `finished` */
+    uint64_t next, end, reserved;      /* task numbers left of a bundle, and its size; 0: none */
+    struct duet_task *oldest, *newest; /* kept tasks, linked by `next` from the oldest */
+    struct duet_task *spare;           /* free records, linked by `next` */
 };
 
-/* Records of tasks that a worker has to use again, or to return to their pool. Its thread only. */
+/* Records of tasks that a worker may use again, or return to their pool. For its thread only. */
 struct freed {
     struct duet_task *first, *last;
     unsigned count;
 };
 
 struct worker {
-    /* hardly ever written, looked at by anybody */
+    /* seldom written, read by any thread */
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
-    _Atomic(bool) lost;    /* its device is gone; set by its thread */
-    _Atomic(bool) fed;     /* it found a task when it last looked for one; likewise */
-    _Atomic(bool) revokes; /* the policy may give away what it has taken */
-    _Atomic(bool) waits;   /* some task of its slots has not begun; likewise, see revoke.c */
+    _Atomic(bool) lost;    /* its device is lost; set by its thread */
+    _Atomic(bool) fed;     /* it found a task when it last looked for one; set by its thread */
+    _Atomic(bool) revokes; /* the policy may revoke tasks that it has taken */
+    _Atomic(bool) waits;   /* a task in its slots has not begun; set by its thread, see revoke.c */
     struct duet_task **slots;
     unsigned *victims;
-    /* this worker's thread */
+    /* for this worker's thread */
     _Alignas(LINE) unsigned taken; /* tasks in slots */
     unsigned copying;              /* copies given to the engine and not done */
-    bool drained;                  /* counted as such in the core, which is stopping */
-    bool at_body;                  /* RUN or RESUME was given for a task that waits, and it has
+    bool drained;                  /* counted in `drained` of the core, which is stopping */
+    bool at_body;                  /* RUN or RESUME was given for a task that may wait, and it has
                                       neither paused nor ended since */
-    unsigned depth;                /* tasks that have begun and may wait */
-    struct duet_expansion *body;   /* of the newest task that has begun and may wait */
+    unsigned depth;                /* number of tasks that have begun and may wait */
+    struct duet_expansion *body;   /* expansion of the newest task that has begun and may wait */
     uint64_t rng;
     _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */
-    _Atomic(uint64_t) internal; /* of these, none of the application's; counted before; likewise */
+    _Atomic(uint64_t) internal; /* of these, tasks that are not the application's; counted before */
     struct freed freed[POOL_EXACT + 1];
     struct nested nested;
     struct duet_task **batch; /* room for tasks that a completion made ready */
@@ -404,20 +406,20 @@ struct worker {
     _Atomic(double) busy_s, last_end_s, flops;
     _Atomic(uint64_t) tasks, accesses, reads, hits, merged;
     _Atomic(uint64_t) pushes, pops, steals, steal_attempts, revocations;
-    /* this worker's thread, and those who ask for statistics: trace_lock */
+    /* for this worker's thread and those that ask for statistics: trace_lock */
     struct spin trace_lock;
     bool events_lost;
     struct duet_event *events;
     size_t event_count, event_capacity;
-    struct duet_trace_access *touched; /* of the recorded tasks */
+    struct duet_trace_access *touched; /* accesses of the recorded tasks */
     size_t touched_count, touched_capacity;
     uint64_t bytes_in, bytes_out, bytes_between, copies_in, copies_out, copies_between;
-    /* anybody */
+    /* for any thread */
     _Alignas(LINE) struct spin copy_lock;
     struct replica *copy_head, *copy_tail; /* copy_lock: copies to start */
-    struct replica *idle_head, *idle_tail; /* the same, when there are none of these: of hints */
-    _Atomic(uint32_t) copies;              /* how many; written under copy_lock */
-    _Atomic(int64_t) taken_ns; /* expected time of its tasks in slots; written by its thread */
+    struct replica *idle_head, *idle_tail; /* copy_lock: copies for hints, started last */
+    _Atomic(uint32_t) copies;              /* number of copies to start; written under copy_lock */
+    _Atomic(int64_t) taken_ns; /* expected time of the tasks in its slots; written by its thread */
     _Alignas(LINE) struct duet_list list;
 };
 
@@ -428,14 +430,14 @@ struct pool {
     void **chunks;           /* lock */
     size_t chunk_count, chunk_capacity;
     char *fresh, *fresh_end; /* lock: part of the last chunk not yet used */
-    /* anybody pushes; whoever holds the lock takes all */
+    /* any thread pushes; the holder of the lock takes all */
     _Alignas(LINE) _Atomic(struct duet_task *) returned;
 };
 
 /* A set of workers that tasks are restricted to. */
 struct mask {
     uint64_t kinds;
-    uint64_t *workers; /* bit a worker */
+    uint64_t *workers; /* bit set of workers */
 };
 
 /* A measurement known before its kernel was registered. */
@@ -447,25 +449,25 @@ struct prime {
     struct prime *next;
 };
 
-/* Texts of the application and its marks in the trace: names.c. All under the lock. */
+/* Texts of the application and its marks in the trace: names.c. All under `lock`. */
 struct names {
     struct spin lock;
     struct name **list, **table; /* by number from 1; hash chains */
-    size_t count, capacity;      /* of both */
+    size_t count, capacity;      /* of list and table */
     struct duet_trace_mark *marks;
     size_t mark_count, mark_capacity;
-    size_t phase; /* 1 + the mark that is the phase which goes on; 0: none does */
+    size_t phase; /* 1 + the mark of the current phase; 0: none */
 };
 
 struct duet_runtime {
     struct duet_machine machine;
-    _Atomic(const struct duet_policy *) policy; /* another one once a choice was made: choose.c */
-    struct choice *choice;                      /* NULL: there is none to be made */
+    _Atomic(const struct duet_policy *) policy; /* replaced once a choice was made: choose.c */
+    struct choice *choice;                      /* NULL: none is to be made */
     void *policy_state;
     char *worker_states; /* policy->state_size_a_worker (rounded) for each worker */
     size_t state_bytes, worker_state_bytes, data_state_bytes, place_state_bytes;
-    bool begins;                             /* the policy's init is called: it may make lists */
-    const struct duet_policy *parameters_of; /* the one that begins, or has begun */
+    bool begins;                             /* the policy's init is running: it may make lists */
+    const struct duet_policy *parameters_of; /* policy in its init, or the current one */
     double parameters[DUET_PARAMETERS_MAX];
     const struct duet_model *model;
     const struct duet__engine_ops *ops;
@@ -473,13 +475,13 @@ struct duet_runtime {
     bool set_arch, strict, record, record_accesses, computes, keep_going, nearest_source;
     bool keeps; /* workers keep nested tasks to themselves */
     enum duet__priorities priorities;
-    int32_t priority_bits;   /* of what tasks are submitted with: all or none */
-    struct entered *entered; /* what bounds are computed from; NULL: it is not kept */
-    struct held *held;       /* tasks of the application wait for it to wait; NULL: they do not */
-    /* where tasks and acquisitions go that were made: ops->submitted, or held.c before that */
+    int32_t priority_bits;   /* mask for submitted priorities: all bits or none */
+    struct entered *entered; /* recorded graph for bounds; NULL: not recorded */
+    struct held *held;       /* tasks wait here until the application waits; NULL: they do not */
+    /* Receiver of new tasks and acquisitions: held.c, or ops->submitted. */
     void (*enter)(void *enter_for, struct duet_task *task);
     void *enter_for;
-    const struct duet__gate *gate; /* asked first, by the application; NULL: nobody is */
+    const struct duet__gate *gate; /* gate between application and core; NULL: none */
     void *gate_arg;
     double model_error, perturbation;
     uint64_t seed;
@@ -494,25 +496,25 @@ struct duet_runtime {
         bool device;
         _Atomic(unsigned) living; /* workers of this kind that are not lost */
     } kinds[KINDS_MAX];
-    _Atomic(uint64_t) dead_kinds; /* kinds of which no worker lives */
+    _Atomic(uint64_t) dead_kinds; /* kinds without living workers */
 
     struct worker *workers;
     struct node *nodes;
     _Atomic(int64_t) *queued_ns; /* copies under way, by link and node: see source.c */
     struct duet_list shared;
-    struct duet_list *own_lists; /* of the policy: duet_view_new_list */
+    struct duet_list *own_lists; /* lists of the policy: duet_view_new_list */
 
     struct spin mask_lock;
     _Atomic(unsigned) mask_count;
     struct mask masks[MASKS_MAX];
 
     struct pool pools[POOLS];
-    atomic_bool extras; /* some task has, or had, one */
+    atomic_bool extras; /* some task has, or had, a task_extra */
     struct spin extra_lock;
-    struct duet_task *children; /* extra_lock: those that come after others without data */
-    unsigned resets;            /* duet_stats_reset: written while nothing is in flight */
+    struct duet_task *children; /* extra_lock: children that come after others without data */
+    unsigned resets;            /* number of duet_stats_reset: written while nothing is in flight */
     struct names names;
-    void *kept; /* by the library's start-up */
+    void *kept; /* for the library's start-up */
     void (*free_kept)(void *data);
 
     struct spin registry_lock; /* codelets, classes, handles, primes */
@@ -522,48 +524,51 @@ struct duet_runtime {
     size_t class_buckets;
     struct task_class **classes; /* in order of appearance */
     size_t class_count, class_capacity;
-    double *class_seconds; /* by architecture: for duet_class_stats */
-    uint64_t *class_ran;   /* by worker: likewise */
+    double *class_seconds; /* for duet_class_stats, by architecture */
+    uint64_t *class_ran;   /* for duet_class_stats, by worker */
     struct duet_handle *handles;
-    struct region *regions; /* registry_lock: memory that is registered */
+    struct region *regions; /* registry_lock: registered memory */
     uint64_t handle_count;
-    _Atomic(uint64_t) registered_bytes; /* of handles that are no blocks of others */
+    _Atomic(uint64_t) registered_bytes; /* bytes of handles that are not blocks of others */
     struct prime *primes;
 
     struct spin memory_lock;
     struct spare_memory *spare_memory[MEMORY_SIZES]; /* memory_lock: see temporary.c */
     uint64_t spare_bytes;                            /* memory_lock */
 
-    atomic_bool cut;        /* some data is, or was */
-    struct spin parts_lock; /* which parts of cut data are in force, while tasks are linked */
-    uint64_t *hosts;        /* bit a worker: its memory is the host's */
-    /* changes seldom while there is enough to do, and is looked at for every task */
-    _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next said IDLE for want of work */
-    /* by those who submit */
+    atomic_bool cut;        /* some data is, or was, cut */
+    struct spin parts_lock; /* parts in force, while tasks are linked */
+    uint64_t *hosts;        /* bit set of workers whose memory is the host's */
+    /* seldom written while there is enough work, read for every task */
+    _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next was IDLE for lack of work */
+    /* for submitting threads */
     _Alignas(LINE) _Atomic(uint64_t) submitted; /* tasks created: the last id */
-    /* how many had finished at some time: enough to see that the window is not full */
+    /* tasks finished at some earlier time: enough to see that the window is not full */
     _Atomic(uint64_t) finished_seen;
     _Atomic(uint64_t) finished; /* successors released, in calls of no worker: see finished.c */
-    _Atomic(uint64_t) internal; /* as a worker's, likewise */
-    /* by who ends a task while submissions wait, see window_open: how many, and how many open it */
+    _Atomic(uint64_t) internal; /* of these, not the application's */
+    /*
+     * For ends of tasks while submissions wait (window_open): tasks ended since, and the number
+     * that opens it.
+     */
     _Alignas(LINE) _Atomic(uint64_t) ended, open_at;
-    /* looked at for every task */
-    _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait: the window is full */
-    _Atomic(unsigned) waits;                    /* for all tasks to finish */
+    /* read for every task */
+    _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait for a full window */
+    _Atomic(unsigned) waits;                    /* waits for all tasks to finish */
     _Atomic(bool) stopping;
-    _Atomic(unsigned) drained; /* workers that have had nothing left since then */
-    _Atomic(bool) told;        /* there is a `message` */
-    _Atomic(bool) trouble;     /* something has failed, some time */
-    _Atomic(bool) stopped;     /* what has not begun does not run any more */
+    _Atomic(unsigned) drained; /* workers with nothing in flight since the core is stopping */
+    _Atomic(bool) told;        /* `message` is set */
+    _Atomic(bool) trouble;     /* something has failed at some time */
+    _Atomic(bool) stopped;     /* tasks that have not begun do not run any more */
     _Atomic(int) error;        /* first error of the run */
     _Atomic(uint64_t) failed_tasks, cancelled_tasks;
-    atomic_bool lends;         /* such an acquisition was made */
-    _Atomic(unsigned) awaited; /* acquisitions that were granted and not ended: acquire.c */
+    atomic_bool lends;         /* duet__acquire_submit was used */
+    _Atomic(unsigned) awaited; /* its acquisitions that were granted and not ended: acquire.c */
     struct spin message_lock;
-    struct duet_message run_message;        /* message_lock: of that error */
-    struct duet_message message;            /* message_lock: of the last call that failed */
-    struct spin damage_lock;                /* which parts of handles are not valid */
-    _Alignas(LINE) struct spin submit_lock; /* writing the three below */
+    struct duet_message run_message;        /* message_lock: message of `error` */
+    struct duet_message message;            /* message_lock: message of the last call that failed */
+    struct spin damage_lock;                /* for `damage` of handles */
+    _Alignas(LINE) struct spin submit_lock; /* lock for writing the three below */
     uint64_t submit_rng;
     _Atomic(double) first_submit_s; /* INFINITY: nothing was submitted */
     _Atomic(double) critical_path_s;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data that is not one matrix. To the graph, the cache and policies it is so many bytes, like any
- * other; what differs is behind one pointer of its handle: which areas of the host's memory it is,
- * what kernels see of it, and which pieces a copy of it has.
+ * other; the rest is behind one pointer of its handle: its areas of the host's memory, the buffers
+ * that kernels get, and the pieces of a copy.
  *
- * Objects of a program's own type: the host has the application's, each device one of its own,
- * which is made anew from what was registered when a copy comes in, or a task only writes. Both are
- * on the thread of the device's worker, and while nobody else uses that replica: it was not valid,
- * or is about to be overwritten by who has it granted.
+ * Objects of a program's own type: the host has the application's object, each device one of its
+ * own, which is made anew from the registered one when a copy comes in, or a task only writes. Both
+ * happen on the thread of the device's worker, and while nobody else uses that replica: it was not
+ * valid, or is about to be overwritten by the holder of the granted access.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 
 enum kind { PLANES, ARRAYS, OWN };
 
-/* A matrix in the host's memory, and where it is within the data on a device. */
+/* A matrix in the host's memory, and its offset in the data on a device. */
 struct area {
     struct duet_array array;
     uint64_t offset;
@@ -28,7 +28,7 @@ struct layout {
     enum kind kind;
     size_t planes, plane; /* of a block */
     struct duet_type type;
-    char *objects; /* by node; the host's is as it was registered */
+    char *objects; /* objects by node; the host's is as registered */
     unsigned count, capacity;
     struct area *areas;
 };
@@ -88,7 +88,7 @@ void duet__be_placed(struct duet_handle *handle)
         layout->areas[i].array.ld = layout->areas[i].array.rows;
 }
 
-/* NULL: it is nowhere again. */
+/* Places the areas at `memory`; NULL: they have no address again. */
 void duet__layout_place(struct duet_handle *handle, void *memory)
 {
     const struct layout *layout = handle->layout;
@@ -96,7 +96,7 @@ void duet__layout_place(struct duet_handle *handle, void *memory)
         layout->areas[i].array.data = memory ? (char *)memory + layout->areas[i].offset : NULL;
 }
 
-/* The same for another core, at no address. NULL: no memory. */
+/* Copies a layout for another core, without addresses. NULL: no memory. */
 static struct layout *layout_like(const struct layout *like, unsigned nodes)
 {
     struct layout *layout = calloc(1, sizeof *layout);
@@ -158,7 +158,7 @@ void duet__layout_free(struct layout *layout)
     free(layout);
 }
 
-static uint64_t bytes_of(const struct duet_array *array)
+static uint64_t array_bytes(const struct duet_array *array)
 {
     return (uint64_t)array->rows * array->cols * array->element_bytes;
 }
@@ -172,8 +172,8 @@ static void *object_of(const struct duet_handle *handle, unsigned node)
     return node == DUET_HOST ? handle->data : layout->objects + node * layout->type.object_bytes;
 }
 
-/* The object of a device, as it was registered, with its data at `memory`. */
-static void *place(const struct duet_handle *handle, unsigned node, void *memory)
+/* Returns the object of a device, as it was registered, with its data at `memory`. */
+static void *object_place(const struct duet_handle *handle, unsigned node, void *memory)
 {
     const struct layout *layout = handle->layout;
     void *object = object_of(handle, node);
@@ -187,10 +187,10 @@ static void *place(const struct duet_handle *handle, unsigned node, void *memory
 struct duet_pieces {
     duet__piece_fn give;
     void *arg;
-    const char *memory; /* of the device: one end of each piece is in there */
+    const char *memory; /* memory of the device, in which one end of each piece lies */
     uint64_t bytes;
-    bool in;   /* that is where they go */
-    int error; /* the first */
+    bool in;   /* pieces go into `memory` */
+    int error; /* the first error */
 };
 
 void duet_piece(struct duet_pieces *pieces, void *to, const void *from, size_t bytes)
@@ -211,7 +211,7 @@ void duet_piece(struct duet_pieces *pieces, void *to, const void *from, size_t b
 /* ------------------------------------------------------------------------------------------- */
 /* Copies                                                                                       */
 
-/* What belongs to a triangle; nothing of the rest is to be copied. */
+/* Sets the rows of a triangle; the other elements are not copied. */
 static void set_slant(struct duet__piece *piece, const struct duet_handle *handle)
 {
     size_t first, end, next_first, next_end;
@@ -225,21 +225,21 @@ static void set_slant(struct duet__piece *piece, const struct duet_handle *handl
     piece->end_step = (next_end - end) * handle->element_bytes;
 }
 
-/* One end of a matrix: without gaps if `memory` is a device's; NULL: it is the host's. */
+/* Returns one end of a matrix: without gaps in `memory` of a device; NULL: in the host's. */
 static void *end_of(const struct duet_array *array, void *memory, uint64_t offset, size_t *pitch)
 {
     *pitch = (memory ? array->rows : array->ld) * array->element_bytes;
     return memory ? (char *)memory + offset : array->data;
 }
 
-/* Between places on devices, or (NULL) in the host's memory. */
+/* Gives the pieces of a copy between places on devices, or (NULL) in the host's memory. */
 static int give_areas(const struct duet_handle *handle, void *from, void *to, duet__piece_fn give,
                       void *arg)
 {
     const struct layout *layout = handle->layout;
     int error = DUET_OK;
     for (unsigned i = 0; i < duet__area_count(handle) && !error; i++) {
-        /* an address is only looked at where it is needed: it may be written now, if it is not */
+        /* an address is read only where it is needed: another thread may write it now */
         const struct duet_array one = layout ? (struct duet_array){NULL} : matrix_of(handle);
         const struct duet_array *array = layout ? &layout->areas[i].array : &one;
         const uint64_t offset = layout ? layout->areas[i].offset : 0;
@@ -263,21 +263,21 @@ int duet__copy_pieces(const struct duet__copy *copy, void *source, void *destina
         copy->destination == DUET_HOST ? NULL : (char *)destination + copy->destination_offset;
     if (layout && layout->kind == OWN) {
         struct duet_pieces pieces = {give, arg, to ? to : from, handle->bytes, to != NULL, 0};
-        layout->type.copy(object_of(handle, copy->source), place(handle, copy->destination, to),
-                          &pieces);
+        layout->type.copy(object_of(handle, copy->source),
+                          object_place(handle, copy->destination, to), &pieces);
         return pieces.error;
     }
     return give_areas(handle, from, to, give, arg);
 }
 
-/* What was registered of an object stays where it is. */
+/* the data of a registered object stays at its place */
 int duet__handle_pieces(const struct duet_handle *handle, duet__piece_fn give, void *arg)
 {
     return give_areas(handle, NULL, NULL, give, arg);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What kernels see                                                                             */
+/* Buffers of kernels */
 
 static unsigned buffers_of(const struct duet_handle *handle)
 {
@@ -293,7 +293,7 @@ size_t duet__task_buffer_count(const struct duet_task *task)
     return count;
 }
 
-/* A matrix as a buffer, at its place in the memory of a device, or the host's (NULL). */
+/* Returns a matrix as a buffer, at its place in the memory of a device, or the host's (NULL). */
 static struct duet_buffer buffer_of(const struct duet_array *array, void *memory, uint64_t offset)
 {
     size_t ld = memory ? array->rows : array->ld;
@@ -306,7 +306,10 @@ static struct duet_buffer buffer_of(const struct duet_array *array, void *memory
                                 .plane = ld * array->cols};
 }
 
-/* The index-th buffer of an access, whose data is at `memory` on a device, or the host's (NULL). */
+/*
+ * Returns the index-th buffer of an access, whose data is at `memory` on a device, or in the host's
+ * (NULL).
+ */
 static struct duet_buffer buffer_at(const struct access *access, unsigned node, void *memory,
                                     unsigned index)
 {
@@ -321,7 +324,7 @@ static struct duet_buffer buffer_at(const struct access *access, unsigned node, 
         buffer.plane = memory ? buffer.plane : layout->plane;
     } else if (layout) {
         bool only_writes = access->mode && !(access->mode & DUET_R);
-        buffer.data = only_writes ? place(handle, node, memory) : object_of(handle, node);
+        buffer.data = only_writes ? object_place(handle, node, memory) : object_of(handle, node);
     }
     return buffer;
 }
@@ -352,12 +355,12 @@ const char *duet__no_matrix(const struct duet_handle *handle)
 /* Registering                                                                                  */
 
 /*
- * Makes a handle of which `seen` is what a matrix would be, and `room` the bytes on a device. The
- * layout is its own from then on; NULL or `failed`: there was no memory for it.
+ * Makes a handle with a layout, which it owns from then on. `seen` describes it as a matrix, `room`
+ * is its size on a device. layout NULL or `failed`: there was no memory for it.
  */
-static int enlist(struct duet_runtime *runtime, struct layout *layout, bool failed,
-                  const struct duet_array *seen, uint64_t bytes, uint64_t room,
-                  struct duet_handle **out)
+static int register_layout(struct duet_runtime *runtime, struct layout *layout, bool failed,
+                           const struct duet_array *seen, uint64_t bytes, uint64_t room,
+                           struct duet_handle **out)
 {
     struct duet_handle *handle = NULL;
     if (layout && !failed)
@@ -367,7 +370,7 @@ static int enlist(struct duet_runtime *runtime, struct layout *layout, bool fail
         duet__layout_free(layout);
         return duet__refuse(runtime, DUET_ENOMEM, "no memory left for another handle");
     }
-    /* it is on core->handles already, but who goes through those looks at none of these */
+    /* it is on core->handles already, but threads that walk these read none of these fields */
     handle->layout = layout;
     handle->bytes = bytes;
     handle->slab_bytes = slab_round(room);
@@ -385,7 +388,7 @@ static struct layout *layout_new(enum kind kind)
     return layout;
 }
 
-/* As few areas as possible: columns or planes that follow each other evenly are one. */
+/* Adds as few areas as possible: columns or planes that follow each other evenly are one. */
 static bool add_planes(struct layout *layout, const struct duet_array *first)
 {
     const size_t planes = layout->planes, plane = layout->plane;
@@ -404,7 +407,7 @@ static bool add_planes(struct layout *layout, const struct duet_array *first)
     for (size_t k = 0; k < planes && good; k++) {
         struct duet_array array = *f;
         array.data = f->data ? (char *)f->data + k * plane * f->element_bytes : NULL;
-        good = add_area(layout, &array, k * bytes_of(f));
+        good = add_area(layout, &array, k * array_bytes(f));
     }
     return good;
 }
@@ -433,8 +436,8 @@ int duet_block(struct duet_runtime *runtime, void *data, size_t rows, size_t col
         layout->plane = plane;
         failed = !add_planes(layout, &first);
     }
-    uint64_t bytes = bytes_of(&first) * planes;
-    return enlist(runtime, layout, failed, &first, bytes, bytes, out);
+    uint64_t bytes = array_bytes(&first) * planes;
+    return register_layout(runtime, layout, failed, &first, bytes, bytes, out);
 }
 
 int duet_arrays(struct duet_runtime *runtime, const struct duet_array *arrays, size_t count,
@@ -459,17 +462,17 @@ int duet_arrays(struct duet_runtime *runtime, const struct duet_array *arrays, s
             break;
         uint64_t offset = slab_round(room);
         failed = !add_area(layout, array, offset);
-        bytes += bytes_of(array);
-        room = offset + bytes_of(array);
+        bytes += array_bytes(array);
+        room = offset + array_bytes(array);
     }
     if (error) {
         duet__layout_free(layout);
         return error;
     }
-    return enlist(runtime, layout, failed, &arrays[0], bytes, room, out);
+    return register_layout(runtime, layout, failed, &arrays[0], bytes, room, out);
 }
 
-/* What a type's own functions say of an object: where its data is. */
+/* Result of a type's own functions: the pieces of an object's data. */
 struct survey {
     struct layout *layout;
     bool failed, nowhere;
@@ -487,9 +490,12 @@ static int see_piece(void *arg, const struct duet__piece *piece)
     return survey->failed ? DUET_ENOMEM : DUET_OK;
 }
 
-/* Its pieces, as those of a copy to a device whose memory begins somewhere: it is not touched. */
-static int survey(struct duet_runtime *runtime, struct survey *survey, const void *object,
-                  size_t bytes)
+/*
+ * Finds the pieces of an object by a copy to a device with a fictitious address, which is not
+ * touched.
+ */
+static int survey_object(struct duet_runtime *runtime, struct survey *survey, const void *object,
+                         size_t bytes)
 {
     const struct duet_type *type = &survey->layout->type;
     void *memory = (void *)(uintptr_t)SLAB_ALIGN, *there = malloc(type->object_bytes);
@@ -533,7 +539,7 @@ int duet_data(struct duet_runtime *runtime, const struct duet_type *type, void *
         layout->objects = calloc(runtime->machine.node_count, object_bytes);
         if (layout->objects)
             memcpy(layout->objects, object, object_bytes);
-        int error = layout->objects ? survey(runtime, &seen, object, bytes) : DUET_OK;
+        int error = layout->objects ? survey_object(runtime, &seen, object, bytes) : DUET_OK;
         if (error == DUET_EINVAL) {
             duet__layout_free(layout);
             return error;
@@ -541,5 +547,5 @@ int duet_data(struct duet_runtime *runtime, const struct duet_type *type, void *
         seen.failed = error || seen.failed || !layout->objects;
     }
     const struct duet_array all = {object, 1, 1, 1, object_bytes};
-    return enlist(runtime, layout, seen.failed, &all, bytes, bytes, out);
+    return register_layout(runtime, layout, seen.failed, &all, bytes, bytes, out);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory in whole cache lines: what different threads write is kept apart. */
+/* Memory in whole cache lines: data of different threads is kept apart. */
 #ifndef DUET_CORE_LINES_H
 #define DUET_CORE_LINES_H
 
@@ -14,7 +14,7 @@ static inline size_t whole_lines(size_t bytes)
     return (bytes + LINE - 1) / LINE * LINE;
 }
 
-/* Memory for structures that are aligned to cache lines. NULL: none left. */
+/* Returns zeroed memory for structures that are aligned to cache lines, or NULL. */
 static inline void *zeroed(size_t bytes)
 {
     void *memory = aligned_alloc(LINE, bytes);

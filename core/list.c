@@ -16,7 +16,7 @@ void duet__list_init(struct duet_list *list, struct worker *owner)
     list->first = -1;
 }
 
-/* Of a list that is empty. */
+/* Sets the order of a list that is empty. */
 void duet__list_order(struct duet_list *list, enum duet_order order)
 {
     list_lock(list, 0);
@@ -32,7 +32,7 @@ size_t duet_list_length(const struct duet_list *list)
 /* ------------------------------------------------------------------------------------------- */
 /* Pairing heap: prev is the first child, next the next sibling                                 */
 
-static struct duet_task *meld(unsigned order, struct duet_task *a, struct duet_task *b)
+static struct duet_task *heap_meld(unsigned order, struct duet_task *a, struct duet_task *b)
 {
     if (!a || !b)
         return a ? a : b;
@@ -55,7 +55,7 @@ static struct duet_task *join_children(unsigned order, struct duet_task *child)
         child->next = NULL;
         if (second)
             second->next = NULL;
-        struct duet_task *pair = meld(order, child, second);
+        struct duet_task *pair = heap_meld(order, child, second);
         pair->next = pairs;
         pairs = pair;
         child = rest;
@@ -63,7 +63,7 @@ static struct duet_task *join_children(unsigned order, struct duet_task *child)
     while (pairs) {
         struct duet_task *rest = pairs->next;
         pairs->next = NULL;
-        root = meld(order, root, pairs);
+        root = heap_meld(order, root, pairs);
         pairs = rest;
     }
     return root;
@@ -72,13 +72,13 @@ static struct duet_task *join_children(unsigned order, struct duet_task *child)
 /* ------------------------------------------------------------------------------------------- */
 /* Queues; the list's lock is held                                                              */
 
-static HOT void insert(struct duet_list *list, struct duet_task *task, bool at_head)
+static HOT void queue_insert(struct duet_list *list, struct duet_task *task, bool at_head)
 {
     struct queue *queue = &list->queues[task->mask];
     task->next = task->prev = NULL;
     if (list->order != DUET_DEQUE) {
         task->position = list->last++;
-        queue->head = meld(list->order, queue->head, task);
+        queue->head = heap_meld(list->order, queue->head, task);
     } else if (at_head) {
         task->position = list->first--;
         task->next = queue->head;
@@ -98,7 +98,7 @@ static HOT void insert(struct duet_list *list, struct duet_task *task, bool at_h
     }
 }
 
-static HOT void take_out(struct duet_list *list, struct duet_task *task)
+static HOT void queue_remove(struct duet_list *list, struct duet_task *task)
 {
     struct queue *queue = &list->queues[task->mask];
     if (list->order != DUET_DEQUE) {
@@ -142,8 +142,8 @@ static bool is_hungry(struct duet_runtime *core, unsigned worker)
     return atomic_load(&core->hungry[worker / 64]) >> (worker % 64) & 1;
 }
 
-/* true if this call turned the worker from hungry to called. */
-static bool call(struct duet_view *view, unsigned worker)
+/* Wakes a worker. Returns true if this call turned it from hungry to woken. */
+static bool wake_hungry(struct duet_view *view, unsigned worker)
 {
     uint64_t bit = UINT64_C(1) << (worker % 64);
     uint64_t before = atomic_fetch_and(&view->core->hungry[worker / 64], ~bit);
@@ -161,7 +161,7 @@ static unsigned count_bits(uint64_t word)
     return count;
 }
 
-/* The n-th set bit of a word, n from 0. */
+/* Returns the n-th set bit of a word, n from 0. */
 static unsigned nth_bit(uint64_t word, unsigned n)
 {
     while (n--)
@@ -169,7 +169,7 @@ static unsigned nth_bit(uint64_t word, unsigned n)
     return (unsigned)__builtin_ctzll(word);
 }
 
-/* The chosen-th of the hungry workers among `able`, or -1 if there are fewer by now. */
+/* Returns the chosen-th of the hungry workers among `able`, or -1 if there are fewer by now. */
 static int nth_hungry(struct duet_runtime *core, const uint64_t *able, unsigned chosen)
 {
     for (unsigned i = 0; i < core->worker_words; i++) {
@@ -182,26 +182,26 @@ static int nth_hungry(struct duet_runtime *core, const uint64_t *able, unsigned 
     return -1;
 }
 
-/* Calls all idle workers among `able`: any of them may leave the task where it is. */
-static void call_all(struct duet_view *view, const uint64_t *able)
+/* Wakes all idle workers among `able`: any of them may leave the task where it is. */
+static void wake_all_hungry(struct duet_view *view, const uint64_t *able)
 {
     for (unsigned i = 0; i < view->core->worker_words; i++) {
         uint64_t word = able[i] & atomic_load(&view->core->hungry[i]);
         for (; word; word &= word - 1)
-            (void)call(view, i * 64 + (unsigned)__builtin_ctzll(word));
+            (void)wake_hungry(view, i * 64 + (unsigned)__builtin_ctzll(word));
     }
 }
 
 /*
- * Calls one idle worker that can run tasks of this mask, each equally likely; again if the chosen
+ * Wakes one idle worker that can run tasks of this mask, each equally likely; again if the chosen
  * one found work of its own meanwhile.
  */
-static void call_one(struct duet_view *view, unsigned mask)
+static void wake_one_hungry(struct duet_view *view, unsigned mask)
 {
     struct duet_runtime *core = view->core;
     const uint64_t *able = core->masks[mask].workers;
     if (policy_of(core)->declines) {
-        call_all(view, able);
+        wake_all_hungry(view, able);
         return;
     }
     for (;;) {
@@ -212,22 +212,22 @@ static void call_one(struct duet_view *view, unsigned mask)
             return;
         unsigned chosen = count > 1 ? duet_view_random(view, view->by, count) : 0;
         int worker = nth_hungry(core, able, chosen);
-        if (worker >= 0 && call(view, (unsigned)worker))
+        if (worker >= 0 && wake_hungry(view, (unsigned)worker))
             return;
     }
 }
 
-/* Calls an idle worker of each kind: it may have something to do, though nobody has called it. */
+/* Wakes an idle worker of each kind: it may have something to do, though nobody has woken it. */
 void duet__call_another(struct duet_view *view)
 {
     unsigned masks = atomic_load_explicit(&view->core->mask_count, memory_order_acquire);
     for (unsigned m = 0; m < masks; m++)
-        call_one(view, m);
+        wake_one_hungry(view, m);
 }
 
 /*
- * The calling worker asks for work next: the only task on its own list is its own, unless it is
- * still at a kernel, waits for room on its device, or has a full window, and so may take nothing.
+ * True if the calling worker will ask for work next, so that it takes the only task on its own
+ * list: it is not at a kernel, does not wait for room on its device, and its window is not full.
  */
 static bool takes_next(const struct duet_view *view, const struct worker *self)
 {
@@ -244,34 +244,34 @@ static HOT bool any_hungry(const struct duet_runtime *core)
     return false;
 }
 
-/* Makes sure that somebody looks at the list, which now holds one more task of this mask. */
+/* Makes sure that some worker looks at the list, which now holds one more task of this mask. */
 static __attribute__((noinline)) void announce(struct duet_view *view, const struct duet_list *list,
                                                unsigned mask, bool only)
 {
     struct duet_runtime *core = view->core;
     const struct worker *owner = list->owner;
     if (owner && core->masks[mask].kinds >> owner->kind & 1) {
-        if (is_hungry(core, owner->index) && call(view, owner->index))
+        if (is_hungry(core, owner->index) && wake_hungry(view, owner->index))
             return;
         if (only && owner == view->self && takes_next(view, owner))
             return;
     }
     if (!owner || policy_of(core)->steal)
-        call_one(view, mask);
+        wake_one_hungry(view, mask);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What policies use                                                                            */
+/* Functions for policies */
 
-/* Expected time of a task, for the load of a list's owner. */
+/* Returns the expected time of a task, for the load of a list's owner. */
 static int64_t expected_ns(const struct worker *owner, const struct duet_task *task)
 {
     return owner ? (int64_t)(duet__expected_s(task, owner->arch) * 1e9) : 0;
 }
 
-/* A list whose owner lives and can run the task; the same one if nobody can. */
-static struct duet_list *living(struct duet_runtime *core, struct duet_list *list,
-                                const struct duet_task *task)
+/* Returns a list whose owner lives and can run the task; `list` if there is none. */
+static struct duet_list *living_list(struct duet_runtime *core, struct duet_list *list,
+                                     const struct duet_task *task)
 {
     unsigned count = core->machine.worker_count;
     for (unsigned i = 0; i < count; i++) {
@@ -289,29 +289,32 @@ static bool owner_lost(const struct duet_list *list)
     return list->owner && atomic_load_explicit(&list->owner->lost, memory_order_acquire);
 }
 
-/* Puts a task on the list, which is locked with it coming. */
-static HOT void attach(struct duet_list *list, struct duet_task *task, bool at_head)
+/* Puts a task on a locked list, whose length includes it already. */
+static HOT void list_attach(struct duet_list *list, struct duet_task *task, bool at_head)
 {
-    insert(list, task, at_head);
+    queue_insert(list, task, at_head);
     add_own(&list->expected_ns, task->queued_ns);
 }
 
-/* Enters a task into a list. false: the list's owner is lost, or everybody who could run it. */
-static HOT bool enter(struct duet_view *view, struct duet_list *list, struct duet_task *task,
-                      bool at_head, bool *only)
+/*
+ * Enters a task into a list. Returns false if the list's owner is lost, or every worker that could
+ * run the task.
+ */
+static HOT bool list_enter(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                           bool at_head, bool *only)
 {
     task->queued_ns = expected_ns(list->owner, task);
     list_lock(list, 1);
-    /* under the lock: whoever declares a worker lost looks through the list afterwards */
+    /* under the lock: a thread that declares a worker lost looks through the list afterwards */
     bool good = !owner_lost(list) && !doomed(view->core, task->mask);
     *only = duet_list_length(list) == 1;
     if (good)
-        attach(list, task, at_head);
+        list_attach(list, task, at_head);
     list_unlock(list, good ? 0 : 1);
     return good;
 }
 
-/* Enters a task whose list's owner is lost into another list; ends it if nobody can run it. */
+/* Enters a task whose list's owner is lost into another list; ends it if no worker can run it. */
 RARE static void push_elsewhere(struct duet_view *view, struct duet_list *list,
                                 struct duet_task *task, bool at_head)
 {
@@ -323,8 +326,8 @@ RARE static void push_elsewhere(struct duet_view *view, struct duet_list *list,
             view->over = task;
             return;
         }
-        list = living(view->core, list, task);
-    } while (!enter(view, list, task, at_head, &only));
+        list = living_list(view->core, list, task);
+    } while (!list_enter(view, list, task, at_head, &only));
     if (any_hungry(view->core))
         announce(view, list, mask, only);
 }
@@ -335,8 +338,8 @@ RARE static void pushed_twice(struct duet_runtime *core, const struct duet_task 
                    policy_of(core)->name, (unsigned long long)task->id, duet_task_kernel(task));
 }
 
-static HOT void push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
-                     bool at_head)
+static HOT void list_push(struct duet_view *view, struct duet_list *list, struct duet_task *task,
+                          bool at_head)
 {
     struct duet_runtime *core = view->core;
     unsigned mask = task->mask;
@@ -346,11 +349,11 @@ static HOT void push(struct duet_view *view, struct duet_list *list, struct duet
     }
     task->state = TASK_LISTED;
     view->ops->pushes++;
-    /* before anybody can take it: who has seen all tasks finished reads the count */
+    /* before any worker can take it: a thread that has seen all tasks finished reads the count */
     if (view->self)
         count_own(&view->self->pushes, 1);
     bool only;
-    if (!enter(view, list, task, at_head, &only))
+    if (!list_enter(view, list, task, at_head, &only))
         push_elsewhere(view, list, task, at_head);
     else if (any_hungry(core)) /* another worker may have the task by now */
         announce(view, list, mask, only);
@@ -358,25 +361,25 @@ static HOT void push(struct duet_view *view, struct duet_list *list, struct duet
 
 void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task)
 {
-    push(view, list, task, true);
+    list_push(view, list, task, true);
 }
 
 void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_task *task)
 {
-    push(view, list, task, false);
+    list_push(view, list, task, false);
 }
 
 void duet_push_sorted(struct duet_view *view, struct duet_list *list, struct duet_task *task,
                       double key)
 {
     task->note = key;
-    push(view, list, task, false);
+    list_push(view, list, task, false);
 }
 
-/* Takes a task off the list, which is locked. */
-static HOT void detach(struct duet_list *list, struct duet_task *task)
+/* Takes a task off a locked list. */
+static HOT void list_detach(struct duet_list *list, struct duet_task *task)
 {
-    take_out(list, task);
+    queue_remove(list, task);
     add_own(&list->expected_ns, -task->queued_ns);
     task->next = task->prev = NULL;
 }
@@ -386,29 +389,29 @@ void duet__list_take(struct duet_list *list, struct duet_task *task, struct duet
     struct queue *queue = &list->queues[task->mask];
     if (link) {
         *link = task->next;
-        queue->head = meld(list->order, queue->head, join_children(list->order, task->prev));
+        queue->head = heap_meld(list->order, queue->head, join_children(list->order, task->prev));
     } else {
-        take_out(list, task);
+        queue_remove(list, task);
     }
     add_own(&list->expected_ns, -task->queued_ns);
     task->next = task->prev = NULL;
     task->state = TASK_CREATED;
 }
 
-/* The first task from that end that the worker can run, taken off the list, or NULL. Likewise. */
+/* Takes the first task from that end that the worker can run off a locked list; NULL: none. */
 static HOT struct duet_task *detach_first(const struct duet_runtime *core, struct duet_list *list,
                                           unsigned worker, bool from_head)
 {
     struct duet_task *task = duet__list_first(core, list, core->workers[worker].kind, from_head);
     if (task) {
-        detach(list, task);
+        list_detach(list, task);
         task->state = TASK_CREATED;
     }
     return task;
 }
 
-static HOT struct duet_task *pop(struct duet_view *view, struct duet_list *list, unsigned worker,
-                                 bool from_head)
+static HOT struct duet_task *list_pop(struct duet_view *view, struct duet_list *list,
+                                      unsigned worker, bool from_head)
 {
     if (!duet_list_length(list))
         return NULL;
@@ -418,14 +421,14 @@ static HOT struct duet_task *pop(struct duet_view *view, struct duet_list *list,
     return task;
 }
 
-/* Takes all tasks of one mask out of a list, in its order, chained by `next`. */
-static struct duet_task *take_all(struct duet_list *list, unsigned mask)
+/* Takes all tasks of one mask off a list, in its order, linked by `next`. */
+static struct duet_task *list_take_mask(struct duet_list *list, unsigned mask)
 {
     struct duet_task *first = NULL, **end = &first, *task;
     uint32_t count = 0;
     list_lock(list, 0);
     for (; (task = list->queues[mask].head); count++) {
-        detach(list, task);
+        list_detach(list, task);
         *end = task;
         end = &task->next;
     }
@@ -433,12 +436,12 @@ static struct duet_task *take_all(struct duet_list *list, unsigned mask)
     return first;
 }
 
-/* Ends the tasks on a list that nobody is left to run. */
+/* Ends the tasks on a list that no worker is left to run. */
 void duet__list_doom(struct duet_view *view, struct duet_list *list)
 {
     unsigned masks = atomic_load_explicit(&view->core->mask_count, memory_order_acquire);
     for (unsigned m = 0; m < masks; m++) {
-        struct duet_task *task = doomed(view->core, m) ? take_all(list, m) : NULL;
+        struct duet_task *task = doomed(view->core, m) ? list_take_mask(list, m) : NULL;
         while (task) {
             struct duet_task *next = task->next;
             task->next = view->over;
@@ -453,7 +456,7 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list)
 {
     unsigned masks = atomic_load_explicit(&view->core->mask_count, memory_order_acquire);
     for (unsigned m = 0; m < masks; m++) {
-        struct duet_task *task = take_all(list, m);
+        struct duet_task *task = list_take_mask(list, m);
         while (task) {
             struct duet_task *next = task->next;
             task->state = TASK_CREATED;
@@ -465,33 +468,35 @@ void duet__list_drain(struct duet_view *view, struct duet_list *list)
 
 struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker)
 {
-    return pop(view, list, worker, true);
+    return list_pop(view, list, worker, true);
 }
 
 struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker)
 {
-    return pop(view, list, worker, false);
+    return list_pop(view, list, worker, false);
 }
 
 struct duet_task *duet_pop_own(void *self, struct duet_view *view, unsigned worker, double now)
 {
-    return pop(view, duet_view_list(view, worker), worker, true);
+    return list_pop(view, duet_view_list(view, worker), worker, true);
 }
 
 struct duet_task *duet_pop_own_or_shared(void *self, struct duet_view *view, unsigned worker,
                                          double now)
 {
-    struct duet_task *task = pop(view, duet_view_list(view, worker), worker, true);
-    return task ? task : pop(view, duet_view_shared(view), worker, true);
+    struct duet_task *task = list_pop(view, duet_view_list(view, worker), worker, true);
+    return task ? task : list_pop(view, duet_view_shared(view), worker, true);
 }
 
-/* What a thief takes at most at once: seconds of work, beside which taking is short, and tasks. */
+/*
+ * Limits of what a thief takes at once: seconds of work, beside which taking is short, and tasks.
+ */
 #define STOLEN_S (10 * SHORT_S)
 enum { STOLEN_MAX = 64 };
 
 /*
- * More tasks for a thief that has taken one, off the victim's list, which is locked, chained by
- * `next`: up to an equal part of the list, of tasks that are known to be short.
+ * Takes more short tasks for a thief that has taken one off the victim's locked list, up to an
+ * equal part of the list. Returns them linked by `next`.
  */
 static struct duet_task *detach_share(const struct duet_view *view, struct duet_list *list,
                                       unsigned thief, double seconds, uint32_t *count)
@@ -509,7 +514,7 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
         seconds += next_s;
         if (!(next_s > 0) || seconds > STOLEN_S)
             break;
-        detach(list, task);
+        list_detach(list, task);
         *end = task;
         end = &task->next;
         (*count)++;
@@ -525,11 +530,11 @@ void duet__list_keep(struct duet_view *view, struct duet_list *list, struct duet
         struct duet_task *next = first->next;
         first->queued_ns = expected_ns(list->owner, first);
         first->state = TASK_LISTED;
-        attach(list, first, false);
+        list_attach(list, first, false);
         first = next;
     }
     list_unlock(list, 0);
-    duet__call_another(view); /* who is idle may have found the other list empty meanwhile */
+    duet__call_another(view); /* an idle worker may have found the other list empty meanwhile */
 }
 
 struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief)

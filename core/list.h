@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files that look into lists share: list.c and best.c. */
+/* Functions shared by the files that look into lists: list.c and best.c. */
 #ifndef DUET_CORE_LIST_H
 #define DUET_CORE_LIST_H
 
 #include "core/internal.h"
 
 /*
- * A word holds both: twice the length, and 1 while the list is locked. So whoever pushes says so by
- * locking, then looks for idle workers; and a worker says first that it is idle, then looks at the
- * lengths (find_task). All of this is sequentially consistent: either it sees the task, or is seen.
+ * Tries to lock a list. `gate` holds twice the length, and 1 while the list is locked. A pusher
+ * first locks the list, then looks for idle workers; a worker first says that it is idle, then
+ * looks at the lengths (find_task). All of this is sequentially consistent: either the worker sees
+ * the task, or the pusher sees the worker.
  */
 static inline bool list_try_lock(struct duet_list *list, uint32_t coming)
 {
@@ -22,14 +23,14 @@ static inline void list_lock(struct duet_list *list, uint32_t coming)
         duet__spin_rest(tries);
 }
 
-/* With so many tasks less than when it was locked. */
+/* Unlocks a list that has `gone` tasks less than when it was locked. */
 static inline void list_unlock(struct duet_list *list, uint32_t gone)
 {
     uint32_t gate = atomic_load_explicit(&list->gate, memory_order_relaxed);
     atomic_store_explicit(&list->gate, gate - 2 * gone - 1, memory_order_release);
 }
 
-/* Which of two tasks of a list comes first, from the head. */
+/* True if task `a` of a list comes before `b`, from the head. */
 static inline bool list_earlier(unsigned order, const struct duet_task *a,
                                 const struct duet_task *b)
 {
@@ -40,14 +41,20 @@ static inline bool list_earlier(unsigned order, const struct duet_task *a,
     return a->position < b->position;
 }
 
-/* The list's lock is held: its first task, from that end, that workers of this kind can run. */
+/*
+ * Returns the list's first task, from that end, that workers of this kind can run. The list's lock
+ * is held.
+ */
 struct duet_task *duet__list_first(const struct duet_runtime *core, const struct duet_list *list,
                                    unsigned kind, bool from_head);
-/* Likewise: takes a task off a list; `link` leads to it in its heap, NULL in a DUET_DEQUE. */
+/*
+ * Takes a task off a list whose lock is held. `link` is the pointer to it in its heap, NULL in a
+ * DUET_DEQUE.
+ */
 void duet__list_take(struct duet_list *list, struct duet_task *task, struct duet_task **link);
 /*
- * Puts tasks that the calling worker has taken off another list, and can run, chained by `next`, on
- * its own or a shared one.
+ * Puts tasks, linked by `next`, that the calling worker has taken off another list and can run on
+ * its own list or a shared one.
  */
 void duet__list_keep(struct duet_view *view, struct duet_list *list, struct duet_task *first,
                      uint32_t count);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device that is gone: its tasks go to others, its replicas are void. Nothing is restored: a task
- * runs again elsewhere if its inputs are valid there, which they are until it is finished, since
- * only the end of a writer invalidates other replicas.
+ * A lost device: its tasks go to others, its replicas are void. Nothing is restored: a task runs
+ * again elsewhere if its inputs are valid there. They stay valid until it is finished, since only
+ * the end of a writer invalidates other replicas.
  */
 #include "core/internal.h"
 
 /*
- * Nothing is valid on the node any more, and nothing becomes so. Any thread; more than once is
- * fine. No lock held.
+ * Makes nothing valid on the node, now and later. Any thread; more than once is fine. No lock held.
  */
 void duet__node_lost(struct duet_runtime *core, unsigned node)
 {
@@ -30,15 +29,14 @@ void duet__link_after(struct duet_task *parent, struct duet_task *task)
     duet__submitted_again(parent, task);
 }
 
-/* Is it what a kernel had submitted on a device that was lost? Then it is known by that reference.
- */
+/* Gives the reference that a kernel had made on a lost device to the task that it submits again. */
 void duet__submitted_again(const struct duet_task *kernel, const struct duet_task *task)
 {
     if (kernel->extra && kernel->extra->lost && task->extra && task->extra->ref)
         duet__ref_again(&kernel->extra->lost, task->extra->ref);
 }
 
-/* A running task's kernel has ended: what it has submitted enters the graph, in that order. */
+/* Enters the tasks that a kernel has submitted into the graph, in that order, when it has ended. */
 void duet__link_submitted(struct duet_view *view, struct duet_task *task)
 {
     struct duet_task *first = NULL;
@@ -56,7 +54,7 @@ void duet__link_submitted(struct duet_view *view, struct duet_task *task)
     }
 }
 
-/* The kernel will submit it again. */
+/* Drops the tasks that a kernel has submitted: it will submit them again. */
 static void forget_submitted(struct duet_view *view, struct duet_task *task)
 {
     while (task->submitted) {
@@ -98,8 +96,9 @@ void duet__lost_requeue(struct duet_view *view, struct worker *worker, struct du
 }
 
 /*
- * What a lost worker has to do when it is asked: nobody starts its copies, and nobody else knows of
- * the tasks it holds. Those whose inputs are on their way wait for the copies to be reported.
+ * Does what a lost worker has to do when it is asked: it fails its copies, which nobody starts, and
+ * gives its tasks back, which nobody else knows. Tasks whose inputs are on their way wait for the
+ * copies to be reported.
  */
 void duet__lost_next(struct duet_view *view, struct worker *worker)
 {
@@ -116,7 +115,7 @@ void duet__lost_next(struct duet_view *view, struct worker *worker)
     }
 }
 
-/* No task that only workers of this kind can run will ever run. */
+/* Ends all tasks that only workers of this kind can run, if the last of these is lost. */
 static void kind_lost(struct duet_view *view, unsigned kind)
 {
     struct duet_runtime *core = view->core;
@@ -141,13 +140,13 @@ int duet__worker_lost(struct duet_runtime *core, unsigned worker, double now, st
     view_begin(&view, core, now, (int)worker, ops);
     duet__node_lost(core, self->node);
     atomic_fetch_and(&core->hungry[worker / 64], ~(UINT64_C(1) << (worker % 64)));
-    /* first, so that who finds no living worker for a task knows that there is none */
+    /* first, so that a thread that finds no living worker for a task knows that there is none */
     kind_lost(&view, self->kind);
     atomic_store(&self->lost, true);
     duet__mark_lost(core, worker, now);
     duet__list_drain(&view, &self->list);
     duet__lost_next(&view, self);
-    /* it may be the one that was called for a task on another list: somebody else has to look */
+    /* it may have been woken for a task on another list: another worker has to look */
     view.wake_all = true;
     duet__view_flush(&view);
     return DUET_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Eviction of what is least used in the future (LUF: Gonthier, Marchal, Thibault, FGCS 149, 2023),
- * ready-made for policies that give tasks to workers before these take them.
+ * Eviction of data least used in the future (LUF: Gonthier, Marchal, Thibault, FGCS 149, 2023), for
+ * policies that assign tasks to workers before these take them.
  */
 #include "core/internal.h"
 
@@ -18,9 +18,9 @@ void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsign
         return;
     for (unsigned i = 0; i < task->access_count; i++) {
         if (task->accesses[i].mode & ACCESS_REDUCES)
-            continue; /* what it reduces into is another handle in the end */
+            continue; /* a reduction ends in another handle */
         _Atomic(int) *uses = duet_task_place_state(view, task, i, node);
-        /* some began before there was so much data, and were not counted */
+        /* tasks that began before there was so much data were not counted */
         if (change > 0 || atomic_load_explicit(uses, memory_order_relaxed) > 0)
             atomic_fetch_add_explicit(uses, change, memory_order_relaxed);
     }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a machine description, and the check of everything machine.h promises about one. */
+/*
+ * Memory of a machine description, and the check of everything that machine.h promises about one.
+ */
 #include <duet/machine.h>
 
 #include <math.h>
@@ -62,7 +64,7 @@ void duet_machine_fini(struct duet_machine *machine)
     memset(machine, 0, sizeof(*machine));
 }
 
-/* A number that is not normal has lost digits, and others do not read it. */
+/* True for a positive normal number: others have lost digits, and not all programs read them. */
 static bool positive(double value)
 {
     return isnormal(value) && value > 0;
@@ -87,8 +89,8 @@ static int by_name(const void *a, const void *b)
 }
 
 /*
- * Checks `count` names that lie `stride` bytes apart: ended, not empty, all different. They are
- * sorted rather than compared pairwise, since a large machine has thousands of links.
+ * Checks `count` names that lie `stride` bytes apart: terminated, not empty, all different. They
+ * are sorted rather than compared pairwise, since a large machine has thousands of links.
  */
 static int check_names(const char *what, const char *first, size_t stride, unsigned count,
                        struct duet_message *message)

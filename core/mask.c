@@ -13,14 +13,14 @@ uint64_t duet__kinds_of_archs(const struct duet_runtime *core, uint64_t archs)
     return kinds;
 }
 
-/* Appends a mask; mask_lock is held. */
-static int add(struct duet_runtime *core, uint64_t kinds, uint8_t *out)
+/* Appends a mask. mask_lock is held. */
+static int mask_add(struct duet_runtime *core, uint64_t kinds, uint8_t *out)
 {
     unsigned count = atomic_load_explicit(&core->mask_count, memory_order_relaxed);
     if (count == MASKS_MAX)
         return DUET_ENOMEM;
     struct mask *mask = &core->masks[count];
-    /* read for each task: beside nothing that changes */
+    /* read for each task: in cache lines that nobody writes */
     mask->workers = zeroed(whole_lines(core->worker_words * sizeof *mask->workers));
     if (!mask->workers)
         return DUET_ENOMEM;
@@ -33,7 +33,7 @@ static int add(struct duet_runtime *core, uint64_t kinds, uint8_t *out)
     return DUET_OK;
 }
 
-static bool find(const struct duet_runtime *core, uint64_t kinds, uint8_t *out)
+static bool mask_find(const struct duet_runtime *core, uint64_t kinds, uint8_t *out)
 {
     unsigned count = atomic_load_explicit(&core->mask_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
@@ -45,13 +45,15 @@ static bool find(const struct duet_runtime *core, uint64_t kinds, uint8_t *out)
     return false;
 }
 
-/* The number of a set of kinds. DUET_ENOMEM when there are too many different ones. */
+/*
+ * Returns the number of a set of kinds in *out. DUET_ENOMEM if there are too many different ones.
+ */
 int duet__mask_find(struct duet_runtime *core, uint64_t kinds, uint8_t *out)
 {
-    if (find(core, kinds, out))
+    if (mask_find(core, kinds, out))
         return DUET_OK;
     spin_lock(&core->mask_lock);
-    int error = find(core, kinds, out) ? DUET_OK : add(core, kinds, out);
+    int error = mask_find(core, kinds, out) ? DUET_OK : mask_add(core, kinds, out);
     spin_unlock(&core->mask_lock);
     return error;
 }

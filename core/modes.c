@@ -3,9 +3,9 @@
  * Accesses that are more than reading and writing. DUET_SCRATCH: a buffer of a task's own, which is
  * temporary data that is made with the task and freed when it ends. DUET_COMMUTE: tasks that may
  * change a handle in any order, one at a time. Their accesses are granted together, as those of
- * readers are; a task of which all are granted then takes all the handles that it commutes on at
- * once, or waits at the first that is taken and tries again when that is free. So nobody holds one
- * while waiting for another, and nothing is tried in vain for long.
+ * readers are. A task whose accesses are all granted takes all the handles on which it commutes at
+ * once, or waits at the first that is taken and tries again when that is free. So no task holds one
+ * while waiting for another.
  */
 #include "core/internal.h"
 
@@ -19,14 +19,14 @@ static void free_scratch(struct duet_runtime *core, struct duet_task *task, unsi
             duet__handle_remove(core, task->accesses[i].handle);
 }
 
-/* The task will not be: so won't its buffers. */
+/* Frees the scratch of a task that will not be submitted. */
 void duet__scratch_refused(struct duet_runtime *core, struct duet_task *task)
 {
     if (task->modes & ACCESS_SCRATCH)
         free_scratch(core, task, task->access_count);
 }
 
-/* Gives a task that is made the buffers of its own, of the shapes of the handles it names. */
+/* Gives a new task its own scratch buffers, of the shapes of the handles it names. */
 int duet__scratch_make(struct duet_runtime *core, struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++) {
@@ -52,7 +52,7 @@ static bool commutes(const struct access *access)
     return (access->mode & ACCESS_COMMUTES) != 0;
 }
 
-/* Locks the handles on which a task commutes, in order of address. How many. */
+/* Locks the handles on which a task commutes, in order of address. Returns their number. */
 static unsigned lock_all(struct duet_task *task)
 {
     unsigned locked = 0;
@@ -66,7 +66,7 @@ static unsigned lock_all(struct duet_task *task)
     return locked;
 }
 
-/* The task may be gone when the last of them is unlocked. */
+/* The task may be freed as soon as the last handle is unlocked. */
 static void unlock_all(struct duet_task *task, unsigned locked)
 {
     for (unsigned i = 0; locked; i++) {
@@ -89,9 +89,9 @@ static void wait_at(struct duet_handle *handle, struct duet_task *task)
 }
 
 /*
- * Takes all the handles on which a task commutes, all its accesses being granted; or none, and it
- * waits at the first that is taken, in the order of its accesses, which no address decides. true:
- * it has them, or had them before. No lock held.
+ * Takes all the handles on which a task commutes, or none: it then waits at the first that is
+ * taken, in the order of its accesses, which no address decides. Returns true if it has them. All
+ * its accesses are granted. No lock held.
  */
 bool duet__hold(struct duet_task *task)
 {
@@ -114,9 +114,9 @@ bool duet__hold(struct duet_task *task)
 }
 
 /*
- * Who held the handle has ended (`frees`), or somebody who waited for it waits for another one now:
- * the next one who waits is to try. NULL: there is none, or somebody holds it again. The caller's
- * access keeps the handle there.
+ * Returns the next task that waits for the handle and should try to take it: its holder has ended
+ * (`frees`), or a task that waited for it now waits for another one. NULL: no task waits, or the
+ * handle is taken again. The caller's access keeps the handle there.
  */
 struct duet_task *duet__next_holder(struct duet_handle *handle, bool frees)
 {

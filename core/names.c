@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that the application gives to tasks, and its own marks in the trace. Each text is kept
- * once, for as long as the runtime, and is known by a number.
+ * Names that the application gives to tasks, and its marks in the trace. Each text is stored once,
+ * for as long as the runtime, and identified by a number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ struct name {
     char text[];
 };
 
-static size_t bucket_of(const struct names *names, const char *text)
+static size_t name_bucket(const struct names *names, const char *text)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     for (; *text; text++)
@@ -22,8 +22,8 @@ static size_t bucket_of(const struct names *names, const char *text)
     return (size_t)(hash & (names->capacity - 1));
 }
 
-/* Room for one more, in the table and in the list. Lock held. */
-static bool reserve(struct names *names)
+/* Makes room for one more in the table and in the list. Lock held. */
+static bool reserve_name(struct names *names)
 {
     if (names->count < names->capacity)
         return true;
@@ -39,7 +39,7 @@ static bool reserve(struct names *names)
     names->table = table;
     names->capacity = capacity;
     for (size_t i = 0; i < names->count; i++) {
-        size_t bucket = bucket_of(names, list[i]->text);
+        size_t bucket = name_bucket(names, list[i]->text);
         list[i]->next = table[bucket];
         table[bucket] = list[i];
     }
@@ -47,38 +47,38 @@ static bool reserve(struct names *names)
 }
 
 /* Lock held. */
-static struct name *find(const struct names *names, const char *text)
+static struct name *name_find(const struct names *names, const char *text)
 {
-    struct name *name = names->capacity ? names->table[bucket_of(names, text)] : NULL;
+    struct name *name = names->capacity ? names->table[name_bucket(names, text)] : NULL;
     while (name && strcmp(name->text, text) != 0)
         name = name->next;
     return name;
 }
 
 /* Lock held. */
-static struct name *add(struct names *names, const char *text)
+static struct name *name_add(struct names *names, const char *text)
 {
     size_t length = strlen(text);
-    struct name *name = reserve(names) ? malloc(sizeof *name + length + 1) : NULL;
+    struct name *name = reserve_name(names) ? malloc(sizeof *name + length + 1) : NULL;
     if (!name)
         return NULL;
     memcpy(name->text, text, length + 1);
     names->list[names->count++] = name;
     name->number = (uint32_t)names->count;
-    size_t bucket = bucket_of(names, text);
+    size_t bucket = name_bucket(names, text);
     name->next = names->table[bucket];
     names->table[bucket] = name;
     return name;
 }
 
-/* The number of a text, from 1. 0: no memory left. */
+/* Returns the number of a text, from 1; 0: no memory left. */
 uint32_t duet__name(struct duet_runtime *core, const char *text)
 {
     struct names *names = &core->names;
     spin_lock(&names->lock);
-    const struct name *name = find(names, text);
+    const struct name *name = name_find(names, text);
     if (!name)
-        name = add(names, text);
+        name = name_add(names, text);
     uint32_t number = name ? name->number : 0;
     spin_unlock(&names->lock);
     return number;
@@ -112,8 +112,8 @@ static bool add_mark(struct names *names, uint32_t name, bool phase, double now)
     return true;
 }
 
-/* Ends the phase that goes on, and begins another or marks a moment. */
-static int mark(struct duet_runtime *runtime, const char *text, bool phase)
+/* Ends the current phase, and begins another or marks a moment. */
+static int add_mark_now(struct duet_runtime *runtime, const char *text, bool phase)
 {
     struct names *names = &runtime->names;
     if (!runtime->record)
@@ -138,7 +138,7 @@ void duet__mark_lost(struct duet_runtime *core, unsigned worker, double now)
     struct names *names = &core->names;
     uint32_t name = core->record ? duet__name(core, core->machine.workers[worker].name) : 0;
     spin_lock(&names->lock);
-    if (name && add_mark(names, name, false, now)) /* else a trace does not say it */
+    if (name && add_mark(names, name, false, now)) /* without memory the trace lacks it */
         names->marks[names->mark_count - 1].lost = worker + 1;
     spin_unlock(&names->lock);
 }
@@ -147,12 +147,12 @@ int duet_mark(struct duet_runtime *runtime, const char *text)
 {
     if (!text)
         return duet__refuse(runtime, DUET_EINVAL, "duet_mark needs a text (it is NULL)");
-    return mark(runtime, text, false);
+    return add_mark_now(runtime, text, false);
 }
 
 int duet_phase(struct duet_runtime *runtime, const char *text)
 {
-    return mark(runtime, text, true);
+    return add_mark_now(runtime, text, true);
 }
 
 int duet_trace_marks(const struct duet_runtime *runtime, struct duet_trace_mark **marks,
@@ -176,7 +176,7 @@ int duet_trace_marks(const struct duet_runtime *runtime, struct duet_trace_mark 
     return all ? DUET_OK : DUET_ENOMEM;
 }
 
-/* A new measurement begins: a phase that goes on begins with it. */
+/* Begins a new measurement, with which the current phase begins anew. */
 void duet__marks_reset(struct duet_runtime *core)
 {
     struct names *names = &core->names;

@@ -2,21 +2,25 @@
 /*
  * Nested tasks that a worker keeps to itself: private deques (Acar, Chargueraud, Rainey, PPoPP
  * 2013; lazy task creation: Mohr, Kranz, Halstead, TPDS 1991). A policy of local lists and stealing
- * (struct duet_policy.private_nested) would put what a kernel submits on its worker's list, take
- * the newest first, and let idle workers steal the oldest. With this, the tasks stay in the hands
- * of the worker's thread: no lock, no shared counter, no wake. The rule:
+ * (struct duet_policy.private_nested) would put tasks that a kernel submits on its worker's list,
+ * take the newest first, and let idle workers steal the oldest. Here they stay in the hands of the
+ * worker's thread: no lock, no shared counter, no wake. The rules:
  *
- *   - A short kernel on a CPU worker submits a task without data and without restriction, whose
- *     kernel is short as well: nobody can take what is kept while a kernel runs.
- *   - Before each of them the worker looks whether a CPU worker is idle, and if so gives the
- *     oldest, which is the largest part of a recursion, to the policy.
- *   - The worker runs the newest first, whatever its priority, before it asks the policy.
- *   - A task that waits has its children kept in the same way, unless the run is recorded, and they
- *     are run when it waits. Where many tasks wait on top of each other it is so under every policy
- *     and whatever they take, as depth first is what bounds the stack.
+ * - A task is kept if a short kernel on a CPU worker submits it without data and without
+ * restriction, and its kernel is short as well: no other worker can take kept tasks while a kernel
+ * runs.
  *
- * A recording has them as it has all tasks, and changes nothing of this. Only their dates are not
- * taken one by one without one: a look at the clock costs as much as all else.
+ * - Before each of them the worker looks for an idle CPU worker, and if there is one gives the
+ * oldest, which is the largest part of a recursion, to the policy.
+ *
+ * - The worker runs the newest first, whatever its priority, before it asks the policy.
+ *
+ * - Children of a task that waits are kept in the same way, unless the run is recorded, and run
+ * when it waits. Where many tasks wait on top of each other this is so under every policy and for
+ * all kernels, as only depth first bounds the stack.
+ *
+ * A recording has them as all tasks, and changes none of this. Without a recording their dates are
+ * not taken one by one: a look at the clock costs as much as all else.
  */
 #include "core/expand.h"
 
@@ -28,7 +32,7 @@ static bool is_short(const struct task_class *klass, unsigned worker)
     return usual_s > 0 && usual_s < SHORT_S;
 }
 
-/* Is a worker of the host's memory idle? */
+/* True if a worker of the host's memory is idle. */
 static bool is_wanted(const struct duet_runtime *core)
 {
     for (unsigned i = 0; i < core->worker_words; i++)
@@ -40,8 +44,8 @@ static bool is_wanted(const struct duet_runtime *core)
 /* ------------------------------------------------------------------------------------------- */
 /* Numbers and counters                                                                         */
 
-/* Counts those that have ended. */
-static void settle(struct nested *nested, struct duet_view *view)
+/* Counts kept tasks that have ended. */
+static void count_kept(struct nested *nested, struct duet_view *view)
 {
     uint64_t left = nested->end - nested->next, ended = nested->ended + left;
     if (left)
@@ -52,40 +56,40 @@ static void settle(struct nested *nested, struct duet_view *view)
 }
 
 /*
- * Numbers are taken from the counter that all threads share in bundles, of one, two, four and so on
- * while there are more tasks to come; those that are left over count as ended.
+ * Takes task numbers from the counter that all threads share, in bundles of one, two, four and so
+ * on while there are more tasks to come; numbers that are left over count as ended.
  */
-RARE static void reserve(struct duet_runtime *core, struct worker *worker)
+RARE static void reserve_numbers(struct duet_runtime *core, struct worker *worker)
 {
     struct nested *nested = &worker->nested;
     uint64_t count = 2 * nested->reserved;
     nested->reserved = count == 0 ? 1 : count < NUMBERS_MAX ? count : NUMBERS_MAX;
     nested->next = atomic_fetch_add(&core->submitted, nested->reserved) + 1;
     nested->end = nested->next + nested->reserved;
-    /* never the last: the one at hand has not ended */
+    /* never the last: the current task has not ended */
     if (nested->ended)
         duet__add_finished(core, worker, nested->ended);
     nested->ended = 0;
 }
 
-static uint64_t number(struct duet_runtime *core, struct worker *worker)
+static uint64_t next_number(struct duet_runtime *core, struct worker *worker)
 {
     if (worker->nested.next == worker->nested.end)
-        reserve(core, worker);
+        reserve_numbers(core, worker);
     return worker->nested.next++;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Keeping                                                                                      */
 
-/* May what this worker's kernel submits now be kept? */
+/* True if tasks that this worker's kernel submits now may be kept. */
 static bool may_keep(const struct duet_runtime *core, const struct worker *worker)
 {
     return worker->node == DUET_HOST && worker->nested.running &&
            !atomic_load_explicit(&core->stopped, memory_order_relaxed);
 }
 
-/* A record in which all that no nested task changes is zero. NULL: no memory. */
+/* Returns a record whose fields are zero where no nested task changes them. NULL: no memory. */
 RARE static struct duet_task *new_record(struct duet_runtime *core, const struct worker *worker)
 {
     struct duet_task *task = duet__task_alloc(core, (int)worker->index, 0);
@@ -98,7 +102,7 @@ RARE static struct duet_task *new_record(struct duet_runtime *core, const struct
     return task;
 }
 
-/* Likewise, one that was used before if there is any. */
+/* Returns a record for a nested task, a used one if there is any. NULL: no memory. */
 static struct duet_task *take_record(struct duet_runtime *core, struct worker *worker)
 {
     struct duet_task *task = worker->nested.spare;
@@ -108,7 +112,7 @@ static struct duet_task *take_record(struct duet_runtime *core, struct worker *w
     return task;
 }
 
-static void append(struct nested *nested, struct duet_task *task)
+static void nested_append(struct nested *nested, struct duet_task *task)
 {
     task->prev = nested->newest;
     task->next = NULL;
@@ -119,14 +123,14 @@ static void append(struct nested *nested, struct duet_task *task)
     nested->newest = task;
 }
 
-/* May the worker keep a task of this class to itself? */
-static bool suits(const struct duet_runtime *core, const struct worker *worker,
-                  const struct task_class *klass, const struct duet_expansion *parent)
+/* True if the worker may keep a task of this class to itself. */
+static bool may_keep_class(const struct duet_runtime *core, const struct worker *worker,
+                           const struct task_class *klass, const struct duet_expansion *parent)
 {
     const struct task_class *running = worker->nested.running;
     bool can = klass->kinds >> worker->kind & 1;
-    /* who runs them calls their kernels: expansions have none, and where nothing computes, so that
-       only tasks that wait submit any, none is to be called */
+    /* kept tasks are run by calling their kernels: expansions have none, and where nothing
+       computes, so that only tasks that wait submit any, kernels are not called */
     if (!klass->codelet->waits && (klass->codelet->expand || (parent && !core->computes)))
         return false;
     if (parent && worker->depth >= DEEP)
@@ -149,7 +153,7 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
                                                     desc->args, NULL, 0, &klass, &work, NULL))
         return false;
     uint16_t mask = atomic_load_explicit(&klass->mask, memory_order_acquire);
-    if (!mask || !suits(core, worker, klass, parent))
+    if (!mask || !may_keep_class(core, worker, klass, parent))
         return false;
     struct nested *nested = &worker->nested;
     struct duet_task *task = take_record(core, worker);
@@ -165,9 +169,9 @@ bool duet__nested_submit(struct duet_runtime *core, struct worker *worker,
     task->priority = desc->priority & core->priority_bits;
     task->complexity = desc->complexity > 0 ? desc->complexity : task->work;
     copy_args(task, desc);
-    task->id = number(core, worker);
+    task->id = next_number(core, worker);
     duet__link_alone(core, task, core->record ? core->ops->now(core->engine) : nested->now);
-    append(nested, task);
+    nested_append(nested, task);
     return true;
 }
 
@@ -184,7 +188,7 @@ static struct duet_task *take_oldest(struct nested *nested)
         nested->newest = NULL;
     task->next = task->prev = NULL;
     task->kept = false;
-    if (task->parent) { /* whose stack this is */
+    if (task->parent) { /* its parent waits on this worker's stack */
         task->parent->kept--;
         atomic_fetch_add_explicit(&task->parent->unfinished, 1, memory_order_relaxed);
     }
@@ -202,8 +206,8 @@ static struct duet_task *take_newest(struct nested *nested)
     return task;
 }
 
-/* To the policy, while this worker has something else to do. */
-static void give(struct duet_view *view, struct nested *nested)
+/* Gives the oldest kept task to the policy, while this worker has something else to do. */
+static void give_oldest(struct duet_view *view, struct nested *nested)
 {
     bool busy = view->busy;
     view->busy = true;
@@ -211,7 +215,7 @@ static void give(struct duet_view *view, struct nested *nested)
     view->busy = busy;
 }
 
-/* What has not begun when the run has `failed` does not run any more; else somebody wants one. */
+/* Cancels all kept tasks if the run has `failed`; else gives one to an idle worker. */
 RARE static void give_away(struct duet_runtime *core, struct worker *worker, double now,
                            struct duet__ops *ops, bool failed)
 {
@@ -220,7 +224,7 @@ RARE static void give_away(struct duet_runtime *core, struct worker *worker, dou
     while (failed && worker->nested.oldest)
         duet__task_cancel(&view, worker, take_oldest(&worker->nested));
     if (!failed)
-        give(&view, &worker->nested);
+        give_oldest(&view, &worker->nested);
     duet__view_flush(&view);
 }
 
@@ -279,8 +283,8 @@ void duet__nested_end(struct duet_runtime *core, unsigned worker, double start_s
     add_own_double(&self->busy_s, now - start_s);
     raise_own(&self->last_end_s, now);
     while (nested->oldest)
-        give(&view, nested);
-    settle(nested, &view);
+        give_oldest(&view, nested);
+    count_kept(nested, &view);
     duet__view_flush(&view);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The seam between the scheduler core and a part of the library that stands between it and the
+ * The interface between the scheduler core and a part of the library that stands between it and the
  * application, and carries data to and from other processes, or other cores. Included by
  * core/engine.h, at its end.
  */
@@ -10,25 +10,26 @@
 #include "core/engine.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* Data that comes from elsewhere, and goes there                                               */
+/* Data that comes from other processes, and goes there */
 
 /*
- * An acquisition that a part of the library makes: in turn with the tasks before and after it,
- * while nobody waits for it. `granted` is called once, on any thread and as a duet_done_fn is (it
- * may submit, and not wait), with no lock held, when the data is in the host's memory (R, RW) or
- * its place there is (W). With an error if that will never be: the run is over, or (DUET_EDATA)
- * what was to be read is not valid; also in a run that has failed each is granted in its turn.
+ * An acquisition by a part of the library, ordered with the tasks before and after it, while nobody
+ * waits for it. `granted` is called once, on any thread and like a duet_done_fn (it may submit, and
+ * not wait), with no lock held, when the data is in the host's memory (R, RW) or has its place
+ * there (W). Its status is an error if the run is over, or (DUET_EDATA) if data to be read is not
+ * valid; acquisitions are granted in their order also in a run that has failed.
  *
- * In any case the data is nobody else's until duet__acquisition_end, once, also inside `granted`,
- * on any thread: one that is none of the engine's, too. status: 0, or a negative enum duet_error,
- * also if it was granted with one: what it was to write is not valid. `now` as for duet__done; an
- * engine of simulated time calls it in an event of that date (while ops.inside says
- * DUET_SUBMITTER: what `granted` submits then is linked at once), and asks whom it has woken
- * afterwards.
+ * In any case the data is the caller's alone until duet__acquisition_end, which is called once,
+ * also inside `granted`, on any thread, even one unknown to the engine. Its status: 0, or a
+ * negative enum duet_error, also if it was granted with one: data to be written is then not valid.
+ * `now` is as for duet__done; an engine of simulated time calls it in an event of that date (while
+ * ops.inside says DUET_SUBMITTER: tasks submitted by `granted` are linked at once), and then looks
+ * for woken workers.
  *
- * It is a task that takes no time for duet_wait, for the window and for what is held, and none for
- * makespans and counters. All have to be ended before duet_close. DUET_EINVAL (no handle, no such
- * mode, a policy with trials), DUET_ENOMEM. `priority` is kept with it: copies have none.
+ * It counts as a task without duration for duet_wait, for the window and for held tasks, and not at
+ * all for makespans and counters. All have to be ended before duet_close. Errors: DUET_EINVAL (no
+ * handle, no such mode, a policy with trials), DUET_ENOMEM. `priority` is kept with it: copies have
+ * none.
  */
 struct duet__acquisition;
 typedef void (*duet__granted_fn)(void *arg, struct duet__acquisition *acquisition, int status);
@@ -37,63 +38,65 @@ DUET_MUST_CHECK int duet__acquire_submit(struct duet_runtime *core, struct duet_
                                          duet__granted_fn granted, void *arg);
 void duet__acquisition_end(struct duet__acquisition *acquisition, double now, int status);
 /*
- * true: `granted` may be called when the task that was created enters the graph, or, one that was
- * released, ends. In simulated time that is to be at its date, neither ahead of the clock nor
- * with the next event.
+ * True if `granted` may be called when the created task enters the graph or, for a released one,
+ * ends. Simulated time has to reach its date exactly then, neither earlier nor with the next event.
  */
 bool duet__task_lends(const struct duet_runtime *core, const struct duet_task *task);
 /*
- * true if one is granted and not ended: that nothing happens is then no sign of being stuck. Who
- * has them is to end them when what they wait for will never come.
+ * True if an acquisition is granted and not ended: that nothing happens is then no sign of being
+ * stuck. Their holders have to end them when what they wait for will never come.
  */
 bool duet__awaits(const struct duet_runtime *core);
 
 /*
- * The contents of registered data are not here yet: before anything uses it. At no address
- * (matrices, blocks, arrays) the core finds a place when one is needed, as for duet_temporary,
- * where it lies without gaps.
+ * Says that the contents of registered data are not in this process yet, before anything uses it.
+ * For data without an address (matrices, blocks, arrays) the core finds a dense place when one is
+ * needed, as for duet_temporary.
  */
 void duet__handle_elsewhere(struct duet_runtime *core, struct duet_handle *handle);
 /*
- * Data like that in another core, at no address, valid there or not; its parts and its reduction
- * are not. DUET_EINVAL (it is a part; where kernels run: it would be valid, or is of a program's
- * own type), DUET_ENOMEM.
+ * Makes data like `like`, which belongs to another core, without an address, valid or not; parts
+ * and reduction are not copied. DUET_EINVAL (it is a part; where kernels run: it would be valid, or
+ * is of a program's own type), DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__handle_like(struct duet_runtime *core, const struct duet_handle *like,
                                       bool valid, struct duet_handle **out);
 /*
- * When what was submitted so far has ended, nothing of the contents is here any more, nor is the
- * memory that the core had taken for them. DUET_ENOMEM.
+ * Drops the contents in this process, and the memory that the core had taken for them, when all
+ * earlier submissions have ended. DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__handle_drop(struct duet_runtime *core, struct duet_handle *handle);
-/* The kernel of that name in this core; made like that one if there is none. NULL: no memory. */
+/*
+ * Returns the kernel with the name of `like` in this core, made like that one if there is none.
+ * NULL: no memory.
+ */
 struct duet_codelet *duet__codelet_like(struct duet_runtime *core, const struct duet_codelet *like);
 /*
- * Calls `give` for each piece of the data in the host's memory (from and to are the same), as of a
- * copy, while it is acquired. Of a program's own type: what its object pointed to when it was
- * registered. The first error of `give`, or 0.
+ * Calls `give` for each piece of the data in the host's memory, as of a copy (from and to are the
+ * same), while it is acquired. For a program's own type: the pieces of its object when it was
+ * registered. Returns the first error of `give`, or 0.
  */
 int duet__handle_pieces(const struct duet_handle *handle, duet__piece_fn give, void *arg);
 /*
- * The seconds that such a task takes where it is fastest, as those of its class that are submitted
- * here; 0: not known, as where expectations are perturbed.
+ * Returns the shortest time of such a task over architectures, in seconds, as for tasks of its
+ * class that are submitted here; 0: not known, as with perturbed expectations.
  */
 double duet__shortest_s(const struct duet_task_desc *task);
 uint64_t duet__handle_bytes(const struct duet_handle *handle);
-/* true: it was made by duet_temporary. */
+/* True for data made by duet_temporary. */
 bool duet__handle_temporary(const struct duet_handle *handle);
 
 /* ------------------------------------------------------------------------------------------- */
-/* In place of the core                                                                         */
+/* Calls that a gate takes over from the core */
 
 enum duet__hint { DUET__PREFETCH, DUET__WONT_USE, DUET__INVALIDATE };
 
 /*
- * Who is asked in place of the core by the application's own threads, not by calls inside kernels,
- * expansions and `done`: the slots have the arguments and results of the public functions, which
- * have looked at none but handles that are NULL, and whether the thread may wait. All are needed
- * but `failed`: called once, when the run of this core fails, on any thread inside the core, which
- * it must not call.
+ * Functions that take over calls of the application's own threads, not those inside kernels,
+ * expansions and `done`. They have the arguments and results of the public functions, which have
+ * checked only for NULL handles, and that the thread may wait. All are needed but `failed`, which
+ * is called once, when the run of this core fails, on any thread inside the core, which it must not
+ * call.
  */
 struct duet__gate {
     int (*submit)(void *gate, const struct duet_task_desc *task);
@@ -109,20 +112,20 @@ struct duet__gate {
     void (*failed)(void *gate, int error, const char *why);
 };
 /*
- * Before the first of these calls, and NULL after the last one. Behind a gate data may be
- * registered at no address where kernels run, too, as if by duet__handle_elsewhere.
+ * Sets the gate before the first of these calls, and NULL after the last one. Behind a gate data
+ * may be registered without an address even where kernels run, as if by duet__handle_elsewhere.
  */
 void duet__core_gate(struct duet_runtime *core, const struct duet__gate *gate, void *arg);
-/* Its `arg`; NULL: there is no gate. */
+/* Returns the gate's `arg`; NULL: there is no gate. */
 void *duet__core_gate_arg(const struct duet_runtime *core);
 
 /*
- * Blocks the application's thread while the window is full, as duet_submit does: before what
+ * Blocks the application's thread while the window is full, as duet_submit does: for tasks that
  * duet__acquire_submit adds to it. DUET_ESTUCK.
  */
 DUET_MUST_CHECK int duet__window_here(struct duet_runtime *core);
 
-/* The same functions beneath the gate. */
+/* The public functions beneath the gate. */
 int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc *desc);
 int duet__wait_here(struct duet_runtime *runtime);
 int duet__acquire_here(struct duet_runtime *runtime, struct duet_handle *handle,

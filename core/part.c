@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts of data: windows of a handle that do not overlap, each a handle of its own. An application
- * cuts its data into such (cut.c), a task that expands the data of its accesses (expand.c).
+ * cuts its data (cut.c), a task that expands the data of its accesses (expand.c).
  */
 #include <stdlib.h>
 
 #include "core/internal.h"
 
-enum { PARTS_MAX = 32767 }; /* of a cut: those of two are the accesses of one task */
+enum { PARTS_MAX = 32767 }; /* parts of a cut: one task accesses those of two cuts */
 
 struct parts *duet__parts_new(struct duet_handle *whole, struct duet_expansion *expansion)
 {
@@ -19,7 +19,7 @@ struct parts *duet__parts_new(struct duet_handle *whole, struct duet_expansion *
     return parts;
 }
 
-static bool within(const struct duet_part *part, const struct duet_handle *whole)
+static bool lies_within(const struct duet_part *part, const struct duet_handle *whole)
 {
     return part->rows && part->cols && part->row < whole->rows && part->col < whole->cols &&
            part->rows <= whole->rows - part->row && part->cols <= whole->cols - part->col;
@@ -30,14 +30,14 @@ static struct rectangle rectangle_of(const struct duet_part *part)
     return (struct rectangle){part->row, part->col, part->rows, part->cols};
 }
 
-static int check(const struct parts *parts, const struct duet_part *part,
-                 struct duet_message *message)
+static int check_part(const struct parts *parts, const struct duet_part *part,
+                      struct duet_message *message)
 {
     const struct duet_handle *whole = parts->whole, *other;
     if (whole->layout)
         return duet_fail(message, DUET_EINVAL, "handle %llu is %s, which cannot be cut",
                          (unsigned long long)whole->id, duet__no_matrix(whole));
-    if (!within(part, whole))
+    if (!lies_within(part, whole))
         return duet_fail(message, DUET_EINVAL,
                          "a part of %zu x %zu at (%zu, %zu) does not lie within its whole, which "
                          "has %zu x %zu",
@@ -56,8 +56,8 @@ static int check(const struct parts *parts, const struct duet_part *part,
     return DUET_OK;
 }
 
-/* Room for one more. */
-static bool reserve(struct parts *parts)
+/* Makes room for one more part. */
+static bool reserve_part(struct parts *parts)
 {
     if (parts->count < parts->capacity)
         return true;
@@ -78,7 +78,10 @@ void duet__shape_column(enum shape shape, size_t rows, size_t col, size_t *first
     *end = above || shape == DIAGONAL ? col + (shape != STRICTLY_UPPER) : rows;
 }
 
-/* A device has room for the whole square; only what belongs to the part is copied. */
+/*
+ * Sets the shape of a part. A device has room for the whole square; only elements of the part are
+ * copied.
+ */
 static void set_shape(struct duet_handle *handle, enum shape shape)
 {
     uint64_t n = handle->rows, elements = n * handle->cols;
@@ -96,16 +99,16 @@ int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct 
                    enum shape shape, struct duet_message *message)
 {
     const struct duet_handle *whole = parts->whole;
-    int error = check(parts, part, message);
+    int error = check_part(parts, part, message);
     if (error)
         return error;
     size_t first = (part->row + part->col * whole->ld) * whole->element_bytes;
     void *data = whole->data ? (char *)whole->data + first : NULL;
     struct duet_handle *handle = NULL;
-    if (reserve(parts))
+    if (reserve_part(parts))
         handle =
             duet__handle_new(core, data, part->rows, part->cols, whole->ld, whole->element_bytes);
-    /* those of the triangles' cut share a square, in which they do not overlap */
+    /* parts of a cut into triangles share a square, in which they do not overlap */
     if (!handle || (shape == FULL && !duet__plane_add(&parts->plane, rectangle_of(part), handle))) {
         if (handle)
             duet__handle_remove(core, handle);
@@ -120,8 +123,8 @@ int duet__part_add(struct duet_runtime *core, struct parts *parts, const struct 
     return DUET_OK;
 }
 
-/* The record alone: its handles are gone, or go by themselves. */
-static struct parts *forget(struct parts *parts)
+/* Frees the record alone: its handles are freed, or will be. */
+static struct parts *parts_free(struct parts *parts)
 {
     struct parts *next = parts->next;
     duet__plane_fini(&parts->plane);
@@ -138,11 +141,11 @@ struct parts *duet__parts_remove(struct duet_runtime *core, struct parts *parts)
             part->cuts = duet__parts_remove(core, part->cuts);
         duet__handle_remove(core, part);
     }
-    return forget(parts);
+    return parts_free(parts);
 }
 
 void duet__cuts_fini(struct duet_handle *handle)
 {
     while (handle->cuts)
-        handle->cuts = forget(handle->cuts);
+        handle->cuts = parts_free(handle->cuts);
 }

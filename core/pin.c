@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page-locking of the application's memory: what is asked for is checked, engines do it. */
+/*
+ * Page-locking of the application's memory: requests are checked here and carried out by the
+ * engine.
+ */
 #include <stdint.h>
 
 #include "core/internal.h"

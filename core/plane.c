@@ -6,13 +6,16 @@
 
 #include "core/plane.h"
 
-/* An interval of columns, with a treap of what is in it; or one of rows, with its owner. */
+/*
+ * An interval of columns with a treap of its rectangles, or a rectangle: an interval of rows with
+ * its owner.
+ */
 struct strip {
-    uint64_t low, high; /* from low to below high; a strip's: as far as any of its rectangles */
+    uint64_t low, high; /* from low to below high; of a strip: the highest of its rectangles */
     uint64_t reach;     /* the largest `high` in its subtree */
     uint64_t priority;
     struct strip *left, *right, *inner;
-    uint64_t end; /* of a rectangle: its columns are below */
+    uint64_t end; /* of a rectangle: column after its last */
     const void *owner;
 };
 
@@ -23,7 +26,7 @@ struct chunk {
     struct strip strips[CHUNK];
 };
 
-static void update(struct strip *node)
+static void treap_update(struct strip *node)
 {
     node->reach = node->high;
     if (node->left && node->left->reach > node->reach)
@@ -32,82 +35,82 @@ static void update(struct strip *node)
         node->reach = node->right->reach;
 }
 
-/* What lies below `low`, and the rest. */
-static void split(struct strip *root, uint64_t low, struct strip **below, struct strip **rest)
+/* Splits a treap into the nodes below `low`, and the rest. */
+static void treap_split(struct strip *root, uint64_t low, struct strip **below, struct strip **rest)
 {
     if (!root) {
         *below = *rest = NULL;
     } else if (root->low < low) {
         *below = root;
-        split(root->right, low, &root->right, rest);
-        update(root);
+        treap_split(root->right, low, &root->right, rest);
+        treap_update(root);
     } else {
         *rest = root;
-        split(root->left, low, below, &root->left);
-        update(root);
+        treap_split(root->left, low, below, &root->left);
+        treap_update(root);
     }
 }
 
-static struct strip *join(struct strip *left, struct strip *right)
+static struct strip *treap_join(struct strip *left, struct strip *right)
 {
     if (!left || !right)
         return left ? left : right;
     struct strip *root = left->priority > right->priority ? left : right;
     if (root == left)
-        left->right = join(left->right, right);
+        left->right = treap_join(left->right, right);
     else
-        right->left = join(left, right->left);
-    update(root);
+        right->left = treap_join(left, right->left);
+    treap_update(root);
     return root;
 }
 
-static void insert(struct strip **root, struct strip *added)
+static void treap_insert(struct strip **root, struct strip *added)
 {
     while (*root && added->priority <= (*root)->priority) {
         if ((*root)->reach < added->high)
             (*root)->reach = added->high;
         root = added->low < (*root)->low ? &(*root)->left : &(*root)->right;
     }
-    split(*root, added->low, &added->left, &added->right);
-    update(added);
+    treap_split(*root, added->low, &added->left, &added->right);
+    treap_update(added);
     *root = added;
 }
 
-/* The one that begins there, or NULL. */
-static struct strip *at(struct strip *root, uint64_t low)
+/* Returns the node that begins at `low`, or NULL. */
+static struct strip *treap_at(struct strip *root, uint64_t low)
 {
     while (root && root->low != low)
         root = low < root->low ? root->left : root->right;
     return root;
 }
 
-/* Takes the one from low to high, which is there, out of the treap. */
-static struct strip *take_out(struct strip **root, uint64_t low, uint64_t high)
+/* Removes the node from low to high, which exists, from the treap. */
+static struct strip *treap_remove(struct strip **root, uint64_t low, uint64_t high)
 {
-    while ((*root)->low != low && (*root)->reach != high) /* which stays as it is */
+    while ((*root)->low != low && (*root)->reach != high) /* nodes whose reach stays the same */
         root = low < (*root)->low ? &(*root)->left : &(*root)->right;
     struct strip *node = *root;
     if (node->low == low) {
-        *root = join(node->left, node->right);
+        *root = treap_join(node->left, node->right);
         return node;
     }
-    struct strip *taken = take_out(low < node->low ? &node->left : &node->right, low, high);
-    update(node);
+    struct strip *taken = treap_remove(low < node->low ? &node->left : &node->right, low, high);
+    treap_update(node);
     return taken;
 }
 
-/* The strip now ends at `high`, further than it did. */
-static void grow(struct strip *root, struct strip *strip, uint64_t high)
+/* Moves the end of a strip up to `high`. */
+static void strip_grow(struct strip *root, struct strip *strip, uint64_t high)
 {
     strip->high = high;
-    update(strip);
+    treap_update(strip);
     for (; root && root != strip; root = strip->low < root->low ? root->left : root->right) {
         if (root->reach < strip->reach)
             root->reach = strip->reach;
     }
 }
 
-/* A record from the plane's own. NULL: no memory. */
+/* Returns a record from the plane's own memory. NULL: no memory. */
 static struct strip *new_strip(struct plane *plane)
 {
     if (!plane->spare) {
@@ -126,71 +129,71 @@ static struct strip *new_strip(struct plane *plane)
     return strip;
 }
 
-static void give_back(struct plane *plane, struct strip *strip)
+static void strip_return(struct plane *plane, struct strip *strip)
 {
     strip->right = plane->spare;
     plane->spare = strip;
 }
 
-static void enter(struct plane *plane, struct strip **root, struct strip *strip)
+static void strip_enter(struct plane *plane, struct strip **root, struct strip *strip)
 {
     strip->reach = strip->high;
     strip->priority = duet_random_next(&plane->rng);
-    insert(root, strip);
+    treap_insert(root, strip);
 }
 
-static const void *find(const struct strip *root, uint64_t low, uint64_t high,
-                        const struct rectangle *wanted)
+static const void *treap_find(const struct strip *root, uint64_t low, uint64_t high,
+                              const struct rectangle *wanted)
 {
     if (!root || root->reach <= low)
         return NULL;
-    const void *found = find(root->left, low, high, wanted);
+    const void *found = treap_find(root->left, low, high, wanted);
     if (!found && root->low < high && root->high > low) {
         if (root->inner)
-            found = find(root->inner, wanted->row, wanted->row + wanted->rows, wanted);
+            found = treap_find(root->inner, wanted->row, wanted->row + wanted->rows, wanted);
         else if (root->end > wanted->col)
             found = root->owner;
     }
-    return found || root->low >= high ? found : find(root->right, low, high, wanted);
+    return found || root->low >= high ? found : treap_find(root->right, low, high, wanted);
 }
 
 const void *duet__plane_find(const struct plane *plane, struct rectangle wanted)
 {
-    return find(plane->strips, wanted.col, wanted.col + wanted.cols, &wanted);
+    return treap_find(plane->strips, wanted.col, wanted.col + wanted.cols, &wanted);
 }
 
 bool duet__plane_add(struct plane *plane, struct rectangle added, const void *owner)
 {
-    struct strip *strip = at(plane->strips, added.col), *node = new_strip(plane);
+    struct strip *strip = treap_at(plane->strips, added.col), *node = new_strip(plane);
     uint64_t end = added.col + added.cols;
     if (!strip && node) {
         strip = new_strip(plane);
         if (strip) {
             *strip = (struct strip){.low = added.col, .high = end};
-            enter(plane, &plane->strips, strip);
+            strip_enter(plane, &plane->strips, strip);
         }
     }
     if (!strip || !node) {
         if (node)
-            give_back(plane, node);
+            strip_return(plane, node);
         return false;
     }
     *node = (struct strip){.low = added.row,
                            .high = added.row + added.rows,
                            .end = end,
                            .owner = owner};
-    enter(plane, &strip->inner, node);
+    strip_enter(plane, &strip->inner, node);
     if (strip->high < end)
-        grow(plane->strips, strip, end);
+        strip_grow(plane->strips, strip, end);
     return true;
 }
 
 void duet__plane_remove(struct plane *plane, struct rectangle removed)
 {
-    struct strip *strip = at(plane->strips, removed.col);
-    give_back(plane, take_out(&strip->inner, removed.row, removed.row + removed.rows));
+    struct strip *strip = treap_at(plane->strips, removed.col);
+    strip_return(plane, treap_remove(&strip->inner, removed.row, removed.row + removed.rows));
     if (!strip->inner)
-        give_back(plane, take_out(&plane->strips, removed.col, strip->high));
+        strip_return(plane, treap_remove(&plane->strips, removed.col, strip->high));
 }
 
 void duet__plane_fini(struct plane *plane)

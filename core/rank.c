@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Upward ranks (Topcuoglu, Hariri, Wu, TPDS 2002, equations 8 and 9) of tasks that have not entered
- * the graph yet: in one pass backwards, as each handle knows how much comes after what is looked at
- * next. As for the graph there are no edges, and accesses that share are not ordered.
+ * the graph yet. They are computed in one pass backwards, since each handle knows the longest path
+ * after its next access. As in the graph there are no edges, and accesses that share are not
+ * ordered.
  */
 #include "core/internal.h"
 
-/* What a kernel counts of which nothing is known: the number of tasks on a path then decides. */
+/* Seconds assumed for a kernel of unknown time: the number of tasks on a path then decides. */
 static const double UNKNOWN_S = 1e-6;
 
 static struct mean_copy one_copy(const struct duet_machine *machine, unsigned from, unsigned to)
@@ -28,8 +29,8 @@ double duet__copy_seconds(const struct duet_machine *machine, unsigned from, uns
     return copy.latency_s + (double)bytes * copy.byte_s;
 }
 
-/* Over all pairs of different workers (equation 3): between those of one memory it takes nothing.
- */
+/* Returns the mean over all pairs of different workers (equation 3): a copy within one memory takes
+   no time. */
 struct mean_copy duet__mean_copy(const struct duet_runtime *core)
 {
     const struct duet_machine *machine = &core->machine;
@@ -50,7 +51,10 @@ struct mean_copy duet__mean_copy(const struct duet_runtime *core)
     return mean;
 }
 
-/* Mean over the workers that can run it, as far as their times are known (equation 1). */
+/*
+ * Returns the mean over the workers that can run the task, as far as their times are known
+ * (equation 1).
+ */
 static double mean_seconds(const struct duet_runtime *core, const struct duet_task *task)
 {
     double sum = 0, workers = 0;
@@ -67,13 +71,14 @@ static double mean_seconds(const struct duet_runtime *core, const struct duet_ta
     return workers > 0 ? sum / workers : UNKNOWN_S;
 }
 
-/* One access of a task, as it is, or as one of a part to what that was cut from. */
+/* One access of a task, to its handle, or as an access to a whole that contains it. */
 struct use {
     struct duet_handle *handle;
-    const struct parts *of; /* the part is one of these; NULL: as it is */
-    uintptr_t run;          /* what has the same one, next to each other, is in no order; 0: none */
+    const struct parts *of; /* cut or expansion that has the handle; NULL: none */
+    uintptr_t run;          /* adjacent uses with the same number are not ordered; 0: ordered with
+                               all */
     bool reads, writes;
-    double copy_s; /* of its data, on average */
+    double copy_s; /* mean seconds of a copy of its data */
 };
 
 static struct use use_of(const struct access *access, const struct mean_copy *copy)
@@ -89,8 +94,8 @@ static struct use use_of(const struct access *access, const struct mean_copy *co
 }
 
 /*
- * Parts of one cut are in force together, those of another one, or the whole, in their turn
- * (cut.c). false: it is no part.
+ * Moves a use of a part on to its whole. Parts of one cut are in force together; those of another
+ * cut, or the whole, in turns (cut.c). Returns false if it is no part.
  */
 static bool next_use(struct use *use)
 {
@@ -102,7 +107,9 @@ static bool next_use(struct use *use)
     return true;
 }
 
-/* The longest path that comes after it; with the copy of what it leaves to the next, if any. */
+/*
+ * Returns the longest path after a use, with the copy of its output to the next use, if that reads.
+ */
 static double longest_after(const struct use *use, unsigned pass)
 {
     const struct below *below = &use->handle->below;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions. Tasks that reduce a handle run at once, each on a contribution: temporary data in the
- * memory of its worker, of which there are as many as tasks were at work there at a time. A worker
- * that takes such a task and finds none free makes one, and runs what initialises it first. When
- * another access follows, the contributions are combined by ordinary tasks, as a binary tree whose
- * last one enters the handle itself, before that access is granted.
+ * memory of its worker. There are as many contributions as tasks were at work there at a time. A
+ * worker that takes such a task and finds no free one makes one, and runs the initialisation first.
+ * When another access follows, the contributions are combined by ordinary tasks, as a binary tree
+ * whose last one enters the handle itself, before that access is granted.
  *
  * As long as there are contributions, the handle has one granted access more than tasks, which the
  * last combination takes over.
@@ -13,26 +13,26 @@
 
 #include "core/internal.h"
 
-/* One of a handle's; the lock of that handle. */
+/* A contribution to a handle, under the lock of that handle. */
 struct contribution {
     struct contribution *next;
     struct duet_handle *data, *whole;
-    unsigned node, worker; /* where it was made, who had it last */
+    unsigned node, worker; /* memory node where it was made; worker that had it last */
     bool busy, ready;      /* a task has it; it was initialised */
-    uint64_t added;        /* tasks that have ended on it */
+    uint64_t added;        /* number of tasks that have ended on it */
 };
 
 struct reduction {
     struct duet_codelet *init, *combine;
-    uint64_t kinds;               /* of workers that can initialise */
+    uint64_t kinds;               /* kinds of workers that can initialise */
     struct duet_task *combining;  /* called when the contributions are to be combined */
-    struct contribution *first;   /* lock of the handle: by memory node */
-    const struct duet_task *last; /* the combination that enters the handle; it is being entered */
-    struct reduction *next;       /* of those to recover */
+    struct contribution *first;   /* lock of the handle: list by memory node */
+    const struct duet_task *last; /* the combination that is entering the handle */
+    struct reduction *next;       /* next reduction to recover */
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Saying how                                                                                   */
+/* Registering a reduction */
 
 static int try_task(struct duet_runtime *core, struct duet_codelet *codelet,
                     const struct duet_access *accesses, size_t count, uint64_t *kinds)
@@ -57,7 +57,7 @@ static int try_task(struct duet_runtime *core, struct duet_codelet *codelet,
     return DUET_OK;
 }
 
-/* Can such tasks be made? Says so, and who can initialise. */
+/* Checks that tasks of both kernels can be made, and finds the workers that can initialise. */
 static int try_both(struct duet_runtime *core, struct duet_handle *handle, struct reduction *made)
 {
     uint64_t any;
@@ -119,7 +119,7 @@ failed:
     return error;
 }
 
-/* The handle is going away. */
+/* Frees the reduction of a handle that is freed. */
 void duet__reduction_free(struct duet_runtime *core, struct duet_handle *handle)
 {
     struct reduction *reduction = handle->reduction;
@@ -135,8 +135,8 @@ void duet__reduction_free(struct duet_runtime *core, struct duet_handle *handle)
 }
 
 /*
- * A task that reduces runs where its contributions can be initialised. DUET_ENOWORKER with a
- * message: nowhere; DUET_EINVAL: it uses what it reduces in another way, too.
+ * Restricts a task that reduces to workers that can initialise its contributions. DUET_ENOWORKER
+ * with a message: none can; DUET_EINVAL: it also uses the handle in another way.
  */
 int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
                              struct duet_message *message)
@@ -153,7 +153,8 @@ int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
         const struct reduction *reduction = access->handle->reduction;
         const uint64_t known = atomic_load_explicit(&task->klass->barred, memory_order_relaxed);
         const uint64_t barred = kinds & ~reduction->kinds;
-        if (barred & ~known) { /* once a class: all who submit its tasks share the line */
+        if (barred & ~known) { /* once a class: all threads that submit its tasks share the cache
+                                  line */
             atomic_store_explicit(&task->klass->barrier, reduction->init, memory_order_relaxed);
             atomic_fetch_or_explicit(&task->klass->barred, barred, memory_order_relaxed);
         }
@@ -174,7 +175,7 @@ int duet__reduction_restrict(struct duet_runtime *core, struct duet_task *task,
 /* Taking a contribution                                                                        */
 
 /* Frees the data of a contribution that no task uses, when nothing of it is in flight. */
-static void drop(struct duet_view *view, struct duet_handle *data)
+static void contribution_drop(struct duet_view *view, struct duet_handle *data)
 {
     struct duet_task *task = duet__unregistering_new(view->core, data);
     if (!task)
@@ -191,7 +192,10 @@ static void set_users(struct duet_handle *data, uint32_t users)
     spin_unlock(&data->lock);
 }
 
-/* One that nobody has, in this worker's memory; its own if there is one. NULL: there is none. */
+/*
+ * Takes a free contribution in this worker's memory, the worker's own if there is one. NULL: none
+ * is free.
+ */
 static struct contribution *take_free(struct duet_handle *whole, const struct worker *worker)
 {
     struct contribution *found = NULL;
@@ -208,8 +212,8 @@ static struct contribution *take_free(struct duet_handle *whole, const struct wo
     return found;
 }
 
-static struct contribution *make(struct duet_runtime *core, struct duet_handle *whole,
-                                 const struct worker *worker)
+static struct contribution *contribution_make(struct duet_runtime *core, struct duet_handle *whole,
+                                              const struct worker *worker)
 {
     struct contribution *made = calloc(1, sizeof *made);
     if (made)
@@ -227,7 +231,7 @@ static struct contribution *make(struct duet_runtime *core, struct duet_handle *
     spin_lock(&whole->lock);
     struct contribution **at = &whole->reduction->first;
     if (!*at)
-        whole->active++; /* for all of them */
+        whole->active++; /* one access for all contributions */
     while (*at && (*at)->node <= made->node)
         at = &(*at)->next;
     made->next = *at;
@@ -236,9 +240,12 @@ static struct contribution *make(struct duet_runtime *core, struct duet_handle *
     return made;
 }
 
-/* The task that initialises a contribution, to be run by this worker now. NULL: the run failed. */
-static struct duet_task *initialise(struct duet_view *view, const struct worker *worker,
-                                    const struct contribution *contribution)
+/*
+ * Makes the task that initialises a contribution, to be run by this worker now. NULL: the run
+ * failed.
+ */
+static struct duet_task *initialising_task(struct duet_view *view, const struct worker *worker,
+                                           const struct contribution *contribution)
 {
     struct duet_task *task;
     struct duet_message message = {""};
@@ -261,13 +268,15 @@ static struct duet_task *initialise(struct duet_view *view, const struct worker 
     return task;
 }
 
-/* The access is to a contribution from here on. true: one that is to be initialised. */
+/*
+ * Replaces the handle of an access by a contribution. Returns true if that has to be initialised.
+ */
 static bool contribute(struct duet_view *view, struct worker *worker, struct access *access)
 {
     struct duet_handle *whole = access->handle;
     struct contribution *contribution = take_free(whole, worker);
     if (!contribution)
-        contribution = make(view->core, whole, worker);
+        contribution = contribution_make(view->core, whole, worker);
     if (!contribution) {
         duet__fail_run(view->core, DUET_ENOMEM, "no memory left to reduce handle %llu",
                        (unsigned long long)whole->id);
@@ -281,8 +290,8 @@ static bool contribute(struct duet_view *view, struct worker *worker, struct acc
 }
 
 /*
- * A worker has taken a task that reduces: it gets contributions in place of the handles. One that
- * is new is initialised first, by a task that takes the slot of this one until it has ended.
+ * Gives a task that reduces, and that a worker has taken, contributions in place of its handles. A
+ * new one is initialised first, by a task that has the slot of this one until it has ended.
  */
 void duet__contribute(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
@@ -290,7 +299,7 @@ void duet__contribute(struct duet_view *view, struct worker *worker, struct duet
         struct access *access = &task->accesses[i];
         if (access->mode != DUET_REDUCE || !contribute(view, worker, access))
             continue;
-        struct duet_task *first = initialise(view, worker, access->handle->contribution);
+        struct duet_task *first = initialising_task(view, worker, access->handle->contribution);
         if (!first)
             return;
         unsigned slot = 0;
@@ -303,7 +312,9 @@ void duet__contribute(struct duet_view *view, struct worker *worker, struct duet
     }
 }
 
-/* A contribution was initialised, if `good`: the task that is to use it has the slot again. */
+/*
+ * Gives the slot back to the task that is to use a contribution, which was initialised if `good`.
+ */
 void duet__initialised(struct duet_view *view, struct worker *worker, struct duet_task *task,
                        struct duet_handle *data, bool good)
 {
@@ -313,7 +324,7 @@ void duet__initialised(struct duet_view *view, struct worker *worker, struct due
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Giving it back                                                                               */
+/* Returning a contribution */
 
 static void unlist(struct duet_handle *whole, struct contribution *contribution)
 {
@@ -326,8 +337,8 @@ static void unlist(struct duet_handle *whole, struct contribution *contribution)
 }
 
 /*
- * The task does not use the contribution any more; `written`: it has added something. Its access is
- * to the handle again, and stays granted. Nothing in it: it is not kept.
+ * Returns the contribution of a task that has ended; `written`: it has added something. Its access
+ * is to the handle again, and stays granted. A contribution without additions is dropped.
  */
 void duet__contribution_return(struct duet_view *view, struct access *access, bool written)
 {
@@ -349,17 +360,20 @@ void duet__contribution_return(struct duet_view *view, struct access *access, bo
     if (empty) {
         data->contribution = NULL;
         free(contribution);
-        drop(view, data);
+        contribution_drop(view, data);
     }
 }
 
-/* The number of the handle that this is a contribution to; 0: it is none. */
+/* Returns the number of the handle to which this is a contribution; 0: it is none. */
 uint64_t duet__contribution_whole(const struct duet_handle *data)
 {
     return data->contribution ? data->contribution->whole->id : 0;
 }
 
-/* The device of a task that reduces is lost: what only this task has begun is forgotten. */
+/*
+ * Returns the contributions of a task whose device is lost; those that only this task has used are
+ * dropped.
+ */
 void duet__contributions_lost(struct duet_view *view, struct duet_task *task)
 {
     for (unsigned i = 0; i < task->access_count; i++)
@@ -371,8 +385,9 @@ void duet__contributions_lost(struct duet_view *view, struct duet_task *task)
 /* Combining                                                                                    */
 
 /*
- * An access has ended, or another one come: if that waits for no task any more but for the
- * contributions, these are combined when no lock is held. The handle's lock is held.
+ * Starts the combination, when no lock is held, if the next access waits for no more tasks but for
+ * the contributions. Called when an access has ended, or another one come. The handle's lock is
+ * held.
  */
 void duet__reduction_closes(struct duet_view *view, struct duet_handle *handle)
 {
@@ -380,15 +395,15 @@ void duet__reduction_closes(struct duet_view *view, struct duet_handle *handle)
     if (handle->active > 1 || !handle->head || !reduction->first)
         return;
     handle->active_mode = DUET_RW | ACCESS_COMBINES;
-    /* counted before the task that ends now is: a hint, which may be what follows, counts nowhere
-     */
+    /* counted before the task that ends now: the access that follows may be a hint, which counts
+       nowhere */
     (void)atomic_fetch_add_explicit(&view->core->submitted, 1, memory_order_relaxed);
     duet__count_internal(view, 1);
     reduction->combining->next = view->over;
     view->over = reduction->combining;
 }
 
-/* Is this the last combination, which needs not wait? Handle lock held. */
+/* True if the task is the last combination, which need not wait. Handle lock held. */
 bool duet__reduction_enters(struct duet_handle *handle, const struct duet_task *task)
 {
     if (handle->active_mode != (DUET_RW | ACCESS_COMBINES) || handle->reduction->last != task)
@@ -397,9 +412,12 @@ bool duet__reduction_enters(struct duet_handle *handle, const struct duet_task *
     return true;
 }
 
-/* Submits the task that adds one contribution to another, or to the handle. false: run failed. */
-static bool submit(struct duet_view *view, struct reduction *reduction, struct duet_handle *into,
-                   struct duet_handle *from)
+/*
+ * Submits the task that adds one contribution to another, or to the handle. Returns false if the
+ * run failed.
+ */
+static bool submit_combination(struct duet_view *view, struct reduction *reduction,
+                               struct duet_handle *into, struct duet_handle *from)
 {
     struct duet_task *task;
     struct duet_message message = {""};
@@ -430,18 +448,18 @@ static void halve(struct duet_view *view, struct reduction *reduction, struct co
 {
     for (struct contribution *one = list, *other; one && (other = one->next); one = one->next) {
         if (needed)
-            (void)submit(view, reduction, one->data, other->data);
+            (void)submit_combination(view, reduction, one->data, other->data);
         one->next = other->next;
-        drop(view, other->data);
+        contribution_drop(view, other->data);
         free(other);
     }
 }
 
 /*
- * Combines the contributions to a handle, unless what comes next overwrites it or the run has
+ * Combines the contributions to a handle, unless the next access overwrites it or the run has
  * failed.
  */
-static void combine(struct duet_view *view, struct duet_handle *handle)
+static void combine_all(struct duet_view *view, struct duet_handle *handle)
 {
     struct reduction *reduction = handle->reduction;
     spin_lock(&handle->lock);
@@ -454,12 +472,12 @@ static void combine(struct duet_view *view, struct duet_handle *handle)
     spin_unlock(&handle->lock);
     while (list && list->next)
         halve(view, reduction, list, needed);
-    if (!list) /* there is one: it is what keeps the handle */
+    if (!list) /* unreachable: a contribution has kept the handle */
         return;
     struct duet_handle *sum = list->data;
     free(list);
-    bool entered = needed && submit(view, reduction, handle, sum);
-    drop(view, sum);
+    bool entered = needed && submit_combination(view, reduction, handle, sum);
+    contribution_drop(view, sum);
     if (entered)
         return;
     if (reads) {
@@ -470,24 +488,24 @@ static void combine(struct duet_view *view, struct duet_handle *handle)
     duet__graph_release(view, handle);
 }
 
-/* The same as the end of the reduction's own task. No lock held. */
+/* Combines as the end of the reduction's own task. No lock held. */
 void duet__combine(struct duet_view *view, struct duet_task *task)
 {
-    combine(view, task->accesses[0].handle);
+    combine_all(view, task->accesses[0].handle);
     duet__count_finished(view, 1);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* After an error                                                                               */
 
-/* Is all that was added to the handle somewhere? The handle's lock is held. */
+/* True if all additions to the handle are valid in some memory. The handle's lock is held. */
 bool duet__contributions_valid(const struct duet_runtime *core, const struct duet_handle *handle)
 {
     const struct contribution *c = handle->reduction ? handle->reduction->first : NULL;
     for (; c; c = c->next) {
         uint64_t anywhere = 0;
         if (!c->added)
-            continue; /* it is being made, or the first task is at work with it */
+            continue; /* it is being made, or its first task is at work */
         for (unsigned word = 0; word < core->node_words; word++)
             anywhere |= atomic_load_explicit(&c->data->valid[word], memory_order_relaxed);
         if (!anywhere || atomic_load_explicit(&c->data->poisoned, memory_order_relaxed))
@@ -496,8 +514,8 @@ bool duet__contributions_valid(const struct duet_runtime *core, const struct due
     return true;
 }
 
-/* What was added is not needed where some of it, or what it was added to, is not valid. */
-static void recover(struct duet_view *view, struct duet_handle *handle)
+/* Drops the contributions of a handle if one of them, or the handle, is not valid. */
+static void reduction_recover(struct duet_view *view, struct duet_handle *handle)
 {
     spin_lock(&handle->lock);
     bool combines = handle->active_mode == (DUET_RW | ACCESS_COMBINES); /* they are taken then */
@@ -513,13 +531,13 @@ static void recover(struct duet_view *view, struct duet_handle *handle)
     while (list && !good) {
         struct contribution *next = list->next;
         list->data->contribution = NULL;
-        drop(view, list->data);
+        contribution_drop(view, list->data);
         free(list);
         list = next;
     }
 }
 
-/* The run goes on after an error, no task being left. */
+/* Recovers all reductions after an error, when no task is left. */
 void duet__reductions_recover(struct duet_runtime *core)
 {
     struct duet__ops ops = {0};
@@ -535,6 +553,6 @@ void duet__reductions_recover(struct duet_runtime *core)
     spin_unlock(&core->registry_lock);
     view_begin(&view, core, core->ops->now(core->engine), DUET_SUBMITTER, &ops);
     for (; first; first = first->next)
-        recover(&view, first->combining->accesses[0].handle);
+        reduction_recover(&view, first->combining->accesses[0].handle);
     duet__view_flush(&view);
 }

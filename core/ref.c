@@ -1,38 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * References to tasks. A reference outlives its task, so that somebody can ask for it later; it is
- * freed when neither the application, nor its task, nor one that comes after it holds it. What
- * comes after a task that has not ended hangs on its reference until then.
+ * References to tasks. A reference outlives its task, so that the application can ask for it later;
+ * it is freed when neither the application, nor its task, nor a successor holds it. Successors of a
+ * task that has not ended are linked to its reference until then.
  */
 #include <stdlib.h>
 
 #include "core/internal.h"
 
-/* That `task` comes after the task of `ref`. */
+/* An explicit dependency: `task` comes after the task of `ref`. */
 struct edge {
-    struct duet_ref *ref; /* which it holds */
+    struct duet_ref *ref; /* held by the edge */
     struct duet_task *task;
     struct edge *next; /* lock of the reference */
 };
 
 struct duet_ref {
     struct duet_runtime *core;
-    struct duet_ref *next; /* of those whose tasks a kernel is to submit again; that kernel's */
-    struct duet_ref
-        *again; /* to the same task, of before its kernel's device was lost; the task's */
+    struct duet_ref *next;  /* next of a list: a kernel will submit these tasks again; owned by that
+                               kernel */
+    struct duet_ref *again; /* reference to the same task from before its kernel's device was lost;
+                               owned by the task */
     struct spin lock;
     struct duet_task *task;    /* lock: its task, from when that enters the graph until it ends */
-    struct edge *first, *last; /* lock: what comes after, in order of submission */
+    struct edge *first, *last; /* lock: successors, in order of submission */
     double path_s;             /* lock: critical path up to its task */
-    unsigned reset;            /* lock: number of the measurement that path_s is of */
-    uint64_t id;               /* lock: of its task, when that has entered the graph */
-    uint32_t seen;             /* lock: 1 + number of its task in it; 0: it is not kept */
-    unsigned seen_reset;       /* lock: number of the measurement that this is of */
-    struct duet_ref *twin;     /* the same in a trial; whoever lets tasks in */
-    double rank;               /* whoever lets tasks in: the highest of what comes after, in s */
+    unsigned reset;            /* lock: measurement to which path_s belongs */
+    uint64_t id;               /* lock: number of its task, once that has entered the graph */
+    uint32_t seen;             /* lock: 1 + number of its task in the recorded graph; 0: not
+                                  recorded */
+    unsigned seen_reset;       /* lock: measurement to which `seen` belongs */
+    struct duet_ref *twin;     /* its copy in a trial; for the thread that lets tasks in */
+    double rank;               /* for the thread that lets tasks in: highest rank of its successors,
+                                  in s */
     _Atomic(unsigned) holders;
     _Atomic(bool) ended;  /* written under the lock */
-    _Atomic(bool) waited; /* by a thread of the application */
+    _Atomic(bool) waited; /* a thread of the application waits for it */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -56,21 +59,27 @@ void duet_ref_free(struct duet_ref *ref)
     free(ref);
 }
 
-/* The device of the kernel that has submitted its task is lost: the first of a list of such. */
+/* Adds a reference to a list, when the device of the kernel that has submitted its task is lost. */
 void duet__ref_postpone(struct duet_ref **list, struct duet_ref *ref)
 {
     ref->next = *list;
     *list = ref;
 }
 
-/* The kernel runs again, and has submitted the task of the first of that list once more. */
+/*
+ * Links the first reference of a list to `ref`: the kernel runs again, and has submitted that task
+ * once more.
+ */
 void duet__ref_again(struct duet_ref **list, struct duet_ref *ref)
 {
     ref->again = *list;
     *list = ref->again->next;
 }
 
-/* The kernel has ended without: nothing is to come of that list. `view` NULL: nor of the run. */
+/*
+ * Ends all references of a list: the kernel has ended without submitting their tasks again. `view`
+ * NULL: the runtime is closed.
+ */
 void duet__refs_drop(struct duet_view *view, struct duet_ref *list)
 {
     while (list) {
@@ -105,7 +114,7 @@ size_t duet__edges_bytes(size_t count)
     return count * sizeof(struct edge);
 }
 
-/* How many there are: references that are NULL are none. */
+/* Returns the number of edges: references that are NULL are none. */
 unsigned duet__edges_fill(struct edge *edges, struct duet_task *task,
                           const struct duet_task_extra *from)
 {
@@ -124,7 +133,7 @@ struct duet_runtime *duet__edges_core(const struct edge *edges)
     return edges->ref->core;
 }
 
-/* The number of the i-th task, which has ended, that a task comes after. */
+/* Returns the number of the i-th predecessor, which has ended. */
 uint64_t duet__edge_after(const struct edge *edges, unsigned i)
 {
     return edges[i].ref->id;
@@ -139,8 +148,11 @@ void duet__edges_free(struct edge *edges, unsigned count)
 /* ------------------------------------------------------------------------------------------- */
 /* The graph                                                                                    */
 
-/* true: what it comes after has ended already. Raises *path to the longest one up to there. */
-static bool enter(struct edge *edge, double *path)
+/*
+ * Enters an edge. Returns true if its predecessor has ended already. Raises *path to the longest
+ * one up to there.
+ */
+static bool edge_enter(struct edge *edge, double *path)
 {
     struct duet_ref *ref = edge->ref;
     spin_lock(&ref->lock);
@@ -162,7 +174,7 @@ int duet__edges_enter(struct duet_task *task, double *path)
     const struct task_extra *extra = task->extra;
     int granted = 0;
     for (unsigned i = 0; i < extra->edge_count; i++)
-        granted += enter(&extra->edges[i], path);
+        granted += edge_enter(&extra->edges[i], path);
     return granted;
 }
 
@@ -176,7 +188,7 @@ void duet__ref_entered(struct duet_ref *ref, struct duet_task *task, double path
     spin_unlock(&ref->lock);
 }
 
-/* The number, from 1, of its task in what has entered. */
+/* Sets the number, from 1, of its task in the recorded graph. */
 void duet__ref_see(struct duet_ref *ref, uint32_t number)
 {
     spin_lock(&ref->lock);
@@ -185,7 +197,10 @@ void duet__ref_see(struct duet_ref *ref, uint32_t number)
     spin_unlock(&ref->lock);
 }
 
-/* That of a task that is to end before; 0: it is not kept, or was of an earlier measurement. */
+/*
+ * Returns the number of a predecessor in the recorded graph; 0: it is not recorded, or belongs to
+ * an earlier measurement.
+ */
 uint32_t duet__edge_seen(const struct task_extra *extra, unsigned index)
 {
     struct duet_ref *ref = extra->edges[index].ref;
@@ -195,7 +210,7 @@ uint32_t duet__edge_seen(const struct task_extra *extra, unsigned index)
     return number;
 }
 
-/* The upward rank of a task that is held, told to those that it comes after. */
+/* Gives the upward rank of a held task to its predecessors. */
 void duet__edges_rank(const struct duet_task *task, double rank)
 {
     const struct task_extra *extra = task->extra;
@@ -214,14 +229,17 @@ void duet__ref_set_twin(struct duet_ref *ref, struct duet_ref *twin)
     ref->twin = twin;
 }
 
-/* Of each reference that it comes after the one in a trial; NULL: its task is not there. */
+/*
+ * Gives the copies in a trial of the references to predecessors; NULL: the task is not in the
+ * trial.
+ */
 void duet__edges_twins(const struct task_extra *extra, struct duet_ref **out)
 {
     for (unsigned i = 0; i < extra->edge_count; i++)
         out[i] = extra->edges[i].ref->twin;
 }
 
-/* Calls `add` for each task that waits for its end. */
+/* Calls `add` for each task that comes after the reference's. */
 void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_successors *found)
 {
     spin_lock(&ref->lock);
@@ -230,17 +248,17 @@ void duet__ref_each(struct duet_ref *ref, duet__next_fn *add, struct duet_succes
     spin_unlock(&ref->lock);
 }
 
-/* These wait for what they come after no more. No lock held. */
-static void release(struct duet_view *view, struct edge *edge)
+/* Counts the end of a predecessor for the successors of a list of edges. No lock held. */
+static void edges_release(struct duet_view *view, struct edge *edge)
 {
     while (edge) {
-        struct edge *next = edge->next; /* the task may run and be gone */
+        struct edge *next = edge->next; /* the task may run and be freed */
         duet__released(view, edge->task);
         edge = next;
     }
 }
 
-/* Its task has ended. No lock held. */
+/* Ends a reference whose task has ended. No lock held. */
 void duet__ref_end(struct duet_view *view, struct duet_ref *ref)
 {
     struct duet_ref *again = ref->again;
@@ -250,7 +268,7 @@ void duet__ref_end(struct duet_view *view, struct duet_ref *ref)
     ref->first = ref->last = NULL;
     atomic_store(&ref->ended, true);
     spin_unlock(&ref->lock);
-    release(view, edges);
+    edges_release(view, edges);
     if (atomic_load(&ref->waited))
         view->notify = true;
     if (!again)
@@ -262,7 +280,7 @@ void duet__ref_end(struct duet_view *view, struct duet_ref *ref)
 /* ------------------------------------------------------------------------------------------- */
 /* Runs that are stuck                                                                          */
 
-/* Takes an edge off those of its reference. false: it is not there. */
+/* Removes an edge from its reference. Returns false if it is not there. */
 static bool unlink_edge(struct edge *edge)
 {
     struct duet_ref *ref = edge->ref;
@@ -280,7 +298,7 @@ static bool unlink_edge(struct edge *edge)
     return at != NULL;
 }
 
-/* The run is over: no child waits for a task without data any more. No lock held. */
+/* Ends the explicit dependencies of all children, as the run is over. No lock held. */
 void duet__refs_release(struct duet_view *view)
 {
     struct duet_runtime *core = view->core;
@@ -296,10 +314,10 @@ void duet__refs_release(struct duet_view *view)
         }
     }
     spin_unlock(&core->extra_lock);
-    release(view, all);
+    edges_release(view, all);
 }
 
-/* The reference, locked, to the first of the tasks that this one waits to come after, or NULL. */
+/* Returns the locked reference to the first predecessor that the task waits for, or NULL. */
 static struct duet_ref *lock_before(const struct duet_task *task)
 {
     for (unsigned i = 0; task->extra && i < task->extra->edge_count; i++) {
@@ -313,8 +331,8 @@ static struct duet_ref *lock_before(const struct duet_task *task)
 }
 
 /*
- * A child that waits, what it comes after, what that does and so on: at most so many, of which the
- * last one has begun and waits itself, or not. How many.
+ * Describes a child that waits, its predecessor, the predecessor of that and so on, at most `most`
+ * tasks. Returns their number; *waits: the last of them has begun and waits itself.
  */
 unsigned duet__refs_example(struct duet_runtime *core, struct task_says *says, unsigned most,
                             bool *waits)
@@ -339,7 +357,7 @@ unsigned duet__refs_example(struct duet_runtime *core, struct task_says *says, u
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The application                                                                              */
+/* Calls of the application */
 
 bool duet_ref_ended(const struct duet_ref *ref)
 {
@@ -359,7 +377,7 @@ int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref)
     int error = duet__may_wait(runtime, "duet_ref_wait");
     if (error)
         return error;
-    /* before the look at its end, as its end comes before the look at this */
+    /* set before reading `ended`, as the end sets that before it reads this */
     atomic_store(&ref->waited, true);
     error = duet__wait_until(runtime, is_ended, ref);
     if (error) {

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task that a worker has taken and not begun goes to an idle one, where the policy says so. The
- * worker's own thread asks, so that nobody else touches its slots: before it begins a task, and
- * whenever it is asked itself while a task waits, which who becomes idle sees to.
+ * Revocation: a task that a worker has taken and not begun goes to an idle one, if the policy says
+ * so. The worker's own thread asks the policy, so that nobody else touches its slots: before it
+ * begins a task, and whenever it asks for work while a task waits; a worker that becomes idle wakes
+ * it for that.
  */
 #include <math.h>
 
 #include "core/internal.h"
 
-/* When what the task waits for was expected to be there. */
+/* Returns the date at which the task's inputs were expected to have arrived. */
 static double arrival_s(const struct duet_task *task, unsigned node)
 {
     double latest = 0;
@@ -26,14 +27,14 @@ static double arrival_s(const struct duet_task *task, unsigned node)
     return latest;
 }
 
-/* When the worker is expected to be through with what it has taken before. */
+/* Returns the date at which the worker is expected to have finished its earlier tasks. */
 static double free_s(const struct worker *worker, unsigned slot, double now)
 {
     struct duet_task *const *slots = worker->slots;
     double end = now;
     if (slot && slots[0]->state == TASK_RUNNING) {
         end = atomic_load_explicit(&worker->last_end_s, memory_order_relaxed);
-        /* it was the last that was given, before now */
+        /* it was given last, before now */
         if ((slot == 1 || slots[1]->state != TASK_RUNNING) && worker->nested.now < now)
             end = fmax(end, worker->nested.now);
     }
@@ -42,21 +43,21 @@ static double free_s(const struct worker *worker, unsigned slot, double now)
     return end;
 }
 
-/* What it waits for is still on its way. */
-static bool fetches(const struct duet_task *task)
+/* True if inputs of the task are still on their way. */
+static bool is_fetching(const struct duet_task *task)
 {
     return task->state == TASK_FETCHING &&
            atomic_load_explicit(&task->missing, memory_order_acquire) > 0;
 }
 
 /*
- * Is something that the task writes still being copied? What it left behind would be of no use, or
- * half written: it waits for that, and the policy is asked then.
+ * True if data that the task writes is still being copied. Leaving such a copy behind would be
+ * useless, or leave it half written: the task waits for it, and the policy is asked then.
  */
 static bool writes_coming(const struct duet_task *task, unsigned node)
 {
     bool any = false;
-    for (unsigned i = 0; i < task->access_count && fetches(task) && !any; i++) {
+    for (unsigned i = 0; i < task->access_count && is_fetching(task) && !any; i++) {
         const struct access *access = &task->accesses[i];
         if (!(access->mode & DUET_W))
             continue;
@@ -68,18 +69,18 @@ static bool writes_coming(const struct duet_task *task, unsigned node)
     return any;
 }
 
-/* Takes the task out of the worker's hands. false: no memory to do so. */
+/* Takes the task out of the worker's hands. Returns false if there is no memory to do so. */
 static bool take_back(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
     if (task->state == TASK_FETCHING) {
         if (!duet__leave_behind(view, task, worker->node))
             return false;
-        /* who ends a copy may have found it, and be about to count that */
-        for (unsigned tries = 0; fetches(task); tries++)
+        /* a thread that ends a copy may have found the task, and be about to count that */
+        for (unsigned tries = 0; is_fetching(task); tries++)
             duet__spin_rest(tries);
         duet__cache_unpin(view, worker->node, task);
     }
-    if (worker->node != DUET_HOST) /* if it was what waited for room, nothing does */
+    if (worker->node != DUET_HOST) /* if it was the task that waited for room, none does now */
         atomic_store(&view->core->nodes[worker->node].blocked, false);
     duet__slot_remove(worker, task);
     task->state = TASK_CREATED;
@@ -88,11 +89,11 @@ static bool take_back(struct duet_view *view, struct worker *worker, struct duet
 }
 
 /*
- * Asks the policy for a task in a slot. Not for what commutes, whose data others may write beside
- * the copies that are left behind, what reduces, to which contributions of this worker were given,
- * and what uses scratch; nor for children, whose blocks are freed when all of them have ended.
+ * Asks the policy for a task in a slot. Not for a task that commutes, since others may write its
+ * data beside the copies left behind; that reduces, since it has contributions of this worker; or
+ * that uses scratch; nor for children, whose blocks are freed when all of them have ended.
  */
-static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
+static bool offer_task(struct duet_view *view, struct worker *worker, unsigned slot)
 {
     struct duet_runtime *core = view->core;
     struct duet_task *task = worker->slots[slot];
@@ -104,7 +105,8 @@ static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
                                         fmax(begin_s, view->now), view->now);
     if (thief < 0)
         return false;
-    struct duet_list *list = duet_view_list(view, (unsigned)thief); /* or the run has failed */
+    struct duet_list *list = duet_view_list(view, (unsigned)thief); /* the worker's, or the run has
+                                                                   failed */
     if (hopeless(core, task) || !take_back(view, worker, task))
         return false;
     count_own(&worker->revocations, 1);
@@ -113,8 +115,8 @@ static bool offer(struct duet_view *view, struct worker *worker, unsigned slot)
 }
 
 /*
- * Gives one of the worker's tasks to an idle worker, the newest that the policy gives. true: it
- * has; what the worker is to do, which it has not been told yet, is to be chosen anew.
+ * Gives one of the worker's tasks to an idle worker, the newest that the policy gives. Returns true
+ * if it has: the worker's command, not given to it yet, has to be chosen anew.
  */
 RARE bool duet__revoke(struct duet_view *view, struct worker *worker,
                        struct duet__engine_command *command)
@@ -126,7 +128,7 @@ RARE bool duet__revoke(struct duet_view *view, struct worker *worker,
         return false;
     for (unsigned i = 0; i < worker->taken; i++)
         waits = waits || worker->slots[i]->state != TASK_RUNNING;
-    /* said first: whoever becomes idle from now on sees it, or is seen */
+    /* set first: a worker that becomes idle from now on sees it, or is seen */
     if (waits != atomic_load_explicit(&worker->waits, memory_order_relaxed))
         atomic_store(&worker->waits, waits);
     bool idle = false;
@@ -137,7 +139,7 @@ RARE bool duet__revoke(struct duet_view *view, struct worker *worker,
     if (next)
         next->state = TASK_FETCHING;
     for (unsigned i = worker->taken; i-- > 0 && !given;)
-        given = offer(view, worker, i);
+        given = offer_task(view, worker, i);
     if (next && given)
         worker->nested.running = NULL;
     if (next && !given)
@@ -145,7 +147,7 @@ RARE bool duet__revoke(struct duet_view *view, struct worker *worker,
     return given;
 }
 
-/* A worker has become idle: those with tasks that wait ask the policy. */
+/* Wakes workers with tasks that wait, so that they ask the policy, when a worker becomes idle. */
 void duet__call_waiting(struct duet_view *view)
 {
     struct duet_runtime *core = view->core;

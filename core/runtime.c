@@ -6,7 +6,7 @@
 
 #include "core/internal.h"
 
-/* The kind of a worker: its architecture and the memory its tasks must fit into. */
+/* Finds or adds the kind of a worker: its architecture and the memory its tasks must fit into. */
 static int kind_of(struct duet_runtime *core, const struct duet_worker *worker, unsigned *out)
 {
     bool device = worker->node != DUET_HOST;
@@ -130,7 +130,7 @@ static int order_victims(struct duet_view *view, const struct duet_policy *polic
                      policy->name, thief, i, order[i]);
 }
 
-/* Whatever is kept for the policy is as large as that of any that the core may choose. */
+/* Makes the policy. Its memory has room for each policy that the core may choose. */
 static int make_policy(struct duet_runtime *core, const struct duet__core_config *config,
                        struct duet_message *message)
 {
@@ -144,7 +144,7 @@ static int make_policy(struct duet_runtime *core, const struct duet__core_config
     return duet__policy_begin(core, policy, parameters, message);
 }
 
-static void at_least(size_t *room, size_t bytes, size_t whole)
+static void raise_room(size_t *room, size_t bytes, size_t whole)
 {
     bytes = (bytes + whole - 1) / whole * whole;
     *room = bytes > *room ? bytes : *room;
@@ -152,10 +152,10 @@ static void at_least(size_t *room, size_t bytes, size_t whole)
 
 void duet__policy_room(struct duet_runtime *core, const struct duet_policy *policy)
 {
-    at_least(&core->state_bytes, policy->state_size, 1);
-    at_least(&core->worker_state_bytes, policy->state_size_a_worker, 64);
-    at_least(&core->data_state_bytes, policy->state_size_a_data, 16);
-    at_least(&core->place_state_bytes, policy->state_size_a_place, 16);
+    raise_room(&core->state_bytes, policy->state_size, 1);
+    raise_room(&core->worker_state_bytes, policy->state_size_a_worker, 64);
+    raise_room(&core->data_state_bytes, policy->state_size_a_data, 16);
+    raise_room(&core->place_state_bytes, policy->state_size_a_place, 16);
 }
 
 int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *policy,
@@ -185,13 +185,13 @@ int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *poli
         (void)duet_fail(message, error, "policy %s: %s", policy->name, duet_strerror(error));
     for (unsigned w = 0; policy->victims && w < workers && !error; w++)
         error = order_victims(&view, policy, w, message);
-    /* workers that have nothing to do ask it from now on; in any case it is the one to be ended */
+    /* idle workers ask it from now on; after an error it is the one whose `fini` is called */
     atomic_store_explicit(&core->policy, policy, memory_order_release);
     return error;
 }
 
-static int fill(struct duet_runtime *core, const struct duet__core_config *config,
-                struct duet_message *message)
+static int core_fill(struct duet_runtime *core, const struct duet__core_config *config,
+                     struct duet_message *message)
 {
     int error = duet_machine_copy(&core->machine, config->machine);
     if (error)
@@ -245,7 +245,7 @@ int duet__core_new(struct duet_runtime **out, const struct duet__core_config *co
     struct duet_runtime *core = zeroed(sizeof *core);
     if (!core)
         return DUET_ENOMEM;
-    error = fill(core, config, message);
+    error = core_fill(core, config, message);
     if (error) {
         duet__core_free(core); /* no ops yet: the engine stays the caller's */
         return error;

@@ -12,7 +12,7 @@ static unsigned log2_floor(uint64_t x)
     return 63u - (unsigned)__builtin_clzll(x);
 }
 
-/* The list that holds free blocks of this many units. */
+/* Gives the list for free blocks of this size. */
 static void list_of(uint64_t bytes, unsigned *row, unsigned *column)
 {
     uint64_t units = bytes / SLAB_ALIGN;
@@ -56,18 +56,18 @@ static void remove_free(struct slab *slab, struct slab_block *block)
     block->next = block->prev = NULL;
 }
 
-/* Under the lock: nobody else writes it. */
+/* The lock is held: nobody else writes it. */
 static void set_used(struct slab *slab, uint64_t bytes)
 {
     atomic_store_explicit(&slab->used_bytes, bytes, memory_order_relaxed);
 }
 
-static uint64_t used(const struct slab *slab)
+static uint64_t used_bytes(const struct slab *slab)
 {
     return atomic_load_explicit(&slab->used_bytes, memory_order_relaxed);
 }
 
-/* A bookkeeping record; the arrays double, so a slab of any size needs few of them. */
+/* Returns a bookkeeping record; the arrays double, so a slab of any size needs few of them. */
 static struct slab_block *new_record(struct slab *slab)
 {
     if (!slab->spare) {
@@ -117,8 +117,9 @@ void duet__slab_fini(struct slab *slab)
 }
 
 /*
- * The smallest adequate list: first the list that holds blocks of this very size, looked through
- * since some of its blocks may be too small, then any block of a larger list.
+ * Returns a free block of the smallest adequate list: first the list that holds blocks of this very
+ * size, which is searched since some of its blocks may be too small, then any block of a larger
+ * list.
  */
 static struct slab_block *find_free(const struct slab *slab, uint64_t bytes)
 {
@@ -163,12 +164,12 @@ struct slab_block *duet__slab_alloc(struct slab *slab, uint64_t bytes)
     } else {
         remove_free(slab, block);
     }
-    set_used(slab, used(slab) + bytes);
+    set_used(slab, used_bytes(slab) + bytes);
     return block;
 }
 
 /* Appends `right`, the free neighbour of `left`, to it. */
-static void join(struct slab *slab, struct slab_block *left, struct slab_block *right)
+static void block_join(struct slab *slab, struct slab_block *left, struct slab_block *right)
 {
     left->bytes += right->bytes;
     left->after = right->after;
@@ -179,16 +180,16 @@ static void join(struct slab *slab, struct slab_block *left, struct slab_block *
 
 void duet__slab_free(struct slab *slab, struct slab_block *block)
 {
-    set_used(slab, used(slab) - block->bytes);
+    set_used(slab, used_bytes(slab) - block->bytes);
     if (block->after && block->after->free) {
         struct slab_block *right = block->after;
         remove_free(slab, right);
-        join(slab, block, right);
+        block_join(slab, block, right);
     }
     if (block->before && block->before->free) {
         struct slab_block *left = block->before;
         remove_free(slab, left);
-        join(slab, left, block);
+        block_join(slab, left, block);
         block = left;
     }
     insert_free(slab, block);

@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where a copy comes from, with regard to the copies that are under way (but with
- * config.nearest_source). Known of each link and
- * each direction of each device are the seconds of copies that were decided and have not ended,
- * each as if it were alone; a device copies one after another in each direction.
+ * The source of a copy, chosen with regard to the copies under way (unless config.nearest_source).
+ * For each link and each direction of each device the core keeps the seconds of copies that were
+ * decided and have not ended, each as if it were alone; a device copies one after another in each
+ * direction.
  */
 #include <math.h>
 
 #include "core/internal.h"
 
-/* What is counted of a copy: of one that lasts for ever, eleven days. */
+/* Returns the nanoseconds counted for a copy: at most eleven days. */
 static int64_t ns_of(double seconds)
 {
     return (int64_t)(fmin(seconds, 1e6) * 1e9);
 }
 
-/* Seconds a lone copy takes. */
+/* Returns the seconds of a lone copy. */
 static double alone_s(const struct duet_route *route, uint64_t bytes)
 {
     return route->latency_s + (double)bytes / route->bandwidth_Bps;
 }
 
-/* What is queued on the way out of a node, or into it: after the links. The host's is not used. */
+/*
+ * Returns the counter of copies out of a node, or into it, which lie behind those of the links.
+ * Unused for the host.
+ */
 static _Atomic(int64_t) *queue_of(const struct duet_runtime *core, unsigned node, bool out)
 {
     return &core->queued_ns[core->machine.link_count + 2 * node + out];
@@ -33,9 +36,9 @@ static int64_t queued_ns(const struct duet_runtime *core, unsigned node, bool ou
 }
 
 /*
- * Seconds until a copy begins that is decided now: behind the longest of the queues that it meets,
- * since it waits in all of them at once. Copies share a link, which this takes as one after
- * another: it is their last that counts.
+ * Returns the seconds until a copy decided now begins: behind the longest of its queues, since it
+ * waits in all of them at once. Copies that share a link are taken as one after another: only the
+ * last end counts.
  */
 static double wait_s(const struct duet_runtime *core, unsigned source, unsigned node)
 {
@@ -51,7 +54,7 @@ static double wait_s(const struct duet_runtime *core, unsigned source, unsigned 
     return most > 0 ? (double)most * 1e-9 : 0;
 }
 
-/* What a copy costs, in seconds: it waits, and lasts. */
+/* Returns the cost of a copy in seconds: its wait and its duration. */
 static double cost_s(const struct duet_runtime *core, unsigned source, unsigned node,
                      uint64_t bytes)
 {
@@ -60,9 +63,9 @@ static double cost_s(const struct duet_runtime *core, unsigned source, unsigned 
 }
 
 /*
- * The valid replica with a direct route to `node` from which a copy costs least, or, if not
- * `loaded`, takes least if it is alone; and that time. The lowest node among equals; -1: there is
- * none.
+ * Returns the valid replica with a direct route to `node` from which a copy costs least, or, if not
+ * `loaded`, takes least if it is alone; *best_s is that time. The lowest node among equals; -1:
+ * there is none.
  */
 static int best_source(const struct duet_runtime *core, const struct duet_handle *handle,
                        unsigned node, bool loaded, double *best_s)
@@ -93,8 +96,8 @@ int duet__source(const struct duet_runtime *core, const struct duet_handle *hand
 }
 
 /*
- * What a copy to a node costs that starts when another one has arrived: it waits for that, and for
- * the others that do, which a device sends one after another. Handle lock held.
+ * Returns the cost of a copy to a node that starts when another one has arrived: it waits for that,
+ * and for the other copies chained on it, which a device sends one after another. Handle lock held.
  */
 double duet__cost_behind(const struct duet_view *view, const struct replica *on, unsigned node)
 {
@@ -106,10 +109,10 @@ double duet__cost_behind(const struct duet_view *view, const struct replica *on,
 }
 
 /*
- * What it costs to bring data that is not valid on the host to a device by way of it. The way to
- * the host costs nothing: others will copy from there, and no eviction has to write the data back.
- * If it is on its way there already, that is no gain any more, and the rest of it counts. INFINITY
- * where there is none, or it would need memory there that it has not. Handle lock held.
+ * Returns the cost of bringing data that is not valid on the host to a device by way of it. The way
+ * to the host costs nothing: others will copy from there, and no eviction has to write the data
+ * back. If the data is on its way there already, that is no gain any more, and the rest of it
+ * counts. INFINITY if there is no such way, or it would need memory there. Handle lock held.
  */
 double duet__cost_by_host(const struct duet_view *view, const struct duet_handle *handle,
                           unsigned node)
@@ -123,8 +126,8 @@ double duet__cost_by_host(const struct duet_view *view, const struct duet_handle
 }
 
 /*
- * The replica on its way to another device from which a copy to `node` costs least once it is
- * there, and that; NULL: there is none. Handle lock held.
+ * Returns the replica on its way to another device from which a copy to `node` costs least once it
+ * is there, and that cost; NULL: there is none. Handle lock held.
  */
 struct replica *duet__coming_source(const struct duet_view *view, const struct duet_handle *handle,
                                     unsigned node, double *best_s)
@@ -150,8 +153,8 @@ struct replica *duet__coming_source(const struct duet_view *view, const struct d
 }
 
 /*
- * Counts a copy that is decided (`sign` 1), or has ended (-1), on its way. Returns the seconds it
- * was expected to take before that.
+ * Counts a copy that is decided (`sign` 1), or has ended (-1), in its queues. Returns the seconds
+ * that it was expected to take before that.
  */
 double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *copy, int sign)
 {
@@ -172,8 +175,9 @@ double duet__copy_queued(struct duet_runtime *core, const struct duet__copy *cop
 }
 
 /*
- * Seconds a policy should expect until the handle's data is on `node`: latency + bytes / bandwidth
- * x `accelerators`, through the host where there is no direct route. 0 if it is there or coming.
+ * Returns the seconds a policy should expect until the handle's data is on `node`: latency + bytes
+ * / bandwidth x `accelerators`, through the host where there is no direct route. 0 if it is there
+ * or coming.
  */
 double duet__transfer_seconds(const struct duet_runtime *core, const struct duet_handle *handle,
                               unsigned node, double accelerators)
@@ -189,7 +193,7 @@ double duet__transfer_seconds(const struct duet_runtime *core, const struct duet
     }
     source = best_source(core, handle, DUET_HOST, false, &alone);
     if (source < 0)
-        return 0; /* being written: it will be somewhere else by then */
+        return 0; /* it is being written: it will be somewhere else by then */
     const struct duet_route *out = duet_machine_route(machine, (unsigned)source, DUET_HOST);
     const struct duet_route *in = duet_machine_route(machine, DUET_HOST, node);
     return out->latency_s + in->latency_s +

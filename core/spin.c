@@ -5,7 +5,7 @@
 #include "core/engine.h"
 #include "core/spin.h"
 
-/* How a thread gives way is a matter of the process, not of a runtime: locks know of none. */
+/* set for the process, not for a runtime: locks know of none */
 static _Atomic(duet__rest_fn) rest_of_engine;
 
 void duet__rest_by(duet__rest_fn rest)

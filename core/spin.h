@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A spin lock for sections of a few dozen instructions. Who finds it taken waits as the engine
- * says (duet__rest_by): the holder may have been preempted, even by the very thread that waits.
+ * A spin lock for sections of a few dozen instructions. A thread that finds it taken waits as the
+ * engine says (duet__rest_by): the holder may have been preempted, even by the very thread that
+ * waits.
  */
 #ifndef DUET_CORE_SPIN_H
 #define DUET_CORE_SPIN_H
@@ -13,7 +14,7 @@ struct spin {
     atomic_bool taken;
 };
 
-/* Gives way once more, `tries` times until now, to whoever holds a lock. */
+/* Gives way to the holder of a lock, after `tries` earlier times. */
 __attribute__((cold)) void duet__spin_rest(unsigned tries);
 
 /* Takes a lock that was found taken. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a write leaves invalid on other memory nodes. */
+/* Replicas that a write makes invalid on other memory nodes. */
 #ifndef DUET_CORE_STALE_H
 #define DUET_CORE_STALE_H
 
@@ -17,9 +17,9 @@ static inline uint64_t own_bit(unsigned node, unsigned word)
 }
 
 /*
- * The data was written on `node`: every other replica is invalid. true: devices are among them,
- * which are to be told when the handle's lock is free, since a node's lock comes before a handle's.
- * Handle lock held.
+ * Makes every replica but that on `node` invalid, where the data was written. Returns true if
+ * replicas on devices are among them: these have to be told when the handle's lock is free, since a
+ * node's lock comes before a handle's. The handle's lock is held.
  */
 static HOT bool invalidate_others(const struct duet_runtime *core, struct duet_handle *handle,
                                   unsigned node, struct stale *stale)

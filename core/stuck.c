@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs in which nothing can happen any more: who waits for what, and their end. */
+/* Runs in which nothing can happen any more: their explanation, and their end. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/internal.h"
 
-enum { EXAMPLES = 3 }; /* of one kind */
+enum { EXAMPLES = 3 }; /* examples of one reason */
 
-/* Reasons are added to a message as long as there is room. */
+/* A message with reasons, which are added as long as there is room. */
 struct reasons {
     struct duet_message *message;
     unsigned count;
 };
 
-DUET_PRINTF(2, 3) static void add(struct reasons *reasons, const char *format, ...)
+DUET_PRINTF(2, 3) static void add_reason(struct reasons *reasons, const char *format, ...)
 {
     char *text = reasons->message->text;
     size_t used = strlen(text);
@@ -28,8 +28,8 @@ DUET_PRINTF(2, 3) static void add(struct reasons *reasons, const char *format, .
     va_end(arguments);
 }
 
-/* The task that waits for a handle which the application has acquired, or NULL. Handle lock held.
- */
+/* Returns the task that waits for a handle which the application has acquired, or NULL. Handle lock
+   held. */
 static const struct duet_task *waits_for_release(const struct duet_handle *handle)
 {
     const struct duet_task *acquired = handle->acquired;
@@ -52,7 +52,8 @@ static void add_acquired(struct duet_runtime *core, struct reasons *reasons)
         const struct duet_task *task = waits_for_release(h);
         if (task) {
             found++;
-            add(reasons,
+            add_reason(
+                reasons,
                 "%s waits for handle %llu, which the application has acquired and not released",
                 duet__task_says(core, task, &says), (unsigned long long)h->id);
         }
@@ -61,27 +62,28 @@ static void add_acquired(struct duet_runtime *core, struct reasons *reasons)
     spin_unlock(&core->registry_lock);
 }
 
-/* A child that comes after others. */
+/* Adds a child that comes after others. */
 static void add_child(struct duet_runtime *core, struct reasons *reasons)
 {
     struct task_says says[EXAMPLES];
     bool waits = false;
     unsigned count = duet__refs_example(core, says, EXAMPLES, &waits);
     if (count)
-        add(reasons, "%s comes after %s%s%s%s", says[0].text, says[1].text,
-            count > 2 ? ", which comes after " : "", count > 2 ? says[2].text : "",
-            waits ? ", which waits for its children, or below another task that waits" : "");
+        add_reason(reasons, "%s comes after %s%s%s%s", says[0].text, says[1].text,
+                   count > 2 ? ", which comes after " : "", count > 2 ? says[2].text : "",
+                   waits ? ", which waits for its children, or below another task that waits" : "");
 }
 
 static void add_awaited(const struct duet_runtime *core, struct reasons *reasons)
 {
     unsigned awaited = atomic_load(&core->awaited);
     if (awaited)
-        add(reasons, "%u %s lent to another part of the library, which neither comes nor goes",
-            awaited, awaited == 1 ? "piece of data is" : "pieces of data are");
+        add_reason(reasons,
+                   "%u %s lent to another part of the library, which neither comes nor goes",
+                   awaited, awaited == 1 ? "piece of data is" : "pieces of data are");
 }
 
-/* What is ready or taken. */
+/* Adds the number of tasks that are ready or taken. */
 static void add_workers(struct duet_runtime *core, struct reasons *reasons)
 {
     size_t ready = duet_list_length(&core->shared);
@@ -99,16 +101,17 @@ static void add_workers(struct duet_runtime *core, struct reasons *reasons)
             example = core->machine.workers[w].name;
     }
     if (ready)
-        add(reasons, "%zu %s ready, and nobody takes %s%s%s", ready, ready == 1 ? "is" : "are",
-            ready == 1 ? "it" : "them", *example ? ": look at the list of " : "", example);
+        add_reason(reasons, "%zu %s ready, and nobody takes %s%s%s", ready,
+                   ready == 1 ? "is" : "are", ready == 1 ? "it" : "them",
+                   *example ? ": look at the list of " : "", example);
     if (holding)
-        add(reasons, "%u %s held by workers (%u of them wait for device memory)", holding,
-            holding == 1 ? "is" : "are", stalled);
+        add_reason(reasons, "%u %s held by workers (%u of them wait for device memory)", holding,
+                   holding == 1 ? "is" : "are", stalled);
 }
 
 /*
- * States of tasks and what tells them apart are read without the locks of who writes them: nothing
- * has happened for seconds, and a message is all that comes of it.
+ * states of tasks are read without their locks: nothing has happened for seconds, and only a
+ * message results
  */
 void duet__explain(struct duet_runtime *core, struct duet_message *message)
 {
@@ -123,15 +126,15 @@ void duet__explain(struct duet_runtime *core, struct duet_message *message)
     add_child(core, &reasons);
     add_workers(core, &reasons);
     if (!reasons.count)
-        add(&reasons, "no worker has what would come next");
+        add_reason(&reasons, "no worker has what would come next");
 }
 
-/* Says why a wait has failed, which an error of the run may have led to. */
+/* Sets the message of a wait that has failed, unless an error of the run has led to it. */
 void duet__tell_stuck(struct duet_runtime *core)
 {
     struct duet_message message = {""};
     int error = duet__run_error(core);
-    if (error && error != DUET_ECANCELED) /* as by who was told before */
+    if (error && error != DUET_ECANCELED) /* the message was set with that error */
         return;
     duet__explain(core, &message);
     duet__tell(core, &message);
@@ -145,7 +148,7 @@ void duet__give_up(struct duet_runtime *core, unsigned worker, double now)
     duet__explain(core, &message);
     duet__fail_run(core, DUET_ESTUCK, "%s", message.text);
     view_begin(&view, core, now, (int)worker, &ops);
-    view.wake_all = true; /* for what is cancelled now */
+    view.wake_all = true; /* for tasks that are cancelled now */
     duet__refs_release(&view);
     duet__view_flush(&view);
 }

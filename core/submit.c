@@ -7,26 +7,28 @@
 
 #include "core/internal.h"
 
-/* true if access i is to be locked after access j; in order of the task's own for one handle. */
-static bool after(const struct access *accesses, unsigned i, unsigned j)
+/* True if access i is to be locked after access j: by address of the handle, then by index. */
+static bool locks_after(const struct access *accesses, unsigned i, unsigned j)
 {
     uintptr_t address_i = (uintptr_t)accesses[i].handle, address_j = (uintptr_t)accesses[j].handle;
     return address_i != address_j ? address_i > address_j : i > j;
 }
 
-/* One pass of a sort by insertion, of accesses at a distance. */
+/* Makes one pass of an insertion sort, of accesses at distance `gap`. */
 static inline void insert_at(struct access *accesses, unsigned count, unsigned gap)
 {
     for (unsigned i = gap; i < count; i++) {
         uint16_t order = accesses[i].order;
         unsigned j = i;
-        for (; j >= gap && after(accesses, accesses[j - gap].order, order); j -= gap)
+        for (; j >= gap && locks_after(accesses, accesses[j - gap].order, order); j -= gap)
             accesses[j].order = accesses[j - gap].order;
         accesses[j].order = order;
     }
 }
 
-/* The same as below of many: at shrinking distances first (Shell, CACM 1959). */
+/*
+ * Sorts and joins many accesses, as sort_accesses: at shrinking distances first (Shell, CACM 1959).
+ */
 RARE static unsigned sort_many(struct access *accesses, unsigned count)
 {
     for (unsigned gap = count / 2; gap > 1; gap = gap * 5 / 11)
@@ -48,7 +50,7 @@ RARE static unsigned sort_many(struct access *accesses, unsigned count)
 }
 
 /* Joins the access whose place in the order is `at` into the first one to the same handle. */
-RARE static void join(struct access *accesses, unsigned at)
+RARE static void join_access(struct access *accesses, unsigned at)
 {
     struct access *access = &accesses[accesses[at].order], *first;
     do
@@ -60,7 +62,7 @@ RARE static void join(struct access *accesses, unsigned at)
 
 /*
  * Sorts the accesses by address of their handles, the order in which duet__link locks them, and
- * joins accesses to the same handle into the first of them. Returns how many are left.
+ * joins accesses to the same handle into the first of them. Returns the number of those left.
  */
 static HOT unsigned sort_accesses(struct access *accesses, unsigned count)
 {
@@ -78,14 +80,14 @@ static HOT unsigned sort_accesses(struct access *accesses, unsigned count)
         }
         accesses[j].order = (uint16_t)i;
         if (j > 0 && before == handle) {
-            join(accesses, j);
+            join_access(accesses, j);
             different--;
         }
     }
     return different;
 }
 
-/* Refuses what no access may be. */
+/* Refuses an access with an invalid handle or mode. */
 static int check_access(const struct duet_task_desc *desc, unsigned i, struct duet_message *message)
 {
     const struct duet_access *access = &desc->accesses[i];
@@ -109,7 +111,7 @@ static int check_access(const struct duet_task_desc *desc, unsigned i, struct du
     return DUET_OK;
 }
 
-/* For acquisitions, of which there are few. */
+/* For acquisitions, of which there are few: a call that is not inlined. */
 RARE unsigned duet__sort_accesses(struct access *accesses, unsigned count)
 {
     return sort_accesses(accesses, count);
@@ -124,15 +126,15 @@ static inline void copy_access(struct duet_task *task, const struct duet_task_de
     to->index = to->order = (uint16_t)i;
 }
 
-/* Where tasks use data that is cut. */
+/* Checks accesses where data is cut. */
 RARE static int check_cut(const struct duet_task *task, const struct duet_task_desc *desc,
                           struct duet_message *message)
 {
     return duet__check_turns(task->accesses, task->access_count, desc->codelet->name, message);
 }
 
-static inline int copied(const struct duet_runtime *core, struct duet_task *task,
-                         const struct duet_task_desc *desc, struct duet_message *message)
+static inline int check_copied(const struct duet_runtime *core, struct duet_task *task,
+                               const struct duet_task_desc *desc, struct duet_message *message)
 {
     task->access_count = (uint16_t)desc->access_count;
     task->modes = 0;
@@ -141,7 +143,7 @@ static inline int copied(const struct duet_runtime *core, struct duet_task *task
     return DUET_OK;
 }
 
-/* The same as below where some accesses are more than reading or writing, or not possible. */
+/* Copies accesses of which some are more than reading or writing, or invalid. */
 RARE static int copy_special(struct duet_runtime *core, struct duet_task *task,
                              const struct duet_task_desc *desc, struct duet_message *message)
 {
@@ -155,7 +157,7 @@ RARE static int copy_special(struct duet_runtime *core, struct duet_task *task,
             modes |= (uint8_t)(desc->accesses[i].mode & ~DUET_RW);
     }
     if (!error)
-        error = copied(core, task, desc, message);
+        error = check_copied(core, task, desc, message);
     if (error)
         return error;
     task->modes = modes;
@@ -174,10 +176,10 @@ static inline int copy_accesses(struct duet_runtime *core, struct duet_task *tas
             return copy_special(core, task, desc, message);
         copy_access(task, desc, i);
     }
-    return copied(core, task, desc, message);
+    return check_copied(core, task, desc, message);
 }
 
-/* true if a task is too large for some device; *largest is the memory of the largest of them. */
+/* True if a task is too large for some device; *largest is the memory of the largest of them. */
 static bool too_small(const struct duet_runtime *core, const struct duet_task *task, uint64_t where,
                       uint64_t *largest)
 {
@@ -198,8 +200,8 @@ static bool too_small(const struct duet_runtime *core, const struct duet_task *t
     return any;
 }
 
-static int refuse(const struct duet_runtime *core, const struct duet_task *task, uint64_t where,
-                  struct duet_message *message)
+static int refuse_task(const struct duet_runtime *core, const struct duet_task *task,
+                       uint64_t where, struct duet_message *message)
 {
     const struct duet_codelet *codelet = task->klass->codelet;
     const char *kernel = codelet->name;
@@ -236,10 +238,10 @@ static bool any_device(const struct duet_runtime *core, uint64_t kinds)
 }
 
 /*
- * The bounds on the makespan count in every kind of worker that some task may run on: a task that
- * names workers means them, whatever SetArch says of others of its kernel.
+ * Adds kinds of workers to those for which the bounds on the makespan count: a task that names
+ * workers may run on them even if SetArch excludes them for its kernel.
  */
-static void count_in(struct task_class *klass, uint64_t kinds)
+static void count_kinds(struct task_class *klass, uint64_t kinds)
 {
     if (!(kinds & ~atomic_load_explicit(&klass->possible, memory_order_relaxed)))
         return;
@@ -247,7 +249,7 @@ static void count_in(struct task_class *klass, uint64_t kinds)
     duet__class_best(klass);
 }
 
-/* The same as below of a task that names workers, or the first of its class. */
+/* Restricts a task that names workers, or the first of its class. */
 RARE static int restrict_anew(struct duet_runtime *core, struct duet_task *task, uint64_t where,
                               struct duet_message *message)
 {
@@ -257,7 +259,7 @@ RARE static int restrict_anew(struct duet_runtime *core, struct duet_task *task,
     uint64_t largest;
     bool pushed_out = core->strict && task->klass->too_big && !any_device(core, kinds);
     if (!kinds || (pushed_out && too_small(core, task, where, &largest)))
-        return refuse(core, task, where, message);
+        return refuse_task(core, task, where, message);
     if (duet__mask_find(core, kinds, &task->mask))
         return duet_fail(message, DUET_ENOMEM,
                          "tasks are restricted to more than %d different sets of workers",
@@ -265,11 +267,11 @@ RARE static int restrict_anew(struct duet_runtime *core, struct duet_task *task,
     if (!where)
         atomic_store_explicit(&task->klass->mask, (uint16_t)(task->mask + 1), memory_order_release);
     else
-        count_in(task->klass, kinds);
+        count_kinds(task->klass, kinds);
     return DUET_OK;
 }
 
-/* Which set of workers may run it. */
+/* Sets the workers that may run the task. */
 static HOT int restrict_task(struct duet_runtime *core, struct duet_task *task, uint64_t where,
                              struct duet_message *message)
 {
@@ -280,7 +282,7 @@ static HOT int restrict_task(struct duet_runtime *core, struct duet_task *task, 
     return DUET_OK;
 }
 
-static HOT int check(const struct duet_task_desc *desc, struct duet_message *message)
+static HOT int check_task(const struct duet_task_desc *desc, struct duet_message *message)
 {
     if (!desc || !desc->codelet) {
         duet_fail(message, DUET_EINVAL, "a task needs a codelet");
@@ -297,8 +299,8 @@ static HOT int check(const struct duet_task_desc *desc, struct duet_message *mes
     return DUET_OK;
 }
 
-static HOT int fill(struct duet_runtime *core, struct duet_task *task,
-                    const struct duet_task_desc *desc, struct duet_message *out)
+static HOT int task_fill(struct duet_runtime *core, struct duet_task *task,
+                         const struct duet_task_desc *desc, struct duet_message *out)
 {
     int error = copy_accesses(core, task, desc, out);
     if (error)
@@ -338,7 +340,10 @@ static HOT int fill(struct duet_runtime *core, struct duet_task *task,
     return DUET_OK;
 }
 
-/* Looks at what other threads write only when the last look does not suffice. */
+/*
+ * Returns true if the window is full. Reads counters of other threads only when the last sum does
+ * not suffice.
+ */
 static bool window_full(struct duet_runtime *core)
 {
     uint64_t submitted = atomic_load_explicit(&core->submitted, memory_order_relaxed);
@@ -351,11 +356,11 @@ static bool window_full(struct duet_runtime *core)
 }
 
 /*
- * If not, it says how many tasks have to end from now on. These are counted after the worker has
- * counted them as finished, and their number is looked at before the sum is made: so what ends
- * meanwhile may be counted twice, and a submission looks once too often. A worker that sees late
- * that somebody waits counts a bundle less here: then it is the next one without work who tells
- * (duet__look_idle).
+ * Returns true if a full window has opened; else it sets the number of tasks that have to end from
+ * now on. `ended` is counted after the worker's own counter, and read before the sum is made: tasks
+ * that end meanwhile may be counted twice, and a submission looks once too often. A worker that
+ * notices late that a submission waits leaves a bundle uncounted here: then the next worker without
+ * work tells it (duet__look_idle).
  */
 static bool window_open(void *argument)
 {
@@ -372,7 +377,7 @@ static bool window_open(void *argument)
     return false;
 }
 
-/* There is no task to refer to. */
+/* Clears the reference of a task that was not submitted. Returns `error`. */
 RARE int duet__not_made(const struct duet_task_desc *desc, int error)
 {
     if (desc && desc->extra && desc->extra->ref)
@@ -380,9 +385,9 @@ RARE int duet__not_made(const struct duet_task_desc *desc, int error)
     return error;
 }
 
-/* A task is not made after all. */
-RARE static int give_up(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
-                        struct duet_task *task, int error)
+/* Frees a task that is not submitted after all. */
+RARE static int task_give_up(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
+                             struct duet_task *task, int error)
 {
     duet__scratch_refused(core, task);
     if (task->extra)
@@ -398,7 +403,7 @@ RARE static int give_up(struct duet_runtime *core, int by, const struct duet_tas
 HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task_desc *desc,
                        struct duet_task **out, struct duet_message *message)
 {
-    int error = check(desc, message);
+    int error = check_task(desc, message);
     if (error)
         return duet__not_made(desc, error);
     unsigned room = (unsigned)desc->access_count;
@@ -408,24 +413,25 @@ HOT int duet__task_new(struct duet_runtime *core, int by, const struct duet_task
     if (!task)
         return duet__not_made(desc,
                               duet_fail(message, DUET_ENOMEM, "no memory left for another task"));
-    error = fill(core, task, desc, message);
+    error = task_fill(core, task, desc, message);
     if (error)
-        return give_up(core, by, desc, task, error);
+        return task_give_up(core, by, desc, task, error);
     task->id = atomic_fetch_add_explicit(&core->submitted, 1, memory_order_relaxed) + 1;
     *out = task;
     return DUET_OK;
 }
 
-/* Whose kernel runs on the calling thread: as ops.inside. */
-static inline int inside(const struct duet_runtime *core)
+/* Returns whose kernel runs on the calling thread, as ops.inside. */
+static inline int inside_of(const struct duet_runtime *core)
 {
     return core->ops->inside ? core->ops->inside(core->engine) : DUET_OUTSIDE;
 }
 
-/* Puts a message where duet_last_message looks; several threads may have something to say. */
+/* Sets the message of duet_last_message; several threads may do so at once. */
 void duet__tell(struct duet_runtime *core, const struct duet_message *message)
 {
-    const bool locks = inside(core) != DUET_FORKED; /* a thread of the parent may have it */
+    const bool locks =
+        inside_of(core) != DUET_FORKED; /* a thread of the parent may hold the lock */
     if (locks)
         spin_lock(&core->message_lock);
     core->message = *message;
@@ -445,16 +451,16 @@ int duet__refuse(struct duet_runtime *core, int error, const char *format, ...)
     return error;
 }
 
-/* The same, where the application is not in a `done`. */
+/* Returns the caller as ops.inside, but DUET_SUBMITTER for the application's thread in a `done`. */
 int duet__caller(const struct duet_runtime *core)
 {
-    int by = inside(core);
+    int by = inside_of(core);
     return by == DUET_OUTSIDE && duet__in_done() ? DUET_SUBMITTER : by;
 }
 
 int duet__not_forked(struct duet_runtime *core, const char *function)
 {
-    if (inside(core) != DUET_FORKED)
+    if (inside_of(core) != DUET_FORKED)
         return DUET_OK;
     return duet__refuse(core, DUET_EINVAL,
                         "%s was called in a child made by fork, which has none of the runtime's "
@@ -499,13 +505,13 @@ int duet__window_here(struct duet_runtime *runtime)
 
 int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc *desc)
 {
-    int error = DUET_OK, by = inside(runtime);
+    int error = DUET_OK, by = inside_of(runtime);
     if (by == DUET_FORKED)
         return duet__not_made(desc, duet__not_forked(runtime, "duet_submit"));
     bool nests = by >= 0 && runtime->keeps;
     if (nests && duet__nested_submit(runtime, &runtime->workers[by], desc, NULL))
         return DUET_OK;
-    /* nobody waits inside a kernel or an expansion: what they submit is beyond the window */
+    /* submissions inside a kernel or an expansion never wait: they are beyond the window */
     if (by == DUET_OUTSIDE && window_full(runtime) && !duet__in_done()) {
         error = wait_for_window(runtime);
         if (error)
@@ -513,7 +519,7 @@ int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc 
     }
     struct duet_task *task = NULL;
     struct duet_message message;
-    message.text[0] = '\0'; /* not all of it: this is on every task's way */
+    message.text[0] = '\0'; /* only the first byte: this runs for every task */
     error = duet__task_new(runtime, by, desc, &task, &message);
     if (!error)
         runtime->enter(runtime->enter_for, task);
@@ -522,7 +528,7 @@ int duet__submit_here(struct duet_runtime *runtime, const struct duet_task_desc 
     return error;
 }
 
-/* The run's first error, its message copied to where duet_last_message looks. */
+/* Returns the run's first error, and copies its message for duet_last_message. */
 int duet__run_error(struct duet_runtime *runtime)
 {
     int error = atomic_load_explicit(&runtime->error, memory_order_acquire);
@@ -541,7 +547,10 @@ static bool all_finished(void *argument)
     return unfinished(core) == 0;
 }
 
-/* Waits for all tasks, however they end. DUET_ESTUCK, with a message, if they do not. */
+/*
+ * Blocks until all tasks have ended, with or without error. DUET_ESTUCK, with a message, if they
+ * cannot.
+ */
 int duet__wait_all(struct duet_runtime *runtime)
 {
     atomic_fetch_add(&runtime->waits, 1);
@@ -568,7 +577,7 @@ int duet__wait_here(struct duet_runtime *runtime)
 
 const char *duet_last_message(const struct duet_runtime *runtime)
 {
-    /* what is returned stays as it is, whatever other threads have to say meanwhile */
+    /* the returned text does not change, whatever other threads set meanwhile */
     static _Thread_local struct duet_message copy;
     struct duet_runtime *core = (struct duet_runtime *)(uintptr_t)runtime;
     if (!atomic_load_explicit(&core->told, memory_order_relaxed))

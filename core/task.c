@@ -7,14 +7,17 @@
 
 enum { CHUNK_BYTES = 1 << 17, BUNDLE = 32 };
 
-/* Whole lines: what is written of tasks in different hands is kept apart. */
+/* Returns the bytes of a record in whole cache lines: tasks of different threads are kept apart. */
 static size_t record_bytes(unsigned access_count)
 {
     size_t bytes = sizeof(struct duet_task) + access_count * sizeof(struct access);
     return whole_lines(bytes);
 }
 
-/* The pool for tasks with this many accesses, and how many its records have room for. */
+/*
+ * Returns the pool for tasks with this many accesses, and the number that its records have room
+ * for.
+ */
 static unsigned pool_of(unsigned access_count, unsigned *room)
 {
     unsigned pool = access_count;
@@ -25,14 +28,14 @@ static unsigned pool_of(unsigned access_count, unsigned *room)
     return pool;
 }
 
-/* For records of that many bytes. */
+/* Returns the size of a chunk for records of `bytes`. */
 static size_t chunk_bytes(size_t bytes)
 {
     return bytes > CHUNK_BYTES ? bytes : CHUNK_BYTES;
 }
 
-/* A new chunk with room for at least one record; the pool's lock is held. */
-static bool grow(struct pool *pool, size_t bytes)
+/* Allocates a chunk with room for at least one record. The pool's lock is held. */
+static bool pool_grow(struct pool *pool, size_t bytes)
 {
     if (pool->chunk_count == pool->chunk_capacity) {
         size_t capacity = pool->chunk_capacity ? 2 * pool->chunk_capacity : 16;
@@ -52,7 +55,7 @@ static bool grow(struct pool *pool, size_t bytes)
     return true;
 }
 
-static struct duet_task *take(struct pool *pool, size_t bytes)
+static struct duet_task *pool_take(struct pool *pool, size_t bytes)
 {
     if (!pool->ready)
         pool->ready = atomic_exchange_explicit(&pool->returned, NULL, memory_order_acquire);
@@ -61,7 +64,7 @@ static struct duet_task *take(struct pool *pool, size_t bytes)
         pool->ready = task->next;
         return task;
     }
-    if ((size_t)(pool->fresh_end - pool->fresh) < bytes && !grow(pool, bytes))
+    if ((size_t)(pool->fresh_end - pool->fresh) < bytes && !pool_grow(pool, bytes))
         return NULL;
     task = (struct duet_task *)(void *)pool->fresh;
     task->extra = NULL;
@@ -69,12 +72,12 @@ static struct duet_task *take(struct pool *pool, size_t bytes)
     return task;
 }
 
-/* Some more records for a worker, chained by `next`; fewer, or none, if memory is short. */
-static void fetch(struct freed *freed, struct pool *pool, size_t bytes)
+/* Fetches some more records for a worker, linked by `next`; fewer, or none, if memory is short. */
+static void pool_fetch(struct freed *freed, struct pool *pool, size_t bytes)
 {
     struct duet_task *task;
     spin_lock(&pool->lock);
-    while (freed->count < BUNDLE / 2 && (task = take(pool, bytes))) {
+    while (freed->count < BUNDLE / 2 && (task = pool_take(pool, bytes))) {
         task->next = freed->first;
         freed->first = task;
         if (freed->count++ == 0)
@@ -84,8 +87,8 @@ static void fetch(struct freed *freed, struct pool *pool, size_t bytes)
 }
 
 /*
- * A record with room for the accesses; the caller fills it. NULL: out of memory. In a call of
- * worker `by`, which takes those first that it has freed itself, or of none.
+ * Returns a record with room for the accesses, to be filled by the caller. NULL: out of memory. In
+ * a call of worker `by`, which first uses records that it has freed itself, or of none.
  */
 HOT struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsigned access_count)
 {
@@ -96,7 +99,7 @@ HOT struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsign
     if (by >= 0 && index <= POOL_EXACT) {
         struct freed *freed = &core->workers[by].freed[index];
         if (!freed->count)
-            fetch(freed, pool, record_bytes(room));
+            pool_fetch(freed, pool, record_bytes(room));
         task = freed->first;
         if (task) {
             freed->first = task->next;
@@ -104,7 +107,7 @@ HOT struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsign
         }
     } else {
         spin_lock(&pool->lock);
-        task = take(pool, record_bytes(room));
+        task = pool_take(pool, record_bytes(room));
         spin_unlock(&pool->lock);
     }
     if (task)
@@ -112,8 +115,8 @@ HOT struct duet_task *duet__task_alloc(struct duet_runtime *core, int by, unsign
     return task;
 }
 
-/* Returns the records from `first` to `last`, chained by `next`. */
-static void give_back(struct pool *pool, struct duet_task *first, struct duet_task *last)
+/* Returns the records from `first` to `last`, linked by `next`, to their pool. */
+static void pool_return(struct pool *pool, struct duet_task *first, struct duet_task *last)
 {
     struct duet_task *top = atomic_load_explicit(&pool->returned, memory_order_relaxed);
     do
@@ -122,12 +125,12 @@ static void give_back(struct pool *pool, struct duet_task *first, struct duet_ta
                                                   memory_order_release, memory_order_relaxed));
 }
 
-/* In a call of worker `by`, or of none: workers return small records in bundles. */
+/* Frees a record, in a call of worker `by`, or of none: workers return small records in bundles. */
 HOT void duet__task_free(struct duet_runtime *core, int by, struct duet_task *task)
 {
     struct pool *pool = &core->pools[task->pool];
     if (by < 0 || task->pool > POOL_EXACT) {
-        give_back(pool, task, task);
+        pool_return(pool, task, task);
         return;
     }
     struct freed *freed = &core->workers[by].freed[task->pool];
@@ -136,12 +139,12 @@ HOT void duet__task_free(struct duet_runtime *core, int by, struct duet_task *ta
     if (freed->count++ == 0)
         freed->last = task;
     if (freed->count == BUNDLE) {
-        give_back(pool, freed->first, freed->last);
+        pool_return(pool, freed->first, freed->last);
         *freed = (struct freed){.count = 0};
     }
 }
 
-/* What tasks that never ended have beyond their records, in a chunk of these up to `end`. */
+/* Frees the extras of tasks that never ended, in a chunk of records up to `end`. */
 static void free_extras(char *chunk, const char *end, size_t bytes)
 {
     for (char *at = chunk; (size_t)(end - at) >= bytes; at += bytes) {
@@ -168,7 +171,7 @@ void duet__pools_fini(struct duet_runtime *core)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What policies and engines may look at                                                        */
+/* Questions of policies and engines */
 
 size_t duet_task_accesses(const struct duet_task *task)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data without an address: the host's memory for it, taken when the first task or copy needs it and
- * kept for the next of that size; and handles that are freed when the tasks submitted so far have
- * ended, without anybody waiting for that.
+ * Data without an address: memory of the host is taken for it when the first task or copy needs it,
+ * and kept for the next data of that size. Also handles that are freed, without waiting, when the
+ * tasks submitted so far have ended.
  */
 #include <stdlib.h>
 
@@ -14,14 +14,14 @@ enum { SMALL_BYTES = 256, PAGE_BYTES = 4096 };
 /* ------------------------------------------------------------------------------------------- */
 /* The host's memory                                                                            */
 
-/* Memory that is kept begins with this. */
+/* Head of memory that is kept. */
 struct spare_memory {
     struct spare_memory *next;
 };
 
 /*
- * Memory comes in four sizes an octave. Which of them holds `bytes`, and how large it is: whole
- * pages where it is many, so that each can be page-locked alone.
+ * Returns the size class for `bytes`, of four an octave, and its size: whole pages if it is large,
+ * so that each piece can be page-locked alone.
  */
 static unsigned size_for(uint64_t bytes, size_t *rounded, size_t *alignment)
 {
@@ -47,7 +47,7 @@ static void *take_memory(struct duet_runtime *core, uint64_t bytes)
     return memory ? memory : aligned_alloc(alignment, rounded);
 }
 
-/* Memory of temporary data that is gone: kept, or freed where much is kept already. */
+/* Keeps memory of freed temporary data, or frees it where much is kept already. */
 static void give_memory(struct duet_runtime *core, void *data, uint64_t bytes)
 {
     size_t rounded, alignment;
@@ -76,14 +76,14 @@ void duet__memory_fini(struct duet_runtime *core)
     }
 }
 
-/* Several areas are as far from each other as on a device. */
+/* Returns the bytes of the handle's place: several areas are as far apart as on a device. */
 static uint64_t place_bytes(const struct duet_handle *handle)
 {
     return handle->layout ? handle->slab_bytes : handle->bytes;
 }
 
 /*
- * Makes sure that temporary data has a place in the host's memory, where anything computes. false:
+ * Gives temporary data a place in the host's memory, where anything computes. Returns false if
  * there is no memory. Handle lock held.
  */
 bool duet__host_place(struct duet_runtime *core, struct duet_handle *handle)
@@ -97,7 +97,7 @@ bool duet__host_place(struct duet_runtime *core, struct duet_handle *handle)
     return handle->data || !core->computes;
 }
 
-/* Gives that place back, if there is one. Nobody uses the data, or is about to. */
+/* Frees the place in the host's memory, if there is one. Nobody uses the data, or is about to. */
 void duet__host_leave(struct duet_runtime *core, struct duet_handle *handle)
 {
     void *memory = handle->data;
@@ -112,7 +112,7 @@ void duet__host_leave(struct duet_runtime *core, struct duet_handle *handle)
 /* ------------------------------------------------------------------------------------------- */
 /* Temporary data                                                                               */
 
-/* A handle of that shape which is valid nowhere. NULL: no memory. */
+/* Returns a handle of that shape which is valid nowhere. NULL: no memory. */
 struct duet_handle *duet__temporary_new(struct duet_runtime *core, size_t rows, size_t cols,
                                         size_t element_bytes)
 {
@@ -144,8 +144,8 @@ void *duet_address(const struct duet_handle *handle)
 }
 
 /*
- * Why the data of an access could not be brought to where it is needed: fails the run, or what
- * depends on the data. Without memory for what is to be written nothing goes on.
+ * Fails the run, or the tasks that depend on the data, because the data of an access could not be
+ * brought to its node. Without memory for data to be written nothing goes on.
  */
 void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
                    const struct access *access, enum fetch fetch)
@@ -174,8 +174,8 @@ void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
 /* Unregistering without waiting                                                                */
 
 /*
- * Every task that was submitted before has ended, the data is in the host's memory if it has an
- * address, and nothing of it is in flight.
+ * Frees a handle: all tasks submitted before have ended, the data is in the host's memory if it has
+ * an address, and nothing of it is in flight.
  */
 static void unregister_end(struct duet_view *view, struct duet_task *task)
 {
@@ -196,7 +196,10 @@ static void unregister_end(struct duet_view *view, struct duet_task *task)
     duet__task_end(view, task);
 }
 
-/* The kernel on a device which has submitted this runs again elsewhere: it will do so again. */
+/*
+ * Drops an unregistration: the kernel on a device that has submitted it runs again elsewhere, and
+ * submits it again.
+ */
 void duet__unregister_forget(struct duet_task *task)
 {
     struct duet_handle *handle = task->accesses[0].handle;
@@ -205,7 +208,10 @@ void duet__unregister_forget(struct duet_task *task)
     spin_unlock(&handle->lock);
 }
 
-/* The task that unregisters a handle, counted as submitted and not yet linked. NULL: no memory. */
+/*
+ * Returns the task that unregisters a handle, counted as submitted and not yet linked. NULL: no
+ * memory.
+ */
 struct duet_task *duet__unregistering_new(struct duet_runtime *core, struct duet_handle *handle)
 {
     struct duet_task *task = duet__acquisition_new(core, 1);

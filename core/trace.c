@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters and records of a run. Each worker writes its own; they are put together when asked for.
- * Those of copies, and the records, with a lock: write-backs may still be on their way when the
- * last task has ended.
+ * Counters of copies, and records, have a lock: write-backs may still be on their way when the last
+ * task has ended.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "core/internal.h"
 
-/* Adds a record of the worker, or remembers that one is lost. trace_lock held. */
+/* Adds a record of the worker, or sets events_lost. trace_lock held. */
 static void add_event(struct worker *worker, const struct duet_event *event)
 {
     if (worker->event_count == worker->event_capacity) {
@@ -42,7 +42,7 @@ static inline void count_task(struct worker *worker, const struct duet_task *tas
     own->timed_s += report->before_s + (report->end_s - report->start_s);
 }
 
-/* The architectures that a task may run on. */
+/* Returns the architectures that a task may run on. */
 static uint64_t archs_of(const struct duet_runtime *core, const struct duet_task *task)
 {
     uint64_t kinds = core->masks[task->mask].kinds, archs = 0;
@@ -52,8 +52,9 @@ static uint64_t archs_of(const struct duet_runtime *core, const struct duet_task
     return archs;
 }
 
-static void record(struct duet_runtime *core, struct worker *worker, const struct duet_task *task,
-                   const struct duet__completion *report, bool failed, bool paused)
+static void record_task(struct duet_runtime *core, struct worker *worker,
+                        const struct duet_task *task, const struct duet__completion *report,
+                        bool failed, bool paused)
 {
     const struct task_extra *extra = task->extra;
     const struct duet_event event = {.kind = DUET_EVENT_TASK,
@@ -86,15 +87,15 @@ static void record(struct duet_runtime *core, struct worker *worker, const struc
     spin_unlock(&worker->trace_lock);
 }
 
-/* The record of a task that has ended on the worker. */
+/* Records a task that has ended on the worker. */
 void duet__trace_record(struct duet_runtime *core, struct worker *worker,
                         const struct duet_task *task, const struct duet__completion *report,
                         bool failed)
 {
-    record(core, worker, task, report, failed, false);
+    record_task(core, worker, task, report, failed, false);
 }
 
-/* A task has come to a wait. */
+/* Records a piece of a task, after which it waits. */
 void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
                        const struct duet_task *task, const struct duet__completion *report,
                        bool kept)
@@ -103,10 +104,10 @@ void duet__trace_piece(struct duet_runtime *core, struct worker *worker,
         add_own_double(&worker->busy_s, report->end_s - report->start_s);
     raise_own(&worker->last_end_s, report->end_s);
     if (core->record)
-        record(core, worker, task, report, false, true);
+        record_task(core, worker, task, report, false, true);
 }
 
-/* A task has ended on the worker; failed ones count in the records only. */
+/* Counts and records a task that has ended on the worker; failed ones are recorded only. */
 HOT void duet__trace_task(struct duet_runtime *core, struct worker *worker,
                           const struct duet_task *task, const struct duet__completion *report,
                           bool failed)
@@ -132,7 +133,7 @@ static void count_copy(struct worker *worker, const struct duet__copy *copy)
     }
 }
 
-/* A copy has ended; failed ones count in the records only. */
+/* Counts and records a copy that has ended; failed ones are recorded only. */
 void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
                       const struct duet__copy *copy, const struct duet__completion *report)
 {
@@ -159,7 +160,7 @@ void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
     spin_unlock(&worker->trace_lock);
 }
 
-static int compare(const void *left, const void *right)
+static int compare_events(const void *left, const void *right)
 {
     const struct duet_event *a = left, *b = right;
     if (a->start_s != b->start_s)
@@ -180,7 +181,7 @@ static size_t count_events(struct worker *worker, bool *lost)
     return count;
 }
 
-/* As many as there is room for. How many. */
+/* Copies as many events as there is room for. Returns their number. */
 static size_t copy_events(struct worker *worker, struct duet_event *out, size_t room)
 {
     spin_lock(&worker->trace_lock);
@@ -209,7 +210,7 @@ int duet_trace_events(const struct duet_runtime *runtime, struct duet_event **ev
         return DUET_ENOMEM;
     for (unsigned w = 0; w < runtime->machine.worker_count; w++)
         filled += copy_events(&runtime->workers[w], &all[filled], room - filled);
-    qsort(all, filled, sizeof *all, compare);
+    qsort(all, filled, sizeof *all, compare_events);
     *events = all;
     *count = filled;
     return DUET_OK;
@@ -287,7 +288,7 @@ static void reset_node(struct node *node)
     spin_unlock(&node->lock);
 }
 
-/* What the models have been told, or will be, stays. */
+/* Clears counters, but not samples that the model has yet to learn. */
 static void forget_times(struct executions *own)
 {
     own->ran = own->timed = 0;
@@ -312,7 +313,7 @@ void duet__stats_reset_here(struct duet_runtime *runtime)
     for (size_t i = 0; i < runtime->class_count; i++) {
         for (unsigned w = 0; w < runtime->machine.worker_count; w++)
             forget_times(&runtime->classes[i]->executions[w]);
-        /* the new critical path is of times that were measured meanwhile */
+        /* the new critical path uses times that were measured meanwhile */
         duet__class_best(runtime->classes[i]);
     }
     spin_lock(&runtime->registry_lock);
@@ -345,8 +346,8 @@ size_t duet_class_count(const struct duet_runtime *runtime)
 }
 
 /*
- * Mean of the executions since the last reset on an architecture, if the engine does not know it
- * for sure; what is expected if there were none.
+ * Returns the mean of the executions since the last reset on an architecture; the engine's mean if
+ * it has one, and the expected time if there were no executions.
  */
 static double class_mean(const struct duet_runtime *runtime, const struct task_class *klass,
                          unsigned arch)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between memory nodes: which worker starts them, who waits for them. A replica has at most
- * one copy coming in, so requests for data on its way are merged into it.
+ * Copies between memory nodes: the workers that start them, and the tasks that wait for them. A
+ * replica has at most one copy coming in, so requests for data on its way are merged into it.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { REPLICAS_AT_ONCE = 64 };
 
-/* An unused replica record of a node, or NULL. */
+/* Returns an unused replica record of a node, or NULL. */
 static struct replica *new_replica(struct node *node)
 {
     spin_lock(&node->pool_lock);
@@ -36,7 +36,9 @@ static struct replica *new_replica(struct node *node)
     return replica;
 }
 
-/* The handle's replica on a node, made on first use; NULL: out of memory. Handle lock held. */
+/*
+ * Returns the handle's replica on a node, made on first use; NULL: out of memory. Handle lock held.
+ */
 struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle *handle,
                                   unsigned node)
 {
@@ -74,7 +76,7 @@ void duet__replica_unpin(struct duet_view *view, struct replica *replica)
         duet__view_wake(view, node->worker);
 }
 
-static void append(struct replica **head, struct replica **tail, struct replica *into)
+static void queue_append(struct replica **head, struct replica **tail, struct replica *into)
 {
     into->queue_next = NULL;
     if (*tail)
@@ -85,24 +87,24 @@ static void append(struct replica **head, struct replica **tail, struct replica 
 }
 
 /* Gives a copy to the worker that starts it. Handle lock held. */
-static void enqueue(struct duet_view *view, struct replica *into)
+static void enqueue_copy(struct duet_view *view, struct replica *into)
 {
     struct duet_runtime *core = view->core;
     unsigned device = into->node != DUET_HOST ? into->node : into->copy.source;
     struct worker *worker = &core->workers[core->nodes[device].worker];
     spin_lock(&worker->copy_lock);
     if (into->hinted)
-        append(&worker->idle_head, &worker->idle_tail, into);
+        queue_append(&worker->idle_head, &worker->idle_tail, into);
     else
-        append(&worker->copy_head, &worker->copy_tail, into);
+        queue_append(&worker->copy_head, &worker->copy_tail, into);
     atomic_fetch_add_explicit(&worker->copies, 1, memory_order_relaxed);
     spin_unlock(&worker->copy_lock);
     duet__view_wake(view, worker->index);
 }
 
 /*
- * The next copy a worker is to start, oldest first, or NULL; those of hints while there is no other
- * and none is in flight, so that what tasks wait for is not behind them for long.
+ * Returns the next copy that a worker is to start, oldest first, or NULL. Copies for hints come
+ * when there is no other and none is in flight, so that tasks do not wait behind them for long.
  */
 struct duet__copy *duet__next_copy(struct worker *worker)
 {
@@ -124,12 +126,12 @@ struct duet__copy *duet__next_copy(struct worker *worker)
 }
 
 /* Starts the copy from a valid replica into one that has its place. Handle lock held. */
-static void start(struct duet_view *view, struct replica *from, struct replica *into,
-                  bool write_back)
+static void start_copy(struct duet_view *view, struct replica *from, struct replica *into,
+                       bool write_back)
 {
     struct duet_handle *handle = into->handle;
     if (handle->temporary && into->node == DUET_HOST)
-        (void)duet__host_place(view->core, handle); /* else the engine says so */
+        (void)duet__host_place(view->core, handle); /* on failure the engine reports it */
     into->copying = true;
     bit_set(handle->coming, into->node);
     duet__replica_pin(view->core, from);
@@ -146,14 +148,14 @@ static void start(struct duet_view *view, struct replica *from, struct replica *
         .decided_s = view->now,
     };
     into->arrival_s = view->now + duet__copy_queued(view->core, &into->copy, 1);
-    enqueue(view, into);
+    enqueue_copy(view, into);
 }
 
 /*
- * What comes into the replica was asked for by hints, and is wanted now: if the copy has not
- * started it is one like others, and so is what it is chained on. Handle lock held.
+ * Turns a copy for hints that a task wants now, and the copies on which it is chained, into
+ * ordinary ones, unless they have started. Handle lock held.
  */
-RARE static void hurry(struct duet_view *view, struct replica *into)
+RARE static void hurry_copy(struct duet_view *view, struct replica *into)
 {
     for (; into->hinted; into = into->handle->replicas[into->copy.source]) {
         struct worker *worker = &view->core->workers[view->core->nodes[into->node].worker];
@@ -167,7 +169,7 @@ RARE static void hurry(struct duet_view *view, struct replica *into)
             *(before ? &before->queue_next : &worker->idle_head) = into->queue_next;
             if (worker->idle_tail == into)
                 worker->idle_tail = before;
-            append(&worker->copy_head, &worker->copy_tail, into);
+            queue_append(&worker->copy_head, &worker->copy_tail, into);
         }
         spin_unlock(&worker->copy_lock);
         if (at)
@@ -175,8 +177,11 @@ RARE static void hurry(struct duet_view *view, struct replica *into)
     }
 }
 
-/* The copy into a replica starts when what comes into another one is there. Handle lock held. */
-static void chain(struct duet_view *view, struct replica *on, struct replica *into, double cost_s)
+/*
+ * Lets the copy into a replica start when the copy into another one has arrived. Handle lock held.
+ */
+static void chain_copy(struct duet_view *view, struct replica *on, struct replica *into,
+                       double cost_s)
 {
     struct replica **end = &on->chained;
     while (*end)
@@ -191,11 +196,11 @@ static void chain(struct duet_view *view, struct replica *on, struct replica *in
     into->arrival_s = view->now + cost_s;
     (void)duet__copy_queued(view->core, &into->copy, 1);
     if (!into->hinted)
-        hurry(view, on);
+        hurry_copy(view, on);
 }
 
-/* Takes the first one off the chain of a replica; NULL: there is none. Handle lock held. */
-static struct replica *unchain(struct duet_view *view, struct replica *on)
+/* Removes the first one from the chain of a replica; NULL: there is none. Handle lock held. */
+static struct replica *unchain_copy(struct duet_view *view, struct replica *on)
 {
     struct replica *into = on->chained;
     if (into) {
@@ -207,11 +212,11 @@ static struct replica *unchain(struct duet_view *view, struct replica *on)
 }
 
 /*
- * Brings data to a replica from where that costs least: through the host when there is no direct
+ * Requests data for a replica from the cheapest source: through the host when there is no direct
  * route, when its old contents are still being copied there, or when direct ways are slow or busy;
  * from another device to which it is on its way. Handle lock held.
  */
-static bool request(struct duet_view *view, struct replica *into)
+static bool request_copy(struct duet_view *view, struct replica *into)
 {
     struct duet_handle *handle = into->handle;
     double direct = INFINITY, by_host = INFINITY, by_device = INFINITY;
@@ -222,12 +227,12 @@ static bool request(struct duet_view *view, struct replica *into)
     if (source >= 0 && loaded && !into->chained) {
         struct replica *on = duet__coming_source(view, handle, into->node, &by_device);
         if (on && by_device < fmin(direct, by_host)) {
-            chain(view, on, into, by_device);
+            chain_copy(view, on, into, by_device);
             return true;
         }
     }
     if (source >= 0 && direct <= by_host) {
-        start(view, handle->replicas[source], into, false);
+        start_copy(view, handle->replicas[source], into, false);
         return true;
     }
     struct replica *host = &handle->host;
@@ -235,21 +240,23 @@ static bool request(struct duet_view *view, struct replica *into)
         source = duet__source(view->core, handle, DUET_HOST, &direct);
         if (source < 0)
             return false;
-        start(view, handle->replicas[source], host, false);
+        start_copy(view, handle->replicas[source], host, false);
     }
-    chain(view, host, into, duet__cost_behind(view, host, into->node));
+    chain_copy(view, host, into, duet__cost_behind(view, host, into->node));
     return true;
 }
 
-/* The access waits for the copy into a replica. Handle lock held. */
-static void await(struct access *waiter, struct replica *into)
+/* Lets the access wait for the copy into a replica. Handle lock held. */
+static void await_copy(struct access *waiter, struct replica *into)
 {
     atomic_fetch_add_explicit(&access_task(waiter)->missing, 1, memory_order_relaxed);
     waiter->next = into->waiters;
     into->waiters = waiter;
 }
 
-/* `other` waits in place of the access, if that waits for a copy into the replica. Handle lock. */
+/*
+ * Lets `other` wait in place of the access, if that waits for a copy into the replica. Handle lock.
+ */
 bool duet__await_for(struct access *waiter, struct access *other, struct replica *into)
 {
     struct access **at = &into->waiters;
@@ -258,16 +265,16 @@ bool duet__await_for(struct access *waiter, struct access *other, struct replica
     if (!*at)
         return false;
     *at = waiter->next;
-    await(other, into);
+    await_copy(other, into);
     return true;
 }
 
 /*
  * Makes the data of an access valid on a node where its replica has a place. Unless it is valid
- * already (FETCH_HIT), the access becomes a waiter and its task's `missing` count grows by one.
- * An access that only writes waits for a copy that is still coming in, and fetches nothing. One
- * that writes what is being written back waits until that has been read: what arrives on the host
- * is not half of one and half of the other. Temporary data gets its place in the host's memory.
+ * already (FETCH_HIT), the access becomes a waiter and its task's `missing` count grows by one. An
+ * access that only writes waits for a copy that is still coming in, and fetches nothing. One that
+ * writes data which is being written back waits until that has been read, so that the host does not
+ * get half of the old and half of the new. Temporary data gets its place in the host's memory.
  * Handle lock held.
  */
 enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned node)
@@ -280,19 +287,19 @@ enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned n
         return FETCH_FULL;
     if (bit_test(handle->valid, node) || (!merged && !(waiter->mode & DUET_R))) {
         if ((waiter->mode & DUET_W) && replica->leaving)
-            await(waiter, &handle->host);
+            await_copy(waiter, &handle->host);
         return FETCH_HIT;
     }
-    if (!merged && !request(view, replica)) {
-        /* who is to be told of that has been told, and gets what there is */
+    if (!merged && !request_copy(view, replica)) {
+        /* the error was reported before; the task gets the data as it is */
         if (atomic_load_explicit(&handle->poisoned, memory_order_relaxed))
             return FETCH_HIT;
         duet__poison(view->core, handle);
         return FETCH_FAILED;
     }
     if (replica->hinted && merged && access_task(waiter)->klass)
-        hurry(view, replica);
-    await(waiter, replica);
+        hurry_copy(view, replica);
+    await_copy(waiter, replica);
     return merged ? FETCH_MERGED : FETCH_STARTED;
 }
 
@@ -300,17 +307,17 @@ enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned n
 void duet__write_back(struct duet_view *view, struct replica *replica)
 {
     replica->leaving = true;
-    start(view, replica, &replica->handle->host, true);
+    start_copy(view, replica, &replica->handle->host, true);
 }
 
-/* `count` inputs less to wait for. */
+/* Counts `count` arrived inputs of a task; with the last one it goes on. */
 void duet__arrived(struct duet_view *view, struct duet_task *task, int count)
 {
     unsigned worker = task->worker;
     bool acquisition = task->klass == NULL, ends = acquisition && task->over;
     if (!count_down(&task->missing, count))
         return;
-    /* the task may run and be gone from here on, unless it is the core that ends it */
+    /* the task may run and be freed from here on, unless the core ends it */
     if (ends) {
         task->next = view->over;
         view->over = task;
@@ -331,10 +338,10 @@ static void all_arrived(struct duet_view *view, struct access *waiters)
 }
 
 /*
- * true if somebody waits to read what comes into the replica, or into one that is chained on it.
+ * True if a task waits to read the data coming into the replica, or into one that is chained on it.
  * Handle lock held.
  */
-static bool wanted(const struct replica *into)
+static bool is_wanted(const struct replica *into)
 {
     for (struct access *waiter = into->waiters; waiter; waiter = waiter->next) {
         const struct duet_task *task = access_task(waiter);
@@ -343,14 +350,14 @@ static bool wanted(const struct replica *into)
             return true;
     }
     for (const struct replica *at = into->chained; at; at = at->chain_next)
-        if (wanted(at))
+        if (is_wanted(at))
             return true;
     return false;
 }
 
 /*
- * Devices that could not write the data back because a copy to the host was under way look for room
- * again. Handle lock held.
+ * Wakes workers of devices that could not write the data back because a copy to the host was under
+ * way: they look for room again. Handle lock held.
  */
 static void look_again(struct duet_view *view, const struct duet_handle *handle)
 {
@@ -360,11 +367,11 @@ static void look_again(struct duet_view *view, const struct duet_handle *handle)
             duet__view_wake(view, core->nodes[n].worker);
 }
 
-/* Copies that go through this replica continue from it. Handle lock held. */
+/* Starts the copies that are chained on this replica. Handle lock held. */
 static void continue_chained(struct duet_view *view, struct replica *from)
 {
-    for (struct replica *into; (into = unchain(view, from));)
-        start(view, from, into, false);
+    for (struct replica *into; (into = unchain_copy(view, from));)
+        start_copy(view, from, into, false);
 }
 
 /* Adds the accesses that wait for a replica to a chain of them. Handle lock held. */
@@ -379,10 +386,10 @@ static void add_waiters(struct access **chain, struct replica *replica)
 }
 
 /*
- * Nothing will come into the replica, nor into those that are chained on it, and so on: who waits
- * for them is added to a chain of accesses. Handle lock held.
+ * Gives up the copies into a replica and all that are chained on it; accesses that wait for them
+ * are added to a chain. Handle lock held.
  */
-static void give_up(struct duet_view *view, struct replica *into, struct access **waiters)
+static void give_up_copies(struct duet_view *view, struct replica *into, struct access **waiters)
 {
     while (into) {
         struct replica *left = into->chain_next, *chained;
@@ -390,7 +397,7 @@ static void give_up(struct duet_view *view, struct replica *into, struct access 
         into->copying = into->hinted = false;
         bit_clear(into->handle->coming, into->node);
         add_waiters(waiters, into);
-        while ((chained = unchain(view, into))) {
+        while ((chained = unchain_copy(view, into))) {
             chained->chain_next = left;
             left = chained;
         }
@@ -399,32 +406,32 @@ static void give_up(struct duet_view *view, struct replica *into, struct access 
 }
 
 /*
- * What came into the replica is not the data: who waits for it gets that by another copy, and waits
- * on; *gone: there is none. Handle lock held.
+ * Requests data again for a replica whose copy has not brought it: waiting accesses wait on; *gone:
+ * there is no source. Handle lock held.
  */
-static void retry(struct duet_view *view, struct replica *into, struct access **waiters, bool *gone)
+static void retry_copy(struct duet_view *view, struct replica *into, struct access **waiters,
+                       bool *gone)
 {
     struct duet_handle *handle = into->handle;
-    bool wants = wanted(into);
+    bool wants = is_wanted(into);
     into->copying = false;
     bit_clear(handle->coming, into->node);
-    if (wants && request(view, into))
+    if (wants && request_copy(view, into))
         return;
     if (wants && !atomic_load_explicit(&handle->poisoned, memory_order_relaxed)) {
         *gone = true;
         duet__poison(view->core, handle);
     }
-    give_up(view, into, waiters);
+    give_up_copies(view, into, waiters);
 }
 
 /*
- * Ends the copy in the replicas' states; `arrived`: it has brought what it was to bring. If that is
- * no longer the data, or did not come, there is another copy for who waits for it, and if its
- * device is lost, for what is chained on it. Returns the accesses that need not wait any more.
- * Handle lock held.
+ * Ends the copy in the replicas' states; `arrived`: it has succeeded. If its data is outdated, or
+ * did not come, another copy is made for waiting accesses, and if its device is lost, for the
+ * copies chained on it. Returns the accesses that need not wait any more. Handle lock held.
  */
-static struct access *settle(struct duet_view *view, struct replica *from, struct replica *into,
-                             bool arrived, bool *gone)
+static struct access *settle_copy(struct duet_view *view, struct replica *from,
+                                  struct replica *into, bool arrived, bool *gone)
 {
     struct duet_handle *handle = into->handle;
     const struct node *nodes = view->core->nodes;
@@ -443,22 +450,22 @@ static struct access *settle(struct duet_view *view, struct replica *from, struc
         waiters = into->waiters;
         into->waiters = NULL;
     } else if (!lost) {
-        retry(view, into, &waiters, gone);
+        retry_copy(view, into, &waiters, gone);
     } else {
-        for (struct replica *chained; (chained = unchain(view, into));)
-            retry(view, chained, &waiters, gone);
-        give_up(view, into, &waiters);
+        for (struct replica *chained; (chained = unchain_copy(view, into));)
+            retry_copy(view, chained, &waiters, gone);
+        give_up_copies(view, into, &waiters);
     }
     duet__replica_unpin(view, from);
     return waiters;
 }
 
 /*
- * A copy has ended: its replica is valid, unless the data was written elsewhere meanwhile. Waiting
- * tasks go on; copies that go through the host continue; an eviction is completed. All of it under
- * one hold of the locks: once they are free, the handle may be unregistered.
+ * Ends a copy: its replica is valid, unless the data was written elsewhere meanwhile. Waiting tasks
+ * go on; copies that go through the host continue; an eviction is completed. All of it under one
+ * hold of the locks: once they are free, the handle may be unregistered.
  */
-static void ended(struct duet_view *view, struct duet__copy *copy, bool arrived)
+static void copy_ended(struct duet_view *view, struct duet__copy *copy, bool arrived)
 {
     struct duet_runtime *core = view->core;
     struct duet_handle *handle = copy->handle;
@@ -472,7 +479,7 @@ static void ended(struct duet_view *view, struct duet__copy *copy, bool arrived)
     spin_lock(&handle->lock);
     struct replica *from = handle->replicas[copy->source];
     struct replica *into = handle->replicas[copy->destination];
-    struct access *waiters = settle(view, from, into, arrived, &gone);
+    struct access *waiters = settle_copy(view, from, into, arrived, &gone);
     if (evicting)
         duet__cache_settled(view, source, from);
     spin_unlock(&handle->lock);
@@ -487,14 +494,14 @@ static void ended(struct duet_view *view, struct duet__copy *copy, bool arrived)
 
 void duet__copy_done(struct duet_view *view, struct duet__copy *copy)
 {
-    ended(view, copy, true);
+    copy_ended(view, copy, true);
 }
 
 /*
- * A copy that will not arrive because the device at one of its ends is gone. Who waits for it gets
- * the data from elsewhere; what is nowhere else is lost, and the run fails.
+ * Ends a copy that will not arrive because the device at one of its ends is lost. Waiting tasks get
+ * the data from elsewhere; data that is nowhere else is lost, and the run fails.
  */
 void duet__copy_lost(struct duet_view *view, struct duet__copy *copy)
 {
-    ended(view, copy, false);
+    copy_ended(view, copy, false);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A trial: what a policy would make of the tasks that are held, by simulation. It is a second core
- * on the same machine, in which handles and tasks are made again, and an engine whose time is a
- * number: kernels take what the first core expects of them, scheduling what the machine's costs
- * say, a device copies one piece of data after another in each direction, and copies share links
- * max-min fairly (Bertsekas, Gallager, Data Networks, section 6.5.2). There is no thread and no
- * clock: the same tasks, the same times.
+ * A trial: the simulation of the held tasks under a policy. It is a second core on the same
+ * machine, with copies of handles and tasks, and an engine whose time is a number: kernels take the
+ * time that the first core expects, scheduling the machine's costs; a device copies one piece of
+ * data after another in each direction, and copies share links max-min fairly (Bertsekas, Gallager,
+ * Data Networks, section 6.5.2). There is no thread and no clock: the same tasks take the same
+ * times.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 
 enum copy_state { WAITING, LATENT, FLOWING, ARRIVED };
 
-/* A copy that the core has decided, in the order in which they were launched. */
+/* A copy that the core has decided, in order of launch. */
 struct flow {
     struct duet__engine_command command;
     enum copy_state state;
-    double date; /* WAITING: of its launch; LATENT, ARRIVED: when that ends */
+    double date; /* WAITING: launch; LATENT, ARRIVED: end of the state */
     double start_s, end_s;
-    double left, rate; /* FLOWING: bytes, and how many a second; < 0 while rates are set */
+    double left, rate; /* FLOWING: bytes left, bytes per second; rate < 0 while rates are set */
 };
 
 struct kernel {
@@ -29,30 +29,30 @@ struct kernel {
     double start_s, end_s;
 };
 
-/* What a worker is busy with. */
+/* Busy times of a worker. */
 struct line {
     double thread_s, stream_s;
-    struct kernel *kernels; /* as many as its slots, in a ring */
+    struct kernel *kernels; /* ring of as many as its slots */
     unsigned first, count, room;
 };
 
 struct trial {
     struct duet_runtime *core;
     const struct duet_machine *machine;
-    struct duet_task **tasks; /* to be submitted */
+    struct duet_task **tasks; /* tasks to be submitted */
     size_t next, count;
-    double now, submit_s; /* when the next one is */
+    double now, submit_s; /* submit_s: date of the next submission */
     double last_end_s;
     struct line *lines;
     uint64_t *woken;
     struct flow *flows;
     size_t flow_count, flow_capacity;
-    double flowed_s;  /* up to when what is left of them is told */
-    double *free_Bps; /* by link: what is left to share, and among how many */
+    double flowed_s;  /* date to which `left` of the flows applies */
+    double *free_Bps; /* by link: bandwidth left to share, and number of sharers */
     unsigned *sharers;
-    uint64_t pass, *taken; /* the latest one that found a direction of a node taken */
-    bool waits;            /* the application, having submitted all */
-    bool failed;           /* no memory */
+    uint64_t pass, *taken; /* by direction of a node: last pass in which it was taken */
+    bool waits;            /* the application has submitted all and waits */
+    bool failed;           /* out of memory */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -64,7 +64,7 @@ static const struct duet_route *route_of(const struct trial *trial, const struct
     return duet_machine_route(trial->machine, copy->source, copy->destination);
 }
 
-/* What the flow would get if its links were shared equally by what has no rate yet. */
+/* Returns the rate of the flow if its links were shared equally by flows without a rate. */
 static double equal_share(const struct trial *trial, const struct flow *flow)
 {
     const struct duet_route *route = route_of(trial, flow);
@@ -79,7 +79,7 @@ static double equal_share(const struct trial *trial, const struct flow *flow)
     return least;
 }
 
-static void set_rate(struct trial *trial, struct flow *flow, double rate)
+static void flow_set_rate(struct trial *trial, struct flow *flow, double rate)
 {
     const struct duet_route *route = route_of(trial, flow);
     flow->rate = rate;
@@ -89,7 +89,10 @@ static void set_rate(struct trial *trial, struct flow *flow, double rate)
     }
 }
 
-/* A flow has begun or ended: the narrowest links give equal shares first, then what is left. */
+/*
+ * Sets all rates anew after a flow has begun or ended: the narrowest links give equal shares first,
+ * then the rest is shared.
+ */
 static void share_links(struct trial *trial)
 {
     size_t left = 0;
@@ -119,13 +122,13 @@ static void share_links(struct trial *trial)
             if (flow->state != FLOWING || flow->rate >= 0 ||
                 equal_share(trial, flow) > level * (1 + 1e-12))
                 continue;
-            set_rate(trial, flow, level);
+            flow_set_rate(trial, flow, level);
             left--;
         }
     }
 }
 
-/* Up to now: before rates change. */
+/* Moves all flows up to now, before rates change. */
 static void let_flow(struct trial *trial)
 {
     for (size_t f = 0; f < trial->flow_count; f++)
@@ -134,8 +137,8 @@ static void let_flow(struct trial *trial)
     trial->flowed_s = trial->now;
 }
 
-/* When what goes on with the copy changes; INFINITY: when others end. */
-static double date_of(const struct trial *trial, const struct flow *flow)
+/* Returns the date at which the copy's state changes; INFINITY: when others end. */
+static double flow_date(const struct trial *trial, const struct flow *flow)
 {
     if (flow->state == FLOWING)
         return fmax(trial->flowed_s + flow->left / flow->rate, trial->now);
@@ -145,15 +148,18 @@ static double date_of(const struct trial *trial, const struct flow *flow)
 /* ------------------------------------------------------------------------------------------- */
 /* Copies                                                                                       */
 
-/* Takes a direction of a memory node. true: it is the first to; the host's are there for all. */
-static bool take(struct trial *trial, unsigned node, bool out)
+/*
+ * Takes a direction of a memory node for this pass. Returns true for the first to take it, and
+ * always for the host's.
+ */
+static bool take_direction(struct trial *trial, unsigned node, bool out)
 {
     bool first = node == DUET_HOST || trial->taken[2 * node + out] != trial->pass;
     trial->taken[2 * node + out] = trial->pass;
     return first;
 }
 
-/* Those begin before which there is no other one in either direction that they need. */
+/* Begins the copies that no earlier one precedes in either direction that they need. */
 static void begin_copies(struct trial *trial)
 {
     trial->pass++;
@@ -161,8 +167,8 @@ static void begin_copies(struct trial *trial)
         struct flow *flow = &trial->flows[f];
         if (flow->state == ARRIVED)
             continue;
-        bool out = take(trial, flow->command.copy->source, true);
-        bool in = take(trial, flow->command.copy->destination, false);
+        bool out = take_direction(trial, flow->command.copy->source, true);
+        bool in = take_direction(trial, flow->command.copy->destination, false);
         if (flow->state != WAITING || !out || !in)
             continue;
         flow->state = LATENT;
@@ -191,13 +197,13 @@ static void launch_copy(struct trial *trial, const struct duet__engine_command *
 /* ------------------------------------------------------------------------------------------- */
 /* Workers                                                                                      */
 
-static void wake(void *engine, unsigned worker)
+static void trial_wake(void *engine, unsigned worker)
 {
     struct trial *trial = engine;
     trial->woken[worker / 64] |= UINT64_C(1) << (worker % 64);
 }
 
-static void charge(struct trial *trial, unsigned worker, const struct duet__ops *ops)
+static void trial_charge(struct trial *trial, unsigned worker, const struct duet__ops *ops)
 {
     const struct duet_costs *costs = &trial->machine->costs;
     struct line *line = &trial->lines[worker];
@@ -219,7 +225,7 @@ static void launch_kernel(struct trial *trial, const struct duet__engine_command
 }
 
 /* Asks a worker until it is idle; the application's own thread only once that waits. */
-static void ask(struct trial *trial, unsigned worker)
+static void trial_ask(struct trial *trial, unsigned worker)
 {
     struct duet__engine_command command = {.kind = DUET_RUN};
     bool submits = trial->machine->first_waits && !trial->waits;
@@ -228,7 +234,7 @@ static void ask(struct trial *trial, unsigned worker)
     while (command.kind == DUET_RUN || command.kind == DUET_COPY) {
         struct duet__ops ops = {0};
         duet__next(trial->core, worker, trial->now, &command, &ops);
-        charge(trial, worker, &ops);
+        trial_charge(trial, worker, &ops);
         if (command.kind == DUET_RUN)
             launch_kernel(trial, &command);
         else if (command.kind == DUET_COPY)
@@ -236,14 +242,14 @@ static void ask(struct trial *trial, unsigned worker)
     }
 }
 
-/* Asks those who were woken, in increasing number, until none is. */
-static void serve(struct trial *trial)
+/* Asks woken workers, in increasing number, until none is. */
+static void trial_serve(struct trial *trial)
 {
     for (unsigned i = 0; i < trial->core->worker_words; i++) {
         while (trial->woken[i]) {
             unsigned worker = i * 64 + (unsigned)__builtin_ctzll(trial->woken[i]);
             trial->woken[i] &= trial->woken[i] - 1;
-            ask(trial, worker);
+            trial_ask(trial, worker);
             i = 0;
         }
     }
@@ -255,11 +261,11 @@ static void tell_done(struct trial *trial, const struct duet__engine_command *co
     const struct duet__completion report = {.start_s = start_s, .end_s = end_s};
     struct duet__ops ops = {0};
     duet__done(trial->core, command, trial->now, &report, &ops);
-    charge(trial, command->worker, &ops);
-    wake(trial, command->worker);
+    trial_charge(trial, command->worker, &ops);
+    trial_wake(trial, command->worker);
 }
 
-/* A device's thread notices somewhat later what its device has done. */
+/* Returns the delay after which a device's thread notices an end. */
 static double notice_s(const struct trial *trial, unsigned worker)
 {
     return trial->machine->workers[worker].node == DUET_HOST ? 0 : trial->machine->costs.event_s;
@@ -276,8 +282,8 @@ static void end_kernel(struct trial *trial, unsigned worker)
     tell_done(trial, &command, kernel.start_s, kernel.end_s);
 }
 
-/* The copy's latency is paid, or it has flowed, or its end was noticed. */
-static void go_on(struct trial *trial, size_t index)
+/* Moves a copy on to its next state: its latency is over, it has flowed, or its end was noticed. */
+static void flow_go_on(struct trial *trial, size_t index)
 {
     struct flow *flow = &trial->flows[index];
     if (flow->state == ARRIVED) {
@@ -302,14 +308,14 @@ static void go_on(struct trial *trial, size_t index)
 /* ------------------------------------------------------------------------------------------- */
 /* Time                                                                                         */
 
-/* The application's thread submits the next task; after the last one it waits. */
-static void submit(struct trial *trial)
+/* Submits the next task on the application's thread, which waits after the last one. */
+static void trial_submit(struct trial *trial)
 {
     const struct duet_costs *costs = &trial->machine->costs;
     struct duet__ops ops = {0};
     if (trial->next == trial->count) {
         trial->waits = true;
-        wake(trial, 0);
+        trial_wake(trial, 0);
         return;
     }
     duet__link(trial->core, trial->tasks[trial->next++], DUET_SUBMITTER, trial->now, &ops);
@@ -318,14 +324,14 @@ static void submit(struct trial *trial)
         trial->submit_s += costs->submit_s;
 }
 
-/* What happens next, if anything does. */
-static bool step(struct trial *trial)
+/* Handles the next event. Returns false if there is none. */
+static bool trial_step(struct trial *trial)
 {
     double date = trial->waits ? INFINITY : trial->submit_s;
     unsigned worker = trial->machine->worker_count;
     size_t copy = trial->flow_count;
     for (size_t f = 0; f < trial->flow_count; f++) {
-        double at = date_of(trial, &trial->flows[f]);
+        double at = flow_date(trial, &trial->flows[f]);
         if (at <= date && (copy == trial->flow_count || at < date)) {
             date = at;
             copy = f;
@@ -347,25 +353,25 @@ static bool step(struct trial *trial)
     if (worker < trial->machine->worker_count)
         end_kernel(trial, worker);
     else if (copy < trial->flow_count)
-        go_on(trial, copy);
+        flow_go_on(trial, copy);
     else
-        submit(trial);
-    serve(trial);
+        trial_submit(trial);
+    trial_serve(trial);
     return true;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The second core                                                                              */
 
-static void notify(void *engine)
+static void trial_notify(void *engine)
 {
 }
 
-static void destroy(void *engine)
+static void trial_destroy(void *engine)
 {
 }
 
-/* What is believed of kernels does not change in a trial. */
+/* A model that knows nothing: expected times do not change in a trial. */
 static double predict_nothing(const void *state, double work, uint64_t footprint)
 {
     return 0;
@@ -397,7 +403,7 @@ static bool make_lines(struct trial *trial)
         line->room = duet_worker_slots(&machine->workers[w]);
         line->kernels = calloc(line->room, sizeof *line->kernels);
         made = line->kernels;
-        wake(trial, w);
+        trial_wake(trial, w);
     }
     return made;
 }
@@ -427,9 +433,9 @@ static int make_core(struct trial *trial, const struct duet_runtime *from,
         .fini = forget_nothing,
     };
     static const struct duet__engine_ops ops = {
-        .wake = wake,
-        .notify = notify,
-        .destroy = destroy,
+        .wake = trial_wake,
+        .notify = trial_notify,
+        .destroy = trial_destroy,
     };
     struct duet__core_config config = {
         .machine = trial->machine,
@@ -453,15 +459,15 @@ static int make_core(struct trial *trial, const struct duet_runtime *from,
     return error;
 }
 
-/* Lets the policy plan, and time pass. */
-static double run(struct trial *trial, const double *ranks, double limit_s)
+/* Lets the policy plan, and runs events up to the end. Returns the makespan, or INFINITY. */
+static double trial_run(struct trial *trial, const double *ranks, double limit_s)
 {
     struct duet_runtime *core = trial->core;
     if (policy_of(core)->plan)
         duet__plan(core, trial->tasks, ranks, trial->count, 0);
     trial->submit_s = trial->machine->costs.submit_s;
-    serve(trial);
-    while (trial->now < limit_s && !trial->failed && step(trial))
+    trial_serve(trial);
+    while (trial->now < limit_s && !trial->failed && trial_step(trial))
         ;
     bool ended = trial->next == trial->count && duet__finished(core) && !atomic_load(&core->error);
     return ended && !trial->failed ? trial->last_end_s - trial->machine->costs.submit_s : INFINITY;
@@ -475,7 +481,7 @@ double duet__trial(struct duet_runtime *core, const struct candidate *candidate,
     double makespan_s = INFINITY;
     if (make_lines(&trial) && !make_core(&trial, core, candidate) &&
         duet__twins(trial.core, core, tasks, trial.tasks, count))
-        makespan_s = run(&trial, ranks, limit_s);
+        makespan_s = trial_run(&trial, ranks, limit_s);
     duet__core_free(trial.core);
     free_lines(&trial);
     return makespan_s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A choice among policies, and how one of them is tried. */
+/* A choice among policies, and the trial of one of them. */
 #ifndef DUET_CORE_TRIAL_H
 #define DUET_CORE_TRIAL_H
 
@@ -13,15 +13,18 @@ struct candidate {
 };
 
 /*
- * Seconds until the last of these tasks, none of which has begun, would end under the candidate, if
- * they were submitted now and nothing else: INFINITY if that were after limit_s, if there is no
- * memory, or if the policy never ends. `ranks`: their upward ranks. Who lets tasks in.
+ * Returns the seconds until the last of these tasks, none of which has begun, would end under the
+ * candidate, if they were submitted now and nothing else: INFINITY if that were after limit_s, if
+ * there is no memory, or if the policy never ends. `ranks`: their upward ranks. Called by the
+ * thread that lets tasks in.
  */
 double duet__trial(struct duet_runtime *core, const struct candidate *candidate,
                    struct duet_task *const *tasks, const double *ranks, size_t count,
                    double limit_s);
 
-/* twin.c: makes the tasks again in the trial's core, not linked. false: no memory. */
+/*
+ * twin.c: copies the tasks into the trial's core, not linked. Returns false if there is no memory.
+ */
 bool duet__twins(struct duet_runtime *core, struct duet_runtime *from,
                  struct duet_task *const *tasks, struct duet_task **twins, size_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Twins: tasks that are held, made again in the core of a trial, with their kernels, their data
- * where it is valid now, its cuts, and what they come after.
+ * Copies of held tasks in the core of a trial, with their kernels, their data where it is valid
+ * now, its cuts, and their explicit predecessors.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static struct task_class *class_twin(struct duet_runtime *core, struct task_clas
     return of->twin;
 }
 
-/* Makes data of another core like that: of the same size, valid where that is. */
+/* Gives a handle of the trial's core the size of `of`, valid where that is. */
 static void be_twin(struct duet_runtime *core, struct duet_handle *of, struct duet_handle *twin)
 {
     bool anywhere = false;
@@ -32,7 +32,10 @@ static void be_twin(struct duet_runtime *core, struct duet_handle *of, struct du
     of->twin = twin;
 }
 
-/* Cuts data in the same way, from that cut on. false: no memory. parts_lock is held. */
+/*
+ * Cuts a handle's copy like the handle, by the given cut and those after it in the list. Returns
+ * false if there is no memory. parts_lock is held.
+ */
 static bool make_cuts(struct duet_runtime *core, struct duet_handle *of, const struct parts *from)
 {
     struct duet_message message;
@@ -72,7 +75,7 @@ static struct duet_handle *handle_twin(struct duet_runtime *core, struct duet_ha
     return make_cuts(core, whole, whole->cuts) ? of->twin : NULL;
 }
 
-/* The same of all parts of what it is part of. */
+/* Clears the copies of a handle and all of its parts. */
 static void forget_handle(struct duet_handle *handle)
 {
     handle->twin = NULL;
@@ -81,7 +84,10 @@ static void forget_handle(struct duet_handle *handle)
             forget_handle(cut->handles[i]);
 }
 
-/* The task, and what it uses, has no twins of an earlier trial any more. parts_lock is held. */
+/*
+ * Clears the copies of an earlier trial of the task's class, reference and data. parts_lock is
+ * held.
+ */
 static void forget_twins(struct duet_task *task)
 {
     task->klass->twin = NULL;
@@ -96,7 +102,7 @@ static void forget_twins(struct duet_task *task)
     }
 }
 
-/* A task that comes after the twins of what that comes after. NULL: no memory. */
+/* Copies a task's record, with the copies of its explicit predecessors. NULL: no memory. */
 static struct duet_task *task_alloc(struct duet_runtime *core, const struct duet_task *of)
 {
     const unsigned edges = of->extra ? of->extra->edge_count : 0;

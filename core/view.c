@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a policy may ask. All of it reads atomics or constants; answers are hints under threads. */
+/*
+ * Questions of a policy. All of it reads atomics or constants; answers may be outdated when threads
+ * run.
+ */
 #include "core/internal.h"
 
 RARE static struct duet_list *no_list(struct duet_view *view, unsigned worker)

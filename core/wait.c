@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks that wait for their children. The engine runs such a task as it runs a kernel, by
- * duet__body_run, on a stack that can be left: at a wait the engine asks duet__next for other tasks
- * of the worker and runs them on top, until that says RESUME. The core says so when the children of
- * the worker's newest task have ended and their blocks are back in the host's memory. So tasks end
- * in the opposite order of that in which they began, in both worlds: one that could go on stays
- * while something runs on top of it. Nobody waits for ever, because children depend on each other
- * alone, and because a worker that waits takes whatever it would take otherwise.
+ * Tasks that wait for their children. The engine runs such a task like a kernel, by duet__body_run,
+ * on a stack that can be left: at a wait the engine asks duet__next for other tasks of the worker
+ * and runs them on top, until that says RESUME. The core says so when the children of the worker's
+ * newest task have ended and their blocks are back in the host's memory. So tasks end in the
+ * opposite order of that in which they began, real or simulated: one that could go on stays while
+ * another runs on top of it. Nobody waits for ever, because children depend on each other alone,
+ * and because a worker that waits takes whatever it would take otherwise.
  */
 #include "core/expand.h"
 
-/* The last child, or what brings the blocks home, has ended: the worker may go on with the task. */
+/*
+ * Lets the worker go on with the task: its last child, or the acquisition of its blocks, has ended.
+ */
 void duet__body_ready(struct duet_view *view, struct duet_expansion *body)
 {
     unsigned worker = body->self->index;
-    /* it may have ended, and be gone, from here on */
+    /* the task may have ended, and be freed, from here on */
     atomic_store_explicit(&body->ready, true, memory_order_release);
-    if (view->by != (int)worker) /* which asks again before it rests: duet__next */
+    if (view->by != (int)worker) /* otherwise the worker asks again before it rests: duet__next */
         duet__view_wake(view, worker);
 }
 
@@ -26,7 +28,7 @@ void duet__children_ended(struct duet_view *view, struct duet_expansion *body)
         duet__body_ready(view, body);
 }
 
-/* After some were submitted. */
+/* Waits for children, some of which were submitted since the last wait. */
 static void wait_for_children(struct duet_expansion *body, bool last)
 {
     struct duet_runtime *core = body->core;
@@ -67,7 +69,7 @@ int duet_expand_wait(struct duet_expansion *expansion)
                               : atomic_load_explicit(&expansion->failed, memory_order_acquire);
 }
 
-/* The same as duet__expand_call where there are no buffers. */
+/* Calls the codelet's function without buffers. */
 static int call_alone(struct duet_expansion *body)
 {
     const struct duet_task *task = body->task;
@@ -80,7 +82,7 @@ static int call_alone(struct duet_expansion *body)
 int duet__body_run(struct duet_runtime *core, unsigned worker, struct duet_task *task,
                    struct duet_message *message)
 {
-    struct duet_expansion body; /* not cleared: there is a message in it */
+    struct duet_expansion body; /* not cleared: it contains a message */
     body.core = core;
     body.task = task;
     body.view = NULL;
@@ -115,7 +117,7 @@ void duet__pause(struct duet_runtime *core, unsigned worker, const struct duet__
 {
     struct worker *self = &core->workers[worker];
     self->at_body = false;
-    self->nested.running = NULL; /* what is submitted meanwhile is not to lie with this worker */
+    self->nested.running = NULL; /* tasks submitted meanwhile are not to stay with this worker */
     if (report)
         duet__trace_piece(core, self, self->body->task, report, kept);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Workers to wake, gathered while locks are held and called after. */
+/* Workers to wake, gathered while locks are held and woken afterwards. */
 #include "core/internal.h"
 
 void duet__view_wake(struct duet_view *view, unsigned worker)

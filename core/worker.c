@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two questions of the seam: what should a worker do next, and what follows from what it did.
- */
+/* The two questions of the engine: the next command of a worker, and the consequences of its
+   end. */
 #include <string.h>
 
 #include "core/expand.h"
@@ -9,8 +9,8 @@
 /* Finding work                                                                                 */
 
 /* Returns the task that a policy has returned to the worker, or fails the run and returns NULL. */
-static struct duet_task *check(struct duet_runtime *core, const struct worker *worker,
-                               struct duet_task *task)
+static struct duet_task *check_returned(struct duet_runtime *core, const struct worker *worker,
+                                        struct duet_task *task)
 {
     const bool none = (uintptr_t)task % _Alignof(struct duet_task) || (uintptr_t)task < 4096;
     struct task_says says;
@@ -27,9 +27,9 @@ static struct duet_task *check(struct duet_runtime *core, const struct worker *w
     return NULL;
 }
 
-/* Victims, each once, until one has a task: drawn, or in the order in which they are. */
-static struct duet_task *steal(struct duet_view *view, const struct duet_policy *policy,
-                               struct worker *worker)
+/* Asks victims, each once, until one gives a task: in random order, or in the given one. */
+static struct duet_task *steal_task(struct duet_view *view, const struct duet_policy *policy,
+                                    struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     unsigned count = core->machine.worker_count - 1, attempts = 0;
@@ -44,7 +44,7 @@ static struct duet_task *steal(struct duet_view *view, const struct duet_policy 
             continue;
         struct duet_task *task =
             policy->steal(core->policy_state, view, worker->index, victim, view->now);
-        if (task && check(core, worker, task)) {
+        if (task && check_returned(core, worker, task)) {
             view->ops->steals++;
             view->ops->steal_attempts += attempts;
             count_own(&worker->steals, 1);
@@ -55,12 +55,12 @@ static struct duet_task *steal(struct duet_view *view, const struct duet_policy 
     return NULL;
 }
 
-static struct duet_task *pop(struct duet_view *view, struct worker *worker)
+static struct duet_task *pop_task(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     struct duet_task *task =
         policy_of(core)->pop(core->policy_state, view, worker->index, view->now);
-    task = check(core, worker, task);
+    task = check_returned(core, worker, task);
     if (task) {
         view->ops->pops++;
         count_own(&worker->pops, 1);
@@ -68,15 +68,15 @@ static struct duet_task *pop(struct duet_view *view, struct worker *worker)
     return task;
 }
 
-static HOT struct duet_task *look(struct duet_view *view, struct worker *worker)
+static HOT struct duet_task *pop_or_steal(struct duet_view *view, struct worker *worker)
 {
-    struct duet_task *task = pop(view, worker);
+    struct duet_task *task = pop_task(view, worker);
     const struct duet_policy *policy = policy_of(view->core);
-    return task || !policy->steal ? task : steal(view, policy, worker);
+    return task || !policy->steal ? task : steal_task(view, policy, worker);
 }
 
-/* Says whether the worker is idle. true: it had been said before, and nobody has called it since.
- */
+/* Marks the worker as idle or not. Returns true if it was marked before, and has not been woken
+   since. */
 static bool set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
 {
     uint64_t bit = UINT64_C(1) << (worker % 64);
@@ -85,15 +85,16 @@ static bool set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
 }
 
 /*
- * A task for the worker, or NULL: it is then marked hungry, so that whoever pushes a task wakes it.
- * What was pushed between looking and marking is found by looking once more; where nothing was, as
- * always in a simulation, that finds nothing and draws no number. See list_try_lock in list.h. Who
- * calls a worker that has just found something else means some other one.
+ * Returns a task for the worker, or NULL: it is then marked hungry, so that a thread that pushes a
+ * task wakes it. A task pushed between looking and marking is found by looking once more;
+ * otherwise, as always in a simulation, the second look finds nothing and draws no random number.
+ * See list_try_lock in list.h. If the worker was woken although it has found a task, another one is
+ * woken.
  */
 static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
-    struct duet_task *task = look(view, worker);
+    struct duet_task *task = pop_or_steal(view, worker);
     bool fed = atomic_load_explicit(&worker->fed, memory_order_relaxed);
     if (task && fed)
         return task;
@@ -103,7 +104,7 @@ static struct duet_task *find_task(struct duet_view *view, struct worker *worker
     } else {
         bool before = set_hungry(core, worker->index, true);
         view->surely = true;
-        task = look(view, worker);
+        task = pop_or_steal(view, worker);
         view->surely = false;
         if (!task && !before && atomic_load_explicit(&worker->revokes, memory_order_relaxed))
             duet__call_waiting(view);
@@ -129,7 +130,7 @@ static void tell_end(struct duet_view *view, const struct worker *worker, struct
         policy->epilogue(view->core->policy_state, view, task, worker->index, &times, view->now);
 }
 
-/* Ends a task in no slot that will not run because the run, or what it reads, has failed. */
+/* Ends a task in no slot that will not run because the run, or its input, has failed. */
 void duet__task_cancel(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
     bool placed = task->state == TASK_FETCHING || task->state == TASK_RUNNING;
@@ -148,7 +149,9 @@ void duet__task_cancel(struct duet_view *view, struct worker *worker, struct due
     duet__task_cancel(view, worker, next);
 }
 
-/* All that the worker has was given to its device, and is known to take some time there. */
+/*
+ * True if all tasks of the worker were given to its device, and are known to take some time there.
+ */
 static bool all_running(const struct worker *worker)
 {
     for (unsigned i = 0; i < worker->taken; i++)
@@ -158,9 +161,9 @@ static bool all_running(const struct worker *worker)
 }
 
 /*
- * May it take one more? Beyond its window only while all that it has was given to the device and is
- * known to last less than some launches take: then another one is what keeps the device busy. Where
- * a task waits for copies, those of more tasks would only delay them.
+ * True if the worker may take one more task. Beyond its window only while all its tasks were given
+ * to the device and are known to last less than some launches take: another task then keeps the
+ * device busy. If a task waits for copies, those of more tasks would only delay them.
  */
 static bool has_slot(const struct worker *worker)
 {
@@ -184,14 +187,14 @@ HOT void duet__slot_remove(struct worker *worker, struct duet_task *task)
 }
 
 /*
- * Takes one more task into preparation. false: there is none. Beyond its window a worker takes
- * nothing from others, and is not to be called: it has enough to do.
+ * Takes one more task into preparation. Returns false if there is none. Beyond its window a worker
+ * steals nothing, and need not be woken.
  */
-static bool take(struct duet_view *view, struct worker *worker)
+static bool take_task(struct duet_view *view, struct worker *worker)
 {
     struct duet_runtime *core = view->core;
     bool beyond = worker->taken >= worker->window;
-    struct duet_task *task = beyond ? pop(view, worker) : find_task(view, worker);
+    struct duet_task *task = beyond ? pop_task(view, worker) : find_task(view, worker);
     if (!task)
         return false;
     task->worker = worker->index;
@@ -208,8 +211,8 @@ static bool take(struct duet_view *view, struct worker *worker)
 }
 
 /*
- * The first of the worker's tasks that can start now, finding room for those that have none yet,
- * oldest first. *stalled: one of them waits for room, so no further task is to be taken.
+ * Returns the first of the worker's tasks that can start now. It finds room for those that have
+ * none yet, oldest first. *stalled: one of them waits for room, so no further task may be taken.
  */
 static struct duet_task *startable(struct duet_view *view, struct worker *worker, bool *stalled)
 {
@@ -235,8 +238,8 @@ static struct duet_task *startable(struct duet_view *view, struct worker *worker
     return NULL;
 }
 
-/* The task makes room for its children. */
-static void expand(struct duet_view *view, struct worker *worker, struct duet_task *task)
+/* Expands a task, which leaves its slot to its children. */
+static void expand_task(struct duet_view *view, struct worker *worker, struct duet_task *task)
 {
     duet__slot_remove(worker, task);
     tell_end(view, worker, task);
@@ -257,7 +260,7 @@ static bool next_copy(struct worker *worker, struct duet__engine_command *comman
     return true;
 }
 
-/* What it was given to run and has not ended, the oldest; NULL: nothing. */
+/* Returns the oldest task that the worker was given to run and that has not ended; NULL: none. */
 const struct duet_task *duet__running_kernel(const struct worker *worker)
 {
     for (unsigned i = 0; i < worker->taken; i++)
@@ -267,11 +270,11 @@ const struct duet_task *duet__running_kernel(const struct worker *worker)
 }
 
 /*
- * Goes on with the worker's newest task that waits, if it can. It may have been called meanwhile
- * for something that it leaves, or have left to itself what it has pushed: then it calls others.
+ * Resumes the worker's newest task that waits, if it can go on. If the worker was woken meanwhile
+ * for a task that it leaves, or has pushed tasks on its own list, it wakes others.
  */
-__attribute__((cold)) static void resume(struct duet_view *view, struct worker *worker,
-                                         struct duet__engine_command *command)
+__attribute__((cold)) static void resume_body(struct duet_view *view, struct worker *worker,
+                                              struct duet__engine_command *command)
 {
     struct duet_runtime *core = view->core;
     const struct duet_expansion *body = worker->body;
@@ -290,8 +293,8 @@ __attribute__((cold)) static void resume(struct duet_view *view, struct worker *
     atomic_store_explicit(&worker->fed, true, memory_order_relaxed);
 }
 
-static inline void give(struct duet_view *view, struct worker *worker, struct duet_task *task,
-                        struct duet__engine_command *command)
+static inline void give_task(struct duet_view *view, struct worker *worker, struct duet_task *task,
+                             struct duet__engine_command *command)
 {
     task->submitted = NULL;
     command->kind = DUET_RUN;
@@ -300,31 +303,31 @@ static inline void give(struct duet_view *view, struct worker *worker, struct du
     worker->nested.now = view->now;
 }
 
-/* One that waits is in no slot, so that the worker can take others meanwhile. false: it does not.
- */
+/* Gives a task that waits to the worker, in no slot, so that the worker can take others meanwhile.
+   Returns false if its codelet does not wait. */
 __attribute__((cold)) static bool give_body(struct duet_view *view, struct worker *worker,
                                             struct duet_task *task,
                                             struct duet__engine_command *command)
 {
     if (!task->klass->codelet->waits)
         return false;
-    give(view, worker, task, command);
+    give_task(view, worker, task, command);
     duet__slot_remove(worker, task);
     task->state = TASK_BODY;
     worker->at_body = true;
     return true;
 }
 
-/* Fills *command with what the worker can start now. */
-static void choose(struct duet_view *view, struct worker *worker,
-                   struct duet__engine_command *command)
+/* Fills *command with the worker's next command. */
+static void choose_command(struct duet_view *view, struct worker *worker,
+                           struct duet__engine_command *command)
 {
     if (next_copy(worker, command) || worker->at_body)
         return;
     for (;;) {
         bool stalled = false;
         if (worker->body) {
-            resume(view, worker, command);
+            resume_body(view, worker, command);
             if (command->kind == DUET_RESUME)
                 return;
         }
@@ -332,25 +335,25 @@ static void choose(struct duet_view *view, struct worker *worker,
         if (task && task->klass->codelet->expand) {
             if (give_body(view, worker, task, command))
                 return;
-            expand(view, worker, task);
+            expand_task(view, worker, task);
             continue;
         }
         if (task) {
             task->state = TASK_RUNNING;
-            give(view, worker, task, command);
+            give_task(view, worker, task, command);
             return;
         }
         /* preparing may have queued copies on this worker */
-        if (next_copy(worker, command) || stalled || !has_slot(worker) || !take(view, worker))
+        if (next_copy(worker, command) || stalled || !has_slot(worker) || !take_task(view, worker))
             return;
     }
 }
 
 /*
- * The core is stopping: may a worker that has nothing left go? Only when all others have had
- * nothing left, as what one of them waits for may be a copy that this one makes. Nothing is
- * prepared any more: whoever has had nothing once may still cancel what others leave, and make
- * copies for them, but waits for none itself.
+ * Returns true if a worker without tasks may leave while the core is stopping: only when all others
+ * have had none, as one of them may wait for a copy of this one. No task is prepared any more: a
+ * worker that has had none once may still cancel tasks of others, and make copies for them, but
+ * waits for none itself.
  */
 static bool may_leave(struct duet_view *view, struct worker *worker)
 {
@@ -362,9 +365,12 @@ static bool may_leave(struct duet_view *view, struct worker *worker)
     return atomic_load(&core->drained) == all && atomic_load(&worker->copies) == 0;
 }
 
-/* true: it is to be asked again, as a task that it had taken is another worker's now. */
-static bool next(struct duet_runtime *core, unsigned worker, double now,
-                 struct duet__engine_command *command, struct duet__ops *ops)
+/*
+ * Chooses a command. Returns true if the worker is to be asked again, as another worker has one of
+ * its tasks now.
+ */
+static bool next_command(struct duet_runtime *core, unsigned worker, double now,
+                         struct duet__engine_command *command, struct duet__ops *ops)
 {
     struct duet_view view;
     bool again = false;
@@ -374,7 +380,7 @@ static bool next(struct duet_runtime *core, unsigned worker, double now,
     if (atomic_load_explicit(&self->lost, memory_order_relaxed))
         duet__lost_next(&view, self);
     else
-        choose(&view, self, command);
+        choose_command(&view, self, command);
     bool idle = command->kind == DUET_IDLE && self->taken == 0 && self->copying == 0 &&
                 !self->body && !self->at_body;
     if (idle && atomic_load(&core->stopping) && may_leave(&view, self))
@@ -385,8 +391,8 @@ static bool next(struct duet_runtime *core, unsigned worker, double now,
         again = duet__revoke(&view, self, command);
     duet__view_flush(&view);
     if (self->body && command->kind == DUET_IDLE && !again) {
-        /* what was ended in this call may have been its last child */
-        resume(&view, self, command);
+        /* the last child may have ended in this call */
+        resume_body(&view, self, command);
         duet__view_flush(&view);
     }
     return again;
@@ -395,14 +401,17 @@ static bool next(struct duet_runtime *core, unsigned worker, double now,
 void duet__next(struct duet_runtime *core, unsigned worker, double now,
                 struct duet__engine_command *command, struct duet__ops *ops)
 {
-    while (next(core, worker, now, command, ops))
+    while (next_command(core, worker, now, command, ops))
         ;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* What follows                                                                                 */
 
-/* What the run's message says of it: the engine's reason, or else the text of the error. */
+/*
+ * Returns the reason of an error for the run's message: the engine's, or else the text of the
+ * error.
+ */
 static const char *reason_of(const struct duet__completion *report)
 {
     return report->why && *report->why ? report->why : duet_strerror(report->status);
@@ -428,7 +437,7 @@ static void copy_failed(struct duet_view *view, const struct duet__copy *copy,
                     nodes[copy->destination].name, reason_of(report));
 }
 
-/* `initialises`: a contribution, for the task that is kept in `prev`. */
+/* Ends a task; `initialises`: it initialises a contribution for the task in `prev`. */
 static HOT void task_ended(struct duet_view *view, struct worker *worker, struct duet_task *task,
                            const struct duet__completion *report, bool initialises)
 {
@@ -436,7 +445,7 @@ static HOT void task_ended(struct duet_view *view, struct worker *worker, struct
     double seconds = report->before_s + (report->end_s - report->start_s);
     if (worker->node != DUET_HOST &&
         atomic_load_explicit(&core->nodes[worker->node].lost, memory_order_acquire)) {
-        duet__lost_requeue(view, worker, task); /* what it computed is gone with the memory */
+        duet__lost_requeue(view, worker, task); /* its results are lost with the memory */
         return;
     }
     if (task->state == TASK_BODY)
@@ -488,7 +497,7 @@ static void copy_done(struct duet_view *view, struct worker *worker, struct duet
     worker->copying--;
     duet__trace_copy(core, worker, copy, report);
     if (report->status == DUET_ELOST) {
-        /* of a device that lives, it is the other end that is gone */
+        /* the device lives: the other end is lost */
         if (!atomic_load_explicit(&worker->lost, memory_order_relaxed) && copy->source != DUET_HOST)
             duet__node_lost(core, copy->source);
         duet__copy_lost(view, copy);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * history: the mean of what was measured for the same work and footprint (StarPU's history-based
+ * history: the mean of executions measured for the same work and footprint (StarPU's history-based
  * model: Augonnet, Thibault, Namyst, HPPC 2009). Sizes never measured are taken from the power law
  * through the two nearest measured ones, between them and beyond.
  */
@@ -20,7 +20,7 @@ struct state {
     size_t count, capacity;
 };
 
-/* Position of the first entry that is not below the key. */
+/* Returns the position of the first entry that is not below the key. */
 static size_t lower_bound(const struct state *state, double work, uint64_t footprint)
 {
     size_t low = 0, high = state->count;
@@ -35,7 +35,7 @@ static size_t lower_bound(const struct state *state, double work, uint64_t footp
     return low;
 }
 
-static int insert(struct state *state, size_t at, const struct entry *entry)
+static int history_insert(struct state *state, size_t at, const struct entry *entry)
 {
     if (state->count == state->capacity) {
         size_t capacity = state->capacity ? 2 * state->capacity : 8;
@@ -53,8 +53,8 @@ static int insert(struct state *state, size_t at, const struct entry *entry)
 }
 
 /*
- * The entry that a measurement belongs to: of the same work and footprint, or of the same work and
- * footprint 0, which stands for any (a calibration knows no data sizes).
+ * Returns the entry of a measurement: of its work and footprint, or of its work and footprint 0,
+ * which stands for any (a calibration knows no data sizes).
  */
 static struct entry *entry_of(const struct state *state, double work, uint64_t footprint)
 {
@@ -68,7 +68,7 @@ static struct entry *entry_of(const struct state *state, double work, uint64_t f
     return NULL;
 }
 
-static int add(void *self, double work, uint64_t footprint, double mean_s, uint64_t samples)
+static int history_add(void *self, double work, uint64_t footprint, double mean_s, uint64_t samples)
 {
     struct state *state = self;
     struct entry *found = entry_of(state, work, footprint);
@@ -77,11 +77,11 @@ static int add(void *self, double work, uint64_t footprint, double mean_s, uint6
         found->mean_s += (mean_s - found->mean_s) * (double)samples / (double)found->samples;
         return DUET_OK;
     }
-    return insert(state, lower_bound(state, work, footprint),
-                  &(struct entry){work, mean_s, footprint, samples});
+    return history_insert(state, lower_bound(state, work, footprint),
+                          &(struct entry){work, mean_s, footprint, samples});
 }
 
-/* Mean over all footprints measured with this very work; 0 if there is none. */
+/* Returns the mean over all footprints measured with exactly this work; 0 if there is none. */
 static double same_work(const struct state *state, double work)
 {
     double sum = 0, samples = 0;
@@ -95,14 +95,14 @@ static double same_work(const struct state *state, double work)
     return samples > 0 ? sum / samples : 0;
 }
 
-/* t = a * work^b through two entries. */
+/* Returns t = a * work^b through two entries. */
 static double power_law(const struct entry *a, const struct entry *b, double work)
 {
     double slope = log(b->mean_s / a->mean_s) / log(b->work / a->work);
     return a->mean_s * pow(work / a->work, slope);
 }
 
-static double predict(const void *self, double work, uint64_t footprint)
+static double history_predict(const void *self, double work, uint64_t footprint)
 {
     const struct state *state = self;
     if (state->count == 0)
@@ -127,7 +127,7 @@ static double predict(const void *self, double work, uint64_t footprint)
     return power_law(&entries[left], &entries[right], work);
 }
 
-static void fini(void *self)
+static void history_fini(void *self)
 {
     struct state *state = self;
     free(state->entries);
@@ -138,7 +138,7 @@ const struct duet_model duet__model_history = {
     .name = "history",
     .description = "mean of past executions of the same size; power law between and beyond",
     .state_size = sizeof(struct state),
-    .add = add,
-    .predict = predict,
-    .fini = fini,
+    .add = history_add,
+    .predict = history_predict,
+    .fini = history_fini,
 };

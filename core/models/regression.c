@@ -13,13 +13,14 @@ struct state {
     double n, x, y, xx, xy;
 };
 
-/* Tasks without data have no work: as if it were 1. */
+/* Returns the logarithm of the work; tasks without data count as work 1. */
 static double log_work(double work)
 {
     return work > 0 ? log(work) : 0;
 }
 
-static int add(void *self, double work, uint64_t footprint, double mean_s, uint64_t samples)
+static int regression_add(void *self, double work, uint64_t footprint, double mean_s,
+                          uint64_t samples)
 {
     struct state *s = self;
     double n = (double)samples, x = log_work(work), y = log(mean_s);
@@ -33,7 +34,7 @@ static int add(void *self, double work, uint64_t footprint, double mean_s, uint6
     return DUET_OK;
 }
 
-static double predict(const void *self, double work, uint64_t footprint)
+static double regression_predict(const void *self, double work, uint64_t footprint)
 {
     const struct state *s = self;
     if (!(s->n > 0))
@@ -45,7 +46,7 @@ static double predict(const void *self, double work, uint64_t footprint)
     return exp(mean_y + slope * (log_work(work) - mean_x));
 }
 
-static void fini(void *self)
+static void regression_fini(void *self)
 {
     memset(self, 0, sizeof(struct state));
 }
@@ -54,7 +55,7 @@ const struct duet_model duet__model_regression = {
     .name = "regression",
     .description = "one power law over all sizes, by least squares",
     .state_size = sizeof(struct state),
-    .add = add,
-    .predict = predict,
-    .fini = fini,
+    .add = regression_add,
+    .predict = regression_predict,
+    .fini = regression_fini,
 };

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * segmented: time over work by segments, each with a power law t = a * work^b of its own, for
- * kernels that behave otherwise from some size on: caches, launches, algorithms. Break points are
+ * kernels that behave differently from some size on: caches, launches, algorithms. Break points are
  * found while the program runs, and the forecast is made anew after a miss (the model of UnMP's
  * scheduler, HeteroPar 2012).
  *
- * Our choice, where that says no more: executions are gathered in at most SIZES intervals of work,
- * of which the nearest two are joined where there would be more. A forecast is the least squares on
- * their logarithmic means; a segment with an interval that it misses is cut at the interval that
- * leaves the least squares, which belongs to both sides, until none is missed. It then stays until
+ * Our choice, where the paper is silent: executions are gathered in at most SIZES intervals of
+ * work; if there would be more, the nearest two are joined. A forecast is the least squares on
+ * their logarithmic means. A segment that misses an interval is cut at the interval that leaves the
+ * least squares, which belongs to both sides, until none is missed. The forecast then stays until
  * an interval's mean is missed: by more than MISS, and by more than twice its standard error.
  */
 #include <math.h>
@@ -18,18 +18,20 @@
 
 enum { SIZES = 32 };
 
-static const double MISS = 0.02;    /* of the logarithm: about 2 % */
-static const double UNKNOWN = 0.05; /* as if each interval had one more execution so far off */
-static const double ENOUGH = 10;    /* executions from which on more hardly weigh more */
-static const double WIDE = 2;       /* works that far apart say how time grows with work */
-static const double FAR = 4;        /* where they do not, works that far away are not told of */
-static const double SAME = 1e-9;    /* of the logarithm of works that are one */
+static const double MISS = 0.02;    /* in the logarithm: about 2 % */
+static const double UNKNOWN = 0.05; /* as if each interval had one more execution with this
+                                       difference */
+static const double ENOUGH = 10;    /* executions from which more hardly add weight */
+static const double WIDE = 2;       /* ratio of works whose times show how time grows with work */
+static const double FAR = 4;        /* beyond this ratio of works there is no forecast, unless the
+                                       slope is known */
+static const double SAME = 1e-9;    /* difference of logarithms below which works are equal */
 
 /* Executions whose works lie in an interval: x = log work, y = log time. */
 struct size {
     double low, high;
     double x, y;    /* means */
-    double squares; /* of the differences from y, summed */
+    double squares; /* sum of the squared differences from y */
     double count;
 };
 
@@ -44,20 +46,20 @@ struct state {
     unsigned size_count, segment_count;
 };
 
-/* Tasks without data have no work: as if it were 1. */
+/* Returns the logarithm of the work; tasks without data count as work 1. */
 static double log_work(double work)
 {
     return work > 0 ? log(work) : 0;
 }
 
-static double at(const struct segment *segment, double x)
+static double segmented_segment_at(const struct segment *segment, double x)
 {
     return segment->y + segment->slope * (x - segment->x);
 }
 
 /*
- * Beyond what was measured a segment goes on if it spans a factor of WIDE, and never falls; what
- * says nothing of a slope is taken for proportional.
+ * Returns the forecast. Beyond the measured works a segment goes on if it spans a factor of WIDE,
+ * and never falls; a narrower one is taken for proportional.
  */
 static double forecast(const struct state *state, double x)
 {
@@ -67,10 +69,11 @@ static double forecast(const struct state *state, double x)
     while (segment < &state->segments[state->segment_count - 1] && inside > segment->until)
         segment++;
     bool wide = segment->until - segment->from >= log(WIDE);
-    return at(segment, inside) + (x - inside) * (wide ? fmax(segment->slope, 0) : 1);
+    return segmented_segment_at(segment, inside) +
+           (x - inside) * (wide ? fmax(segment->slope, 0) : 1);
 }
 
-/* Not where all that was measured is about one size, and this is quite another. */
+/* Returns false if all measurements are of about one size, and this is quite another. */
 static bool can_tell(const struct state *state, double x)
 {
     if (!state->segment_count)
@@ -86,8 +89,9 @@ static bool misses(const struct size *size, double y)
     return fabs(size->y - y) > fmax(MISS, 2 * sqrt(variance / size->count));
 }
 
-/* The line through sizes first to last, and the weighted squares of what it leaves. */
-static double fit(const struct size *sizes, unsigned first, unsigned last, struct segment *out)
+/* Fits a line to sizes first to last, and returns the weighted squares of its errors. */
+static double segmented_fit(const struct size *sizes, unsigned first, unsigned last,
+                            struct segment *out)
 {
     double n = 0, x = 0, y = 0, xx = 0, xy = 0, left = 0;
     for (unsigned i = first; i <= last; i++) {
@@ -104,20 +108,21 @@ static double fit(const struct size *sizes, unsigned first, unsigned last, struc
     }
     out->slope = first < last ? xy / xx : 1; /* one size only: time in proportion to work */
     for (unsigned i = first; i <= last; i++) {
-        double miss = sizes[i].y - at(out, sizes[i].x);
+        double miss = sizes[i].y - segmented_segment_at(out, sizes[i].x);
         left += sizes[i].count / (sizes[i].count + ENOUGH) * miss * miss;
     }
     return left;
 }
 
-/* The size at which sizes first to last, more than two, are best cut. */
+/* Returns the size at which sizes first to last, more than two, are best cut. */
 static unsigned best_cut(const struct size *sizes, unsigned first, unsigned last)
 {
     struct segment unused;
     double least = INFINITY;
     unsigned best = first + 1;
     for (unsigned cut = first + 1; cut < last; cut++) {
-        double left = fit(sizes, first, cut, &unused) + fit(sizes, cut, last, &unused);
+        double left =
+            segmented_fit(sizes, first, cut, &unused) + segmented_fit(sizes, cut, last, &unused);
         if (left < least) {
             least = left;
             best = cut;
@@ -136,9 +141,9 @@ static void fit_all(struct state *state)
         unsigned last = ends[open - 1];
         struct segment *segment = &state->segments[state->segment_count];
         bool good = true;
-        (void)fit(state->sizes, first, last, segment);
+        (void)segmented_fit(state->sizes, first, last, segment);
         for (unsigned i = first; i <= last && good; i++)
-            good = !misses(&state->sizes[i], at(segment, state->sizes[i].x));
+            good = !misses(&state->sizes[i], segmented_segment_at(segment, state->sizes[i].x));
         if (!good && last - first > 1) {
             ends[open++] = best_cut(state->sizes, first, last);
             continue;
@@ -149,7 +154,7 @@ static void fit_all(struct state *state)
     }
 }
 
-/* Takes more executions into an interval. */
+/* Adds executions to an interval. */
 static void gather(struct size *size, const struct size *more)
 {
     double count = size->count + more->count, dy = more->y - size->y;
@@ -161,14 +166,14 @@ static void gather(struct size *size, const struct size *more)
     size->count = count;
 }
 
-static void take_out(struct state *state, unsigned index)
+static void segmented_take_out(struct state *state, unsigned index)
 {
     state->size_count--;
     memmove(&state->sizes[index], &state->sizes[index + 1],
             (state->size_count - index) * sizeof state->sizes[0]);
 }
 
-/* Joins the two neighbours that are nearest to each other. The one that they are then. */
+/* Joins the two neighbours that are nearest to each other. Returns the joined one. */
 static unsigned join_nearest(struct state *state)
 {
     unsigned nearest = 0;
@@ -177,12 +182,12 @@ static unsigned join_nearest(struct state *state)
             state->sizes[nearest + 1].x - state->sizes[nearest].x)
             nearest = i;
     gather(&state->sizes[nearest], &state->sizes[nearest + 1]);
-    take_out(state, nearest + 1);
+    segmented_take_out(state, nearest + 1);
     return nearest;
 }
 
-/* The interval that the executions belong to. true: it is not one that was there, as it is now. */
-static bool enter(struct state *state, const struct size *more, unsigned *out)
+/* Enters executions into an interval, *out. Returns true if two intervals were joined for it. */
+static bool segmented_enter(struct state *state, const struct size *more, unsigned *out)
 {
     unsigned i = 0;
     while (i < state->size_count && state->sizes[i].high < more->x - SAME)
@@ -201,7 +206,8 @@ static bool enter(struct state *state, const struct size *more, unsigned *out)
     return true;
 }
 
-static int add(void *self, double work, uint64_t footprint, double mean_s, uint64_t samples)
+static int segmented_add(void *self, double work, uint64_t footprint, double mean_s,
+                         uint64_t samples)
 {
     struct state *state = self;
     double x = log_work(work), y = log(mean_s);
@@ -209,7 +215,7 @@ static int add(void *self, double work, uint64_t footprint, double mean_s, uint6
         return DUET_OK;
     const struct size more = {.low = x, .high = x, .x = x, .y = y, .count = (double)samples};
     unsigned i;
-    bool joined = enter(state, &more, &i);
+    bool joined = segmented_enter(state, &more, &i);
     if (state->segment_count && !misses(&state->sizes[i], forecast(state, state->sizes[i].x)) &&
         !joined)
         return DUET_OK;
@@ -217,13 +223,13 @@ static int add(void *self, double work, uint64_t footprint, double mean_s, uint6
     return 1;
 }
 
-static double predict(const void *self, double work, uint64_t footprint)
+static double segmented_predict(const void *self, double work, uint64_t footprint)
 {
     const struct state *state = self;
     return can_tell(state, log_work(work)) ? exp(forecast(state, log_work(work))) : 0;
 }
 
-static void fini(void *self)
+static void segmented_fini(void *self)
 {
     memset(self, 0, sizeof(struct state));
 }
@@ -232,7 +238,7 @@ const struct duet_model duet__model_segmented = {
     .name = "segmented",
     .description = "power laws over segments of sizes, whose ends are found on the way",
     .state_size = sizeof(struct state),
-    .add = add,
-    .predict = predict,
-    .fini = fini,
+    .add = segmented_add,
+    .predict = segmented_predict,
+    .fini = segmented_fini,
 };

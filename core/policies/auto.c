@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auto: no policy by itself. The core tries these by simulation on what is submitted, and goes on
- * with the best one. They are few, and each is the best by far somewhere: the critical path first
- * (cp, and dmdas by the program's own priorities); where the place of data matters more than the
- * load (static); where batches are better left in order (dmda); where workers are alike, whoever is
- * idle first (eager: of unlike ones the last tasks are often with the slowest). None draws: the
- * luck of a draw in a trial says nothing of the run. None looks through all ready tasks for each
- * decision (darts), which trials do not count, and which would make them long where many tasks are
- * ready.
+ * auto: no policy by itself. The core tries these candidates by simulation on the submitted tasks,
+ * and goes on with the best one. They are few, and each is the best by far somewhere: the critical
+ * path first (cp, and dmdas by the program's own priorities); where the place of data matters more
+ * than the load (static); where batches are better left in order (dmda); where workers are alike,
+ * the first idle one (eager: among unlike workers the last tasks are often with the slowest). None
+ * is random, as the luck of a trial says nothing of the run. None searches all ready tasks for each
+ * decision (darts): trials do not count that time, and would take long where many tasks are ready.
  */
 #include <stddef.h>
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cp: the critical path first. Order and place as in HEFT (Topcuoglu, Hariri, Wu, TPDS 2002), but
- * each at its time: the order by upward rank (equation 8) over all that was submitted, before
- * anything runs; the place when a task is ready, from where its data is and what workers have to do
- * by then: where it would end first (equations 5 and 6), with the weight of transfers that StarPU's
- * dmda gives them (CCPE 2011). What was not planned comes after all that was, on the same list.
+ * each at its time. The order is by upward rank (equation 8) over all submitted tasks, before
+ * anything runs. The place is chosen when a task is ready, where it would end first (equations 5
+ * and 6) by the place of its data and the loads of workers, with the weight of transfers that
+ * StarPU's dmda gives them (CCPE 2011). Tasks without a plan come after all that have one, on the
+ * same list.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -23,22 +24,22 @@ struct item {
     double rank;
 };
 
-static int by_rank(const void *left, const void *right)
+static int cp_by_rank(const void *left, const void *right)
 {
     const struct item *a = left, *b = right;
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-/* Priorities from 1, those of equal rank the same; as they were, if there is no memory. */
-static void plan(void *self, struct duet_view *view, struct duet_task *const *tasks, size_t count,
-                 const double *ranks, double now)
+/* Sets priorities from 1 by rank, equal ranks the same; unchanged if there is no memory. */
+static void cp_plan(void *self, struct duet_view *view, struct duet_task *const *tasks,
+                    size_t count, const double *ranks, double now)
 {
     struct item *items = malloc(count * sizeof *items);
     int priority = 1;
     for (size_t i = 0; items && i < count; i++)
         items[i] = (struct item){tasks[i], ranks[i]};
     if (items)
-        qsort(items, count, sizeof *items, by_rank);
+        qsort(items, count, sizeof *items, cp_by_rank);
     for (size_t i = 0; items && i < count; i++) {
         priority += i && items[i].rank > items[i - 1].rank;
         duet_task_set_priority(items[i].task, priority);
@@ -48,11 +49,11 @@ static void plan(void *self, struct duet_view *view, struct duet_task *const *ta
 }
 
 /*
- * The worker of the lowest expected end + beta x transfer, where copies are alone; the lowest
- * number among equals. Without the second term copies that overlap with kernels would be made for
- * nothing.
+ * Returns the worker of the lowest expected end + beta x transfer, where copies are alone; the
+ * lowest number among equals. Without the second term, copies that overlap with kernels would be
+ * made for nothing.
  */
-static unsigned choose(struct duet_view *view, const struct duet_task *task)
+static unsigned cp_choose_worker(struct duet_view *view, const struct duet_task *task)
 {
     unsigned best = 0;
     double least = INFINITY;
@@ -70,8 +71,8 @@ static unsigned choose(struct duet_view *view, const struct duet_task *task)
     return best;
 }
 
-/* The highest ranks choose first. */
-static int compare(const void *left, const void *right)
+/* Compares tasks by descending priority, then by number. */
+static int cp_compare_tasks(const void *left, const void *right)
 {
     const struct duet_task *a = *(struct duet_task *const *)left;
     const struct duet_task *b = *(struct duet_task *const *)right;
@@ -80,15 +81,15 @@ static int compare(const void *left, const void *right)
     return duet_task_id(a) < duet_task_id(b) ? -1 : 1;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void cp_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                    int by, double now)
 {
     for (size_t i = 0; i < count; i++)
         if (duet_task_note(batch[i]) == 0)
             duet_task_set_priority(batch[i], 0);
-    qsort(batch, count, sizeof(struct duet_task *), compare);
+    qsort(batch, count, sizeof(struct duet_task *), cp_compare_tasks);
     for (size_t i = 0; i < count; i++) {
-        unsigned worker = choose(view, batch[i]);
+        unsigned worker = cp_choose_worker(view, batch[i]);
         duet_luf_count(view, batch[i], worker, 1);
         duet_push_tail(view, duet_view_list(view, worker), batch[i]);
     }
@@ -101,9 +102,9 @@ const struct duet_policy duet__policy_cp = {
     .order = DUET_HEAP,
     .parameters = parameters,
     .state_size_a_place = DUET_LUF_BYTES,
-    .push = push,
+    .push = cp_push,
     .pop = duet_pop_own,
     .victim = duet_luf_victim,
     .epilogue = duet_luf_epilogue,
-    .plan = plan,
+    .plan = cp_plan,
 };

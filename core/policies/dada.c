@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dada: distributed affinity dual approximation. The tasks of a batch are placed for the smallest
- * makespan of which a guess g, found by bisection, succeeds:
+ * makespan whose guess g succeeds; g is found by bisection.
  *
- *   affinity: each task goes to the worker whose memory holds most of its bytes, as long as that
- *   one's load stays within alpha x g;
- *   balance: what takes longer than g on CPUs goes to devices and the other way round; the rest by
- *   descending speed-up to devices until their work is g each, then to CPUs. Of its kind, a task
- *   gets the worker that would be through with it first. The guess fails if the work of CPUs, or
- *   what only devices do within g, is more than g each.
+ * Affinity: each task goes to the worker whose memory holds most of its bytes, as long as the load
+ * of that worker stays within alpha x g. Balance: tasks that take longer than g on CPUs go to
+ * devices and the other way round; the rest by descending speed-up to devices until their work is g
+ * each, then to CPUs. Of its kind, a task gets the worker that would end it first. The guess fails
+ * if the work of CPUs, or the tasks that only devices end within g, is more than g each.
  *
  * alpha = 0 is the dual approximation alone (Kedad-Sidhoum, Monna, Mounie, Trystram, HeteroPar
- * 2013). Loads and work include what workers have to do already. In which order affinities are
- * served, and whether their work counts in the balance, is our choice: by speed-up, and it does.
- * transfers=1 is the paper's variant with predicted communications.
+ * 2013). Loads and work include the tasks that workers have already. The paper leaves open in which
+ * order affinities are served, and whether their work counts in the balance: here by speed-up, and
+ * it does. transfers=1 is the paper's variant with predicted communications.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -26,14 +25,14 @@ enum { ALPHA, TRANSFERS };
 enum { CPU, DEVICE, KINDS };
 
 struct busy {
-    _Atomic(double) since_s; /* since when a worker has been at what it has to do */
+    _Atomic(double) since_s; /* date from which a worker has been busy without a break */
 };
 
 struct item {
     struct duet_task *task;
-    double shortest[KINDS]; /* INFINITY: none of them can run it */
-    unsigned near, worker;  /* that with most of its bytes; that which is to run it */
-    bool placed;            /* by affinity */
+    double shortest[KINDS]; /* INFINITY: no worker of the kind can run it */
+    unsigned near, worker;  /* worker with most of its bytes; worker that is to run it */
+    bool placed;            /* placed by affinity */
     uint64_t bytes;         /* valid on `near` */
 };
 
@@ -52,7 +51,7 @@ static double seconds(const struct plan *plan, unsigned worker, const struct due
     double kernel = duet_view_seconds(plan->view, worker, task), transfer = 0;
     if (plan->transfers)
         transfer = duet_view_transfer_alone_seconds(plan->view, worker, task);
-    return fmax(kernel, 1e-6) + transfer; /* where nothing is known, numbers are balanced */
+    return fmax(kernel, 1e-6) + transfer; /* without known times, numbers of tasks are balanced */
 }
 
 static void describe(const struct plan *plan, struct item *item, struct duet_task *task)
@@ -72,13 +71,13 @@ static void describe(const struct plan *plan, struct item *item, struct duet_tas
     }
 }
 
-/* Every worker that could run it is lost: where it goes does not matter. */
+/* True if every worker that could run the task is lost: its place does not matter. */
 static bool lost(const struct item *item)
 {
     return isinf(item->shortest[CPU]) && isinf(item->shortest[DEVICE]);
 }
 
-static double speedup(const struct item *item)
+static double dada_speedup(const struct item *item)
 {
     return lost(item) ? 0 : item->shortest[CPU] / item->shortest[DEVICE];
 }
@@ -86,14 +85,14 @@ static double speedup(const struct item *item)
 static int by_speedup(const void *left, const void *right)
 {
     const struct item *a = left, *b = right;
-    double of_a = speedup(a), of_b = speedup(b);
+    double of_a = dada_speedup(a), of_b = dada_speedup(b);
     if (of_a != of_b)
         return of_a > of_b ? -1 : 1;
     return duet_task_id(a->task) < duet_task_id(b->task) ? -1 : 1;
 }
 
-/* Gives a task to the worker of this kind that would be through with it first; its seconds. */
-static double put(struct plan *plan, struct item *item, bool device)
+/* Gives a task to the worker of this kind that would end it first; returns its seconds. */
+static double dada_put(struct plan *plan, struct item *item, bool device)
 {
     double first = INFINITY, took = 0;
     for (unsigned w = 0; w < plan->workers; w++) {
@@ -125,8 +124,8 @@ static void place_near(struct plan *plan, double guess, double *work)
     }
 }
 
-/* Places all tasks for a makespan of about `guess`, or says that this cannot be. */
-static bool place(struct plan *plan, double guess)
+/* Places all tasks for a makespan of about `guess`. Returns false if that is not possible. */
+static bool dada_place(struct plan *plan, double guess)
 {
     double work[KINDS] = {0};
     double room[KINDS] = {plan->of_kind[CPU] * guess, plan->of_kind[DEVICE] * guess};
@@ -134,7 +133,8 @@ static bool place(struct plan *plan, double guess)
     for (unsigned w = 0; w < plan->workers; w++)
         work[duet_view_is_device(plan->view, w)] += plan->loads[w];
     place_near(plan, guess, work);
-    for (unsigned free = 0; free < 2; free++) { /* those of one kind, then those of either */
+    for (unsigned free = 0; free < 2; free++) { /* tasks of one kind of worker, then those of
+                                                   either */
         for (size_t i = 0; i < plan->count; i++) {
             struct item *item = &plan->items[i];
             bool cpu = item->shortest[CPU] <= guess, device = item->shortest[DEVICE] <= guess;
@@ -143,7 +143,7 @@ static bool place(struct plan *plan, double guess)
             if (!cpu && !device)
                 return false;
             device = device && (!cpu || work[DEVICE] < room[DEVICE]);
-            work[device] += put(plan, item, device);
+            work[device] += dada_put(plan, item, device);
         }
         if (work[CPU] > room[CPU] || (!free && work[DEVICE] > room[DEVICE]))
             return false;
@@ -151,25 +151,25 @@ static bool place(struct plan *plan, double guess)
     return true;
 }
 
-/* The smallest guess that succeeds, to one percent: the last placement is its. */
+/* Places all tasks by the smallest guess that succeeds, to one percent. */
 static void bisect(struct plan *plan)
 {
     double low = 0, high = 1e-6;
-    for (unsigned tries = 0; tries < 64 && !place(plan, high); tries++) {
+    for (unsigned tries = 0; tries < 64 && !dada_place(plan, high); tries++) {
         low = high;
         high *= 2;
     }
     while (high - low > 0.01 * high) {
         double guess = (low + high) / 2;
-        if (place(plan, guess))
+        if (dada_place(plan, guess))
             high = guess;
         else
             low = guess;
     }
-    (void)place(plan, high);
+    (void)dada_place(plan, high);
 }
 
-/* Describes the batch and what workers have to do, in memory for all of it; NULL: there is none. */
+/* Describes the batch and the loads of workers, in memory for all of it; NULL: there is none. */
 static double *describe_all(struct plan *plan, struct duet_task **batch, double now)
 {
     size_t loads = 2 * plan->workers;
@@ -192,8 +192,8 @@ static double *describe_all(struct plan *plan, struct duet_task **batch, double 
     return memory;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void dada_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                      int by, double now)
 {
     struct plan plan = {.view = view,
                         .count = count,
@@ -215,8 +215,8 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
     free(memory);
 }
 
-static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
-                     const struct duet_times *times, double now)
+static void dada_epilogue(void *self, struct duet_view *view, struct duet_task *task,
+                          unsigned worker, const struct duet_times *times, double now)
 {
     struct busy *busy = duet_view_worker_state(view, worker);
     atomic_store_explicit(&busy->since_s, times->end_s, memory_order_relaxed);
@@ -235,7 +235,7 @@ const struct duet_policy duet__policy_dada = {
     .order = DUET_DEQUE,
     .state_size_a_worker = sizeof(struct busy),
     .parameters = parameters,
-    .push = push,
+    .push = dada_push,
     .pop = duet_pop_own_or_shared,
-    .epilogue = epilogue,
+    .epilogue = dada_epilogue,
 };

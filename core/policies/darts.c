@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * darts: data before tasks. A device that has nothing planned looks for the datum that, brought to
- * its memory, frees most of the ready tasks: leaves them with all that they read there. These tasks
- * are planned for it. Where none frees a task, it takes a task of the datum that most tasks lack
- * with one other, or then with several. What was planned and has lost data meanwhile is given back.
- * Room is made by luf, least used in the future: what the fewest of the tasks use that are planned
- * for the device, or have begun there, goes first.
+ * darts: data before tasks. A device without planned tasks searches for the datum that, brought to
+ * its memory, frees most of the ready tasks: it is then the only datum they lack. These tasks are
+ * planned for the device. If no datum frees a task, it takes a task with the datum that most tasks
+ * lack together with one other, or then with several. Planned tasks whose data was lost meanwhile
+ * are given back. Eviction by luf, least used in the future: data used by the fewest tasks that are
+ * planned for the device, or have begun there, leaves first.
  *
- * The papers have devices alone and, but for Cholesky, tasks that are all ready and equal, and draw
- * where several data are equal. Here, of the data that free tasks, the one that the most urgent
- * task lacks goes before how many it frees (or before whether it does: urgent=1), and then the
- * first; planned tasks run by priority; a device that finds nothing takes from the plans of others;
- * and a CPU takes what devices would not be through with before it, as in heteroprio.
+ * The papers have devices alone and, but for Cholesky, tasks that are all ready and equal, and
+ * choose among equal data at random. Here, of the data that free tasks, the one that the most
+ * urgent task lacks is preferred to the one that frees more (urgent=1: also to one that frees any),
+ * and then the first. Planned tasks run by priority; a device that finds none takes from the plans
+ * of others; and a CPU takes tasks that devices would not end before it, as in heteroprio.
  */
 #include <math.h>
 
@@ -26,8 +26,8 @@ static const struct duet_policy_parameter parameters[] = {
 };
 
 /*
- * How many ready tasks lack a datum and nothing, one or several others, in the look of a number,
- * and the highest priority of them.
+ * Numbers of ready tasks that lack a datum and no other, one other, or several, in the search
+ * numbered `look`, and their highest priority.
  */
 struct datum {
     uint64_t look;
@@ -39,14 +39,14 @@ enum { KINDS_MAX = 64 };
 
 struct state {
     uint64_t looks; /* counted with the shared list locked */
-    /* devices by architecture: the first of each, and how many */
+    /* Devices by architecture: the first of each, and their number. */
     unsigned kinds;
     struct kind {
         unsigned first, count;
     } kind[KINDS_MAX];
 };
 
-static int init(void *self, struct duet_view *view)
+static int darts_init(void *self, struct duet_view *view)
 {
     struct state *state = self;
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
@@ -63,18 +63,18 @@ static int init(void *self, struct duet_view *view)
     return DUET_OK;
 }
 
-/* A device that looks through tasks. */
+/* The search of a device through ready tasks. */
 struct look {
     struct duet_view *view;
     struct state *state;
     unsigned worker, node;
     bool urgent;
-    uint64_t number; /* of this look */
+    uint64_t number; /* number of this search */
     struct datum best;
-    uint64_t data; /* which that is; 0: none */
+    uint64_t data; /* number of the best datum; 0: none */
 };
 
-static unsigned missing(const struct look *look, const struct duet_task *task)
+static unsigned darts_missing(const struct look *look, const struct duet_task *task)
 {
     unsigned count = 0;
     for (size_t i = 0; i < duet_task_accesses(task); i++)
@@ -82,7 +82,7 @@ static unsigned missing(const struct look *look, const struct duet_task *task)
     return count;
 }
 
-static bool better(const struct datum *a, const struct datum *b, bool urgent)
+static bool darts_better(const struct datum *a, const struct datum *b, bool urgent)
 {
     if (!urgent && !a->alone != !b->alone)
         return a->alone;
@@ -93,11 +93,11 @@ static bool better(const struct datum *a, const struct datum *b, bool urgent)
     return a->with_one != b->with_one ? a->with_one > b->with_one : a->with_more > b->with_more;
 }
 
-/* Counts what a task lacks; it is taken at once if that is nothing, by priority. */
+/* Counts the data that a task lacks; a task that lacks none is taken at once, by priority. */
 static double weigh(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     struct look *look = context;
-    const unsigned lacks = missing(look, task);
+    const unsigned lacks = darts_missing(look, task);
     if (!lacks)
         return duet_task_priority(task);
     if (!look->number)
@@ -114,7 +114,7 @@ static double weigh(void *context, const struct duet_view *view, const struct du
         if (datum->priority < duet_task_priority(task))
             datum->priority = duet_task_priority(task);
         const uint64_t data = duet_task_data(task, i);
-        if (!look->data || look->data == data || better(datum, &look->best, look->urgent)) {
+        if (!look->data || look->data == data || darts_better(datum, &look->best, look->urgent)) {
             look->best = *datum;
             look->data = data;
         }
@@ -122,7 +122,7 @@ static double weigh(void *context, const struct duet_view *view, const struct du
     return -INFINITY;
 }
 
-static bool reads(const struct duet_task *task, uint64_t data)
+static bool darts_reads(const struct duet_task *task, uint64_t data)
 {
     bool found = false;
     for (size_t i = 0; i < duet_task_accesses(task) && !found; i++)
@@ -130,18 +130,18 @@ static bool reads(const struct duet_task *task, uint64_t data)
     return found;
 }
 
-/* Of tasks that read the chosen datum, the one that lacks fewest others, by priority. */
+/* Scores tasks that read the chosen datum: fewest other data lacking, then by priority. */
 static double wants(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     const struct look *look = context;
-    if (!reads(task, look->data))
+    if (!darts_reads(task, look->data))
         return -INFINITY;
-    return duet_task_priority(task) - 0x1p33 * missing(look, task);
+    return duet_task_priority(task) - 0x1p33 * darts_missing(look, task);
 }
 
 static double is_there(void *context, const struct duet_view *view, const struct duet_task *task)
 {
-    return missing(context, task) ? -INFINITY : duet_task_priority(task);
+    return darts_missing(context, task) ? -INFINITY : duet_task_priority(task);
 }
 
 static double by_priority(void *context, const struct duet_view *view, const struct duet_task *task)
@@ -149,28 +149,29 @@ static double by_priority(void *context, const struct duet_view *view, const str
     return duet_task_priority(task);
 }
 
-/* What lacks the chosen datum alone is planned for the worker. */
+/* Chooses tasks that lack the chosen datum alone: they are planned for the worker. */
 static bool is_freed(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     const struct look *look = context;
-    bool freed = missing(look, task) == 1 && reads(task, look->data);
+    bool freed = darts_missing(look, task) == 1 && darts_reads(task, look->data);
     if (freed)
         duet_luf_count(look->view, task, look->worker, 1);
     return freed;
 }
 
-static bool any(void *context, const struct duet_view *view, const struct duet_task *task)
+static bool darts_any(void *context, const struct duet_view *view, const struct duet_task *task)
 {
     const struct look *look = context;
     duet_luf_count(look->view, task, look->worker, -1);
     return true;
 }
 
-/* A task that is to be begun, others perhaps being planned with it. NULL: it can run none. */
-static struct duet_task *choose(struct look *look, struct duet_list *ready, struct duet_list *own)
+/* Returns a task to begin, after planning others perhaps. NULL: the device can run none. */
+static struct duet_task *darts_choose_task(struct look *look, struct duet_list *ready,
+                                           struct duet_list *own)
 {
     struct duet_task *task;
-    do { /* again if others take what was found */
+    do { /* again if others take the task that was found */
         look->number = look->data = 0;
         task = duet_pop_best(look->view, ready, look->worker, weigh, look);
         if (!task && look->data && look->best.alone) {
@@ -195,12 +196,12 @@ static struct duet_task *pop_device(struct state *state, struct duet_view *view,
     if (task)
         return task;
     if (duet_list_length(own))
-        duet_move(view, own, ready, worker, any, &look);
+        duet_move(view, own, ready, worker, darts_any, &look);
     look.urgent = duet_view_parameter(view, URGENT) > 0;
-    return choose(&look, ready, own);
+    return darts_choose_task(&look, ready, own);
 }
 
-/* A CPU that looks for what devices leave. */
+/* The search of a CPU for tasks that devices leave. */
 struct offer {
     const struct state *state;
     unsigned worker;
@@ -208,8 +209,8 @@ struct offer {
 };
 
 /*
- * The task that it is least bad at, of those that devices would not be through with before it. A
- * kind of which the first is lost counts for nothing.
+ * Scores tasks that devices would not end before the CPU: the least slow-down is best. An
+ * architecture whose first device is lost does not count.
  */
 static double leave(void *context, const struct duet_view *view, const struct duet_task *task)
 {
@@ -228,7 +229,7 @@ static double leave(void *context, const struct duet_view *view, const struct du
     return (double)offer->waiting / devices * best >= own ? -own / best : -INFINITY;
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+static struct duet_task *darts_pop(void *self, struct duet_view *view, unsigned worker, double now)
 {
     if (duet_view_is_device(view, worker))
         return pop_device(self, view, worker);
@@ -237,8 +238,8 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     return duet_pop_best(view, ready, worker, leave, &offer);
 }
 
-static struct duet_task *steal(void *self, struct duet_view *view, unsigned thief, unsigned victim,
-                               double now)
+static struct duet_task *darts_steal(void *self, struct duet_view *view, unsigned thief,
+                                     unsigned victim, double now)
 {
     if (!duet_view_is_device(view, thief))
         return NULL;
@@ -250,15 +251,16 @@ static struct duet_task *steal(void *self, struct duet_view *view, unsigned thie
     return task;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void darts_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                       int by, double now)
 {
     for (size_t i = 0; i < count; i++)
         duet_push_tail(view, duet_view_shared(view), batch[i]);
 }
 
-/* LUF, or what was used least recently. */
-static double victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
+/* Evicts by luf, or the least recently used data. */
+static double darts_victim(void *self, struct duet_view *view, unsigned node, void *place,
+                           bool sole)
 {
     bool luf = duet_view_parameter(view, LUF) > 0;
     return luf ? duet_luf_victim(self, view, node, place, sole) : INFINITY;
@@ -274,10 +276,10 @@ const struct duet_policy duet__policy_darts = {
     .state_size_a_data = sizeof(struct datum),
     .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
-    .init = init,
-    .push = push,
-    .pop = pop,
-    .steal = steal,
-    .victim = victim,
+    .init = darts_init,
+    .push = darts_push,
+    .pop = darts_pop,
+    .steal = darts_steal,
+    .victim = darts_victim,
     .epilogue = duet_luf_epilogue,
 };

@@ -5,8 +5,11 @@
  */
 #include <duet/policy.h>
 
-/* The worker with most valid bytes; among equals the local one, else one of them at random. */
-static unsigned choose(struct duet_view *view, const struct duet_task *task, int by)
+/*
+ * Returns the worker with most valid bytes; among equals the local one, else one of them at random.
+ */
+static unsigned data_aware_choose_worker(struct duet_view *view, const struct duet_task *task,
+                                         int by)
 {
     unsigned local = duet_view_local(view, by), best = local, equals = 0;
     uint64_t most = 0;
@@ -31,11 +34,11 @@ static unsigned choose(struct duet_view *view, const struct duet_task *task, int
     return local_best ? local : best;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void data_aware_push(void *self, struct duet_view *view, struct duet_task **batch,
+                            size_t count, int by, double now)
 {
     for (size_t i = 0; i < count; i++) {
-        unsigned worker = choose(view, batch[i], by);
+        unsigned worker = data_aware_choose_worker(view, batch[i], by);
         struct duet_list *list = duet_view_list(view, worker);
         if (worker == duet_view_local(view, by))
             duet_push_head(view, list, batch[i]);
@@ -49,7 +52,7 @@ const struct duet_policy duet__policy_data_aware = {
     .description = "to the worker whose memory holds most of the task's data (H1); steals",
     .source = "Gautier et al., XKaapi, IPDPS 2013 (heuristic H1)",
     .order = DUET_DEQUE,
-    .push = push,
+    .push = data_aware_push,
     .pop = duet_pop_own,
     .steal = duet_steal_own,
 };

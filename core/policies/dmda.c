@@ -2,19 +2,19 @@
 /*
  * dmda, dmdas, dmdar, heft-tm: each ready task goes to the worker of the lowest
  *
- *   alpha x expected end + beta x transfer
- *   expected end = max(worker free, now + transfer) + expected time
+ * alpha x expected end + beta x transfer, where expected end = max(worker free, now + transfer) +
+ * expected time
  *
- * where the transfer is that of copies that are alone. A worker is free when what waits on it is
- * done, which follows the last task that has ended there; where nothing is known of the times, the
- * shortest list is taken. dmda runs a worker's tasks in order of arrival; dmdas by priority, and
- * among equal ones, as dmdar among all, the one of which fewest inputs are not valid there. heft-tm
- * goes by the times of kernels alone, transfers being nothing; with priorities=1 a worker runs its
- * tasks by priority, otherwise in order of arrival.
+ * and the transfer is that of lone copies. A worker is free when the tasks that wait on it are
+ * done, counted from the end of its last task; without known times, the shortest list is taken.
+ * dmda runs a worker's tasks in order of arrival; dmdas by priority, and among equal ones, as dmdar
+ * among all, the one with the fewest inputs that are not valid there. heft-tm uses the times of
+ * kernels alone, without transfers; with priorities=1 a worker runs its tasks by priority,
+ * otherwise in order of arrival.
  *
  * StarPU 1.3 takes the fitness relative to the earliest end, which chooses the same worker, and
- * adds energy, which duet does not know. Its dates start anew when a task is taken; these when one
- * ends.
+ * adds energy, which duet does not know. StarPU sets a worker's dates anew when a task is taken;
+ * these are set when one ends.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -38,7 +38,7 @@ static const struct duet_policy_parameter of_heft_tm[] = {
     {NULL},
 };
 
-/* Since when a worker has been at what it has to do. */
+/* Date from which a worker has been busy without a break. */
 struct busy {
     _Atomic(double) since_s;
 };
@@ -51,15 +51,15 @@ static double free_at(struct duet_view *view, unsigned worker, double now)
     return load > 0 ? fmax(now, since + load) : now;
 }
 
-/* What is weighed, by how much. */
+/* Weights of the terms of the fitness. */
 struct weights {
     double end, transfer;
     bool moves; /* transfers take time */
 };
 
-/* The worker for a task, which is to be put on its list. */
-static unsigned choose(struct duet_view *view, const struct duet_task *task, struct weights weights,
-                       double now)
+/* Returns the worker for a task, which is to be put on its list. */
+static unsigned dmda_choose_worker(struct duet_view *view, const struct duet_task *task,
+                                   struct weights weights, double now)
 {
     double least = INFINITY, transfer = -1, chosen_transfer = 0;
     size_t shortest = 0;
@@ -88,14 +88,14 @@ static unsigned choose(struct duet_view *view, const struct duet_task *task, str
     return chosen;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void dmda_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                      int by, double now)
 {
     const struct weights weights = {duet_view_parameter(view, ALPHA),
                                     duet_view_parameter(view, BETA), true};
     const bool prefetches = duet_view_parameter(view, PREFETCH) > 0;
     for (size_t i = 0; i < count; i++) {
-        unsigned worker = choose(view, batch[i], weights, now);
+        unsigned worker = dmda_choose_worker(view, batch[i], weights, now);
         if (prefetches)
             duet_view_prefetch(view, batch[i], duet_view_node(view, worker));
         duet_luf_count(view, batch[i], worker, 1);
@@ -103,8 +103,8 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
     }
 }
 
-/* LUF, or what was used least recently. */
-static double victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
+/* Evicts by luf, or the least recently used data. */
+static double dmda_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
 {
     bool luf = duet_view_parameter(view, LUF) > 0;
     return luf ? duet_luf_victim(self, view, node, place, sole) : INFINITY;
@@ -116,19 +116,20 @@ static void push_sorted(void *self, struct duet_view *view, struct duet_task **b
     const struct weights weights = {1, 0, false};
     bool priorities = duet_view_parameter(view, PRIORITIES) > 0;
     for (size_t i = 0; i < count; i++)
-        duet_push_sorted(view, duet_view_list(view, choose(view, batch[i], weights, now)), batch[i],
-                         priorities ? duet_task_priority(batch[i]) : 0);
+        duet_push_sorted(view,
+                         duet_view_list(view, dmda_choose_worker(view, batch[i], weights, now)),
+                         batch[i], priorities ? duet_task_priority(batch[i]) : 0);
 }
 
-static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
-                     const struct duet_times *times, double now)
+static void dmda_epilogue(void *self, struct duet_view *view, struct duet_task *task,
+                          unsigned worker, const struct duet_times *times, double now)
 {
     struct busy *busy = duet_view_worker_state(view, worker);
     atomic_store_explicit(&busy->since_s, times->end_s, memory_order_relaxed);
     duet_luf_count(view, task, worker, -1);
 }
 
-/* For which memory node the best task is looked for, of tasks of one priority if that is so. */
+/* A search for the best task for a memory node, among tasks of one priority if `one_priority`. */
 struct choice {
     unsigned node;
     bool one_priority, begun;
@@ -171,10 +172,10 @@ const struct duet_policy duet__policy_dmda = {
     .state_size_a_worker = sizeof(struct busy),
     .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
-    .push = push,
-    .victim = victim,
+    .push = dmda_push,
+    .victim = dmda_victim,
     .pop = duet_pop_own,
-    .epilogue = epilogue,
+    .epilogue = dmda_epilogue,
 };
 
 const struct duet_policy duet__policy_dmdas = {
@@ -185,10 +186,10 @@ const struct duet_policy duet__policy_dmdas = {
     .state_size_a_worker = sizeof(struct busy),
     .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
-    .push = push,
-    .victim = victim,
+    .push = dmda_push,
+    .victim = dmda_victim,
     .pop = pop_sorted,
-    .epilogue = epilogue,
+    .epilogue = dmda_epilogue,
 };
 
 const struct duet_policy duet__policy_dmdar = {
@@ -199,10 +200,10 @@ const struct duet_policy duet__policy_dmdar = {
     .state_size_a_worker = sizeof(struct busy),
     .state_size_a_place = DUET_LUF_BYTES,
     .parameters = parameters,
-    .push = push,
-    .victim = victim,
+    .push = dmda_push,
+    .victim = dmda_victim,
     .pop = pop_ready,
-    .epilogue = epilogue,
+    .epilogue = dmda_epilogue,
 };
 
 const struct duet_policy duet__policy_heft_tm = {
@@ -214,5 +215,5 @@ const struct duet_policy duet__policy_heft_tm = {
     .parameters = of_heft_tm,
     .push = push_sorted,
     .pop = duet_pop_own,
-    .epilogue = epilogue,
+    .epilogue = dmda_epilogue,
 };

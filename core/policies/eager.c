@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * eager, no-prio: one list for all workers, highest priority first, or first in, first out. The
- * base lines.
+ * baselines.
  */
 #include <duet/policy.h>
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void eager_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                       int by, double now)
 {
     for (size_t i = 0; i < count; i++)
         duet_push_tail(view, duet_view_shared(view), batch[i]);
@@ -18,8 +18,8 @@ static const struct duet_policy_parameter parameters[] = {
     {NULL},
 };
 
-static int revoke(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
-                  double begin_s, double now)
+static int eager_revoke(void *self, struct duet_view *view, const struct duet_task *task,
+                        unsigned victim, double begin_s, double now)
 {
     return duet_view_sooner(view, task, victim, begin_s - now, duet_view_parameter(view, 0));
 }
@@ -30,9 +30,9 @@ const struct duet_policy duet__policy_eager = {
     .source = "Augonnet et al., StarPU, CCPE 2011 (eager, with priorities)",
     .order = DUET_HEAP,
     .parameters = parameters,
-    .push = push,
+    .push = eager_push,
     .pop = duet_pop_own_or_shared,
-    .revoke = revoke,
+    .revoke = eager_revoke,
 };
 
 const struct duet_policy duet__policy_no_prio = {
@@ -41,7 +41,7 @@ const struct duet_policy duet__policy_no_prio = {
     .source = "Augonnet et al., StarPU, CCPE 2011 (greedy without priorities)",
     .order = DUET_DEQUE,
     .parameters = parameters,
-    .push = push,
+    .push = eager_push,
     .pop = duet_pop_own_or_shared,
-    .revoke = revoke,
+    .revoke = eager_revoke,
 };

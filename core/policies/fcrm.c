@@ -2,12 +2,13 @@
 /*
  * fcrm: each worker has a weight at a task, from a forecast of its time over the task's complexity
  * (a regression by segments, known beforehand or learned meanwhile: the model `segmented`) and from
- * where the data is. Of the paper its abstract was at hand, so that the rest is our choice:
+ * the place of its data. Only the paper's abstract was at hand, so that the rest is our choice:
  *
- *   weight = 1 / (time for what the worker has to do + locality x time of copies + forecast),
+ * weight = 1 / (time of the worker's load + locality x time of copies + forecast).
  *
- * the task goes where that is highest, and what some worker has no forecast of yet waits on the
- * shared list for whoever has nothing else to do: so all kinds of workers try it. Nobody steals.
+ * The task goes to the highest weight. A task of which some worker has no forecast yet waits on the
+ * shared list for a worker that has nothing else to do: so all kinds of workers try it. Nobody
+ * steals.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -17,12 +18,12 @@
 enum { LOCALITY };
 
 struct busy {
-    _Atomic(double) since_s; /* since when a worker has been at what it has to do */
+    _Atomic(double) since_s; /* date from which a worker has been busy without a break */
 };
 
-/* 0: nothing is known. */
-static double weight(struct duet_view *view, unsigned worker, const struct duet_task *task,
-                     double now)
+/* Returns the weight of a worker at a task; 0: no time is known. */
+static double fcrm_weight(struct duet_view *view, unsigned worker, const struct duet_task *task,
+                          double now)
 {
     const struct busy *busy = duet_view_worker_state(view, worker);
     double since = atomic_load_explicit(&busy->since_s, memory_order_relaxed);
@@ -33,14 +34,15 @@ static double weight(struct duet_view *view, unsigned worker, const struct duet_
     return seconds > 0 ? 1 / (has + duet_view_parameter(view, LOCALITY) * copies + seconds) : 0;
 }
 
-static struct duet_list *choose(struct duet_view *view, const struct duet_task *task, double now)
+static struct duet_list *fcrm_choose_list(struct duet_view *view, const struct duet_task *task,
+                                          double now)
 {
     unsigned chosen = 0;
     double highest = 0;
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         if (!duet_view_can_run(view, w, task))
             continue;
-        double own = weight(view, w, task, now);
+        double own = fcrm_weight(view, w, task, now);
         if (!(own > 0))
             return duet_view_shared(view);
         if (own > highest) {
@@ -54,15 +56,15 @@ static struct duet_list *choose(struct duet_view *view, const struct duet_task *
     return duet_view_list(view, chosen);
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void fcrm_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                      int by, double now)
 {
     for (size_t i = 0; i < count; i++)
-        duet_push_tail(view, choose(view, batch[i], now), batch[i]);
+        duet_push_tail(view, fcrm_choose_list(view, batch[i], now), batch[i]);
 }
 
-static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
-                     const struct duet_times *times, double now)
+static void fcrm_epilogue(void *self, struct duet_view *view, struct duet_task *task,
+                          unsigned worker, const struct duet_times *times, double now)
 {
     struct busy *busy = duet_view_worker_state(view, worker);
     atomic_store_explicit(&busy->since_s, times->end_s, memory_order_relaxed);
@@ -81,7 +83,7 @@ const struct duet_policy duet__policy_fcrm = {
     .model = "segmented",
     .state_size_a_worker = sizeof(struct busy),
     .parameters = parameters,
-    .push = push,
+    .push = fcrm_push,
     .pop = duet_pop_own_or_shared,
-    .epilogue = epilogue,
+    .epilogue = fcrm_epilogue,
 };

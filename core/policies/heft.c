@@ -5,8 +5,8 @@
  *
  * Each worker has a date until which it is expected to be busy. When a task ends, the worker's date
  * is moved by the difference between the task's expected and its measured end. Tasks that wait
- * behind it were dated before that: `shift` is the sum of the moves, and a task remembers its
- * expected end without the shift of its time, so that no difference is counted twice.
+ * behind it got their dates before that: `shift` is the sum of the moves, and a task stores its
+ * expected end without the shift at that time, so that no difference is counted twice.
  */
 #include <math.h>
 #include <stdatomic.h>
@@ -18,8 +18,11 @@ struct dates {
     _Atomic(double) busy_until_s, shift_s;
 };
 
-/* Shortest expected time on CPUs over shortest on accelerators: 0 for tasks of CPUs alone. */
-static double speedup(const struct duet_view *view, const struct duet_task *task)
+/*
+ * Returns the shortest expected time on CPUs over the shortest on accelerators: 0 for tasks of CPUs
+ * alone.
+ */
+static double heft_speedup(const struct duet_view *view, const struct duet_task *task)
 {
     double cpu = INFINITY, accelerator = INFINITY;
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
@@ -34,13 +37,13 @@ static double speedup(const struct duet_view *view, const struct duet_task *task
 }
 
 /*
- * The worker that would finish the task first; the lowest number among equals. A task starts when
- * the worker is free and its data is there, whichever is later: transfers overlap with the kernels
- * before it, as they do in the runtime (earliest start time of HEFT, equation 5). Workers of one
- * memory node share the transfer term, so it is asked for once a run of them.
+ * Returns the worker that would finish the task first; the lowest number among equals. A task
+ * starts when the worker is free and its data is there, whichever is later: transfers overlap with
+ * the kernels before it, as they do in the runtime (earliest start time of HEFT, equation 5).
+ * Workers of one memory node share the transfer term, so it is computed once for a run of them.
  */
-static unsigned earliest(struct duet_view *view, const struct duet_task *task, double now,
-                         double *finish)
+static unsigned heft_earliest(struct duet_view *view, const struct duet_task *task, double now,
+                              double *finish)
 {
     unsigned best = 0, node = 0;
     double arrival = -1;
@@ -66,7 +69,7 @@ static unsigned earliest(struct duet_view *view, const struct duet_task *task, d
 static void assign(struct duet_view *view, struct duet_task *task, double now)
 {
     double finish;
-    unsigned worker = earliest(view, task, now, &finish);
+    unsigned worker = heft_earliest(view, task, now, &finish);
     struct dates *dates = duet_view_worker_state(view, worker);
     atomic_store_explicit(&dates->busy_until_s, finish, memory_order_relaxed);
     double shift = atomic_load_explicit(&dates->shift_s, memory_order_relaxed);
@@ -74,8 +77,11 @@ static void assign(struct duet_view *view, struct duet_task *task, double now)
     duet_push_tail(view, duet_view_list(view, worker), task);
 }
 
-/* By descending speed-up, which is the tasks' note here; in order of submission among equals. */
-static int compare(const void *left, const void *right)
+/*
+ * Compares by descending speed-up, which is the tasks' note here; in order of submission among
+ * equals.
+ */
+static int heft_compare_tasks(const void *left, const void *right)
 {
     const struct duet_task *a = *(struct duet_task *const *)left;
     const struct duet_task *b = *(struct duet_task *const *)right;
@@ -85,20 +91,20 @@ static int compare(const void *left, const void *right)
     return duet_task_id(a) < duet_task_id(b) ? -1 : 1;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void heft_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                      int by, double now)
 {
     if (count > 1) {
         for (size_t i = 0; i < count; i++)
-            duet_task_set_note(batch[i], speedup(view, batch[i]));
-        qsort(batch, count, sizeof(struct duet_task *), compare);
+            duet_task_set_note(batch[i], heft_speedup(view, batch[i]));
+        qsort(batch, count, sizeof(struct duet_task *), heft_compare_tasks);
     }
     for (size_t i = 0; i < count; i++)
         assign(view, batch[i], now);
 }
 
-static void epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
-                     const struct duet_times *times, double now)
+static void heft_epilogue(void *self, struct duet_view *view, struct duet_task *task,
+                          unsigned worker, const struct duet_times *times, double now)
 {
     struct dates *dates = duet_view_worker_state(view, worker);
     double shift = atomic_load_explicit(&dates->shift_s, memory_order_relaxed);
@@ -114,7 +120,7 @@ const struct duet_policy duet__policy_heft = {
     .source = "Lima et al., Parallel Computing 44, 2015 (XKaapi); Topcuoglu et al., TPDS 2002",
     .order = DUET_DEQUE,
     .state_size_a_worker = sizeof(struct dates),
-    .push = push,
+    .push = heft_push,
     .pop = duet_pop_own,
-    .epilogue = epilogue,
+    .epilogue = heft_epilogue,
 };

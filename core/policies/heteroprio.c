@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heteroprio: ready tasks wait in buckets by speed-up, shortest expected time on CPUs over shortest
- * on devices; devices take from the bucket of the highest, CPUs from that of the lowest, and in a
- * bucket by priority. A CPU leaves a bucket to faster devices that would be through with it before
- * the CPU with one task: StarPU's slow factor, here from expected times. Devices leave nothing, so
- * that somebody takes each task whatever is believed of times meanwhile.
+ * heteroprio: ready tasks wait in buckets by speed-up, the shortest expected time on CPUs over the
+ * shortest on devices. Devices take from the bucket of the highest, CPUs from that of the lowest,
+ * and in a bucket by priority. A CPU leaves a bucket to faster devices that would end all of it
+ * before the CPU one task: StarPU's slow factor, here from expected times. Devices leave nothing,
+ * so that each task is taken, however expected times change meanwhile.
  *
- * The paper has a bucket for each kind of task, in an order given for each kind of worker. Here
- * that follows from the speed-up, as in StarPU's newer versions: what differs by less than a fifth
- * shares a bucket. With nod=1 what releases most is first in a bucket (Flint, Paillat, Bramas,
- * PeerJ Computer Science 2022, have it among their heuristics). Beaumont, Eyraud-Dubois and Kumar
- * (IPDPS 2017) prove bounds for a version that restarts begun tasks on an idle worker that ends
- * them earlier (spoliation). Kernels cannot be stopped: here it is tasks taken and not begun that
- * go.
+ * The paper has a bucket for each kind of task, in an order given for each kind of worker. Here the
+ * order follows from the speed-up, as in StarPU's newer versions: speed-ups that differ by less
+ * than a fifth share a bucket. With nod=1 the task that releases most is first in a bucket (one of
+ * the heuristics of Flint, Paillat, Bramas, PeerJ Computer Science 2022). Beaumont, Eyraud-Dubois
+ * and Kumar (IPDPS 2017) prove bounds for a version that restarts begun tasks on an idle worker
+ * that ends them earlier (spoliation). Kernels cannot be stopped: here only tasks that were taken
+ * and not begun move.
  */
 #include <math.h>
 
 #include <duet/policy.h>
 
-enum { BUCKETS = 64, EVEN = 16 }; /* that of a speed-up of 1 */
+enum { BUCKETS = 64, EVEN = 16 }; /* EVEN: bucket of a speed-up of 1 */
 enum { SLOW, NOD, REVOKE };
 
 struct buckets {
     struct duet_list *lists[BUCKETS];
 };
 
-static int init(void *self, struct duet_view *view)
+static int heteroprio_init(void *self, struct duet_view *view)
 {
     struct buckets *buckets = self;
     for (unsigned i = 0; i < BUCKETS; i++) {
@@ -36,8 +36,11 @@ static int init(void *self, struct duet_view *view)
     return DUET_OK;
 }
 
-/* The first is for tasks of CPUs alone, the last for those of devices alone. */
-static unsigned bucket(const struct duet_view *view, const struct duet_task *task)
+/*
+ * Returns the bucket of a task: the first is for tasks of CPUs alone, the last for those of devices
+ * alone.
+ */
+static unsigned heteroprio_bucket(const struct duet_view *view, const struct duet_task *task)
 {
     double best[2] = {INFINITY, INFINITY};
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
@@ -52,25 +55,29 @@ static unsigned bucket(const struct duet_view *view, const struct duet_task *tas
     return (unsigned)fmin(fmax(place, 1), BUCKETS - 2);
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void heteroprio_push(void *self, struct duet_view *view, struct duet_task **batch,
+                            size_t count, int by, double now)
 {
     const struct buckets *buckets = self;
     bool nod = duet_view_parameter(view, NOD) > 0;
     for (size_t i = 0; i < count; i++)
-        duet_push_sorted(view, buckets->lists[bucket(view, batch[i])], batch[i],
+        duet_push_sorted(view, buckets->lists[heteroprio_bucket(view, batch[i])], batch[i],
                          nod ? duet_task_successors(batch[i]).normalised
                              : duet_task_priority(batch[i]));
 }
 
-/* A bucket that a CPU worker looks into. */
+/* The bucket in which a CPU worker searches. */
 struct offer {
     unsigned worker;
     size_t waiting;
 };
 
-/* INFINITY: the worker takes the first task; NAN: it leaves all that the same workers can run. */
-static double take(void *context, const struct duet_view *view, const struct duet_task *task)
+/*
+ * Scores a task: INFINITY: the worker takes the first task; NAN: it leaves all that the same
+ * workers can run.
+ */
+static double heteroprio_score(void *context, const struct duet_view *view,
+                               const struct duet_task *task)
 {
     const struct offer *offer = context;
     double own = duet_view_seconds(view, offer->worker, task), best = INFINITY;
@@ -87,7 +94,8 @@ static double take(void *context, const struct duet_view *view, const struct due
     return through >= duet_view_parameter(view, SLOW) * own ? INFINITY : NAN;
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+static struct duet_task *heteroprio_pop(void *self, struct duet_view *view, unsigned worker,
+                                        double now)
 {
     const struct buckets *buckets = self;
     bool device = duet_view_is_device(view, worker);
@@ -98,14 +106,17 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
         if (device)
             task = duet_pop_head(view, list, worker);
         else if (offer.waiting)
-            task = duet_pop_best(view, list, worker, take, &offer);
+            task = duet_pop_best(view, list, worker, heteroprio_score, &offer);
     }
     return task;
 }
 
-/* To a worker that is no slower with it: data that CPUs take from devices has to come back. */
-static int revoke(void *self, struct duet_view *view, const struct duet_task *task, unsigned victim,
-                  double begin_s, double now)
+/*
+ * Revokes only for a worker that is no slower with the task: data that CPUs take from devices has
+ * to come back.
+ */
+static int heteroprio_revoke(void *self, struct duet_view *view, const struct duet_task *task,
+                             unsigned victim, double begin_s, double now)
 {
     int thief =
         duet_view_sooner(view, task, victim, begin_s - now, duet_view_parameter(view, REVOKE));
@@ -132,8 +143,8 @@ const struct duet_policy duet__policy_heteroprio = {
     .declines = true,
     .state_size = sizeof(struct buckets),
     .parameters = parameters,
-    .init = init,
-    .push = push,
-    .pop = pop,
-    .revoke = revoke,
+    .init = heteroprio_init,
+    .push = heteroprio_push,
+    .pop = heteroprio_pop,
+    .revoke = heteroprio_revoke,
 };

@@ -2,7 +2,7 @@
 /*
  * locality-aware (H2): a ready task goes to a worker with a valid copy of data that the task
  * writes, at random among several, to the local worker if there is none; idle workers steal as in
- * ws. Where the result lives the next task that updates it will find it.
+ * ws. The next task that updates the result will find it there.
  */
 #include <duet/policy.h>
 
@@ -16,7 +16,8 @@ static bool holds_written(const struct duet_view *view, unsigned worker,
     return false;
 }
 
-static unsigned choose(struct duet_view *view, const struct duet_task *task, int by)
+static unsigned locality_aware_choose_worker(struct duet_view *view, const struct duet_task *task,
+                                             int by)
 {
     unsigned chosen = duet_view_local(view, by), owners = 0;
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
@@ -30,11 +31,11 @@ static unsigned choose(struct duet_view *view, const struct duet_task *task, int
     return chosen;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void locality_aware_push(void *self, struct duet_view *view, struct duet_task **batch,
+                                size_t count, int by, double now)
 {
     for (size_t i = 0; i < count; i++) {
-        unsigned worker = choose(view, batch[i], by);
+        unsigned worker = locality_aware_choose_worker(view, batch[i], by);
         struct duet_list *list = duet_view_list(view, worker);
         if (worker == duet_view_local(view, by))
             duet_push_head(view, list, batch[i]);
@@ -48,7 +49,7 @@ const struct duet_policy duet__policy_locality_aware = {
     .description = "to a worker that holds data the task writes (H2); steals",
     .source = "Gautier et al., XKaapi, IPDPS 2013 (heuristic H2)",
     .order = DUET_DEQUE,
-    .push = push,
+    .push = locality_aware_push,
     .pop = duet_pop_own,
     .steal = duet_steal_own,
 };

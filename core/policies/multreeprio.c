@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * multreeprio: a worker takes what its kind of worker gains most on: the largest difference between
- * the expected times of the other kind and of its own. Of what gains alike, the tasks that are
- * within `epsilon` of the most critical one, at most `tasks` of them, are compared by locality.
- * Critical is what releases most: the sum over a task's successors of 1 / their predecessors (the
- * paper's normalised out degree, NOD), over the highest one seen. Local is what has most bytes
- * valid in the worker's memory, those that it writes counted squared (LS_SDH2 of Bramas, PeerJ
- * Computer Science 2019). A worker of the other kind than gains takes a task only when those that
- * gain have more to do each, by expected times, than the task takes there (pop condition).
+ * multreeprio: a worker takes the task on which its kind of worker gains most: the largest
+ * difference between the expected times of the other kind and of its own. Among tasks of equal
+ * gain, those within `epsilon` of the most critical one, at most `tasks` of them, are compared by
+ * locality. The criticality of a task is what it releases: the sum over its successors of 1 / their
+ * predecessors (the paper's normalised out degree, NOD), over the highest one seen. Its locality is
+ * its bytes valid in the worker's memory, written ones squared (LS_SDH2 of Bramas, PeerJ Computer
+ * Science 2019). A worker of the kind that does not gain takes a task only when those that gain
+ * have more to do each, by expected times, than the task takes there (pop condition).
  *
- * The paper has a heap for each memory node, with the task in all of them, and evicts from a
- * node's what its pop condition has refused. Here a task is in one heap of tasks that gain alike,
- * within half as much again, which devices and CPUs go through from opposite ends; what is refused
- * stays there and may be taken later. Two kinds are told apart, CPUs and devices, each with its
+ * The paper has a heap for each memory node, with the task in all of them, and evicts from a node's
+ * heap the tasks that its pop condition has refused. Here a task is in one heap of tasks of similar
+ * gain, within half as much again, and devices and CPUs go through the heaps from opposite ends;
+ * refused tasks stay and may be taken later. There are two kinds, CPUs and devices, each with its
  * shortest time.
  */
 #include <math.h>
@@ -20,21 +20,21 @@
 
 #include <duet/policy.h>
 
-enum { SIDE = 52, EVEN = SIDE, HEAPS = 2 * SIDE + 1 }; /* EVEN: both kinds are as fast */
+enum { SIDE = 52, EVEN = SIDE, HEAPS = 2 * SIDE + 1 }; /* EVEN: both kinds are equally fast */
 enum { EPSILON, TASKS, SLOW };
 enum { CPU, DEVICE, KINDS };
 
 struct heap {
     struct duet_list *list;
-    _Atomic(double) seconds; /* a task of it takes those that gain */
+    _Atomic(double) seconds; /* time of one of its tasks on the kind that gains */
 };
 
 struct heaps {
     struct heap each[HEAPS];
-    _Atomic(double) highest; /* NOD */
+    _Atomic(double) highest; /* highest NOD seen */
 };
 
-static int init(void *self, struct duet_view *view)
+static int multreeprio_init(void *self, struct duet_view *view)
 {
     struct heaps *heaps = self;
     for (unsigned i = 0; i < HEAPS; i++) {
@@ -45,8 +45,9 @@ static int init(void *self, struct duet_view *view)
     return DUET_OK;
 }
 
-/* Puts down the shortest expected times of both kinds of workers; INFINITY: none can run it. */
-static void shortest(const struct duet_view *view, const struct duet_task *task, double *of_kind)
+/* Finds the shortest expected times of both kinds of workers; INFINITY: none can run it. */
+static void multreeprio_shortest(const struct duet_view *view, const struct duet_task *task,
+                                 double *of_kind)
 {
     of_kind[CPU] = of_kind[DEVICE] = INFINITY;
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
@@ -56,8 +57,11 @@ static void shortest(const struct duet_view *view, const struct duet_task *task,
     }
 }
 
-/* From the heap of what CPUs alone run, the first, to that of devices. */
-static unsigned place(const double *of_kind)
+/*
+ * Returns the heap of a task: the first is for tasks of CPUs alone, the last for those of devices
+ * alone.
+ */
+static unsigned multreeprio_place(const double *of_kind)
 {
     if (isinf(of_kind[CPU]) || isinf(of_kind[DEVICE]))
         return isinf(of_kind[DEVICE]) ? 0 : HEAPS - 1;
@@ -66,14 +70,14 @@ static unsigned place(const double *of_kind)
     return (unsigned)(EVEN + (gain < 0 ? -steps : steps));
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void multreeprio_push(void *self, struct duet_view *view, struct duet_task **batch,
+                             size_t count, int by, double now)
 {
     struct heaps *heaps = self;
     for (size_t i = 0; i < count; i++) {
         double of_kind[KINDS], nod = duet_task_successors(batch[i]).normalised;
-        shortest(view, batch[i], of_kind);
-        struct heap *heap = &heaps->each[place(of_kind)];
+        multreeprio_shortest(view, batch[i], of_kind);
+        struct heap *heap = &heaps->each[multreeprio_place(of_kind)];
         double highest = atomic_load_explicit(&heaps->highest, memory_order_relaxed);
         while (nod > highest && !atomic_compare_exchange_weak(&heaps->highest, &highest, nod))
             ;
@@ -83,20 +87,23 @@ static void push(void *self, struct duet_view *view, struct duet_task **batch, s
     }
 }
 
-/* A heap that a worker looks into. */
+/* The heap in which a worker searches. */
 struct look {
     unsigned worker;
-    bool refuses;   /* unless the other kind has enough to do */
-    double waiting; /* seconds, of that kind together */
-    double range;   /* of criticality */
+    bool refuses;   /* takes a task only if the other kind has enough to do */
+    double waiting; /* seconds of work that wait for the other kind */
+    double range;   /* range of criticality */
     double critical, slow;
-    unsigned left; /* tasks to compare */
+    unsigned left; /* tasks left to compare */
     bool begun;
 };
 
-/* Have those that gain more to do each than the task takes the worker, or is none of them left? */
-static bool enough(const struct look *look, const struct duet_view *view,
-                   const struct duet_task *task)
+/*
+ * True if the workers that gain have more to do each than the task takes the worker, or none of
+ * them is left.
+ */
+static bool multreeprio_enough(const struct look *look, const struct duet_view *view,
+                               const struct duet_task *task)
 {
     unsigned others = 0;
     bool device = duet_view_is_device(view, look->worker);
@@ -105,7 +112,8 @@ static bool enough(const struct look *look, const struct duet_view *view,
     return look->waiting >= look->slow * others * duet_view_seconds(view, look->worker, task);
 }
 
-static double take(void *context, const struct duet_view *view, const struct duet_task *task)
+static double multreeprio_score(void *context, const struct duet_view *view,
+                                const struct duet_task *task)
 {
     struct look *look = context;
     double critical = duet_task_note(task), local = 0;
@@ -113,7 +121,7 @@ static double take(void *context, const struct duet_view *view, const struct due
         look->critical = critical;
     look->begun = true;
     if (!look->left || critical < look->critical - look->range ||
-        (look->refuses && !enough(look, view, task)))
+        (look->refuses && !multreeprio_enough(look, view, task)))
         return NAN;
     look->left--;
     for (size_t i = 0; i < duet_task_accesses(task); i++) {
@@ -124,20 +132,21 @@ static double take(void *context, const struct duet_view *view, const struct due
     return local;
 }
 
-static double waiting(const struct heap *heap)
+static double multreeprio_waiting(const struct heap *heap)
 {
     size_t count = duet_list_length(heap->list);
     return count ? (double)count * atomic_load_explicit(&heap->seconds, memory_order_relaxed) : 0;
 }
 
-static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
+static struct duet_task *multreeprio_pop(void *self, struct duet_view *view, unsigned worker,
+                                         double now)
 {
     struct heaps *heaps = self;
     bool device = duet_view_is_device(view, worker);
     double others = 0;
     struct duet_task *task = NULL;
     for (unsigned i = 0; i < SIDE; i++)
-        others += waiting(&heaps->each[device ? i : HEAPS - 1 - i]);
+        others += multreeprio_waiting(&heaps->each[device ? i : HEAPS - 1 - i]);
     for (unsigned i = 0; i < HEAPS && !task; i++) {
         struct duet_list *list = heaps->each[device ? HEAPS - 1 - i : i].list;
         struct look look = {
@@ -149,7 +158,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
             .slow = duet_view_parameter(view, SLOW),
             .left = (unsigned)duet_view_parameter(view, TASKS),
         };
-        task = duet_pop_best(view, list, worker, take, &look);
+        task = duet_pop_best(view, list, worker, multreeprio_score, &look);
     }
     return task;
 }
@@ -170,7 +179,7 @@ const struct duet_policy duet__policy_multreeprio = {
     .declines = true,
     .state_size = sizeof(struct heaps),
     .parameters = parameters,
-    .init = init,
-    .push = push,
-    .pop = pop,
+    .init = multreeprio_init,
+    .push = multreeprio_push,
+    .pop = multreeprio_pop,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pinned: the program says which worker runs each task, by its priority. For measurements. */
+/* pinned: the priority of each task is the number of its worker. For measurements. */
 #include <duet/policy.h>
 
-/* The worker whose number is the task's priority, or the next one that can run the task. */
-static unsigned choose(const struct duet_view *view, const struct duet_task *task)
+/* Returns the worker whose number is the task's priority, or the next one that can run the task. */
+static unsigned pinned_choose_worker(const struct duet_view *view, const struct duet_task *task)
 {
     unsigned count = duet_view_workers(view);
     int priority = duet_task_priority(task);
@@ -14,11 +14,11 @@ static unsigned choose(const struct duet_view *view, const struct duet_task *tas
     return first;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void pinned_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                        int by, double now)
 {
     for (size_t i = 0; i < count; i++)
-        duet_push_tail(view, duet_view_list(view, choose(view, batch[i])), batch[i]);
+        duet_push_tail(view, duet_view_list(view, pinned_choose_worker(view, batch[i])), batch[i]);
 }
 
 const struct duet_policy duet__policy_pinned = {
@@ -26,6 +26,6 @@ const struct duet_policy duet__policy_pinned = {
     .description = "for measurements: a task's priority is the number of its worker",
     .source = "duet itself",
     .order = DUET_DEQUE,
-    .push = push,
+    .push = pinned_push,
     .pop = duet_pop_own,
 };

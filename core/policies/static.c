@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * static: the list schedule of HEFT (Topcuoglu, Hariri, Wu, TPDS 2002) over all that was submitted.
+ * static: the list schedule of HEFT (Topcuoglu, Hariri, Wu, TPDS 2002) over all submitted tasks.
  * Tasks are placed by descending upward rank (equation 8), each on the worker where it ends first
- * (equations 5 and 6), in the first gap between those placed before that is long enough for it
- * (section 4.1.2). When they become ready they go to that worker's list, which is in the order of
- * planned beginnings; a worker that has nothing ready of its plan waits. What was not planned, or
- * for a worker that is lost, goes to the worker that would end it first.
+ * (equations 5 and 6), in the first gap between earlier placed tasks that is long enough for it
+ * (section 4.1.2). When they become ready they go to that worker's list, which is in order of
+ * planned beginnings; a worker whose next planned tasks are not ready waits. Tasks without a plan,
+ * or for a lost worker, go to the worker that would end them first.
  *
- * What the paper leaves open: data that no planned task writes is in the host's memory, unless it
- * is on the worker's node already; a copy begins when what it copies is written, takes what it does
- * alone, and is made once for each task; a worker is free now or when its load is done.
+ * Our choice where the paper is silent: data that no planned task writes is in the host's memory,
+ * unless it is on the worker's node already; a copy begins when its data is written, takes as long
+ * as a lone copy, and is made once for each task; a worker is free now or when its load is done.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -17,27 +17,27 @@
 
 #include <duet/policy.h>
 
-/* A time in which a worker is busy. */
+/* An interval in which a worker is busy. */
 struct busy {
     double start_s, end_s;
 };
 
-/* What is planned for a worker, by date. */
+/* The plan of a worker, by date. */
 struct calendar {
     struct busy *busy;
     size_t count, capacity;
 };
 
-/* What is planned of a handle: where it is written last, when, and when it has been read. */
+/* The plan of a handle: node and date of its last write, and date of its last read. */
 struct datum {
-    double plan; /* number of the plan that the rest is of */
+    double plan; /* number of the plan to which the rest belongs */
     double written_s, read_s;
     unsigned node;
     bool is_written;
 };
 
 struct state {
-    double plan; /* how many there were */
+    double plan; /* number of plans so far */
 };
 
 /* A task to be placed. */
@@ -47,7 +47,7 @@ struct item {
     size_t index;
 };
 
-static int by_rank(const void *left, const void *right)
+static int static_by_rank(const void *left, const void *right)
 {
     const struct item *a = left, *b = right;
     if (a->rank != b->rank)
@@ -60,10 +60,10 @@ static int by_start(const void *left, const void *right)
     const struct item *a = left, *b = right;
     if (a->start_s != b->start_s)
         return a->start_s < b->start_s ? -1 : 1;
-    return by_rank(left, right);
+    return static_by_rank(left, right);
 }
 
-/* What is known of access i of a task in this plan. */
+/* Returns the plan of access i of a task. */
 static struct datum *datum_of(struct duet_view *view, const struct state *state,
                               const struct duet_task *task, size_t i)
 {
@@ -73,9 +73,12 @@ static struct datum *datum_of(struct duet_view *view, const struct state *state,
     return datum;
 }
 
-/* When all that the task follows has ended and its data has come to the node (equation 5). */
-static double arrival(struct duet_view *view, const struct state *state,
-                      const struct duet_task *task, unsigned node)
+/*
+ * Returns the date at which the task's predecessors have ended and its data has come to the node
+ * (equation 5).
+ */
+static double static_arrival(struct duet_view *view, const struct state *state,
+                             const struct duet_task *task, unsigned node)
 {
     double date = 0;
     for (size_t i = 0; i < duet_task_accesses(task); i++) {
@@ -92,8 +95,9 @@ static double arrival(struct duet_view *view, const struct state *state,
     return date;
 }
 
-/* The first gap from `date` on that is long enough: where it is in the calendar, and its start. */
-static size_t gap(const struct calendar *calendar, double date, double seconds, double *start_s)
+/* Returns the position of the first gap from `date` on that is long enough, and its start. */
+static size_t static_gap(const struct calendar *calendar, double date, double seconds,
+                         double *start_s)
 {
     size_t low = 0, high = calendar->count;
     while (low < high) { /* the first that ends later */
@@ -109,7 +113,7 @@ static size_t gap(const struct calendar *calendar, double date, double seconds, 
     return low;
 }
 
-static bool insert(struct calendar *calendar, size_t at, struct busy busy)
+static bool static_insert(struct calendar *calendar, size_t at, struct busy busy)
 {
     if (calendar->count == calendar->capacity) {
         size_t capacity = calendar->capacity ? 2 * calendar->capacity : 64;
@@ -126,11 +130,11 @@ static bool insert(struct calendar *calendar, size_t at, struct busy busy)
 }
 
 /*
- * Places one task where it ends first (equation 6); its note is the worker, from 1, or 0 if nobody
- * can run it. false: no memory.
+ * Places one task where it ends first (equation 6); its note is the worker, from 1, or 0 if no
+ * worker can run it. Returns false if there is no memory.
  */
-static bool place(struct duet_view *view, const struct state *state, struct calendar *calendars,
-                  struct item *item, double now)
+static bool static_place(struct duet_view *view, const struct state *state,
+                         struct calendar *calendars, struct item *item, double now)
 {
     struct busy best = {0, INFINITY};
     unsigned worker = 0, node = 0;
@@ -141,11 +145,11 @@ static bool place(struct duet_view *view, const struct state *state, struct cale
             continue;
         if (there < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
-            there = arrival(view, state, item->task, node);
+            there = static_arrival(view, state, item->task, node);
         }
         double seconds = duet_view_seconds(view, w, item->task), start_s;
-        size_t where =
-            gap(&calendars[w], fmax(there, now + duet_view_load(view, w)), seconds, &start_s);
+        size_t where = static_gap(&calendars[w], fmax(there, now + duet_view_load(view, w)),
+                                  seconds, &start_s);
         if (start_s + seconds < best.end_s) {
             best = (struct busy){start_s, start_s + seconds};
             worker = w;
@@ -154,7 +158,7 @@ static bool place(struct duet_view *view, const struct state *state, struct cale
     }
     if (isinf(best.end_s)) /* every worker that could run it is lost */
         return true;
-    if (!insert(&calendars[worker], at, best))
+    if (!static_insert(&calendars[worker], at, best))
         return false;
     item->start_s = best.start_s;
     duet_task_set_note(item->task, worker + 1);
@@ -169,9 +173,9 @@ static bool place(struct duet_view *view, const struct state *state, struct cale
     return true;
 }
 
-/* Without memory for it the rest of the tasks is not planned. */
-static void plan(void *self, struct duet_view *view, struct duet_task *const *tasks, size_t count,
-                 const double *ranks, double now)
+/* Plans the tasks; without memory the rest of them has no plan. */
+static void static_plan(void *self, struct duet_view *view, struct duet_task *const *tasks,
+                        size_t count, const double *ranks, double now)
 {
     struct state *state = self;
     const unsigned workers = duet_view_workers(view);
@@ -182,9 +186,9 @@ static void plan(void *self, struct duet_view *view, struct duet_task *const *ta
     for (size_t i = 0; items && i < count; i++)
         items[i] = (struct item){tasks[i], ranks[i], 0, i};
     if (items)
-        qsort(items, count, sizeof *items, by_rank);
+        qsort(items, count, sizeof *items, static_by_rank);
     while (items && calendars && placed < count &&
-           place(view, state, calendars, &items[placed], now))
+           static_place(view, state, calendars, &items[placed], now))
         placed++;
     if (placed)
         qsort(items, placed, sizeof *items, by_start);
@@ -196,8 +200,8 @@ static void plan(void *self, struct duet_view *view, struct duet_task *const *ta
     free(items);
 }
 
-/* The worker that would end the task first as things are. */
-static unsigned earliest(struct duet_view *view, const struct duet_task *task)
+/* Returns the worker that would end the task first by current loads. */
+static unsigned static_earliest(struct duet_view *view, const struct duet_task *task)
 {
     unsigned best = 0;
     double first_s = INFINITY;
@@ -214,13 +218,13 @@ static unsigned earliest(struct duet_view *view, const struct duet_task *task)
     return best;
 }
 
-static void push(void *self, struct duet_view *view, struct duet_task **batch, size_t count, int by,
-                 double now)
+static void static_push(void *self, struct duet_view *view, struct duet_task **batch, size_t count,
+                        int by, double now)
 {
     for (size_t i = 0; i < count; i++) {
         unsigned planned = (unsigned)duet_task_note(batch[i]);
         bool goes = planned && duet_view_can_run(view, planned - 1, batch[i]);
-        unsigned worker = goes ? planned - 1 : earliest(view, batch[i]);
+        unsigned worker = goes ? planned - 1 : static_earliest(view, batch[i]);
         duet_luf_count(view, batch[i], worker, 1);
         duet_push_tail(view, duet_view_list(view, worker), batch[i]);
     }
@@ -234,9 +238,9 @@ const struct duet_policy duet__policy_static = {
     .state_size = sizeof(struct state),
     .state_size_a_data = sizeof(struct datum),
     .state_size_a_place = DUET_LUF_BYTES,
-    .push = push,
+    .push = static_push,
     .pop = duet_pop_own,
     .victim = duet_luf_victim,
     .epilogue = duet_luf_epilogue,
-    .plan = plan,
+    .plan = static_plan,
 };
