@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What backends that are not in this build answer: no. */
+/* Slots of a backend that is not in this build: all fail with DUET_EABSENT. */
 #include "backends/absent.h"
 
 #include <math.h>

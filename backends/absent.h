@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slots of a backend that this build does without. Its own are its name, its description and
- * `count`, which says why there are no devices; nobody comes to the others then.
+ * Slots of a backend that is not in this build. It has a name, a description and `count` of its
+ * own, which says why there are no devices; the other slots are then never called.
  */
 #ifndef DUET_BACKENDS_ABSENT_H
 #define DUET_BACKENDS_ABSENT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of architectures, statuses, and what threads have done. */
+/* Names of architectures, statuses, and the usage of threads. */
 #include "backends/common.h"
 
 #include <ctype.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a device's time to the engine's. */
+/* Conversion from a device's time to the engine's. */
 #include "backends/dates.h"
 
 /*
- * Seconds a second by which the two clocks may drift apart. Quartz is within 100 ppm of true time
+ * Seconds per second by which the two clocks may drift apart. Quartz is within 100 ppm of true time
  * over all temperatures, and there are two of them.
  */
 static const double drift = 2e-4;
@@ -26,7 +26,7 @@ void duet__dates_init(struct dates *dates, double launched_s, double seen_s)
                             .at_s = seen_s};
 }
 
-/* What was known for sure is a little less so now. */
+/* Widens the bounds by the drift since they were set. */
 static void widen(struct dates *dates, const struct measured *measured)
 {
     double age_s = at_least(measured->seen_s - dates->at_s, 0);
@@ -37,8 +37,9 @@ static void widen(struct dates *dates, const struct measured *measured)
 }
 
 /*
- * The bounds of one command. Its length may differ on the two clocks, so that the bound at its
- * start is one at its end only within that. If nothing at all fits, its end is what was seen last.
+ * Narrows the bounds by one command. Its length may differ on the two clocks, so that the bound at
+ * its start is one at its end only within that. If nothing fits, its end is taken as the moment at
+ * which it was seen.
  */
 static void narrow(struct dates *dates, const struct measured *measured)
 {
@@ -49,7 +50,8 @@ static void narrow(struct dates *dates, const struct measured *measured)
     low_s = at_most(low_s, high_s);
     dates->low_s = at_least(dates->low_s, low_s);
     dates->high_s = at_most(dates->high_s, high_s);
-    if (dates->low_s > dates->high_s) { /* a clock was set, or drifts more: the new one is right */
+    if (dates->low_s > dates->high_s) { /* a clock was set, or drifts more: the new bounds are
+                                           right */
         dates->low_s = low_s;
         dates->high_s = high_s;
     }

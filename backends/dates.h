@@ -1,45 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a device's time to the engine's. A device measures its own commands well (half a
+ * Conversion from a device's time to the engine's. A device measures its own commands well (half a
  * microsecond) on a clock that begins anywhere and runs a little faster or slower than the host's.
- * What relates the two for sure is that no command begins before it was launched or ends after it
+ * The two are related by one certainty: no command begins before it was launched or ends after it
  * was seen to have ended. So host = device + offset, and every command bounds the offset from both
  * sides:
  *
- *     launched - start <= offset <= seen - end
+ * launched - start <= offset <= seen - end
  *
- * and where its end was asked for later than its start, from below once more:
+ * and where its end was requested later than its start, from below once more:
  *
- *     asked - end <= offset
+ * asked - end <= offset
  *
  * The tighter of these bounds come from commands launched to an idle device and from ends that were
- * looked for just then; they are remembered, and widened with time by what clocks may drift. The
- * offset itself only moves when a bound pushes it.
+ * queried just then; they are stored, and widened with time by the possible drift. The offset
+ * itself only moves when a bound pushes it.
  */
 #ifndef DUET_BACKENDS_DATES_H
 #define DUET_BACKENDS_DATES_H
 
 struct dates {
-    double low_s, high_s; /* the offset is between these two, at date at_s of the engine */
+    double low_s, high_s; /* bounds of the offset at date at_s of the engine */
     double offset_s, at_s;
 };
 
-/* A command as it was measured. All in seconds. */
+/* A measured command. All in seconds. */
 struct measured {
     double start_s, end_s; /* on the device's clock; start <= end */
-    double unsure_s;       /* how much both may be wrong, together: >= 0 */
-    double launched_s;     /* on the engine's: it began later */
+    double unsure_s;       /* largest error of both together: >= 0 */
+    double launched_s;     /* engine's clock: it began later */
     double asked_s;        /* the event at its end was recorded later than this; 0: not known */
-    double seen_s;         /* it had ended; >= launched_s and asked_s */
-    double stream_s;       /* the end of the command before it in its stream, as placed */
+    double seen_s;         /* engine's clock: it had ended; >= launched_s and asked_s */
+    double stream_s;       /* end of the previous command of its stream, as placed */
 };
 
-/* Something happened at 0 of the device's clock, between these two dates of the engine's. */
+/* Initialises: date 0 of the device's clock lies between these two dates of the engine's. */
 void duet__dates_init(struct dates *dates, double launched_s, double seen_s);
 
 /*
- * Places a command on the engine's clock. Whatever was measured, launched <= *start <= *end <=
- * seen, *start >= stream (which is <= seen), and *end >= asked.
+ * Places a command on the engine's clock. For any measurement, launched <= *start <= *end <= seen,
+ * *start >= stream (which is <= seen), and *end >= asked.
  */
 void duet__dates_place(struct dates *dates, const struct measured *measured, double *start_s,
                        double *end_s);

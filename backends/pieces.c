@@ -40,7 +40,10 @@ void duet__piece_pack(unsigned char *buffer, const struct backend_copy *copy,
         memcpy(buffer + i * piece->width, from + i * copy->source_pitch, piece->width);
 }
 
-/* Whole columns came, of which only what belongs to the triangle is put into place. */
+/*
+ * Copies whole columns of a piece out of a buffer, of which only the triangle's elements are
+ * written.
+ */
 static void unpack_slanted(const unsigned char *buffer, const struct backend_copy *copy,
                            const struct piece *piece)
 {

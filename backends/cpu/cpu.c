@@ -9,12 +9,12 @@
 
 #include "backends/backend.h"
 
-/* A core as it is opened: there is nothing to keep of it. */
+/* An open core, which has no state. */
 struct backend_device {
     char unused;
 };
 
-/* true if a processor below `processor` is on the list ("0,64" or "2-3") and may be used. */
+/* True if a processor below `processor` is on the list ("0,64" or "2-3") and may be used. */
 static bool lower_on_list(const char *list, const cpu_set_t *set, long processor)
 {
     while (*list >= '0' && *list <= '9') {
@@ -30,7 +30,7 @@ static bool lower_on_list(const char *list, const cpu_set_t *set, long processor
     return false;
 }
 
-/* true if no lower-numbered hardware thread of the same core may be used. */
+/* True if no lower-numbered hardware thread of the same core may be used. */
 static bool first_of_its_core(const cpu_set_t *set, int processor)
 {
     char path[96], list[256] = "";
@@ -43,8 +43,11 @@ static bool first_of_its_core(const cpu_set_t *set, int processor)
     return !known || !lower_on_list(list, set, processor);
 }
 
-/* Cores within the process's affinity, hardware threads of one core counted once. */
-static unsigned count(struct duet_message *why)
+/*
+ * Returns the number of cores within the process's affinity; hardware threads of one core count
+ * once.
+ */
+static unsigned cpu_count(struct duet_message *why)
 {
     cpu_set_t set;
     unsigned cores = 0;
@@ -57,7 +60,7 @@ static unsigned count(struct duet_message *why)
     return cores > 0 ? cores : 1;
 }
 
-/* The processor's name as Linux reports it, without spaces around; "" if it does not. */
+/* Gives the processor's name as Linux reports it, without spaces around; "" if it does not. */
 static void model_name(char *to, size_t size)
 {
     char line[256];
@@ -75,9 +78,9 @@ static void model_name(char *to, size_t size)
         (void)fclose(file);
 }
 
-static int describe(unsigned index, struct backend_info *info, struct duet_message *message)
+static int cpu_describe(unsigned index, struct backend_info *info, struct duet_message *message)
 {
-    unsigned cores = count(NULL);
+    unsigned cores = cpu_count(NULL);
     if (index >= cores)
         return duet_fail(message, DUET_EINVAL, "CPU core %u: there are %u", index, cores);
     *info = (struct backend_info){.arch = "cpu"};
@@ -87,17 +90,18 @@ static int describe(unsigned index, struct backend_info *info, struct duet_messa
     return DUET_OK;
 }
 
-static int attach(void **shared, const struct backend_setup *setup, struct duet_message *message)
+static int cpu_attach(void **shared, const struct backend_setup *setup,
+                      struct duet_message *message)
 {
     *shared = NULL;
     return DUET_OK;
 }
 
-static void detach(void *shared)
+static void cpu_detach(void *shared)
 {
 }
 
-/* More may be opened than there are cores: they then take turns. */
+/* Opens a core; more may be opened than there are: they then take turns. */
 static int open_core(struct backend_device **out, void *shared, const struct backend_config *config,
                      struct duet_message *message)
 {
@@ -110,7 +114,7 @@ static void close_core(struct backend_device *device)
     free(device);
 }
 
-static int execute(struct backend_device *device, const struct backend_kernel *kernel)
+static int cpu_execute(struct backend_device *device, const struct backend_kernel *kernel)
 {
     return kernel->run(kernel->call);
 }
@@ -118,11 +122,11 @@ static int execute(struct backend_device *device, const struct backend_kernel *k
 const struct duet__backend duet__backend_cpu = {
     .name = "cpu",
     .description = "CPU cores",
-    .count = count,
-    .describe = describe,
-    .attach = attach,
-    .detach = detach,
+    .count = cpu_count,
+    .describe = cpu_describe,
+    .attach = cpu_attach,
+    .detach = cpu_detach,
     .open = open_core,
     .close = close_core,
-    .execute = execute,
+    .execute = cpu_execute,
 };

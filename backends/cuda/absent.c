@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for NVIDIA GPUs where duet was built without CUDA: there are none, and it says why. */
+/* Stub for NVIDIA GPUs where duet was built without CUDA: there are none. */
 #include "backends/absent.h"
 
-static unsigned count(struct duet_message *why)
+static unsigned absent_count(struct duet_message *why)
 {
     (void)duet_fail(why, DUET_EABSENT,
                     "this duet was built without CUDA (the toolkit was not found, or "
@@ -13,6 +13,6 @@ static unsigned count(struct duet_message *why)
 const struct duet__backend duet__backend_cuda = {
     .name = "cuda",
     .description = "NVIDIA GPUs (not in this build)",
-    .count = count,
+    .count = absent_count,
     DUET__ABSENT_SLOTS,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands of a device: what launch and copy give to CUDA, and how poll finds what has ended. A
+ * Commands of a device: launch and copy give them to CUDA, and poll finds those that have ended. A
  * kernel costs two records of events (one if they are untimed), what it enqueues itself, and one
- * look at its end.
+ * query of its end.
  */
 #include <limits.h>
 #include <math.h>
@@ -13,9 +13,9 @@
 
 static const char peer_lost[] = "the other device of the copy is lost";
 
-/* Enters a command that has ended before it began. */
-static int end_at_once(const struct backend_device *device, struct stream *stream,
-                       struct command *command, const char *why)
+/* Enters a command of a lost device, which has ended before it began. */
+static int command_lost(const struct backend_device *device, struct stream *stream,
+                        struct command *command, const char *why)
 {
     command->ended = true;
     command->status = DUET_ELOST;
@@ -27,7 +27,8 @@ static int end_at_once(const struct backend_device *device, struct stream *strea
     return DUET_OK;
 }
 
-static int refuse(struct backend_device *device, const struct failure *failure, int otherwise)
+static int refuse_command(struct backend_device *device, const struct failure *failure,
+                          int otherwise)
 {
     device->why = duet__cuda_text(device->refusal, failure);
     return duet__cuda_status(failure->error, otherwise);
@@ -47,8 +48,8 @@ bool duet__cuda_begin(struct backend_device *device, const struct stream *stream
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* The stream of kernels with the fewest in flight. */
-static struct stream *idlest(struct backend_device *device)
+/* Returns the stream of kernels with the fewest commands in flight. */
+static struct stream *idlest_stream(struct backend_device *device)
 {
     struct stream *best = &device->streams[0];
     for (unsigned i = 1; i < device->stream_count - 2; i++)
@@ -58,8 +59,8 @@ static struct stream *idlest(struct backend_device *device)
 }
 
 /*
- * What the kernel's function did wrong without saying so: a launch by <<<>>> that was refused. Also
- * takes that error away, which would be mistaken for one of the next kernel.
+ * Finds an error that the kernel's function did not report: a launch by <<<>>> that was refused.
+ * Clears that error, which would be mistaken for one of the next kernel.
  */
 static void look_behind(struct backend_device *device, struct command *command)
 {
@@ -73,8 +74,8 @@ static void look_behind(struct backend_device *device, struct command *command)
 }
 
 /* Runs the function of a kernel that is in its stream's ring, between its two events. */
-static int run(struct backend_device *device, struct stream *stream, struct command *command,
-               const struct backend_kernel *kernel)
+static int run_kernel(struct backend_device *device, struct stream *stream, struct command *command,
+                      const struct backend_kernel *kernel)
 {
     struct failure failure;
     kernel->call->stream = stream->handle;
@@ -95,19 +96,19 @@ static int run(struct backend_device *device, struct stream *stream, struct comm
     duet__cuda_fail(device, stream, command, &failure);
     if (cuda_lost(device))
         return DUET_OK;
-    if (status) { /* that it had failed before is what counts */
+    if (status) { /* the kernel's own failure comes first */
         command->status = status;
         command->failure.call = NULL;
         return DUET_OK;
     }
     duet__cuda_unpush(device, stream);
-    return refuse(device, &failure, DUET_ETASK);
+    return refuse_command(device, &failure, DUET_ETASK);
 }
 
 int duet__cuda_launch(struct backend_device *device, const struct backend_kernel *kernel)
 {
     struct failure failure;
-    struct stream *stream = idlest(device);
+    struct stream *stream = idlest_stream(device);
     device->why = NULL;
     if (!kernel->run || !kernel->call)
         return DUET_EINVAL;
@@ -117,18 +118,18 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
     if (!duet__cuda_reserve(stream))
         return DUET_ENOMEM;
     if (cuda_lost(device))
-        return end_at_once(device, stream, &command, device->loss);
+        return command_lost(device, stream, &command, device->loss);
     if (duet__cuda_begin(device, stream, &command, &failure)) {
         struct command *entered = duet__cuda_push(stream, &command);
         stream->given++;
-        return run(device, stream, entered, kernel);
+        return run_kernel(device, stream, entered, kernel);
     }
     if (command.timing)
         duet__timings_give(&device->timings, command.timing);
     command.timing = NULL;
     if (duet__cuda_broken(device, &failure))
-        return end_at_once(device, stream, &command, device->loss);
-    return refuse(device, &failure, DUET_ETASK);
+        return command_lost(device, stream, &command, device->loss);
+    return refuse_command(device, &failure, DUET_ETASK);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -140,8 +141,8 @@ static bool holds(const struct backend_device *device, const void *data,
     return duet__copy_inside(copy, data, pitch, device->base, device->config.capacity_bytes);
 }
 
-/* true if both ends are where they should be: an engine that errs is told here. */
-static bool well_placed(const struct backend_device *device, const struct backend_copy *copy)
+/* True if both ends are where they should be: errors of the engine are reported here. */
+static bool is_well_placed(const struct backend_device *device, const struct backend_copy *copy)
 {
     bool in = copy->stream == BACKEND_IN;
     if ((!in && copy->stream != BACKEND_OUT) || (!in && copy->peer))
@@ -157,14 +158,14 @@ int duet__cuda_copy(struct backend_device *device, const struct backend_copy *co
     struct stream *stream = copy->stream == BACKEND_IN ? cuda_in(device) : cuda_out(device);
     struct command command = {.tag = copy->tag, .copy = *copy};
     device->why = NULL;
-    if (!well_placed(device, copy))
+    if (!is_well_placed(device, copy))
         return DUET_EINVAL;
     if (!duet__cuda_reserve(stream))
         return DUET_ENOMEM;
     if (cuda_lost(device))
-        return end_at_once(device, stream, &command, device->loss);
+        return command_lost(device, stream, &command, device->loss);
     if (copy->peer && cuda_lost(copy->peer))
-        return end_at_once(device, stream, &command, peer_lost);
+        return command_lost(device, stream, &command, peer_lost);
     command.direct = duet__cuda_is_direct(device->cuda, copy);
     struct command *entered = duet__cuda_push(stream, &command);
     duet__cuda_feed(device, stream);
@@ -173,14 +174,14 @@ int duet__cuda_copy(struct backend_device *device, const struct backend_copy *co
     struct failure failure = entered->failure;
     int status = entered->status;
     duet__cuda_unpush(device, stream);
-    (void)refuse(device, &failure, status);
+    (void)refuse_command(device, &failure, status);
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What has ended                                                                               */
+/* Commands that have ended */
 
-/* What the stream has written before the kernel's end. */
+/* Takes the status that the stream has written before the kernel's end. */
 static void take_late_status(struct command *command)
 {
     int late = *(volatile int *)command->timing->status;
@@ -188,7 +189,7 @@ static void take_late_status(struct command *command)
         command->status = duet__late_status(late, &command->info);
 }
 
-/* The oldest command of a stream has ended: when, and how. */
+/* Sets the dates and the status of the oldest command of a stream, which has ended. */
 static void conclude(struct backend_device *device, struct stream *stream, struct command *command)
 {
     struct failure failure;
@@ -217,15 +218,15 @@ static void conclude(struct backend_device *device, struct stream *stream, struc
     }
 }
 
-/* Looks whether the oldest command of a stream has ended. */
-static bool look(struct backend_device *device, struct stream *stream)
+/* True if the oldest command of a stream has ended. */
+static bool look_at_oldest(struct backend_device *device, struct stream *stream)
 {
     struct command *command = cuda_at(stream, 0);
     struct failure failure;
     if (command->ended)
         return true;
     if (!stream->given || (command->chunks && stream->kind == BACKEND_OUT))
-        return false; /* there is more to come, or to be put into place */
+        return false; /* there is more to come, or to be copied out of buffers */
     cudaError_t error = cudaEventQuery(command->timing->end);
     if (error == cudaErrorNotReady)
         return false;
@@ -236,8 +237,12 @@ static bool look(struct backend_device *device, struct stream *stream)
     return command->ended;
 }
 
-/* Why a command has failed. NULL: nobody said. false: no room left for it in this poll. */
-static bool explain(struct backend_device *device, const struct command *command, const char **why)
+/*
+ * Gives the reason why a command has failed; NULL: none. Returns false if this poll has no room
+ * left for the text.
+ */
+static bool explain_command(struct backend_device *device, const struct command *command,
+                            const char **why)
 {
     *why = NULL;
     if (!command->status)
@@ -263,12 +268,12 @@ static bool explain(struct backend_device *device, const struct command *command
 }
 
 /* Writes the completion of the oldest command. A stream's dates do not go back. */
-static bool report(struct backend_device *device, struct stream *stream,
-                   struct backend_completion *out)
+static bool report_oldest(struct backend_device *device, struct stream *stream,
+                          struct backend_completion *out)
 {
     const struct command *command = cuda_at(stream, 0);
     *out = (struct backend_completion){.tag = command->tag, .status = command->status};
-    if (!explain(device, command, &out->why))
+    if (!explain_command(device, command, &out->why))
         return false;
     out->start_s = fmax(command->start_s, stream->end_s);
     out->end_s = fmax(command->end_s, out->start_s);
@@ -276,8 +281,8 @@ static bool report(struct backend_device *device, struct stream *stream,
     return true;
 }
 
-/* Moves staged copies on. An error belongs to the one whose piece is the oldest. */
-static void advance(struct backend_device *device, struct stream *stream)
+/* Moves staged copies on. An error belongs to the copy of the oldest piece. */
+static void advance_staged(struct backend_device *device, struct stream *stream)
 {
     struct failure failure;
     const struct staging *staging = &stream->staging;
@@ -290,8 +295,8 @@ static void advance(struct backend_device *device, struct stream *stream)
 }
 
 /*
- * Stops when the device is found to be lost, so that the kernels that are to blame are reported
- * before anything that is lost with them.
+ * Polls one stream. Stops when the device is found to be lost, so that kernels that are to blame
+ * are reported before commands that are lost with them.
  */
 static size_t poll_stream(struct backend_device *device, struct stream *stream,
                           struct backend_completion *out, size_t max)
@@ -299,9 +304,10 @@ static size_t poll_stream(struct backend_device *device, struct stream *stream,
     bool lost = cuda_lost(device);
     size_t taken = 0;
     if (!lost && (stream->staging.count || stream->given < stream->count))
-        advance(device, stream);
-    while (taken < max && stream->count && look(device, stream) && lost == cuda_lost(device)) {
-        if (!report(device, stream, &out[taken]))
+        advance_staged(device, stream);
+    while (taken < max && stream->count && look_at_oldest(device, stream) &&
+           lost == cuda_lost(device)) {
+        if (!report_oldest(device, stream, &out[taken]))
             break;
         taken++;
         duet__cuda_shift(device, stream);
@@ -319,7 +325,7 @@ size_t duet__cuda_poll(struct backend_device *device, struct backend_completion 
         if (lost == cuda_lost(device))
             continue;
         lost = true;
-        i = UINT_MAX; /* once more, from the first */
+        i = UINT_MAX; /* again from the first stream */
     }
     return taken;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving copies to CUDA: directly, or piece by piece through staging buffers. */
+/* Gives copies to CUDA: directly, or piece by piece through staging buffers. */
 #include <stdio.h>
 
 #include "backends/cuda/internal.h"
 
-/* The ends of what CUDA is to copy: `cols` columns of `width` bytes. */
+/* Both ends of a piece for CUDA: `cols` columns of `width` bytes. */
 struct ends {
     unsigned char *to;
     const unsigned char *from;
@@ -33,8 +33,8 @@ static bool move_bytes(const struct backend_device *device, const struct stream 
 }
 
 /*
- * Columns with gaps. One by one where the pitch is more than CUDA takes, which happens with few
- * columns only, and between devices, whose data is dense unless a test wants it otherwise.
+ * Copies columns with gaps: one by one where the pitch is more than CUDA takes, which happens with
+ * few columns only, and between devices, whose data is dense except in tests.
  */
 static bool move_columns(const struct backend_device *device, const struct stream *stream,
                          const struct backend_device *peer, const struct ends *ends,
@@ -58,9 +58,9 @@ static bool move_columns(const struct backend_device *device, const struct strea
     return true;
 }
 
-static bool move(const struct backend_device *device, const struct stream *stream,
-                 const struct backend_device *peer, const struct ends *ends,
-                 struct failure *failure)
+static bool move_ends(const struct backend_device *device, const struct stream *stream,
+                      const struct backend_device *peer, const struct ends *ends,
+                      struct failure *failure)
 {
     if (!ends->width || !ends->cols)
         return true;
@@ -70,9 +70,10 @@ static bool move(const struct backend_device *device, const struct stream *strea
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Directly                                                                                     */
+/* Direct copies */
 
-static bool end(const struct stream *stream, const struct command *command, struct failure *failure)
+static bool record_end(const struct stream *stream, const struct command *command,
+                       struct failure *failure)
 {
     return !duet__cuda_failed(failure, "cudaEventRecord",
                               cudaEventRecord(command->timing->end, stream->handle));
@@ -91,14 +92,15 @@ static enum progress give_direct(struct backend_device *device, struct stream *s
         .cols = copy->cols,
     };
     bool good = duet__cuda_begin(device, stream, command, failure) &&
-                move(device, stream, copy->peer, &ends, failure) && end(stream, command, failure);
+                move_ends(device, stream, copy->peer, &ends, failure) &&
+                record_end(stream, command, failure);
     return good ? WHOLE : REFUSED;
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Through staging buffers                                                                      */
+/* Copies through staging buffers */
 
-/* The host's side of a copy. */
+/* Returns the host's side of a copy. */
 static struct pin_span span_of(const struct backend_copy *copy)
 {
     bool in = copy->stream == BACKEND_IN;
@@ -114,7 +116,7 @@ bool duet__cuda_is_direct(struct cuda *cuda, const struct backend_copy *copy)
 {
     if (copy->peer || !copy->cols || !copy->column_bytes)
         return true;
-    /* a triangle for the host: in a buffer, from which only what belongs to it is taken */
+    /* a triangle for the host: its own elements are copied out of a buffer */
     if (copy->stream == BACKEND_OUT && backend_slanted(copy))
         return false;
     const struct pin_span span = span_of(copy);
@@ -131,7 +133,7 @@ bool duet__cuda_empty(struct stream *stream, bool idle, struct failure *failure)
             return true;
         if (duet__cuda_failed(failure, "cudaEventQuery", error))
             return false;
-        /* of one that has been reported nothing is needed any more; nor of one that has failed */
+        /* of a copy that was reported or has failed nothing is needed */
         if (chunk->owner >= stream->reported) {
             struct command *command = cuda_at(stream, chunk->owner - stream->reported);
             if (stream->kind == BACKEND_OUT && !command->ended)
@@ -146,8 +148,8 @@ bool duet__cuda_empty(struct stream *stream, bool idle, struct failure *failure)
 }
 
 /* Sends a piece through the buffer behind the newest, which is free. */
-static bool pass(struct backend_device *device, struct stream *stream, struct command *command,
-                 const struct piece *piece, struct failure *failure)
+static bool pass_piece(struct backend_device *device, struct stream *stream,
+                       struct command *command, const struct piece *piece, struct failure *failure)
 {
     struct staging *staging = &stream->staging;
     const struct backend_copy *copy = &command->copy;
@@ -170,7 +172,7 @@ static bool pass(struct backend_device *device, struct stream *stream, struct co
         ends.from =
             (const unsigned char *)copy->source + piece->column * ends.from_pitch + piece->offset;
     }
-    if (!move(device, stream, NULL, &ends, failure) ||
+    if (!move_ends(device, stream, NULL, &ends, failure) ||
         duet__cuda_failed(failure, "cudaEventRecord",
                           cudaEventRecord(staging->passed[next], stream->handle)))
         return false;
@@ -181,7 +183,7 @@ static bool pass(struct backend_device *device, struct stream *stream, struct co
     return true;
 }
 
-/* Its next pieces, `*budget` of them at most. */
+/* Gives the next pieces of a copy, `*budget` at most. */
 static enum progress give_pieces(struct backend_device *device, struct stream *stream,
                                  struct command *command, unsigned *budget, struct failure *failure)
 {
@@ -196,15 +198,15 @@ static enum progress give_pieces(struct backend_device *device, struct stream *s
             return REFUSED;
         --*budget;
         (void)duet__piece_cut(&command->copy, &command->cut, staging->bytes, &piece);
-        if (!pass(device, stream, command, &piece, failure))
+        if (!pass_piece(device, stream, command, &piece, failure))
             return REFUSED;
     }
-    return end(stream, command, failure) ? WHOLE : REFUSED;
+    return record_end(stream, command, failure) ? WHOLE : REFUSED;
 }
 
 /*
- * Without buffers CUDA may still take ordinary memory as it is, slowly and not beside anything
- * else, but never memory of which only a part is page-locked.
+ * Gives a copy to CUDA that is not page-locked. Without buffers CUDA may still take ordinary
+ * memory, slowly and synchronously, but never memory of which only a part is page-locked.
  */
 static enum progress give_staged(struct backend_device *device, struct stream *stream,
                                  struct command *command, unsigned *budget, struct failure *failure)
@@ -235,7 +237,7 @@ void duet__cuda_feed(struct backend_device *device, struct stream *stream)
         if (progress == REFUSED)
             duet__cuda_fail(device, stream, command, &failure);
         if (cuda_lost(device))
-            return; /* all have ended */
+            return; /* all commands have ended */
         stream->given++;
     }
 }

@@ -6,7 +6,7 @@
 #include "backends/cuda/internal.h"
 #include "backends/cuda/topology.h"
 
-static void detach(void *shared)
+static void cuda_detach(void *shared)
 {
     struct cuda *cuda = shared;
     if (!cuda)
@@ -16,7 +16,8 @@ static void detach(void *shared)
     free(cuda);
 }
 
-static int attach(void **shared, const struct backend_setup *setup, struct duet_message *message)
+static int cuda_attach(void **shared, const struct backend_setup *setup,
+                       struct duet_message *message)
 {
     if (!setup->now || setup->scale > 0)
         return duet_fail(message, DUET_EINVAL,
@@ -41,38 +42,38 @@ static int attach(void **shared, const struct backend_setup *setup, struct duet_
     return DUET_OK;
 }
 
-static int pin(void *shared, void *data, uint64_t bytes, struct duet_message *message)
+static int cuda_pin(void *shared, void *data, uint64_t bytes, struct duet_message *message)
 {
     return duet__pins_pin(&((struct cuda *)shared)->pins, data, bytes, message);
 }
 
-static int unpin(void *shared, void *data, struct duet_message *message)
+static int cuda_unpin(void *shared, void *data, struct duet_message *message)
 {
     return duet__pins_unpin(&((struct cuda *)shared)->pins, data, message);
 }
 
-static void forget(void *shared, _Atomic(void *) *mark)
+static void cuda_forget(void *shared, _Atomic(void *) *mark)
 {
     duet__pins_forget(&((struct cuda *)shared)->pins, mark);
 }
 
-static void *base(const struct backend_device *device)
+static void *cuda_base(const struct backend_device *device)
 {
     return device->base;
 }
 
-static const char *why(const struct backend_device *device)
+static const char *cuda_why(const struct backend_device *device)
 {
     return device->why;
 }
 
-static bool lost(const struct backend_device *device)
+static bool cuda_is_lost(const struct backend_device *device)
 {
     return cuda_lost(device);
 }
 
-/* Nobody tells when something ends: a function that CUDA would call costs more than looking. */
-static double next_s(const struct backend_device *device)
+/* Always 0: CUDA's callbacks cost more than polling. */
+static double cuda_next_s(const struct backend_device *device)
 {
     return 0;
 }
@@ -84,19 +85,19 @@ const struct duet__backend duet__backend_cuda = {
     .impaired = duet__cuda_impaired,
     .describe = duet__cuda_describe,
     .links = duet__cuda_links,
-    .attach = attach,
-    .detach = detach,
-    .pin = pin,
-    .unpin = unpin,
-    .forget = forget,
+    .attach = cuda_attach,
+    .detach = cuda_detach,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
+    .forget = cuda_forget,
     .open = duet__cuda_open,
     .close = duet__cuda_close,
-    .base = base,
+    .base = cuda_base,
     .launch = duet__cuda_launch,
     .copy = duet__cuda_copy,
-    .why = why,
+    .why = cuda_why,
     .poll = duet__cuda_poll,
-    .lost = lost,
+    .lost = cuda_is_lost,
     .abandon = duet__cuda_abandon,
-    .next_s = next_s,
+    .next_s = cuda_next_s,
 };

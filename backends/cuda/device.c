@@ -6,7 +6,7 @@
 
 #include "backends/cuda/internal.h"
 
-enum { MASK = 64 }; /* devices that struct cuda's mask has bits for */
+enum { MASK = 64 }; /* number of devices for which struct cuda's mask has bits */
 
 static double gib(uint64_t bytes)
 {
@@ -16,9 +16,9 @@ static double gib(uint64_t bytes)
 /* ------------------------------------------------------------------------------------------- */
 /* Other devices                                                                                */
 
-/* Lets the current device `from` reach the memory of `to`, which CUDA has to do without otherwise.
- */
-static void reach(const struct cuda *cuda, unsigned from, unsigned to)
+/* Gives the current device `from` access to the memory of `to`; without it CUDA copies through the
+   host. */
+static void enable_peer(const struct cuda *cuda, unsigned from, unsigned to)
 {
     struct failure failure;
     char text[FAILURE_TEXT], line[2 * FAILURE_TEXT];
@@ -40,14 +40,14 @@ static void reach(const struct cuda *cuda, unsigned from, unsigned to)
     cuda->setup.say(cuda->setup.clock, line);
 }
 
-/* In struct cuda's mask. */
+/* Returns a device's bit in struct cuda's mask. */
 static uint64_t bit_of(unsigned index)
 {
     return index < MASK ? UINT64_C(1) << index : 0;
 }
 
-/* Enters a device, which is current, and connects it with all that are open, both ways. */
-static bool enlist(struct backend_device *device, struct failure *failure)
+/* Enters a device, which is current, and connects it with all open ones, both ways. */
+static bool device_enlist(struct backend_device *device, struct failure *failure)
 {
     struct cuda *cuda = device->cuda;
     bool good = true;
@@ -55,11 +55,11 @@ static bool enlist(struct backend_device *device, struct failure *failure)
     for (const struct backend_device *other = cuda->devices; good && other; other = other->next) {
         if (other->config.index == device->config.index)
             continue;
-        reach(cuda, device->config.index, other->config.index);
+        enable_peer(cuda, device->config.index, other->config.index);
         good =
             !duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice((int)other->config.index));
         if (good)
-            reach(cuda, other->config.index, device->config.index);
+            enable_peer(cuda, other->config.index, device->config.index);
         good = !duet__cuda_failed(failure, "cudaSetDevice",
                                   cudaSetDevice((int)device->config.index)) &&
                good;
@@ -72,7 +72,7 @@ static bool enlist(struct backend_device *device, struct failure *failure)
     return good;
 }
 
-static void delist(struct backend_device *device)
+static void device_delist(struct backend_device *device)
 {
     struct cuda *cuda = device->cuda;
     if (!device->listed)
@@ -87,7 +87,7 @@ static void delist(struct backend_device *device)
     (void)pthread_mutex_unlock(&cuda->mutex);
 }
 
-/* A GPU's context is the process's, and so is what hangs there. */
+/* set for the process, which owns the GPUs' contexts */
 static _Atomic(bool) hung;
 
 bool duet__cuda_hung(void)
@@ -131,7 +131,7 @@ static bool make_streams(struct backend_device *device, struct failure *failure)
             stream->kind = BACKEND_IN;
         else if (stream == cuda_out(device))
             stream->kind = BACKEND_OUT;
-        /* it waits for nothing that the application does on CUDA's default stream */
+        /* it does not wait for work of the application on CUDA's default stream */
         if (duet__cuda_failed(failure, "cudaStreamCreateWithFlags",
                               cudaStreamCreateWithFlags(&stream->handle, cudaStreamNonBlocking)))
             return false;
@@ -139,11 +139,9 @@ static bool make_streams(struct backend_device *device, struct failure *failure)
     return true;
 }
 
-/*
- * Makes the buffers through which a direction's copies of memory go that is not page-locked. Where
- * there is no memory for them, such copies are made without.
- */
-static bool stage(struct backend_device *device, struct stream *stream, struct failure *failure)
+/* Makes the staging buffers of a direction. Without memory for them, copies are made without. */
+static bool make_staging(struct backend_device *device, struct stream *stream,
+                         struct failure *failure)
 {
     const struct backend_setup *setup = &device->cuda->setup;
     char text[FAILURE_TEXT], line[2 * FAILURE_TEXT];
@@ -160,7 +158,7 @@ static bool stage(struct backend_device *device, struct stream *stream, struct f
     return true;
 }
 
-/* What there is to know of a device, which becomes the current one of this thread. */
+/* Makes a device current on this thread, and gets its properties. */
 static bool look_at(struct backend_device *device, struct failure *failure)
 {
     int index = (int)device->config.index, pitch = 0;
@@ -178,7 +176,7 @@ static bool look_at(struct backend_device *device, struct failure *failure)
     return true;
 }
 
-static bool make(struct backend_device *device, struct failure *failure)
+static bool make_device(struct backend_device *device, struct failure *failure)
 {
     void *slab = NULL;
     if (!look_at(device, failure) ||
@@ -186,15 +184,15 @@ static bool make(struct backend_device *device, struct failure *failure)
                           cudaMalloc(&slab, (size_t)device->config.capacity_bytes)))
         return false;
     device->base = slab;
-    return make_streams(device, failure) && stage(device, cuda_in(device), failure) &&
-           stage(device, cuda_out(device), failure) &&
+    return make_streams(device, failure) && make_staging(device, cuda_in(device), failure) &&
+           make_staging(device, cuda_out(device), failure) &&
            duet__timings_init(&device->timings, cuda_in(device)->handle, device->config.kernels,
                               failure) &&
-           enlist(device, failure);
+           device_enlist(device, failure);
 }
 
-static int refuse_open(const struct backend_device *device, const struct failure *failure,
-                       struct duet_message *message)
+static int refuse_device(const struct backend_device *device, const struct failure *failure,
+                         struct duet_message *message)
 {
     char text[FAILURE_TEXT];
     size_t free_bytes, total_bytes;
@@ -216,7 +214,7 @@ static int refuse_open(const struct backend_device *device, const struct failure
                      device->label, wanted_gib, gib(free_bytes), gib(total_bytes), text);
 }
 
-static int check(const struct backend_config *config, struct duet_message *message)
+static int check_config(const struct backend_config *config, struct duet_message *message)
 {
     if (!config->capacity_bytes || config->capacity_bytes > SIZE_MAX)
         return duet_fail(message, DUET_EINVAL, "GPU %u: a slab needs a size, not %llu bytes",
@@ -235,7 +233,7 @@ int duet__cuda_open(struct backend_device **out, void *shared, const struct back
 {
     struct cuda *cuda = shared;
     struct failure failure;
-    int error = check(config, message);
+    int error = check_config(config, message);
     if (!error && duet__cuda_hung())
         error = duet_fail(message, DUET_EIO,
                           "GPU %u cannot be used: this process has given up a GPU, whose work has "
@@ -255,8 +253,8 @@ int duet__cuda_open(struct backend_device **out, void *shared, const struct back
     device->timings.now = cuda->setup.now;
     device->timings.clock = cuda->setup.clock;
     (void)snprintf(device->label, sizeof device->label, "GPU %u", config->index);
-    if (!make(device, &failure)) {
-        error = refuse_open(device, &failure, message);
+    if (!make_device(device, &failure)) {
+        error = refuse_device(device, &failure, message);
         duet__cuda_close(device);
         return error;
     }
@@ -276,7 +274,7 @@ static bool is_busy(const struct backend_device *device)
 }
 
 /* Polls until nothing is in flight. A device that ends nothing for patience_s is given up. */
-static void drain(struct backend_device *device)
+static void drain_device(struct backend_device *device)
 {
     struct backend_completion completions[TEXTS];
     const struct timespec nap = {.tv_nsec = CUDA_NAP_NS};
@@ -292,7 +290,7 @@ static void drain(struct backend_device *device)
     }
 }
 
-/* Frees all that is CUDA's, which may wait for what the device runs. */
+/* Frees all resources of CUDA, which may wait for running commands. */
 static void free_all(struct backend_device *device)
 {
     for (unsigned i = 0; i < device->stream_count; i++)
@@ -312,8 +310,8 @@ void duet__cuda_close(struct backend_device *device)
     if (!device)
         return;
     duet__cuda_ignore(cudaSetDevice((int)device->config.index));
-    drain(device);
-    delist(device);
+    drain_device(device);
+    device_delist(device);
     if (!device->abandoned)
         free_all(device);
     for (unsigned i = 0; i < device->stream_count; i++)

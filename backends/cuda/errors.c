@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What errors of the CUDA runtime mean. */
+/* Meaning of errors of the CUDA runtime. */
 #include "backends/cuda/errors.h"
 
 #include <stdio.h>
 
 /*
- * Names that the oldest supported toolkits (CUDA 12.0) do not know yet. The numbers are part of the
- * driver's interface and stay.
+ * Errors that the oldest supported toolkits (CUDA 12.0) do not know yet. The numbers are part of
+ * the driver's interface and stay.
  */
 enum {
     ERROR_CONTAINED = 226,             /* cudaErrorContained */
@@ -31,8 +31,9 @@ void duet__cuda_ignore(cudaError_t error)
 }
 
 /*
- * Of the first two groups the runtime's reference says that the process "must be terminated and
- * relaunched": in fact the context is lost, and with it the device for this process.
+ * Classifies an error. For the first two groups the runtime's reference says that the process "must
+ * be terminated and relaunched": in fact the context is lost, and with it the device for this
+ * process.
  */
 enum fate duet__cuda_fate(cudaError_t error)
 {

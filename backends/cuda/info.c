@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which GPUs there are, and what each of them is. */
+/* The GPUs and their properties. */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,15 +8,15 @@
 #include "backends/cuda/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* How many                                                                                     */
+/* Number of GPUs */
 
 static void version(char text[16], int number)
 {
     (void)snprintf(text, 16, "%d.%d", number / 1000, number % 1000 / 10);
 }
 
-/* Why there is none, for people. */
-static void explain(struct duet_message *why, const struct failure *failure)
+/* Writes why there is no GPU, for people. */
+static void explain_absence(struct duet_message *why, const struct failure *failure)
 {
     char text[FAILURE_TEXT], driver[16], runtime[16];
     int driver_number = 0, runtime_number = 0;
@@ -61,11 +61,11 @@ unsigned duet__cuda_count(struct duet_message *why)
             return (unsigned)count;
         failure = (struct failure){.call = "cudaGetDeviceCount", .error = cudaErrorNoDevice};
     }
-    explain(why, &failure);
+    explain_absence(why, &failure);
     return 0;
 }
 
-/* Not where there is no driver, nor where GPUs are hidden on purpose. */
+/* False where there is no driver, and where GPUs are hidden on purpose. */
 bool duet__cuda_impaired(void)
 {
     int count = 0, driver = 0;
@@ -76,11 +76,11 @@ bool duet__cuda_impaired(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What it is                                                                                   */
+/* Properties */
 
 /*
- * What a link to the host gives in one direction, in B/s: PCI Express of the generation that GPUs
- * of this compute capability have. Assumed, not measured; a calibration says better.
+ * Returns the assumed bandwidth of a link to the host in one direction, in B/s: PCI Express of the
+ * generation that GPUs of this compute capability have. A calibration measures it.
  */
 static double assumed_bandwidth(int major)
 {
@@ -92,9 +92,8 @@ static double assumed_bandwidth(int major)
 static const double assumed_latency_s = 8e-6;
 
 /*
- * What is taken beside the slab once it is there, and so is left even where all memory is wanted:
- * cuBLAS and cuSOLVER with their code (about 512 MiB), their workspaces (32 MiB a handle of cuBLAS
- * on Hopper), streams, events, stacks of kernels.
+ * Returns the memory to leave beside the slab: cuBLAS and cuSOLVER with their code (about 512 MiB),
+ * their workspaces (32 MiB a handle of cuBLAS on Hopper), streams, events, stacks of kernels.
  */
 static uint64_t reserve_of(uint64_t free_bytes)
 {
@@ -102,8 +101,8 @@ static uint64_t reserve_of(uint64_t free_bytes)
     return free_bytes / 8 < most ? free_bytes / 8 : most;
 }
 
-/* Ten times the least compute capability that the toolkit makes code for, and its libraries have.
- */
+/* Returns ten times the least compute capability for which the toolkit and its libraries have
+   code. */
 static int least_compute(void)
 {
     const int runtime = CUDART_VERSION;
@@ -124,11 +123,11 @@ static void describe_in_words(struct backend_info *info, const struct cudaDevice
                           properties->name, properties->major, properties->minor,
                           (double)info->total_bytes / (1 << 30), properties->multiProcessorCount,
                           driver, runtime);
-    if (length < 0) /* or cut, which happens with no GPU there is */
+    if (length < 0) /* or truncated, which happens with no existing GPU */
         *info->description = '\0';
 }
 
-/* Whether this build has no code for it; then with *old. */
+/* True if this build has no code for the GPU; *old then says so. */
 static bool is_old(const struct cudaDeviceProp *properties, struct duet_message *old)
 {
     char runtime[16];
@@ -143,8 +142,8 @@ static bool is_old(const struct cudaDeviceProp *properties, struct duet_message 
     return true;
 }
 
-static bool look(int index, struct backend_info *info, struct failure *failure,
-                 struct duet_message *old)
+static bool look_at_device(int index, struct backend_info *info, struct failure *failure,
+                           struct duet_message *old)
 {
     struct cudaDeviceProp properties;
     size_t free_bytes = 0, total_bytes = 0;
@@ -165,7 +164,7 @@ static bool look(int index, struct backend_info *info, struct failure *failure,
     describe_in_words(info, &properties);
     cudaError_t error = cudaDeviceGetPCIBusId(info->pci, sizeof info->pci, index);
     if (error != cudaSuccess)
-        *info->pci = '\0'; /* unknown, which only costs its place in the topology */
+        *info->pci = '\0'; /* unknown: only its place in the topology is lost */
     duet__cuda_ignore(error);
     info->pci[sizeof info->pci - 1] = '\0';
     for (char *c = info->pci; *c; c++)
@@ -179,21 +178,21 @@ struct description {
     int index;
     struct backend_info *info;
     struct failure failure;
-    struct duet_message old; /* why there is no code for it, or "" */
+    struct duet_message old; /* reason why there is no code for it, or "" */
     bool good;
 };
 
 static void *look_aside(void *argument)
 {
     struct description *description = argument;
-    description->good =
-        look(description->index, description->info, &description->failure, &description->old);
+    description->good = look_at_device(description->index, description->info, &description->failure,
+                                       &description->old);
     return NULL;
 }
 
 /*
- * How much is free is known of the current device only, so this makes the device's context. On a
- * thread of its own, so that the application's thread keeps the device that was current there.
+ * Makes the device's context, as free memory is known of the current device only. Runs on a thread
+ * of its own, so that the application's thread keeps its current device.
  */
 int duet__cuda_describe(unsigned index, struct backend_info *info, struct duet_message *message)
 {

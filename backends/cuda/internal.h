@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the CUDA backend share: devices, their streams, and commands in flight.
+ * Data structures shared by the files of the CUDA backend: devices, their streams, and commands in
+ * flight.
  *
- * A device is used by its worker's thread alone; other threads only look at its base and whether it
- * is lost. Commands are in a ring a stream, in order: those that CUDA has, then those that wait for
- * a staging buffer. Nothing is waited for but in open, in close and after an error. Open makes
- * page-locked memory for config.kernels kernels, as CUDA may wait for the whole device to make it.
+ * A device is used by its worker's thread alone; other threads only read its base and whether it is
+ * lost. Commands are in a ring a stream, in order: those that CUDA has, then those that wait for a
+ * staging buffer. Only open, close and the handling of errors block. Open makes page-locked memory
+ * for config.kernels kernels, as CUDA may wait for the whole device to make it.
  */
 #ifndef DUET_CUDA_INTERNAL_H
 #define DUET_CUDA_INTERNAL_H
@@ -25,39 +26,40 @@
 
 enum {
     TEXTS = 8,            /* reasons that one poll can write */
-    KERNEL_STREAMS = 128, /* as many kernels as a GPU runs at a time */
+    KERNEL_STREAMS = 128, /* most kernels that a GPU runs at a time */
     LABEL = 96,
 };
 
-/* What attach makes. */
+/* Shared data that attach makes. */
 struct cuda {
     struct backend_setup setup;
     struct pins pins;
-    size_t staging_bytes;           /* of a staging buffer */
-    pthread_mutex_t mutex;          /* of the list */
-    struct backend_device *devices; /* that are open */
-    uint64_t well;                  /* those that were opened and, when last looked at, not lost */
+    size_t staging_bytes;           /* size of a staging buffer */
+    pthread_mutex_t mutex;          /* lock of the list and of `well` */
+    struct backend_device *devices; /* open devices */
+    uint64_t well;                  /* bits of devices that were opened and, when last checked, not
+                                       lost */
 };
 
 /* A kernel or a copy, from its launch until its completion was polled. */
 struct command {
     void *tag;
     bool is_kernel;
-    bool direct; /* a copy that needs no staging */
-    bool ended;  /* with this status and these dates */
+    bool direct; /* a copy without staging */
+    bool ended;  /* status and dates are final */
     int status;
     double launched_s, start_s, end_s;
-    double returned_s;     /* of a kernel: when its function did */
-    bool prepared;         /* and that had made something first */
+    double returned_s;     /* kernel: date at which its function returned */
+    bool prepared;         /* kernel: its function has prepared something */
     struct timing *timing; /* NULL: not given to CUDA */
-    /* Why the status is not 0: a text that stays, a call, or a late status. */
+    /* Reason of a status that is not 0: a constant text, a call, or a late status. */
     const char *why;
     struct failure failure;
     int info;
-    const struct duet_message *message; /* of a kernel: what it says itself */
+    const struct duet_message *message; /* kernel: its own message */
     struct backend_copy copy;
-    struct cut cut;  /* what is on its way through staging buffers, or was */
-    unsigned chunks; /* in these buffers now */
+    struct cut cut;  /* progress through staging buffers */
+    unsigned chunks; /* pieces in staging buffers now */
 };
 
 struct stream {
@@ -65,30 +67,31 @@ struct stream {
     enum backend_stream kind;
     struct command *commands;      /* a ring */
     size_t first, count, capacity; /* capacity: 0 or a power of two */
-    size_t given;                  /* of `count`: all of it was given to CUDA, or it has ended */
-    uint64_t reported;             /* commands that were here before the oldest */
-    double end_s;                  /* of the last one reported */
-    struct staging staging;        /* of copies; without memory if there was none */
+    size_t given;                  /* number of commands that were given to CUDA completely, or have
+                                      ended */
+    uint64_t reported;             /* number of commands reported before the oldest */
+    double end_s;                  /* end of the last one reported */
+    struct staging staging;        /* for copies; without memory if there was none */
 };
 
 struct backend_device {
     struct cuda *cuda;
     struct backend_config config;
-    struct backend_device *next; /* open in the same engine */
+    struct backend_device *next; /* next open device of the engine */
     bool listed;
     char label[LABEL]; /* "GPU 0 (NVIDIA H200)" */
     unsigned char *base;
-    size_t max_pitch; /* bytes, of 2-D copies */
+    size_t max_pitch; /* largest pitch of 2-D copies, in bytes */
     _Atomic(bool) lost;
-    bool abandoned;          /* what it runs does not end: nothing of it can be freed */
-    char loss[FAILURE_TEXT]; /* why it is lost */
-    const char *why;         /* the last refusal, or NULL */
+    bool abandoned;          /* its commands do not end: nothing of it can be freed */
+    char loss[FAILURE_TEXT]; /* reason of its loss */
+    const char *why;         /* last refusal, or NULL */
     char refusal[FAILURE_TEXT];
-    char texts[TEXTS][FAILURE_TEXT]; /* of the last poll */
+    char texts[TEXTS][FAILURE_TEXT]; /* reasons of the last poll */
     unsigned texts_used;
     struct timings timings;
     unsigned stream_count;
-    struct stream streams[]; /* of kernels, then in, then out */
+    struct stream streams[]; /* kernels, then in, then out */
 };
 
 static inline double cuda_now(const struct cuda *cuda)
@@ -111,7 +114,7 @@ static inline struct stream *cuda_out(struct backend_device *device)
     return &device->streams[device->stream_count - 1];
 }
 
-/* The i-th oldest command, i < count. Valid until the next reservation. */
+/* Returns the i-th oldest command, i < count. Valid until the next reservation. */
 static inline struct command *cuda_at(const struct stream *stream, size_t i)
 {
     return &stream->commands[(stream->first + i) & (stream->capacity - 1)];
@@ -127,7 +130,7 @@ DUET_MUST_CHECK int duet__cuda_describe(unsigned index, struct backend_info *inf
 /* ------------------------------------------------------------------------------------------- */
 /* device.c: open and close                                                                     */
 
-enum { CUDA_NAP_NS = 20000 }; /* between two looks at what a device still has */
+enum { CUDA_NAP_NS = 20000 }; /* pause between two polls of a device that is closed */
 
 DUET_MUST_CHECK int duet__cuda_open(struct backend_device **out, void *shared,
                                     const struct backend_config *config,
@@ -142,11 +145,11 @@ void duet__cuda_close(struct backend_device *device);
 int duet__cuda_well(void *shared, int current, int broken);
 
 /*
- * true once this process has given up a device: CUDA may wait for what that runs, without end, when
+ * True once this process has given up a device: CUDA may wait without end for its commands when
  * page-locked memory is registered, unregistered or freed. Any thread.
  */
 bool duet__cuda_hung(void);
-/* Makes it true. */
+/* Makes duet__cuda_hung true. */
 void duet__cuda_hang(void);
 
 /* ------------------------------------------------------------------------------------------- */
@@ -157,18 +160,20 @@ DUET_MUST_CHECK int duet__cuda_launch(struct backend_device *device,
 DUET_MUST_CHECK int duet__cuda_copy(struct backend_device *device, const struct backend_copy *copy);
 size_t duet__cuda_poll(struct backend_device *device, struct backend_completion *out, size_t max);
 
-/* Takes a timing for the command and records its start. false: *failure says why. */
+/*
+ * Takes a timing for the command and records its start. Returns false with the reason in *failure.
+ */
 DUET_MUST_CHECK bool duet__cuda_begin(struct backend_device *device, const struct stream *stream,
                                       struct command *command, struct failure *failure);
 
 /* ------------------------------------------------------------------------------------------- */
 /* queue.c: the ring of a stream                                                                */
 
-/* Makes room for one more command. false: out of memory. */
+/* Makes room for one more command. Returns false if there is no memory. */
 DUET_MUST_CHECK bool duet__cuda_reserve(struct stream *stream);
 /* Adds a copy of *command behind the others; there is room. Returns it. */
 struct command *duet__cuda_push(struct stream *stream, const struct command *command);
-/* Takes the newest away, which was refused, or the oldest, which was reported. */
+/* Remove the newest command, which was refused, and the oldest, which was reported. */
 void duet__cuda_unpush(struct backend_device *device, struct stream *stream);
 void duet__cuda_shift(struct backend_device *device, struct stream *stream);
 
@@ -176,23 +181,24 @@ void duet__cuda_shift(struct backend_device *device, struct stream *stream);
 /* loss.c: errors that end a command or the device                                              */
 
 /*
- * Ends the device because of an error: all in flight has ended, kernels with DUET_ETASK if one of
- * them may be to blame, everything else with DUET_ELOST.
+ * Loses the device because of an error: all commands in flight end, kernels with DUET_ETASK if one
+ * of them may be to blame, all others with DUET_ELOST.
  */
 void duet__cuda_lose(struct backend_device *device, const struct failure *failure);
 
-/* Gives the device up as its work does not end, as the slot of struct duet__backend. */
+/* Gives the device up as its commands do not end, as the slot of struct duet__backend. */
 void duet__cuda_abandon(struct backend_device *device);
 
 /*
- * Loses the device if the error means that it is broken or, where it is not listed as that, if the
- * next call fails, too. true: it is lost, now or before.
+ * Loses the device if the error means that it is broken or, for unlisted errors, if the next call
+ * fails, too. Returns true if the device is lost, now or before.
  */
 bool duet__cuda_broken(struct backend_device *device, const struct failure *failure);
 
 /*
- * Ends a command of the stream with an error, once nothing of it runs any more: waits for all that
- * the stream has, while something ends in the setup's patience_s. Or loses the device.
+ * Ends a command of the stream with an error, once nothing of it runs any more: waits for all
+ * commands of the stream, as long as one ends in the setup's patience_s. May lose the device
+ * instead.
  */
 void duet__cuda_fail(struct backend_device *device, struct stream *stream, struct command *command,
                      const struct failure *failure);
@@ -200,16 +206,16 @@ void duet__cuda_fail(struct backend_device *device, struct stream *stream, struc
 /* ------------------------------------------------------------------------------------------- */
 /* copy.c: giving copies to CUDA                                                                */
 
-/* true if this copy may go to CUDA as it is. */
+/* True if this copy may go to CUDA directly. */
 bool duet__cuda_is_direct(struct cuda *cuda, const struct backend_copy *copy);
 
 /*
- * Gives what waits in a stream of copies to CUDA, as far as there are staging buffers; for a moment
- * only. A copy that CUDA refuses ends with its failure.
+ * Gives the waiting copies of a stream to CUDA, as far as there are staging buffers, without
+ * blocking. A copy that CUDA refuses ends with its failure.
  */
 void duet__cuda_feed(struct backend_device *device, struct stream *stream);
 
-/* Empties staging buffers that have been passed; all of them if the stream is `idle`. */
+/* Empties staging buffers whose pieces were copied; all of them if the stream is `idle`. */
 DUET_MUST_CHECK bool duet__cuda_empty(struct stream *stream, bool idle, struct failure *failure);
 
 #endif

@@ -6,8 +6,10 @@
 
 #include "backends/cuda/internal.h"
 
-/* Ends what a lost device holds in one stream. true: kernels of it may be to blame. */
-static bool end_all(struct backend_device *device, struct stream *stream, bool by_kernel)
+/*
+ * Ends the commands of a lost device in one stream. Returns true if kernels of it may be to blame.
+ */
+static bool end_commands(struct backend_device *device, struct stream *stream, bool by_kernel)
 {
     double now_s = cuda_now(device->cuda);
     bool blamed = false;
@@ -30,17 +32,19 @@ static bool end_all(struct backend_device *device, struct stream *stream, bool b
     return blamed;
 }
 
-/* Loses the device, as device->loss says. true: tasks failed, and their errors carry that text. */
-static bool lose(struct backend_device *device, bool by_kernel)
+/*
+ * Loses the device, for the reason in device->loss. Returns true if tasks failed with that reason.
+ */
+static bool lose_device(struct backend_device *device, bool by_kernel)
 {
     bool blamed = false;
     atomic_store_explicit(&device->lost, true, memory_order_release);
     for (unsigned i = 0; i < device->stream_count; i++)
-        blamed |= end_all(device, &device->streams[i], by_kernel);
+        blamed |= end_commands(device, &device->streams[i], by_kernel);
     return blamed;
 }
 
-static void say(const struct backend_device *device)
+static void say_lost(const struct backend_device *device)
 {
     const struct backend_setup *setup = &device->cuda->setup;
     char line[LABEL + FAILURE_TEXT + 16];
@@ -56,8 +60,8 @@ void duet__cuda_lose(struct backend_device *device, const struct failure *failur
         return;
     (void)duet__cuda_text(device->loss, failure);
     /* kernels are blamed for an unlisted error, as all of hardware and driver are listed */
-    if (!lose(device, duet__cuda_fate(failure->error) != FATE_GONE))
-        say(device);
+    if (!lose_device(device, duet__cuda_fate(failure->error) != FATE_GONE))
+        say_lost(device);
 }
 
 void duet__cuda_abandon(struct backend_device *device)
@@ -69,13 +73,13 @@ void duet__cuda_abandon(struct backend_device *device)
     (void)snprintf(device->loss, sizeof device->loss,
                    "what it runs has not ended for %g s and is waited for no longer",
                    device->cuda->setup.patience_s);
-    (void)lose(device, true);
-    say(device);
+    (void)lose_device(device, true);
+    say_lost(device);
 }
 
 /*
- * Looks whether the device itself works: what went wrong may be the other end of a copy, or one
- * call. false: *failure is what any call has now.
+ * True if the device itself works: the error may concern the other end of a copy, or one call. Else
+ * *failure is the error that any call has now.
  */
 static bool is_well(const struct backend_device *device, struct failure *failure)
 {
@@ -92,7 +96,10 @@ bool duet__cuda_broken(struct backend_device *device, const struct failure *fail
     return cuda_lost(device);
 }
 
-/* Counts on as commands of the stream end, oldest first. true: at least one more has. */
+/*
+ * Counts commands of the stream that have ended, oldest first. Returns true if there are more than
+ * before.
+ */
 static bool goes_on(const struct stream *stream, size_t *ended)
 {
     size_t before = *ended;
@@ -105,10 +112,10 @@ static bool goes_on(const struct stream *stream, size_t *ended)
 }
 
 /*
- * Waits until the stream is idle. A device that refuses even that is of no use any more; nor is one
- * on which nothing ends for the setup's patience_s.
+ * Waits until the stream is idle. A device that refuses even that, or ends nothing for the setup's
+ * patience_s, is lost.
  */
-static void settle(struct backend_device *device, struct stream *stream)
+static void settle_stream(struct backend_device *device, struct stream *stream)
 {
     struct failure failure;
     const struct timespec nap = {.tv_nsec = CUDA_NAP_NS};
@@ -140,14 +147,14 @@ void duet__cuda_fail(struct backend_device *device, struct stream *stream, struc
         peer && duet__cuda_fate(failure->error) != FATE_REFUSED && is_well(device, &lasting);
     if (!foreign && duet__cuda_broken(device, failure))
         return;
-    command->ended = true; /* before what it has in staging buffers is emptied */
+    command->ended = true; /* before its staging buffers are emptied */
     command->status = duet__cuda_status(failure->error, command->is_kernel ? DUET_ETASK : DUET_EIO);
     command->failure = *failure;
-    /* the peer's own thread may not have seen yet that it is lost */
+    /* the peer's own thread may not have seen its loss yet */
     if (foreign || (peer && cuda_lost(peer)))
         command->status = DUET_ELOST;
     command->start_s = command->timing ? command->launched_s : cuda_now(device->cuda);
     if (command->timing)
-        settle(device, stream);
+        settle_stream(device, stream);
     command->end_s = fmax(cuda_now(device->cuda), command->start_s);
 }

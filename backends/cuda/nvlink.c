@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which GPUs are joined by NVLink, directly or through switches, and how fast, by NVML. */
+/* Connections of GPUs by NVLink, direct or through switches, and their speeds, by NVML. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,22 +7,22 @@
 #include "backends/cuda/nvml.h"
 
 /*
- * Bytes per second of one link, one way: of the first version (NVIDIA's white paper on the P100: 4
- * links, 160 GB/s in both directions), and of the others at least (V100: 6 links, 300 GB/s; A100:
- * 12, 600; H100: 18, 900; the fifth has twice that). NVML's number of the version is no more exact:
+ * Bytes per second of one link, one way, of the first version (NVIDIA's white paper on the P100: 4
+ * links, 160 GB/s in both directions), and at least of the others (V100: 6 links, 300 GB/s; A100:
+ * 12, 600; H100: 18, 900; the fifth version has twice that). NVML's version number is not exact:
  * some drivers call an H100's links the fifth.
  */
 static const double FIRST_BPS = 20e9, LATER_BPS = 25e9;
 
 struct gpu {
-    struct nvml_device *device; /* NULL: NVML does not know it */
+    struct nvml_device *device; /* NULL: unknown to NVML */
     unsigned domain, bus, slot;
     double link_Bps;
     unsigned to_switches; /* active links to switches */
 };
 
-/* "0000:3B:00.0". false: it is none. */
-static bool parse(const char *address, struct gpu *gpu)
+/* Parses "0000:3B:00.0". Returns false for other texts. */
+static bool parse_address(const char *address, struct gpu *gpu)
 {
     char *end;
     gpu->domain = (unsigned)strtoul(address, &end, 16);
@@ -37,11 +37,11 @@ static bool parse(const char *address, struct gpu *gpu)
 
 static void identify(const struct nvml *nvml, const char *address, struct gpu *gpu)
 {
-    if (!parse(address, gpu) || nvml->by_address(address, &gpu->device) != NVML_SUCCESS)
+    if (!parse_address(address, gpu) || nvml->by_address(address, &gpu->device) != NVML_SUCCESS)
         gpu->device = NULL;
 }
 
-/* What the driver says about the links of a device, or else what their version can do. */
+/* Returns the speed of a device's links by the driver, or else by their version. */
 static double link_Bps(const struct nvml *nvml, const struct gpu *gpu, unsigned link)
 {
     struct nvml_field field = {.field = NVML_FI_DEV_NVLINK_SPEED_COMMON};
@@ -63,8 +63,8 @@ static bool is_active(const struct nvml *nvml, const struct gpu *gpu, unsigned l
 }
 
 /*
- * Where the driver does not say, as in a virtual machine that sees GPUs and no switches: what is no
- * GPU that NVML knows is a switch.
+ * True if a link ends at a switch. If the driver does not say, as in a virtual machine that sees
+ * GPUs and no switches, everything that is no GPU of NVML counts as a switch.
  */
 static bool ends_at_switch(const struct nvml *nvml, const struct gpu *gpu, unsigned link,
                            const struct nvml_pci *remote)
@@ -78,7 +78,7 @@ static bool ends_at_switch(const struct nvml *nvml, const struct gpu *gpu, unsig
     return nvml->by_address(remote->address, &device) != NVML_SUCCESS;
 }
 
-/* Counts one link of gpus[number]: to a switch, or to_gpus[the one at its other end]. */
+/* Counts one link of gpus[number]: to a switch, or in to_gpus[the GPU at its other end]. */
 static void count_link(const struct nvml *nvml, struct gpu *gpus, unsigned count, unsigned number,
                        unsigned link, unsigned *to_gpus)
 {
@@ -102,7 +102,7 @@ static void count_link(const struct nvml *nvml, struct gpu *gpus, unsigned count
     gpu->to_switches += ends_at_switch(nvml, gpu, link, &remote);
 }
 
-/* Switches may be partitioned, so that not all GPUs that have links to them reach each other. */
+/* False for GPUs in different partitions of the switches, which do not reach each other. */
 static bool may_reach(const struct nvml *nvml, const struct gpu *one, const struct gpu *other)
 {
     unsigned status = NVML_P2P_STATUS_OK;
@@ -113,8 +113,8 @@ static bool may_reach(const struct nvml *nvml, const struct gpu *one, const stru
     return status == NVML_P2P_STATUS_OK;
 }
 
-static void join(const struct nvml *nvml, const struct gpu *from, const struct gpu *to,
-                 unsigned between, struct backend_link *link)
+static void join_gpus(const struct nvml *nvml, const struct gpu *from, const struct gpu *to,
+                      unsigned between, struct backend_link *link)
 {
     double out = from->to_switches * from->link_Bps, in = to->to_switches * to->link_Bps;
     const char *kind = NULL;
@@ -146,7 +146,7 @@ int duet__nvlink_find(const struct nvml *nvml, char (*addresses)[CUDA_ADDRESS], 
             count_link(nvml, gpus, count, g, link, &between[(size_t)g * count]);
     for (size_t i = 0; i < (size_t)count * count; i++)
         if (links[i].direct && gpus[i / count].device && gpus[i % count].device)
-            join(nvml, &gpus[i / count], &gpus[i % count], between[i], &links[i]);
+            join_gpus(nvml, &gpus[i / count], &gpus[i % count], between[i], &links[i]);
     free(gpus);
     free(between);
     return DUET_OK;

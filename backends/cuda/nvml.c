@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A function's name, and where in struct nvml its address goes. */
+/* Name of a function, and offset of its pointer in struct nvml. */
 struct entry {
     const char *name;
     size_t offset;
@@ -25,7 +25,10 @@ static const struct entry entries[] = {
     {"nvmlDeviceGetFieldValues", offsetof(struct nvml, fields), false},
 };
 
-/* POSIX says that a function's address fits a pointer to data, which C does not. */
+/*
+ * Finds all functions. POSIX says that a function's address fits a pointer to data, which C does
+ * not.
+ */
 static bool find_functions(struct nvml *nvml)
 {
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {

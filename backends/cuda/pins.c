@@ -9,26 +9,28 @@
 #include <unistd.h>
 
 enum {
-    SMALLEST = 256 << 10, /* bytes of a handle that are worth a system call of their own */
-    GAPS = 2,             /* a handle's span is page-locked if at most so many times its bytes */
+    SMALLEST = 256 << 10, /* bytes of a handle from which page-locking is worth a system call */
+    GAPS = 2,             /* a handle's span is page-locked if it is at most so many times its
+                             bytes */
     PIECE_GIB = 64,
-    REFUSALS = 8, /* of memory, or of a larger limit, after which the system is asked no more */
+    REFUSALS = 8, /* refusals of memory, or of a larger limit, after which the system is not asked
+                     again */
     LINE = 512,
 };
 
-/* What is said once. */
+/* Remarks to the user, made once each. */
 enum { TOLD_REFUSED = 1, TOLD_LIMIT = 2, TOLD_SHARED = 4 };
 
 struct pin_range {
     uintptr_t begin, end;  /* whole pages */
-    uintptr_t first, last; /* what was asked for, last exclusive */
+    uintptr_t first, last; /* requested bytes, last exclusive */
     const void *owner;     /* `data` of the pin that made or adopted it; NULL: only marks use it */
     unsigned users;        /* marks that point here */
-    _Atomic(bool) alive;   /* registered. Marks look at it without the mutex */
+    _Atomic(bool) alive;   /* registered; marks are read without the mutex */
     struct pin_range *next;
 };
 
-/* What the mark of a handle points to that is not page-locked. */
+/* Returns the value of a mark of a handle that is not page-locked. */
 static void *staged(struct pins *pins)
 {
     return pins;
@@ -42,8 +44,8 @@ static double mib(uint64_t bytes)
 /* ------------------------------------------------------------------------------------------- */
 /* Ranges by address, with the mutex held                                                       */
 
-/* The first range that ends behind `address`: its index, or count. */
-static size_t find(const struct pins *pins, uintptr_t address)
+/* Returns the index of the first range that ends behind `address`, or count. */
+static size_t range_find(const struct pins *pins, uintptr_t address)
 {
     size_t low = 0, high = pins->count;
     while (low < high) {
@@ -58,23 +60,23 @@ static size_t find(const struct pins *pins, uintptr_t address)
 
 static bool overlaps(const struct pins *pins, uintptr_t begin, uintptr_t end)
 {
-    size_t i = find(pins, begin);
+    size_t i = range_find(pins, begin);
     return i < pins->count && pins->ranges[i]->begin < end;
 }
 
-/* The range that holds all of these bytes, or NULL. */
+/* Returns the range that contains all of these bytes, or NULL. */
 static struct pin_range *holder(const struct pins *pins, uintptr_t begin, uintptr_t end)
 {
-    size_t i = find(pins, begin);
+    size_t i = range_find(pins, begin);
     if (i == pins->count || pins->ranges[i]->begin > begin || pins->ranges[i]->end < end)
         return NULL;
     return pins->ranges[i];
 }
 
-/* true if pinned ranges that touch each other hold all of these bytes. */
+/* True if adjacent pinned ranges contain all of these bytes. */
 static bool covered(const struct pins *pins, uintptr_t begin, uintptr_t end)
 {
-    for (size_t i = find(pins, begin); i < pins->count; i++) {
+    for (size_t i = range_find(pins, begin); i < pins->count; i++) {
         const struct pin_range *range = pins->ranges[i];
         if (range->begin > begin || !range->owner)
             return false;
@@ -85,7 +87,7 @@ static bool covered(const struct pins *pins, uintptr_t begin, uintptr_t end)
     return false;
 }
 
-static bool reserve(struct pins *pins)
+static bool reserve_range(struct pins *pins)
 {
     if (pins->count < pins->capacity)
         return true;
@@ -101,7 +103,7 @@ static bool reserve(struct pins *pins)
 /* ------------------------------------------------------------------------------------------- */
 /* Registering, with the mutex held                                                             */
 
-/* true if so many bytes may be page-locked beside those that are. */
+/* True if so many more bytes may be page-locked. */
 static bool within_limit(struct pins *pins, uint64_t bytes)
 {
     if (bytes > pins->limit_bytes - pins->bytes && pins->more && pins->vain < REFUSALS) {
@@ -112,7 +114,10 @@ static bool within_limit(struct pins *pins, uint64_t bytes)
     return bytes <= pins->limit_bytes - pins->bytes;
 }
 
-/* Whole pages around these bytes. false: they do not fit into the address space. */
+/*
+ * Gives the whole pages around these bytes. Returns false if they do not fit into the address
+ * space.
+ */
 static bool pages(const struct pins *pins, const void *data, uint64_t bytes, uintptr_t *begin,
                   uintptr_t *end)
 {
@@ -124,11 +129,11 @@ static bool pages(const struct pins *pins, const void *data, uint64_t bytes, uin
     return true;
 }
 
-/* Enters a range and has it page-locked. NULL: not done, *failure says why if CUDA refused it. */
-static struct pin_range *add(struct pins *pins, uintptr_t begin, uintptr_t end,
-                             struct failure *failure)
+/* Enters a range and page-locks it. NULL: not done; *failure is the reason if CUDA refused it. */
+static struct pin_range *range_add(struct pins *pins, uintptr_t begin, uintptr_t end,
+                                   struct failure *failure)
 {
-    struct pin_range *range = reserve(pins) ? calloc(1, sizeof *range) : NULL;
+    struct pin_range *range = reserve_range(pins) ? calloc(1, sizeof *range) : NULL;
     *failure = (struct failure){.call = "calloc", .error = cudaErrorMemoryAllocation};
     if (!range)
         return NULL;
@@ -136,7 +141,7 @@ static struct pin_range *add(struct pins *pins, uintptr_t begin, uintptr_t end,
         free(range);
         return NULL;
     }
-    size_t i = find(pins, begin);
+    size_t i = range_find(pins, begin);
     memmove(&pins->ranges[i + 1], &pins->ranges[i], (pins->count - i) * sizeof(void *));
     pins->ranges[i] = range;
     pins->count++;
@@ -148,10 +153,10 @@ static struct pin_range *add(struct pins *pins, uintptr_t begin, uintptr_t end,
 }
 
 /* Ends the registration; the record stays while marks point to it. */
-static void drop(struct pins *pins, struct pin_range *range)
+static void range_drop(struct pins *pins, struct pin_range *range)
 {
     struct failure failure;
-    size_t i = find(pins, range->begin);
+    size_t i = range_find(pins, range->begin);
     pins->count--;
     memmove(&pins->ranges[i], &pins->ranges[i + 1], (pins->count - i) * sizeof(void *));
     pins->bytes -= range->end - range->begin;
@@ -167,9 +172,9 @@ static void drop(struct pins *pins, struct pin_range *range)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the application asks for                                                                */
+/* Requests of the application */
 
-/* What may be behind a refusal. CUDA's error alone tells nobody what to do. */
+/* Returns a likely cause of a refusal, as CUDA's error alone does not help the user. */
 static const char *guess(const struct pins *pins, const struct failure *failure)
 {
     if (duet__cuda_fate(failure->error) != FATE_REFUSED)
@@ -195,7 +200,7 @@ static int refused(const struct pins *pins, const void *data, uint64_t bytes,
                      data, mib(pins->bytes), duet__cuda_text(text, failure), guess(pins, failure));
 }
 
-/* Drops what pin(data) made. How many ranges that were. */
+/* Drops the ranges that pin(data) made. Returns their number. */
 static size_t drop_owned(struct pins *pins, const void *data)
 {
     size_t dropped = 0;
@@ -205,19 +210,19 @@ static size_t drop_owned(struct pins *pins, const void *data)
             continue;
         dropped++;
         range->owner = NULL;
-        drop(pins, range);
+        range_drop(pins, range);
     }
     return dropped;
 }
 
-/* As many registrations as it takes, all or none. */
+/* Page-locks a range by as many registrations as needed, all or none. */
 static int add_owned(struct pins *pins, const void *data, uintptr_t begin, uintptr_t end,
                      struct duet_message *message)
 {
     while (begin < end) {
         struct failure failure;
         uintptr_t stop = end - begin > pins->piece_bytes ? begin + pins->piece_bytes : end;
-        struct pin_range *range = add(pins, begin, stop, &failure);
+        struct pin_range *range = range_add(pins, begin, stop, &failure);
         if (!range) {
             int error = refused(pins, data, end - begin, &failure, message);
             (void)drop_owned(pins, data);
@@ -229,7 +234,8 @@ static int add_owned(struct pins *pins, const void *data, uintptr_t begin, uintp
     return DUET_OK;
 }
 
-static int pin(struct pins *pins, const void *data, uint64_t bytes, struct duet_message *message)
+static int pin_pages(struct pins *pins, const void *data, uint64_t bytes,
+                     struct duet_message *message)
 {
     uintptr_t begin, end;
     if (!data || !pages(pins, data, bytes, &begin, &end))
@@ -237,7 +243,7 @@ static int pin(struct pins *pins, const void *data, uint64_t bytes, struct duet_
                          "page-locking %" PRIu64 " bytes at %p: no such memory", bytes, data);
     struct pin_range *range = holder(pins, begin, end);
     if (range && !range->owner)
-        range->owner = data; /* a handle's: from now on until `unpin` at least */
+        range->owner = data; /* of a handle: stays until `unpin` at least */
     if (range || covered(pins, begin, end))
         return DUET_OK;
     if (overlaps(pins, begin, end))
@@ -258,27 +264,27 @@ static int pin(struct pins *pins, const void *data, uint64_t bytes, struct duet_
     return add_owned(pins, data, begin, end, message);
 }
 
-static void tell(struct pins *pins, unsigned what, const char *line)
+static void tell_once(struct pins *pins, unsigned what, const char *line)
 {
     if (pins->say && !(pins->told & what))
         pins->say(pins->clock, line);
     pins->told |= what;
 }
 
-/* An application may ignore a refusal, since all works without; its user should know. */
+/* Tells the user of a refusal, which an application may ignore, since all works without. */
 static void tell_pin(struct pins *pins, const struct duet_message *refusal)
 {
     char line[LINE + 64];
     (void)snprintf(line, sizeof line, "cuda: %s; copies of this data are slower", refusal->text);
-    tell(pins, TOLD_REFUSED, line);
-    pins->told |= TOLD_LIMIT | TOLD_SHARED; /* of parts of it */
+    tell_once(pins, TOLD_REFUSED, line);
+    pins->told |= TOLD_LIMIT | TOLD_SHARED; /* parts of it need no remark */
 }
 
 int duet__pins_pin(struct pins *pins, void *data, uint64_t bytes, struct duet_message *message)
 {
     struct duet_message refusal = {""};
     (void)pthread_mutex_lock(&pins->mutex);
-    int error = pin(pins, data, bytes, &refusal);
+    int error = pin_pages(pins, data, bytes, &refusal);
     if (error == DUET_ENOMEM && pins->limit_bytes)
         tell_pin(pins, &refusal);
     (void)pthread_mutex_unlock(&pins->mutex);
@@ -297,7 +303,7 @@ int duet__pins_unpin(struct pins *pins, void *data, struct duet_message *message
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What handles need                                                                            */
+/* Requests of handles */
 
 static void tell_refused(struct pins *pins, const struct pin_span *span,
                          const struct failure *failure)
@@ -307,7 +313,7 @@ static void tell_refused(struct pins *pins, const struct pin_span *span,
                    "cuda: %.1f MiB of data are not page-locked, and copies of such data are "
                    "slower: %s: %s",
                    mib(span->span_bytes), duet__cuda_text(text, failure), guess(pins, failure));
-    tell(pins, TOLD_REFUSED, line);
+    tell_once(pins, TOLD_REFUSED, line);
 }
 
 static void tell_limit(struct pins *pins)
@@ -317,10 +323,10 @@ static void tell_limit(struct pins *pins)
                    "cuda: %.1f MiB are page-locked, which is the limit (--pin, DUET_PIN) or "
                    "nearly so; copies of more data are slower",
                    mib(pins->bytes));
-    tell(pins, TOLD_LIMIT, line);
+    tell_once(pins, TOLD_LIMIT, line);
 }
 
-/* Page-locks a handle's memory. NULL: something is in the way. */
+/* Page-locks a handle's memory. Returns NULL if something prevents it. */
 static struct pin_range *lock_span(struct pins *pins, const struct pin_span *span)
 {
     struct failure failure;
@@ -329,16 +335,17 @@ static struct pin_range *lock_span(struct pins *pins, const struct pin_span *spa
         !pages(pins, span->data, span->span_bytes, &begin, &end) || end - begin > pins->piece_bytes)
         return NULL;
     if (span->span_bytes / GAPS > span->bytes || overlaps(pins, begin, end)) {
-        tell(pins, TOLD_SHARED,
-             "cuda: data that shares pages with other data, as tiles inside of one matrix do, is "
-             "not page-locked, and its copies are slower; duet_pin page-locks all of it at once");
+        tell_once(
+            pins, TOLD_SHARED,
+            "cuda: data that shares pages with other data, as tiles inside of one matrix do, is "
+            "not page-locked, and its copies are slower; duet_pin page-locks all of it at once");
         return NULL;
     }
     if (!within_limit(pins, end - begin)) {
         tell_limit(pins);
         return NULL;
     }
-    struct pin_range *range = add(pins, begin, end, &failure);
+    struct pin_range *range = range_add(pins, begin, end, &failure);
     if (!range) {
         pins->refusals++;
         tell_refused(pins, span, &failure);
@@ -349,13 +356,13 @@ static struct pin_range *lock_span(struct pins *pins, const struct pin_span *spa
     return range;
 }
 
-/* Decides for a handle, with the mutex held: where its mark points from now on. */
+/* Returns the new value of a handle's mark. The mutex is held. */
 static void *decide(struct pins *pins, const struct pin_span *span, _Atomic(void *) *mark)
 {
     void *decided = atomic_load_explicit(mark, memory_order_acquire);
     uintptr_t begin = (uintptr_t)span->data, end = begin + span->span_bytes;
     if (decided)
-        return decided; /* another device's thread has just done so */
+        return decided; /* another device's thread has just decided */
     struct pin_range *range = holder(pins, begin, end);
     /* pinned in pieces: there is nothing to lock, and its copies would span two of them */
     if (!range && !covered(pins, begin, end))
@@ -368,10 +375,10 @@ static void *decide(struct pins *pins, const struct pin_span *span, _Atomic(void
 }
 
 /*
- * Without a mark: a part of what was pinned, or of a handle that lasts longer. What only shares its
- * page with a handle could see that page unlocked at any time.
+ * True if memory without a mark may be copied directly: a part of a pinned range, or of a handle
+ * that lasts longer. Memory that only shares a page with a handle could be unlocked at any time.
  */
-static bool within(const struct pins *pins, uintptr_t begin, uintptr_t end)
+static bool is_pinned(const struct pins *pins, uintptr_t begin, uintptr_t end)
 {
     const struct pin_range *range = holder(pins, begin, end);
     return range && (range->owner || (range->first <= begin && end <= range->last));
@@ -387,7 +394,7 @@ bool duet__pins_direct(struct pins *pins, const struct pin_span *span, _Atomic(v
         if (mark)
             decided = decide(pins, span, mark);
         else
-            inside = within(pins, begin, begin + span->span_bytes);
+            inside = is_pinned(pins, begin, begin + span->span_bytes);
         (void)pthread_mutex_unlock(&pins->mutex);
     }
     if (decided == staged(pins))
@@ -405,14 +412,14 @@ bool duet__pins_ordinary(struct pins *pins, const struct pin_span *span)
     return free_of_all;
 }
 
-/* One mark less points to it. */
-static void leave(struct pins *pins, struct pin_range *range)
+/* Counts a mark that no longer points to the range. */
+static void range_leave(struct pins *pins, struct pin_range *range)
 {
     if (--range->users)
         return;
     if (atomic_load_explicit(&range->alive, memory_order_relaxed)) {
         if (!range->owner)
-            drop(pins, range);
+            range_drop(pins, range);
         return;
     }
     struct pin_range **link = &pins->dead;
@@ -428,7 +435,7 @@ void duet__pins_forget(struct pins *pins, _Atomic(void *) *mark)
     if (!range || (void *)range == staged(pins))
         return;
     (void)pthread_mutex_lock(&pins->mutex);
-    leave(pins, range);
+    range_leave(pins, range);
     (void)pthread_mutex_unlock(&pins->mutex);
 }
 
@@ -450,7 +457,7 @@ void duet__pins_fini(struct pins *pins)
 {
     while (pins->count) {
         pins->ranges[pins->count - 1]->users = 0;
-        drop(pins, pins->ranges[pins->count - 1]);
+        range_drop(pins, pins->ranges[pins->count - 1]);
     }
     while (pins->dead) {
         struct pin_range *next = pins->dead->next;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which ranges of the host's memory are page-locked (cudaHostRegister): those that the application
- * asked for, and those of handles, made with their first copy. All in whole pages, of which no two
- * ranges share one. CUDA wants the host's side of a copy to be in one registration or in none, so a
- * copy goes to CUDA directly only from inside of one range; everything else is staged.
+ * Page-locked ranges of the host's memory (cudaHostRegister): those that the application asked for,
+ * and those of handles, made with their first copy. All consist of whole pages, and no two share
+ * one. CUDA wants the host's side of a copy to be in one registration or in none, so a copy goes to
+ * CUDA directly only from inside of one range; all others are staged.
  *
- * Any thread. A mutex orders all but the look at a handle's mark; it is held while the system
- * page-locks, since a copy that is in the way of that would have to wait for it anyway.
+ * Any thread. A mutex protects everything but the read of a handle's mark. It is held while the
+ * system page-locks, since a copy that meets it would have to wait for that anyway.
  */
 #ifndef DUET_CUDA_PINS_H
 #define DUET_CUDA_PINS_H
@@ -22,50 +22,53 @@
 struct pin_range; /* one registration */
 
 struct pins {
-    pthread_mutex_t mutex;     /* of all below */
+    pthread_mutex_t mutex;     /* lock of all below */
     struct pin_range **ranges; /* registered ones, by address */
     size_t count, capacity;
-    struct pin_range *dead; /* unpinned, but marks still point to them */
+    struct pin_range *dead; /* unpinned ranges to which marks still point */
     uint64_t limit_bytes, bytes;
-    uint64_t (*more)(void *clock); /* the limit as it is now, or NULL */
-    uint64_t piece_bytes;          /* of one registration at most */
+    uint64_t (*more)(void *clock); /* returns the current limit; may be NULL */
+    uint64_t piece_bytes;          /* largest size of one registration */
     uintptr_t page_bytes;
-    unsigned told;     /* what was said already, bits */
-    unsigned refusals; /* of handles' memory, by the system */
-    unsigned vain;     /* questions for a larger limit since it last grew */
+    unsigned told;     /* remarks already made, bits */
+    unsigned refusals; /* refusals of handles' memory by the system */
+    unsigned vain;     /* requests for a larger limit since it last grew */
     bool stuck;        /* CUDA has refused to end a registration */
     struct registrar registrar;
     void (*say)(void *clock, const char *line);
     void *clock;
 };
 
-/* The memory that a copy touches on the host's side, and how much of it. */
+/* The host's side of a copy. */
 struct pin_span {
     const void *data;
     uint64_t span_bytes; /* from the first byte to the last */
-    uint64_t bytes;      /* of them copied: less if the columns have gaps */
+    uint64_t bytes;      /* bytes copied: less than the span if the columns have gaps */
 };
 
-/* limit_bytes 0: nothing is page-locked. `say` may be NULL. DUET_ENOMEM, nothing to free then. */
+/*
+ * Initialises. limit_bytes 0: nothing is page-locked. `say` may be NULL. DUET_ENOMEM: there is
+ * nothing to free.
+ */
 DUET_MUST_CHECK int duet__pins_init(struct pins *pins, uint64_t limit_bytes,
                                     void (*say)(void *clock, const char *line), void *clock);
-/* Unregisters all that is left. */
+/* Unregisters all remaining ranges. */
 void duet__pins_fini(struct pins *pins);
 
-/* As the slots of struct duet__backend. */
+/* As the slots pin, unpin and forget of struct duet__backend. */
 DUET_MUST_CHECK int duet__pins_pin(struct pins *pins, void *data, uint64_t bytes,
                                    struct duet_message *message);
 int duet__pins_unpin(struct pins *pins, void *data, struct duet_message *message);
 void duet__pins_forget(struct pins *pins, _Atomic(void *) *mark);
 
 /*
- * true: this copy may go to CUDA directly. The first copy that carries a mark decides for all of
- * its handle's, and page-locks the handle's memory if it is worth it and nothing is in the way.
- * Without a mark nothing is page-locked.
+ * True if this copy may go to CUDA directly. The first copy with a mark decides for all copies of
+ * its handle, and page-locks the handle's memory if it is worth it and nothing prevents it. Without
+ * a mark nothing is page-locked.
  */
 bool duet__pins_direct(struct pins *pins, const struct pin_span *span, _Atomic(void *) *mark);
 
-/* true if no page of it is in a range: CUDA takes it as ordinary memory. */
+/* True if no page of it is in a range: CUDA takes it as ordinary memory. */
 bool duet__pins_ordinary(struct pins *pins, const struct pin_span *span);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ring of commands that a stream has in flight. It grows and is kept. */
+/* The ring of commands in flight of a stream. It grows and is kept. */
 #include <stdlib.h>
 
 #include "backends/cuda/internal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page-locking on a device that works, whatever is current on the calling thread. */
+/* Page-locking on a working device, whatever device is current on the calling thread. */
 #include "backends/cuda/register.h"
 
 #include <pthread.h>
@@ -12,7 +12,7 @@ struct request {
     struct failure *failure;
 };
 
-static bool call(const struct request *request)
+static bool call_cuda(const struct request *request)
 {
     if (!request->bytes)
         return duet__cuda_failed(request->failure, "cudaHostUnregister",
@@ -28,29 +28,29 @@ static void *call_aside(void *argument)
     struct request *request = argument;
     request->failed =
         duet__cuda_failed(request->failure, "cudaSetDevice", cudaSetDevice(request->device)) ||
-        call(request);
+        call_cuda(request);
     return NULL;
 }
 
-/* On a thread of its own where another device than the current one is to be current. */
+/* Makes the call with `device` current, on a thread of its own if another one is. */
 static bool call_on(struct request *request, int device, int current)
 {
     pthread_t thread;
     request->device = device;
     if (device < 0 || device == current || pthread_create(&thread, NULL, call_aside, request))
-        return call(request);
+        return call_cuda(request);
     (void)pthread_join(thread, NULL);
     return request->failed;
 }
 
-static bool make(const struct registrar *registrar, struct request *request)
+static bool make_request(const struct registrar *registrar, struct request *request)
 {
     int current = -1;
     if (!registrar->device)
-        return call(request);
+        return call_cuda(request);
     duet__cuda_ignore(cudaGetDevice(&current));
     int device = registrar->device(registrar->context, current, -1);
-    if (device == REGISTER_NEVER) { /* what is registered stays so */
+    if (device == REGISTER_NEVER) { /* registrations stay */
         *request->failure = (struct failure){"cudaHostRegister", cudaErrorDevicesUnavailable};
         return request->bytes > 0;
     }
@@ -67,11 +67,11 @@ bool duet__cuda_register(const struct registrar *registrar, void *begin, size_t 
                          struct failure *failure)
 {
     struct request request = {.begin = begin, .bytes = bytes, .failure = failure};
-    return make(registrar, &request);
+    return make_request(registrar, &request);
 }
 
 bool duet__cuda_unregister(const struct registrar *registrar, void *begin, struct failure *failure)
 {
     struct request request = {.begin = begin, .failure = failure};
-    return make(registrar, &request);
+    return make_request(registrar, &request);
 }

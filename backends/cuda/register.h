@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudaHostRegister and cudaHostUnregister from any thread. Both work on the device that is current,
- * which on an application's thread is the first one although nobody has chosen it: that may be
- * broken, another process's, or not in use.
+ * cudaHostRegister and cudaHostUnregister from any thread. Both work on the current device, which
+ * on an application's thread is the first one although nobody has chosen it: that may be broken,
+ * another process's, or not in use.
  */
 #ifndef DUET_CUDA_REGISTER_H
 #define DUET_CUDA_REGISTER_H
@@ -11,11 +11,11 @@
 
 #include "backends/cuda/errors.h"
 
-/* duet__cuda_well's answer once a device hangs: CUDA would wait for it. Nothing is registered, and
-   what is registered stays so. */
+/* Result of duet__cuda_well once a device hangs, for which CUDA would wait: nothing is registered
+   or unregistered any more. */
 enum { REGISTER_NEVER = -2 };
 
-/* Who knows of a device to register on. Zeroed: nobody, and the current one is taken. */
+/* Finder of a device to register on. Zeroed: the current device is used. */
 struct registrar {
     /* As duet__cuda_well. */
     int (*device)(void *context, int current, int broken);
@@ -23,8 +23,8 @@ struct registrar {
 };
 
 /*
- * Page-locks whole pages, for all devices; ends that. The device that is current on this thread
- * stays so. true: not done, *failure says which call failed and why.
+ * Page-lock whole pages for all devices, and end that. The current device of this thread stays.
+ * Return true if not done, with the call and the reason in *failure.
  */
 DUET_MUST_CHECK bool duet__cuda_register(const struct registrar *registrar, void *begin,
                                          size_t bytes, struct failure *failure);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page-locked buffers that pieces of copies go through. */
+/* Page-locked buffers for pieces of copies. */
 #include "backends/cuda/staging.h"
 
 static bool open_all(struct staging *staging, struct failure *failure)

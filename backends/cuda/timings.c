@@ -6,22 +6,22 @@
 #include <stdlib.h>
 
 enum {
-    BLOCK = 32,                     /* timings made at a time, at least */
-    STRIDE = 64 / (int)sizeof(int), /* statuses lie in cache lines of their own */
+    BLOCK = 32,                     /* least number of timings made at a time */
+    STRIDE = 64 / (int)sizeof(int), /* each status lies in a cache line of its own */
 };
 
-static const double usual_age_s = 0.5;   /* of an anchor */
-static const double resolution_s = 5e-7; /* of an event, says the reference */
+static const double usual_age_s = 0.5;   /* age of an anchor at which the next one is made */
+static const double resolution_s = 5e-7; /* resolution of an event, says the reference */
 
 struct timing_block {
     struct timing_block *next;
-    int *statuses; /* of kernels, from cudaHostAlloc */
+    int *statuses; /* statuses of kernels, from cudaHostAlloc */
     unsigned count;
     struct timing timings[];
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* The list                                                                                     */
+/* Lists of timings */
 
 static void free_block(struct timing_block *block)
 {
@@ -36,7 +36,7 @@ static void free_block(struct timing_block *block)
     free(block);
 }
 
-/* Makes an event that has a date, unless the timings are untimed, which is cheaper. */
+/* Makes an event with a date, or without for untimed timings, which is cheaper. */
 static bool make_event(const struct timings *timings, cudaEvent_t *event, struct failure *failure)
 {
     unsigned flags = timings->untimed ? cudaEventDisableTiming : cudaEventDefault;
@@ -63,14 +63,15 @@ static bool fill_block(const struct timings *timings, struct timing_block *block
     return true;
 }
 
-static void put(struct timings *timings, struct timing *timing)
+static void timing_put(struct timings *timings, struct timing *timing)
 {
     struct timing **list = timing->status ? &timings->kernels : &timings->copies;
     timing->next = *list;
     *list = timing;
 }
 
-static bool grow(struct timings *timings, bool kernels, unsigned count, struct failure *failure)
+static bool timings_grow(struct timings *timings, bool kernels, unsigned count,
+                         struct failure *failure)
 {
     *failure = (struct failure){.call = "calloc", .error = cudaErrorMemoryAllocation};
     count = count < BLOCK ? BLOCK : count;
@@ -87,14 +88,14 @@ static bool grow(struct timings *timings, bool kernels, unsigned count, struct f
     block->next = timings->blocks;
     timings->blocks = block;
     for (unsigned i = 0; i < count; i++)
-        put(timings, &block->timings[i]);
+        timing_put(timings, &block->timings[i]);
     return true;
 }
 
 struct timing *duet__timings_take(struct timings *timings, bool kernel, struct failure *failure)
 {
     struct timing **list = kernel ? &timings->kernels : &timings->copies;
-    if (!*list && !grow(timings, kernel, BLOCK, failure))
+    if (!*list && !timings_grow(timings, kernel, BLOCK, failure))
         return NULL;
     struct timing *timing = *list;
     *list = timing->next;
@@ -108,13 +109,13 @@ struct timing *duet__timings_take(struct timings *timings, bool kernel, struct f
 void duet__timings_give(struct timings *timings, struct timing *timing)
 {
     timing->anchor->users--;
-    put(timings, timing);
+    timing_put(timings, timing);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Dates                                                                                        */
 
-/* Seconds from one event to another, both of which have happened. */
+/* Returns in *s the seconds from one event to another, both of which have happened. */
 static bool elapsed(cudaEvent_t from, cudaEvent_t to, double *s, struct failure *failure)
 {
     float ms = 0;
@@ -124,7 +125,7 @@ static bool elapsed(cudaEvent_t from, cudaEvent_t to, double *s, struct failure 
     return true;
 }
 
-/* The end of a command becomes what later ones count from, if an anchor is free for it. */
+/* Makes the end of a command the next anchor, if one is free for it. */
 static void move_anchor(struct timings *timings, struct timing *timing, double date_s)
 {
     for (unsigned i = 0; i < ANCHORS; i++) {
@@ -167,7 +168,7 @@ bool duet__timings_read(struct timings *timings, struct timing *timing, const st
 }
 
 /* Records the first anchor's event on an idle stream and waits until it has happened. */
-static bool strike(struct timings *timings, cudaStream_t stream, struct failure *failure)
+static bool strike_anchor(struct timings *timings, cudaStream_t stream, struct failure *failure)
 {
     double launched_s = timings->now(timings->clock);
     if (duet__cuda_failed(failure, "cudaEventRecord",
@@ -186,9 +187,10 @@ bool duet__timings_init(struct timings *timings, cudaStream_t stream, unsigned k
             return false;
     timings->anchor = &timings->anchors[0];
     timings->anchor_age_s = usual_age_s;
-    /* twice: the first time much in the driver happens for the first time */
-    return grow(timings, true, kernels, failure) && grow(timings, false, BLOCK, failure) &&
-           strike(timings, stream, failure) && strike(timings, stream, failure);
+    /* twice: the first time includes initialisations of the driver */
+    return timings_grow(timings, true, kernels, failure) &&
+           timings_grow(timings, false, BLOCK, failure) &&
+           strike_anchor(timings, stream, failure) && strike_anchor(timings, stream, failure);
 }
 
 void duet__timings_fini(struct timings *timings)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How NVIDIA GPUs are connected with each other, by CUDA and, where it is there, NVML. */
+/* Connections between NVIDIA GPUs, by CUDA and, where it is installed, NVML. */
 #include "backends/cuda/topology.h"
 
 #include <stdio.h>
@@ -8,14 +8,17 @@
 #include "backends/cuda/errors.h"
 #include "backends/cuda/nvml.h"
 
-static int fail(struct duet_message *message, const struct failure *failure)
+static int fail_links(struct duet_message *message, const struct failure *failure)
 {
     char text[FAILURE_TEXT];
     return duet_fail(message, duet__cuda_status(failure->error, DUET_EIO),
                      "how GPUs are connected: %s", duet__cuda_text(text, failure));
 }
 
-/* The destination makes a copy between two devices: it needs access to the source. */
+/*
+ * Asks CUDA for access: the destination makes a copy between two devices, and needs access to the
+ * source.
+ */
 static int ask_cuda(unsigned source, unsigned destination, struct backend_link *link,
                     struct duet_message *message)
 {
@@ -23,7 +26,7 @@ static int ask_cuda(unsigned source, unsigned destination, struct backend_link *
     int access = 0;
     if (duet__cuda_failed(&failure, "cudaDeviceCanAccessPeer",
                           cudaDeviceCanAccessPeer(&access, (int)destination, (int)source)))
-        return fail(message, &failure);
+        return fail_links(message, &failure);
     link->direct = access != 0;
     (void)snprintf(link->kind, sizeof link->kind, "pcie");
     return DUET_OK;
@@ -40,7 +43,7 @@ static int ask_nvml(unsigned count, struct backend_link *links, struct duet_mess
     for (unsigned g = 0; g < count && !error; g++)
         if (duet__cuda_failed(&failure, "cudaDeviceGetPCIBusId",
                               cudaDeviceGetPCIBusId(addresses[g], CUDA_ADDRESS, (int)g)))
-            error = fail(message, &failure);
+            error = fail_links(message, &failure);
     if (!error && duet__nvml_open(&nvml, "libnvidia-ml.so.1")) {
         error = duet__nvlink_find(&nvml, addresses, count, links);
         if (error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bus of paced devices: copies pay their latency and then flow at their fair share of the
- * links. A flow's remaining bytes are only brought up to date when its share changes, so that dates
- * depend on the events before them and on nothing else, however late somebody looks.
+ * links. A flow's remaining bytes are updated only when its share changes, so that dates depend on
+ * the events before them alone, however late they are read.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -59,20 +59,20 @@ void duet__bus_part(struct bus *bus, struct paced *device)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* One lane                                                                                     */
+/* One direction of a device (lane) */
 
 static double scale_of(const struct lane *lane)
 {
     return lane->device->common.emulated->setup.scale;
 }
 
-/* The device out of whose memory a lane's copy goes; NULL: out of the host's. */
+/* Returns the device from whose memory a lane's copy comes; NULL: the host's. */
 static struct paced *source_of(const struct lane *lane, const struct command *command)
 {
     return lane == &lane->device->out ? lane->device : peer_of(command);
 }
 
-/* The oldest copy ends, whatever its state. The next one may begin. */
+/* Ends the oldest copy, whatever its state. The next one may begin. */
 static void end_head(struct lane *lane, double date, int status)
 {
     struct command *command = queue_head(&lane->queue);
@@ -91,8 +91,8 @@ static bool first_to_leave(const struct lane *lane, const struct command *comman
     return !source || *(struct lane **)ring_at(&source->leaving, 0) == lane;
 }
 
-/* Begins the oldest copy if it can begin: its latency runs. */
-static void begin(struct lane *lane, double date)
+/* Begins the oldest copy, with its latency, if no other is before it. */
+static void lane_begin(struct lane *lane, double date)
 {
     struct command *command;
     while (lane->phase == PHASE_WAITS && (command = queue_head(&lane->queue))) {
@@ -113,7 +113,7 @@ static void begin(struct lane *lane, double date)
     }
 }
 
-static void flow(struct lane *lane, double date)
+static void lane_flow(struct lane *lane, double date)
 {
     const struct backend_copy *copy = &queue_head(&lane->queue)->copy;
     lane->phase = PHASE_FLOWS;
@@ -128,7 +128,7 @@ static void flow(struct lane *lane, double date)
     lane->device->bus->stirred = lane->device->bus->unshared = true;
 }
 
-static void arrive(struct lane *lane, double date)
+static void lane_arrive(struct lane *lane, double date)
 {
     struct paced *source = source_of(lane, queue_head(&lane->queue));
     end_head(lane, date, DUET_OK);
@@ -136,23 +136,23 @@ static void arrive(struct lane *lane, double date)
     if (source) {
         duet__ring_drop(&source->leaving);
         if (source->leaving.count)
-            begin(*(struct lane **)ring_at(&source->leaving, 0), date);
+            lane_begin(*(struct lane **)ring_at(&source->leaving, 0), date);
     }
-    begin(lane, date);
+    lane_begin(lane, date);
 }
 
-static void happen(struct lane *lane, double date)
+static void lane_happen(struct lane *lane, double date)
 {
     if (lane->phase == PHASE_WAITS || lane->next_s > date)
         return;
     if (lane->phase == PHASE_LATENCY)
-        flow(lane, date);
+        lane_flow(lane, date);
     else
-        arrive(lane, date);
+        lane_arrive(lane, date);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* All of them                                                                                  */
+/* All lanes */
 
 static void list_flow(struct bus *bus, struct lane *lane)
 {
@@ -160,7 +160,7 @@ static void list_flow(struct bus *bus, struct lane *lane)
         bus->shares.flows[bus->shares.count++] = &lane->flow;
 }
 
-/* From `date` on the lane's flow goes at its new share. */
+/* Continues the lane's flow with its new share from `date` on. */
 static void redate(struct lane *lane, double date)
 {
     double rate = lane->flow.share_Bps / scale_of(lane);
@@ -172,7 +172,7 @@ static void redate(struct lane *lane, double date)
     lane->next_s = date + lane->left / rate;
 }
 
-static void share(struct bus *bus, double date)
+static void bus_share(struct bus *bus, double date)
 {
     bus->unshared = false;
     bus->shares.count = 0;
@@ -187,7 +187,7 @@ static void share(struct bus *bus, double date)
     }
 }
 
-static double due(const struct lane *lane)
+static double lane_due(const struct lane *lane)
 {
     return lane->phase == PHASE_WAITS ? INFINITY : lane->next_s;
 }
@@ -196,36 +196,36 @@ static double next_event(const struct bus *bus)
 {
     double next = INFINITY;
     for (unsigned i = 0; i < bus->count; i++)
-        next = fmin(next, fmin(due(&bus->devices[i]->in), due(&bus->devices[i]->out)));
+        next = fmin(next, fmin(lane_due(&bus->devices[i]->in), lane_due(&bus->devices[i]->out)));
     return next;
 }
 
 void duet__bus_advance(struct bus *bus, double now)
 {
     if (bus->unshared)
-        share(bus, bus->now_s);
+        bus_share(bus, bus->now_s);
     double date;
     while ((date = next_event(bus)) <= now) {
         for (unsigned i = 0; i < bus->count; i++) {
-            happen(&bus->devices[i]->in, date);
-            happen(&bus->devices[i]->out, date);
+            lane_happen(&bus->devices[i]->in, date);
+            lane_happen(&bus->devices[i]->out, date);
         }
         if (bus->unshared)
-            share(bus, date);
+            bus_share(bus, date);
     }
     bus->now_s = fmax(bus->now_s, now);
 }
 
 void duet__bus_given(struct bus *bus, struct lane *lane)
 {
-    begin(lane, bus->now_s);
+    lane_begin(lane, bus->now_s);
     duet__bus_advance(bus, bus->now_s); /* without latency it flows at once */
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Loss                                                                                         */
 
-static void forget(struct ring *leaving, const struct lane *lane)
+static void leaving_forget(struct ring *leaving, const struct lane *lane)
 {
     size_t count = leaving->count;
     for (size_t i = 0; i < count; i++) {
@@ -262,28 +262,28 @@ void duet__bus_lose(struct bus *bus, struct paced *device)
         struct paced *other = bus->devices[i];
         if (other->in.phase != PHASE_WAITS && peer_of(queue_head(&other->in.queue)) == device)
             end_head(&other->in, date, DUET_ELOST);
-        forget(&other->leaving, &device->in);
+        leaving_forget(&other->leaving, &device->in);
     }
     for (unsigned i = 0; i < bus->count; i++) {
-        begin(&bus->devices[i]->in, date);
-        begin(&bus->devices[i]->out, date);
+        lane_begin(&bus->devices[i]->in, date);
+        lane_begin(&bus->devices[i]->out, date);
     }
     duet__bus_advance(bus, date);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Who is told what                                                                             */
+/* Notification of devices */
 
 /*
- * When to look at a lane again. The end of a latency is nobody's completion, but the flow that
- * begins then changes the shares of others, and may even end some sooner (it slows a second one,
- * which leaves more of another link to a third): they are to be told in time.
+ * Returns the date at which a lane changes next. The end of a latency completes nothing, but the
+ * flow that begins then changes the shares of others, and may even end some sooner (it slows a
+ * second one, which leaves more of another link to a third): their devices have to be told in time.
  */
 static double next_of(const struct lane *lane)
 {
     if (lane->queue.done)
         return ((struct command *)ring_at(&lane->queue.commands, 0))->report.end_s;
-    return due(lane);
+    return lane_due(lane);
 }
 
 double duet__bus_next(const struct paced *device)

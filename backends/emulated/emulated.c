@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Emulated GPUs: devices in ordinary memory with an address space, a capacity and three streams of
- * their own. They do what a GPU does where there is none, or take the time that one would take.
+ * their own. They either do the work of a GPU, or take the time of one.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,12 +11,12 @@
 #include "backends/emulated/internal.h"
 
 enum {
-    DEVICES = 64, /* how many may be emulated: as many as anybody would want threads for */
+    DEVICES = 64, /* most emulated devices: each has threads */
     DEFAULT_BYTES = 1 << 30,
-    SHARE_OF_HOST = 16, /* a device takes at most this part of the host's memory by default */
+    SHARE_OF_HOST = 16, /* default limit of a device's memory, as a fraction of the host's */
 };
 
-static unsigned count(struct duet_message *why)
+static unsigned emulated_count(struct duet_message *why)
 {
     return DEVICES;
 }
@@ -42,10 +42,11 @@ static uint64_t usual_bytes(void)
 }
 
 /*
- * Any capacity may be asked for; the one here is what an emulation takes without being told.
+ * Describes a device. Its capacity is the default of an emulation; any other may be chosen.
  * Bandwidth and latency are assumed, not measured: one thread's memcpy, and waking it up.
  */
-static int describe(unsigned index, struct backend_info *info, struct duet_message *message)
+static int emulated_describe(unsigned index, struct backend_info *info,
+                             struct duet_message *message)
 {
     int error = check_index(index, message);
     if (error)
@@ -58,7 +59,7 @@ static int describe(unsigned index, struct backend_info *info, struct duet_messa
     return DUET_OK;
 }
 
-static void detach(void *shared)
+static void emulated_detach(void *shared)
 {
     struct emulated *emulated = shared;
     if (!emulated)
@@ -69,7 +70,8 @@ static void detach(void *shared)
     free(emulated);
 }
 
-static int attach(void **shared, const struct backend_setup *setup, struct duet_message *message)
+static int emulated_attach(void **shared, const struct backend_setup *setup,
+                           struct duet_message *message)
 {
     if (!setup->now || !(setup->scale >= 0) || isinf(setup->scale))
         return duet_fail(message, DUET_EINVAL,
@@ -98,25 +100,25 @@ no_locks:
     return duet_fail(message, error, "emulated devices: out of memory");
 }
 
-static int pin(void *shared, void *data, uint64_t bytes, struct duet_message *message)
+static int emulated_pin(void *shared, void *data, uint64_t bytes, struct duet_message *message)
 {
     struct emulated *emulated = shared;
     return duet__locks_pin(&emulated->locks, data, bytes, message);
 }
 
-static int unpin(void *shared, void *data, struct duet_message *message)
+static int emulated_unpin(void *shared, void *data, struct duet_message *message)
 {
     struct emulated *emulated = shared;
     return duet__locks_unpin(&emulated->locks, data, message);
 }
 
-static void forget(void *shared, _Atomic(void *) *mark)
+static void emulated_forget(void *shared, _Atomic(void *) *mark)
 {
     struct emulated *emulated = shared;
     duet__locks_forget(&emulated->locks, mark);
 }
 
-/* All devices run one kernel at a time, whatever config->kernel_streams allows. */
+/* Opens a device, which runs one kernel at a time, whatever config->kernel_streams allows. */
 
 static int open_device(struct backend_device **out, void *shared,
                        const struct backend_config *config, struct duet_message *message)
@@ -140,19 +142,19 @@ static void close_device(struct backend_device *device)
         device->mode->close(device);
 }
 
-static void *base(const struct backend_device *device)
+static void *emulated_base(const struct backend_device *device)
 {
     return device->memory.base;
 }
 
-static int launch(struct backend_device *device, const struct backend_kernel *kernel)
+static int emulated_launch(struct backend_device *device, const struct backend_kernel *kernel)
 {
     struct command command = {.report.tag = kernel->tag, .is_kernel = true, .kernel = *kernel};
     return device->mode->launch(device, &command);
 }
 
-/* true if both ends of a copy are where they should be: an engine that errs is told here. */
-static bool well_placed(const struct backend_device *device, const struct backend_copy *copy)
+/* True if both ends of a copy are where they should be: errors of the engine are reported here. */
+static bool is_well_placed(const struct backend_device *device, const struct backend_copy *copy)
 {
     bool in = copy->stream == BACKEND_IN;
     if (!in && copy->stream != BACKEND_OUT)
@@ -168,23 +170,24 @@ static bool well_placed(const struct backend_device *device, const struct backen
                               copy->cols, copy->source_pitch);
 }
 
-static int copy(struct backend_device *device, const struct backend_copy *what)
+static int emulated_copy(struct backend_device *device, const struct backend_copy *what)
 {
     struct command command = {.report.tag = what->tag, .copy = *what};
-    return well_placed(device, what) ? device->mode->launch(device, &command) : DUET_EINVAL;
+    return is_well_placed(device, what) ? device->mode->launch(device, &command) : DUET_EINVAL;
 }
 
-static size_t poll(struct backend_device *device, struct backend_completion *out, size_t max)
+static size_t emulated_poll(struct backend_device *device, struct backend_completion *out,
+                            size_t max)
 {
     return device->mode->poll(device, out, max);
 }
 
-static bool lost(const struct backend_device *device)
+static bool emulated_lost(const struct backend_device *device)
 {
     return device->lost;
 }
 
-static double next_s(const struct backend_device *device)
+static double emulated_next_s(const struct backend_device *device)
 {
     return device->mode->next_s(device);
 }
@@ -196,7 +199,7 @@ size_t duet__emulated_take(struct queue *queue, struct backend_completion *out, 
     for (; taken < max && queue->done; taken++, queue->done--) {
         const struct command *command = ring_at(&queue->commands, 0);
         out[taken] = command->report;
-        /* in its slot, which is used again only by a launch or a copy */
+        /* the text is in its slot, which is used again only by a launch or a copy */
         out[taken].why = *command->why && !lost ? command->why : NULL;
         if (lost)
             out[taken].status = DUET_ELOST;
@@ -208,19 +211,19 @@ size_t duet__emulated_take(struct queue *queue, struct backend_completion *out, 
 const struct duet__backend duet__backend_emulated = {
     .name = "emulated",
     .description = "GPUs emulated in ordinary memory, by CPU cores or by a calibration's pace",
-    .count = count,
-    .describe = describe,
-    .attach = attach,
-    .detach = detach,
-    .pin = pin,
-    .unpin = unpin,
-    .forget = forget,
+    .count = emulated_count,
+    .describe = emulated_describe,
+    .attach = emulated_attach,
+    .detach = emulated_detach,
+    .pin = emulated_pin,
+    .unpin = emulated_unpin,
+    .forget = emulated_forget,
     .open = open_device,
     .close = close_device,
-    .base = base,
-    .launch = launch,
-    .copy = copy,
-    .poll = poll,
-    .lost = lost,
-    .next_s = next_s,
+    .base = emulated_base,
+    .launch = emulated_launch,
+    .copy = emulated_copy,
+    .poll = emulated_poll,
+    .lost = emulated_lost,
+    .next_s = emulated_next_s,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Emulated devices that compute: a thread a stream takes its commands in order, so that copies run
- * beside kernels and beside each other. The threads run where the thread that opens the device may
- * run.
+ * Emulated devices that compute: one thread a stream takes its commands in order, so that copies
+ * run beside kernels and beside each other. The threads run on the cores of the thread that opens
+ * the device.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,18 +14,20 @@
 struct stream {
     struct queue queue;
     struct device *device;
-    pthread_cond_t given; /* a command, or the end */
+    pthread_cond_t given; /* signalled for a new command, and for the end */
     pthread_t thread;
-    bool running; /* the thread is there */
+    bool running; /* the thread exists */
 };
 
 struct device {
     struct backend_device common; /* first: a backend_device is one of these */
-    pthread_mutex_t mutex;        /* of all below, and of the queues */
-    pthread_cond_t unused;        /* users has fallen to 0 */
+    pthread_mutex_t mutex;        /* lock of all below, and of the queues */
+    pthread_cond_t unused;        /* signalled when `users` falls to 0 */
     struct stream streams[BACKEND_STREAMS];
-    unsigned opened; /* streams whose condition is there */
-    /* Commands that may touch the slab, and have not ended: own ones, and copies of others. */
+    unsigned opened; /* streams whose condition exists */
+    /*
+     * Commands that may touch the slab, and have not ended: the device's own, and copies of others.
+     */
     size_t users;
     bool poisoned, ending;
 };
@@ -35,24 +37,24 @@ static struct device *free_of(struct backend_device *device)
     return (struct device *)device;
 }
 
-static double now(const struct device *device)
+static double device_now(const struct device *device)
 {
     const struct backend_setup *setup = &device->common.emulated->setup;
     return setup->now(setup->clock);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Who uses the slab                                                                            */
+/* Users of the slab */
 
-static void use(struct device *device)
+static void device_use(struct device *device)
 {
     (void)pthread_mutex_lock(&device->mutex);
     device->users++;
     (void)pthread_mutex_unlock(&device->mutex);
 }
 
-/* The last one to leave a lost device's slab poisons it. */
-static void leave(struct device *device)
+/* Ends a use of the slab; the last one of a lost device poisons it. */
+static void device_leave(struct device *device)
 {
     (void)pthread_mutex_lock(&device->mutex);
     if (--device->users == 0) {
@@ -74,7 +76,7 @@ static bool is_lost(struct device *device)
 /* ------------------------------------------------------------------------------------------- */
 /* The threads                                                                                  */
 
-static void move(const struct backend_copy *copy)
+static void move_data(const struct backend_copy *copy)
 {
     unsigned char *to = copy->destination;
     const unsigned char *from = copy->source;
@@ -92,8 +94,8 @@ static void move(const struct backend_copy *copy)
     }
 }
 
-/* Runs a kernel. It may fail by what it returns, or by what it leaves in its call's status. */
-static int compute(struct stream *stream, struct command *command)
+/* Runs a kernel. It may fail by its result, or by the status that it leaves in its call. */
+static int run_kernel(struct stream *stream, struct command *command)
 {
     struct duet_call *call = command->kernel.call;
     int info = 0;
@@ -112,24 +114,24 @@ static int perform(struct stream *stream, struct command *command)
     if (is_lost(stream->device))
         return DUET_ELOST;
     if (command->is_kernel)
-        return compute(stream, command);
+        return run_kernel(stream, command);
     struct device *peer = free_of(command->copy.peer);
-    move(&command->copy);
+    move_data(&command->copy);
     return peer && is_lost(peer) ? DUET_ELOST : DUET_OK;
 }
 
-/* Does one command and posts its completion, with the mutex held before and after. */
-static void serve(struct stream *stream)
+/* Carries out one command and posts its completion, with the mutex held before and after. */
+static void serve_command(struct stream *stream)
 {
     struct device *device = stream->device;
     struct command command = *queue_head(&stream->queue);
     (void)pthread_mutex_unlock(&device->mutex);
-    command.report.start_s = now(device);
+    command.report.start_s = device_now(device);
     command.report.status = perform(stream, &command);
-    command.report.end_s = now(device);
+    command.report.end_s = device_now(device);
     if (!command.is_kernel && command.copy.peer)
-        leave(free_of(command.copy.peer));
-    leave(device);
+        device_leave(free_of(command.copy.peer));
+    device_leave(device);
     duet__locks_leave(&device->common.emulated->locks, command.note);
     (void)pthread_mutex_lock(&device->mutex);
     *queue_head(&stream->queue) = command;
@@ -139,7 +141,7 @@ static void serve(struct stream *stream)
     (void)pthread_mutex_lock(&device->mutex);
 }
 
-static void *run(void *argument)
+static void *run_stream(void *argument)
 {
     struct stream *stream = argument;
     struct device *device = stream->device;
@@ -149,7 +151,7 @@ static void *run(void *argument)
     (void)pthread_mutex_lock(&device->mutex);
     for (;;) {
         if (queue_head(&stream->queue))
-            serve(stream);
+            serve_command(stream);
         else if (device->ending)
             break;
         else
@@ -160,9 +162,9 @@ static void *run(void *argument)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The worker's side                                                                            */
+/* Functions for the worker */
 
-static int give(struct device *device, const struct command *command)
+static int give_command(struct device *device, const struct command *command)
 {
     enum backend_stream which = command->is_kernel ? BACKEND_KERNEL : command->copy.stream;
     struct stream *stream = &device->streams[which];
@@ -189,14 +191,14 @@ static int launch_free(struct backend_device *device, const struct command *give
         return DUET_EINVAL;
     struct device *peer = command.is_kernel ? NULL : free_of(command.copy.peer);
     if (peer)
-        use(peer);
+        device_use(peer);
     if (!command.is_kernel)
         command.note = duet__locks_use(locks, command.copy.mark);
-    int error = give(free_of(device), &command);
+    int error = give_command(free_of(device), &command);
     if (error)
         duet__locks_leave(locks, command.note);
     if (error && peer)
-        leave(peer);
+        device_leave(peer);
     return error;
 }
 
@@ -212,7 +214,7 @@ static size_t poll_free(struct backend_device *self, struct backend_completion *
     return taken;
 }
 
-/* Threads post completions and notify. */
+/* Always INFINITY: threads post completions and notify. */
 static double next_s_free(const struct backend_device *device)
 {
     return INFINITY;
@@ -221,7 +223,7 @@ static double next_s_free(const struct backend_device *device)
 /* ------------------------------------------------------------------------------------------- */
 /* Opening and closing                                                                          */
 
-static void join(struct device *device)
+static void join_threads(struct device *device)
 {
     (void)pthread_mutex_lock(&device->mutex);
     device->ending = true;
@@ -231,7 +233,7 @@ static void join(struct device *device)
     for (unsigned s = 0; s < device->opened; s++)
         if (device->streams[s].running)
             (void)pthread_join(device->streams[s].thread, NULL);
-    /* nobody should be copying from a device that is closed; if so, wait for it */
+    /* normally no device copies from one that is closed; if so, wait for it */
     (void)pthread_mutex_lock(&device->mutex);
     while (device->users)
         (void)pthread_cond_wait(&device->unused, &device->mutex);
@@ -241,7 +243,7 @@ static void join(struct device *device)
 static void close_free(struct backend_device *self)
 {
     struct device *device = free_of(self);
-    join(device);
+    join_threads(device);
     for (unsigned s = 0; s < device->opened; s++) {
         (void)pthread_cond_destroy(&device->streams[s].given);
         duet__ring_fini(&device->streams[s].queue.commands);
@@ -252,7 +254,7 @@ static void close_free(struct backend_device *self)
     free(device);
 }
 
-static bool start(struct device *device)
+static bool start_threads(struct device *device)
 {
     for (unsigned s = 0; s < BACKEND_STREAMS; s++) {
         struct stream *stream = &device->streams[s];
@@ -261,7 +263,7 @@ static bool start(struct device *device)
         if (pthread_cond_init(&stream->given, NULL))
             return false;
         device->opened++;
-        if (pthread_create(&stream->thread, NULL, run, stream))
+        if (pthread_create(&stream->thread, NULL, run_stream, stream))
             return false;
         stream->running = true;
     }
@@ -295,7 +297,7 @@ int duet__emulated_open_free(struct backend_device **out, struct emulated *emula
         return duet_fail(message, DUET_ENOMEM, "emulated device %u: no condition", config->index);
     }
     int error = duet__memory_open(&device->common.memory, config->capacity_bytes, false, message);
-    if (!error && !start(device))
+    if (!error && !start_threads(device))
         error = duet_fail(message, DUET_ENOMEM,
                           "emulated device %u: the system refuses it three threads", config->index);
     if (error) {

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 struct lock_note {
-    const _Atomic(void *) *mark; /* where it is noted */
-    unsigned copies;             /* in flight; with the mutex */
+    const _Atomic(void *) *mark; /* the mark that holds this note */
+    unsigned copies;             /* copies in flight; with the mutex */
     struct lock_note *next, *previous;
 };
 
@@ -18,7 +18,7 @@ int duet__locks_init(struct locks *locks, const struct backend_setup *setup)
     return pthread_mutex_init(&locks->mutex, NULL) ? DUET_ENOMEM : DUET_OK;
 }
 
-/* The engine has done what it may not do. The mutex is held. */
+/* Reports an error of the engine. The mutex is held. */
 static void complain(struct locks *locks, const char *line)
 {
     locks->errors++;
@@ -42,7 +42,7 @@ void duet__locks_fini(struct locks *locks)
 /* ------------------------------------------------------------------------------------------- */
 /* Ranges, with the mutex held                                                                  */
 
-/* The first range that has bytes in common with this one, or NULL. */
+/* Returns the first range that overlaps this one, or NULL. */
 static const struct lock_range *overlapping(const struct locks *locks, uintptr_t begin,
                                             uintptr_t end)
 {
@@ -52,7 +52,7 @@ static const struct lock_range *overlapping(const struct locks *locks, uintptr_t
     return NULL;
 }
 
-static bool reserve(struct locks *locks)
+static bool reserve_range(struct locks *locks)
 {
     if (locks->count < locks->capacity)
         return true;
@@ -65,7 +65,7 @@ static bool reserve(struct locks *locks)
     return true;
 }
 
-static int pin(struct locks *locks, void *data, uint64_t bytes, struct duet_message *message)
+static int add_range(struct locks *locks, void *data, uint64_t bytes, struct duet_message *message)
 {
     uintptr_t begin = (uintptr_t)data, end = begin + bytes;
     if (!data || bytes == 0 || end < begin)
@@ -85,7 +85,7 @@ static int pin(struct locks *locks, void *data, uint64_t bytes, struct duet_mess
                          "emulated devices: %" PRIu64 " bytes cannot be page-locked: %" PRIu64
                          " of at most %" PRIu64 " are",
                          bytes, locks->bytes, locks->setup->pin_bytes);
-    if (!reserve(locks))
+    if (!reserve_range(locks))
         return duet_fail(message, DUET_ENOMEM, "emulated devices: out of memory");
     locks->ranges[locks->count++] = (struct lock_range){begin, end};
     locks->bytes += bytes;
@@ -95,12 +95,12 @@ static int pin(struct locks *locks, void *data, uint64_t bytes, struct duet_mess
 int duet__locks_pin(struct locks *locks, void *data, uint64_t bytes, struct duet_message *message)
 {
     (void)pthread_mutex_lock(&locks->mutex);
-    int error = pin(locks, data, bytes, message);
+    int error = add_range(locks, data, bytes, message);
     (void)pthread_mutex_unlock(&locks->mutex);
     return error;
 }
 
-static bool unpin(struct locks *locks, uintptr_t begin)
+static bool remove_range(struct locks *locks, uintptr_t begin)
 {
     for (size_t i = 0; i < locks->count; i++) {
         if (locks->ranges[i].begin != begin)
@@ -115,7 +115,7 @@ static bool unpin(struct locks *locks, uintptr_t begin)
 int duet__locks_unpin(struct locks *locks, void *data, struct duet_message *message)
 {
     (void)pthread_mutex_lock(&locks->mutex);
-    bool found = unpin(locks, (uintptr_t)data);
+    bool found = remove_range(locks, (uintptr_t)data);
     (void)pthread_mutex_unlock(&locks->mutex);
     if (found)
         return DUET_OK;
@@ -126,7 +126,7 @@ int duet__locks_unpin(struct locks *locks, void *data, struct duet_message *mess
 /* ------------------------------------------------------------------------------------------- */
 /* Marks                                                                                        */
 
-/* A new note, in the mark; NULL: no memory. The mutex is held. */
+/* Makes a note, and stores it in the mark; NULL: no memory. The mutex is held. */
 static struct lock_note *note_new(struct locks *locks, _Atomic(void *) *mark)
 {
     struct lock_note *note = calloc(1, sizeof *note);
@@ -164,7 +164,7 @@ void duet__locks_leave(struct locks *locks, struct lock_note *note)
     (void)pthread_mutex_unlock(&locks->mutex);
 }
 
-/* Takes the note off the list. */
+/* Removes the note from the list, and frees it. */
 static void note_free(struct locks *locks, struct lock_note *note)
 {
     if (note->previous)

@@ -2,7 +2,7 @@
 /*
  * The slab of an emulated device. One small file of poison in memory is mapped over and over,
  * private: a page that was never written reads as poison and takes no memory, so that a device of
- * 100 GiB costs what is used of it.
+ * 100 GiB costs only the written pages.
  */
 #include "backends/emulated/memory.h"
 
@@ -22,8 +22,8 @@ static size_t round_up(uint64_t bytes, size_t unit)
     return (size_t)((bytes + unit - 1) / unit * unit);
 }
 
-/* Writes `bytes` of poison; a full memory is an error here, and not a signal later. */
-static bool fill(int file, size_t bytes)
+/* Writes `bytes` of poison, so that full memory is an error here, and not a signal later. */
+static bool fill_file(int file, size_t bytes)
 {
     unsigned char block[1 << 14];
     memset(block, MEMORY_POISON, sizeof block);
@@ -79,7 +79,7 @@ int duet__memory_open(struct memory *memory, uint64_t bytes, bool reserve,
     if (reserve)
         return DUET_OK;
     memory->file = memfd_create("duet-poison", MFD_CLOEXEC);
-    if (memory->file < 0 || !fill(memory->file, memory->piece_bytes) ||
+    if (memory->file < 0 || !fill_file(memory->file, memory->piece_bytes) ||
         !duet__memory_poison(memory))
         return refused(memory, bytes, message);
     return DUET_OK;

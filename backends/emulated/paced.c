@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paced devices: kernels and copies get the dates that a calibration says, and do nothing. */
+/* Paced devices: kernels and copies get dates from a calibration, and do nothing. */
 #include "backends/emulated/paced.h"
 
 #include <math.h>
@@ -10,8 +10,8 @@ static struct paced *paced_of(struct backend_device *device)
     return (struct paced *)device;
 }
 
-/* Takes the bus, and lets everything happen that is due. The clock is read with the mutex held. */
-static struct bus *enter(struct paced *device)
+/* Locks the bus, and handles all events that are due. The clock is read with the mutex held. */
+static struct bus *enter_bus(struct paced *device)
 {
     const struct backend_setup *setup = &device->common.emulated->setup;
     struct bus *bus = device->bus;
@@ -53,7 +53,7 @@ static int give_copy(struct paced *device, const struct command *command)
     return DUET_OK;
 }
 
-/* A command that the device does not live to see the end of. */
+/* Enters a command of a lost device, which has ended. */
 static int give_lost(struct paced *device, struct command command)
 {
     struct queue *queue = command.is_kernel                   ? &device->kernels
@@ -83,7 +83,7 @@ static int launch_paced(struct backend_device *self, const struct command *comma
     struct paced *device = paced_of(self);
     if (!can_be_timed(device->bus->shares.machine, command))
         return DUET_EINVAL;
-    struct bus *bus = enter(device);
+    struct bus *bus = enter_bus(device);
     int error;
     if (++self->launched == self->config.lose_at)
         duet__bus_lose(bus, device);
@@ -112,7 +112,7 @@ static void end_kernels(struct paced *device)
 static size_t poll_paced(struct backend_device *self, struct backend_completion *out, size_t max)
 {
     struct paced *device = paced_of(self);
-    struct bus *bus = enter(device);
+    struct bus *bus = enter_bus(device);
     struct queue *queues[BACKEND_STREAMS] = {&device->in.queue, &device->kernels,
                                              &device->out.queue};
     size_t taken = 0;
@@ -127,7 +127,7 @@ static size_t poll_paced(struct backend_device *self, struct backend_completion 
 static double next_s_paced(const struct backend_device *self)
 {
     struct paced *device = ((const struct paced *)self)->self;
-    struct bus *bus = enter(device);
+    struct bus *bus = enter_bus(device);
     duet__bus_tell(bus, device);
     double next = device->known_s = duet__bus_next(device);
     (void)pthread_mutex_unlock(&bus->mutex);
@@ -137,7 +137,7 @@ static double next_s_paced(const struct backend_device *self)
 /* ------------------------------------------------------------------------------------------- */
 /* Opening and closing                                                                          */
 
-static void release(struct paced *device)
+static void release_device(struct paced *device)
 {
     duet__ring_fini(&device->kernels.commands);
     duet__ring_fini(&device->in.queue.commands);
@@ -147,18 +147,18 @@ static void release(struct paced *device)
     free(device);
 }
 
-/* Nothing runs that could be waited for: what is in flight is dropped. */
+/* Closes a device: commands in flight are dropped, as none really runs. */
 static void close_paced(struct backend_device *self)
 {
     struct paced *device = paced_of(self);
-    struct bus *bus = enter(device);
+    struct bus *bus = enter_bus(device);
     duet__bus_lose(bus, device);
     duet__bus_part(bus, device);
     while (device->telling)
         (void)pthread_cond_wait(&bus->told, &bus->mutex);
     duet__bus_tell(bus, NULL);
     (void)pthread_mutex_unlock(&bus->mutex);
-    release(device);
+    release_device(device);
 }
 
 static const struct mode paced_mode = {
@@ -168,7 +168,7 @@ static const struct mode paced_mode = {
     .next_s = next_s_paced,
 };
 
-static struct paced *make(struct emulated *emulated, const struct backend_config *config)
+static struct paced *make_device(struct emulated *emulated, const struct backend_config *config)
 {
     struct paced *device = calloc(1, sizeof *device);
     if (!device)
@@ -191,12 +191,12 @@ static struct paced *make(struct emulated *emulated, const struct backend_config
 int duet__emulated_open_paced(struct backend_device **out, struct emulated *emulated,
                               const struct backend_config *config, struct duet_message *message)
 {
-    struct paced *device = make(emulated, config);
+    struct paced *device = make_device(emulated, config);
     if (!device)
         return duet_fail(message, DUET_ENOMEM, "emulated device %u: out of memory", config->index);
     int error = duet__memory_open(&device->common.memory, config->capacity_bytes, true, message);
     if (!error) {
-        struct bus *bus = enter(device);
+        struct bus *bus = enter_bus(device);
         error = duet__bus_join(bus, device);
         duet__bus_tell(bus, NULL);
         (void)pthread_mutex_unlock(&bus->mutex);
@@ -204,7 +204,7 @@ int duet__emulated_open_paced(struct backend_device **out, struct emulated *emul
             (void)duet_fail(message, error, "emulated device %u: out of memory", config->index);
     }
     if (error) {
-        release(device);
+        release_device(device);
         return error;
     }
     *out = &device->common;

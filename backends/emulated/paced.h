@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paced devices and the bus that they share. Nothing here has a thread: whoever calls first lets
- * everything happen that was due until now, in the order of its dates, and tells the others.
+ * Paced devices and the bus that they share. Nothing here has a thread: each caller first handles
+ * all events that are due until now, in order of their dates, and tells the other devices.
  *
  * All functions but init and fini are called with the bus's mutex held. Dates are seconds on the
  * engine's clock.
@@ -11,7 +11,7 @@
 
 #include "backends/emulated/internal.h"
 
-/* Where the oldest copy of a stream is: not begun, paying its latency, flowing. */
+/* State of the oldest copy of a stream: not begun, in its latency, flowing. */
 enum phase { PHASE_WAITS, PHASE_LATENCY, PHASE_FLOWS };
 
 /* A stream of copies. Its oldest one is described here, the others wait in the queue. */
@@ -20,14 +20,14 @@ struct lane {
     struct paced *device;
     enum phase phase;
     double next_s;  /* end of the latency, or of the flow if shares stay as they are */
-    double since_s; /* of the flow: `left` bytes were left then, which flow at `rate` since */
+    double since_s; /* date from which `left` bytes flow at `rate` */
     double left, rate;
     struct flow flow;
 };
 
 struct paced {
     struct backend_device common; /* first: a backend_device is one of these */
-    struct paced *self;           /* to note known_s where a device is given as const */
+    struct paced *self;           /* to write known_s where a device is given as const */
     struct bus *bus;
     struct queue kernels; /* all dated when they are launched */
     double free_s;        /* end of the last kernel launched */
@@ -37,38 +37,38 @@ struct paced {
      * memory: as in the simulation, one at a time leaves, to the host or to another device.
      */
     struct ring leaving;
-    double known_s;   /* what the worker was last told about its next completion */
-    unsigned telling; /* callers inside its notify */
+    double known_s;   /* date of its next completion that the worker was last told */
+    unsigned telling; /* number of callers inside its notify */
 };
 
-/* The device at the other end of a lane's copy between devices; NULL for a kernel. */
+/* Returns the device at the other end of a copy between devices; NULL for a kernel. */
 static inline struct paced *peer_of(const struct command *command)
 {
     return command->is_kernel ? NULL : (struct paced *)command->copy.peer;
 }
 
-/* Adds and removes a device. DUET_ENOMEM. */
+/* Add and remove a device. DUET_ENOMEM. */
 DUET_MUST_CHECK int duet__bus_join(struct bus *bus, struct paced *device);
 void duet__bus_part(struct bus *bus, struct paced *device);
 
-/* Lets everything happen that is due until `now`. */
+/* Handles all events that are due until `now`. */
 void duet__bus_advance(struct bus *bus, double now);
 
-/* The lane has been given a copy: begins it at bus->now_s if nothing is before it. */
+/* Begins a new copy of the lane at bus->now_s if no other is before it. */
 void duet__bus_given(struct bus *bus, struct lane *lane);
 
 /*
- * The device is lost at bus->now_s: its commands in flight end, and copies of others from it when
+ * Loses the device at bus->now_s: its commands in flight end, and copies of others from it when
  * their turn comes.
  */
 void duet__bus_lose(struct bus *bus, struct paced *device);
 
-/* When the device will have a completion, as far as that is known; INFINITY: not. */
+/* Returns the date of the device's next completion; INFINITY: not known. */
 double duet__bus_next(const struct paced *device);
 
 /*
- * Notifies devices whose next completion comes earlier than they know, but not `but`. The mutex is
- * let go meanwhile.
+ * Notifies devices whose next completion comes earlier than they know, except `but`. The mutex is
+ * released meanwhile.
  */
 void duet__bus_tell(struct bus *bus, const struct paced *but);
 

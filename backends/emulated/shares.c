@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Max-min fair sharing by progressive filling (Bertsekas, Gallager, Data Networks, 1992, section
- * 6.5.2), which is also what SimGrid does: the narrowest link, or a flow's own limit if that is
- * narrower, fixes the flows it concerns; go on with what they leave.
+ * 6.5.2), as in SimGrid: the narrowest link, or a flow's own limit if that is narrower, fixes the
+ * flows it concerns; then the rest is shared in the same way.
  */
 #include "backends/emulated/shares.h"
 
@@ -38,7 +38,7 @@ void duet__shares_fini(struct shares *shares)
     *shares = (struct shares){.count = 0};
 }
 
-static void prepare(struct shares *shares)
+static void prepare_shares(struct shares *shares)
 {
     const struct duet_link *links = shares->machine->links;
     for (unsigned l = 0; l < shares->machine->link_count; l++) {
@@ -59,7 +59,7 @@ static void prepare(struct shares *shares)
     }
 }
 
-/* The most that every flow not yet fixed can get. */
+/* Returns the largest share that every flow not yet fixed can get. */
 static double narrowest(const struct shares *shares)
 {
     double least = INFINITY;
@@ -72,8 +72,8 @@ static double narrowest(const struct shares *shares)
     return least;
 }
 
-/* true if the flow cannot get more than `share`: its own limit or a link of its route is reached.
- */
+/* True if the flow cannot get more than `share`: its own limit or a link of its route is
+   reached. */
 static bool stops(const struct shares *shares, const struct flow *flow, double share)
 {
     if (flow->limit_Bps <= share)
@@ -86,8 +86,10 @@ static bool stops(const struct shares *shares, const struct flow *flow, double s
     return false;
 }
 
-/* Fixes the flows found to stop; all of them at the same share, whatever their order. */
-static size_t fix(struct shares *shares, double share)
+/*
+ * Fixes the flows found to stop, all at the same share, whatever their order. Returns their number.
+ */
+static size_t fix_flows(struct shares *shares, double share)
 {
     size_t fixed = 0;
     for (size_t i = 0; i < shares->count; i++) {
@@ -111,12 +113,12 @@ static size_t fix(struct shares *shares, double share)
 void duet__shares_find(struct shares *shares)
 {
     size_t fixed = 0;
-    prepare(shares);
+    prepare_shares(shares);
     while (fixed < shares->count) {
         double share = narrowest(shares);
         for (size_t i = 0; i < shares->count; i++)
             if (shares->flows[i]->state == FLOW_OPEN && stops(shares, shares->flows[i], share))
                 shares->flows[i]->state = FLOW_STOPS;
-        fixed += fix(shares, share);
+        fixed += fix_flows(shares, share);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stands in for OpenCL's devices where duet was built without: there are none, and it says why. */
+/* Stub for OpenCL's devices where duet was built without: there are none. */
 #include "backends/absent.h"
 
-static unsigned count(struct duet_message *why)
+static unsigned absent_count(struct duet_message *why)
 {
     (void)duet_fail(why, DUET_EABSENT,
                     "this duet was built without OpenCL (its headers and loader were not found, or "
@@ -13,6 +13,6 @@ static unsigned count(struct duet_message *why)
 const struct duet__backend duet__backend_opencl = {
     .name = "opencl",
     .description = "OpenCL's devices (not in this build)",
-    .count = count,
+    .count = absent_count,
     DUET__ABSENT_SLOTS,
 };

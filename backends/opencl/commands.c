@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Commands of a device: what launch and copy give to OpenCL, and how poll finds what has ended. A
- * kernel costs two markers, what it enqueues itself, and looks at the second marker.
+ * Commands of a device: launch and copy give them to OpenCL, and poll finds those that have ended.
+ * A kernel costs two markers, what it enqueues itself, and queries of the second marker.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include "backends/opencl/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* In flight                                                                                    */
+/* Commands in flight */
 
-/* A zeroed command; NULL: no memory. */
-static struct command *take(struct backend_device *device, void *tag)
+/* Returns a zeroed command; NULL: no memory. */
+static struct command *command_take(struct backend_device *device, void *tag)
 {
     struct command *command = device->spare;
     if (command)
@@ -26,9 +26,9 @@ static struct command *take(struct backend_device *device, void *tag)
     return command;
 }
 
-/* Enters it behind the others of its stream. On a device that is lost it has ended at once. */
-static void push(const struct backend_device *device, struct stream *stream,
-                 struct command *command)
+/* Adds a command behind the others of its stream. On a lost device it ends at once. */
+static void command_push(const struct backend_device *device, struct stream *stream,
+                         struct command *command)
 {
     *stream->last = command;
     stream->last = &command->next;
@@ -41,8 +41,8 @@ static void push(const struct backend_device *device, struct stream *stream,
     command->start_s = command->end_s = command->launched_s;
 }
 
-/* Takes the oldest away, which was reported. */
-static void shift(struct backend_device *device, struct stream *stream)
+/* Removes the oldest command, which was reported. */
+static void command_shift(struct backend_device *device, struct stream *stream)
 {
     struct command *command = stream->first;
     stream->first = command->next;
@@ -60,8 +60,8 @@ static void shift(struct backend_device *device, struct stream *stream)
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* The stream of kernels with the fewest in flight. */
-static struct stream *idlest(struct backend_device *device)
+/* Returns the stream of kernels with the fewest commands in flight. */
+static struct stream *idlest_stream(struct backend_device *device)
 {
     struct stream *best = &device->streams[0];
     for (unsigned i = 1; i < device->stream_count - 2; i++)
@@ -70,18 +70,18 @@ static struct stream *idlest(struct backend_device *device)
     return best;
 }
 
-static bool mark(const struct stream *stream, cl_event *event, struct failure *failure)
+static bool mark_stream(const struct stream *stream, cl_event *event, struct failure *failure)
 {
     return !duet__opencl_failed(failure, "clEnqueueMarkerWithWaitList",
                                 clEnqueueMarkerWithWaitList(stream->queue, 0, NULL, event));
 }
 
 /* Runs the function of a kernel that is in its stream, between two markers. */
-static void run(struct backend_device *device, struct stream *stream, struct command *command,
-                const struct backend_kernel *kernel)
+static void run_kernel(struct backend_device *device, struct stream *stream,
+                       struct command *command, const struct backend_kernel *kernel)
 {
     struct failure failure;
-    if (!mark(stream, &command->start, &failure)) {
+    if (!mark_stream(stream, &command->start, &failure)) {
         duet__opencl_fail(device, command, &failure);
         return;
     }
@@ -92,33 +92,33 @@ static void run(struct backend_device *device, struct stream *stream, struct com
     command->status = kernel->run(kernel->call);
     command->returned_s = opencl_now(device->opencl);
     command->prepared = duet__has_prepared(command->returned_s - command->launched_s, &before);
-    if (mark(stream, &command->end, &failure)) {
+    if (mark_stream(stream, &command->end, &failure)) {
         (void)clFlush(stream->queue);
         return;
     }
     int status = command->status;
-    (void)clFinish(stream->queue); /* what was enqueued may use the task's data */
+    (void)clFinish(stream->queue); /* enqueued commands may use the task's data */
     duet__opencl_fail(device, command, &failure);
     if (!status || opencl_lost(device))
         return;
-    command->status = status; /* that it had failed before is what counts */
+    command->status = status; /* the kernel's own failure comes first */
     command->failure.call = NULL;
 }
 
 int duet__opencl_launch(struct backend_device *device, const struct backend_kernel *kernel)
 {
-    struct stream *stream = idlest(device);
+    struct stream *stream = idlest_stream(device);
     device->why = NULL;
     if (!kernel->run || !kernel->call)
         return DUET_EINVAL;
-    struct command *command = take(device, kernel->tag);
+    struct command *command = command_take(device, kernel->tag);
     if (!command)
         return DUET_ENOMEM;
     command->is_kernel = true;
     command->message = kernel->call->message;
-    push(device, stream, command);
+    command_push(device, stream, command);
     if (!command->ended)
-        run(device, stream, command, kernel);
+        run_kernel(device, stream, command, kernel);
     return DUET_OK;
 }
 
@@ -135,11 +135,11 @@ int duet__opencl_copy(struct backend_device *device, const struct backend_copy *
                            in ? copy->destination_pitch : copy->source_pitch, device->base,
                            device->config.capacity_bytes))
         return DUET_EINVAL;
-    struct command *command = take(device, copy->tag);
+    struct command *command = command_take(device, copy->tag);
     if (!command)
         return DUET_ENOMEM;
     command->copy = *copy;
-    push(device, stream, command);
+    command_push(device, stream, command);
     if (!stream->waiting)
         stream->waiting = command;
     duet__opencl_feed(device, stream);
@@ -147,9 +147,9 @@ int duet__opencl_copy(struct backend_device *device, const struct backend_copy *
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What has ended                                                                               */
+/* Commands that have ended */
 
-/* Looks whether a kernel has ended: when, and how. */
+/* Queries a kernel, and sets its dates and status if it has ended. */
 static void look_at_kernel(struct backend_device *device, const struct stream *stream,
                            struct command *command)
 {
@@ -169,8 +169,8 @@ static void look_at_kernel(struct backend_device *device, const struct stream *s
         command->status = duet__late_status(*(volatile int *)&command->late, &command->info);
 }
 
-/* Looks whether the oldest command of a stream has ended. */
-static bool look(struct backend_device *device, const struct stream *stream)
+/* True if the oldest command of a stream has ended. */
+static bool look_at_oldest(struct backend_device *device, const struct stream *stream)
 {
     struct command *command = stream->first;
     if (!command->ended && command->is_kernel) {
@@ -182,8 +182,12 @@ static bool look(struct backend_device *device, const struct stream *stream)
     return command->ended && !command->chunks;
 }
 
-/* Why a command has failed. NULL: nobody said. false: no room left for it in this poll. */
-static bool explain(struct backend_device *device, const struct command *command, const char **why)
+/*
+ * Gives the reason why a command has failed; NULL: none. Returns false if this poll has no room
+ * left for the text.
+ */
+static bool explain_command(struct backend_device *device, const struct command *command,
+                            const char **why)
 {
     *why = command->status ? command->why : NULL;
     if (!command->status || *why)
@@ -206,12 +210,12 @@ static bool explain(struct backend_device *device, const struct command *command
 }
 
 /* Writes the completion of the oldest command. A stream's dates do not go back. */
-static bool report(struct backend_device *device, struct stream *stream,
-                   struct backend_completion *out)
+static bool report_oldest(struct backend_device *device, struct stream *stream,
+                          struct backend_completion *out)
 {
     const struct command *command = stream->first;
     *out = (struct backend_completion){.tag = command->tag, .status = command->status};
-    if (!explain(device, command, &out->why))
+    if (!explain_command(device, command, &out->why))
         return false;
     out->start_s = fmax(command->start_s, stream->end_s);
     out->end_s = fmax(command->end_s, out->start_s);
@@ -229,11 +233,11 @@ size_t duet__opencl_poll(struct backend_device *device, struct backend_completio
             duet__opencl_empty(device, stream);
         if (stream->waiting)
             duet__opencl_feed(device, stream);
-        while (taken < max && stream->first && look(device, stream)) {
-            if (!report(device, stream, &out[taken]))
+        while (taken < max && stream->first && look_at_oldest(device, stream)) {
+            if (!report_oldest(device, stream, &out[taken]))
                 return taken;
             taken++;
-            shift(device, stream);
+            command_shift(device, stream);
         }
     }
     return taken;

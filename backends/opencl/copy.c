@@ -3,8 +3,8 @@
 #include "backends/opencl/internal.h"
 
 /*
- * Copies a piece between a buffer, where its columns lie without gaps, and the slab, from `at` on
- * and so far apart.
+ * Copies a piece between a buffer, where its columns are dense, and the slab, from `at` on with
+ * this pitch.
  */
 static bool transfer(const struct backend_device *device, const struct stream *stream,
                      const struct piece *piece, unsigned char *buffer, size_t at, size_t pitch,
@@ -32,8 +32,8 @@ static bool transfer(const struct backend_device *device, const struct stream *s
 }
 
 /* Sends a piece through the buffer behind the newest, which is free. */
-static bool pass(struct backend_device *device, struct stream *stream, struct command *command,
-                 const struct piece *piece, struct failure *failure)
+static bool pass_piece(struct backend_device *device, struct stream *stream,
+                       struct command *command, const struct piece *piece, struct failure *failure)
 {
     const struct backend_copy *copy = &command->copy;
     unsigned next = (stream->oldest + stream->chunk_count) % STAGING_BUFFERS;
@@ -68,7 +68,7 @@ void duet__opencl_feed(struct backend_device *device, struct stream *stream)
                                                device->opencl->staging_bytes, &piece)) {
             command->given = true;
             stream->waiting = command->next;
-        } else if (pass(device, stream, command, &piece, &failure)) {
+        } else if (pass_piece(device, stream, command, &piece, &failure)) {
             gave = true;
         } else {
             duet__opencl_fail(device, command, &failure);
@@ -78,8 +78,9 @@ void duet__opencl_feed(struct backend_device *device, struct stream *stream)
         (void)clFlush(stream->queue);
 }
 
-/* Notes when a piece was copied. */
-static void measure(const struct backend_device *device, cl_event event, struct command *command)
+/* Records the dates of a copied piece. */
+static void measure_piece(const struct backend_device *device, cl_event event,
+                          struct command *command)
 {
     double first_s, last_s;
     if (!duet__opencl_date(device, event, CL_PROFILING_COMMAND_START, &first_s) ||
@@ -104,7 +105,7 @@ void duet__opencl_empty(struct backend_device *device, struct stream *stream)
         if (opencl_lost(device))
             return; /* nothing is on its way any more */
         if (!owner->ended) {
-            measure(device, chunk->event, owner);
+            measure_piece(device, chunk->event, owner);
             if (stream->kind == BACKEND_OUT)
                 duet__piece_unpack(stream->buffers + stream->oldest * device->opencl->staging_bytes,
                                    &owner->copy, &chunk->piece);

@@ -6,16 +6,16 @@
 
 #include "backends/opencl/internal.h"
 
-enum { NAP_NS = 20000 /* between two looks at what a device still has when it is closed */ };
+enum { NAP_NS = 20000 /* pause between two polls of a device that is closed */ };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Opening                                                                                      */
 
 /*
- * Addresses to stand for the slab, which has none, as many as it has bytes: nobody else has the
- * same, and who uses one as memory gets a fault.
+ * Reserves addresses to stand for the slab, which has none: they are unique, and access to them
+ * faults.
  */
-static bool reserve(struct backend_device *device, struct failure *failure)
+static bool reserve_addresses(struct backend_device *device, struct failure *failure)
 {
     void *base = mmap(NULL, (size_t)device->config.capacity_bytes, PROT_NONE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -27,8 +27,8 @@ static bool reserve(struct backend_device *device, struct failure *failure)
 }
 
 /*
- * Allocation may be put off until an object is used first, so one byte is written, at the end. Some
- * accept any size and then cannot have it.
+ * Allocates the slab, and writes its last byte: allocation may be delayed to the first use, and
+ * some implementations accept any size and fail then.
  */
 static bool make_slab(struct backend_device *device, struct failure *failure)
 {
@@ -42,7 +42,7 @@ static bool make_slab(struct backend_device *device, struct failure *failure)
                                                      CL_TRUE, bytes - 1, 1, &zero, 0, NULL, NULL));
 }
 
-/* The buffers that a stream's copies go through, mapped until the device is closed. */
+/* Makes the buffers of a stream's copies, mapped until the device is closed. */
 static bool make_staging(struct backend_device *device, struct stream *stream,
                          struct failure *failure)
 {
@@ -70,8 +70,8 @@ static bool make_queue(struct backend_device *device, unsigned index, struct fai
     return !duet__opencl_failed(failure, "clCreateCommandQueue", error);
 }
 
-/* Something happens on the device, so that its clock is known to the host's. */
-static bool strike(struct backend_device *device, struct failure *failure)
+/* Runs a marker on the device, to relate its clock to the host's. */
+static bool strike_clock(struct backend_device *device, struct failure *failure)
 {
     cl_command_queue queue = device->streams[0].queue;
     double launched_s = opencl_now(device->opencl), end_s = 0;
@@ -92,7 +92,7 @@ static bool strike(struct backend_device *device, struct failure *failure)
     return good;
 }
 
-static bool make(struct backend_device *device, struct failure *failure)
+static bool make_device(struct backend_device *device, struct failure *failure)
 {
     cl_int error;
     *failure = (struct failure){.call = "clGetDeviceIDs", .error = CL_DEVICE_NOT_FOUND};
@@ -104,7 +104,7 @@ static bool make(struct backend_device *device, struct failure *failure)
     for (unsigned i = 0; i < device->stream_count; i++)
         if (!make_queue(device, i, failure))
             return false;
-    if (!reserve(device, failure) || !make_slab(device, failure))
+    if (!reserve_addresses(device, failure) || !make_slab(device, failure))
         return false;
     for (unsigned i = 0; i < device->stream_count; i++) {
         struct stream *stream = &device->streams[i];
@@ -116,10 +116,10 @@ static bool make(struct backend_device *device, struct failure *failure)
         if (stream->kind != BACKEND_KERNEL && !make_staging(device, stream, failure))
             return false;
     }
-    return strike(device, failure);
+    return strike_clock(device, failure);
 }
 
-static int check(const struct backend_config *config, struct duet_message *message)
+static int check_config(const struct backend_config *config, struct duet_message *message)
 {
     if (!config->capacity_bytes || config->capacity_bytes > SIZE_MAX)
         return duet_fail(message, DUET_EINVAL, "GPU %u: a slab needs a size, not %llu bytes",
@@ -130,8 +130,8 @@ static int check(const struct backend_config *config, struct duet_message *messa
     return DUET_OK;
 }
 
-static int refuse_open(const struct backend_device *device, const struct failure *failure,
-                       struct duet_message *message)
+static int refuse_device(const struct backend_device *device, const struct failure *failure,
+                         struct duet_message *message)
 {
     char text[FAILURE_TEXT];
     (void)duet__opencl_text(text, failure);
@@ -150,7 +150,7 @@ int duet__opencl_open(struct backend_device **out, void *shared,
                       const struct backend_config *config, struct duet_message *message)
 {
     struct failure failure;
-    int error = check(config, message);
+    int error = check_config(config, message);
     if (error)
         return error;
     unsigned streams = (config->kernel_streams ? config->kernel_streams : 1) + 2;
@@ -160,8 +160,8 @@ int duet__opencl_open(struct backend_device **out, void *shared,
     device->opencl = shared;
     device->config = *config;
     device->stream_count = streams;
-    if (!make(device, &failure)) {
-        error = refuse_open(device, &failure, message);
+    if (!make_device(device, &failure)) {
+        error = refuse_device(device, &failure, message);
         duet__opencl_close(device);
         return error;
     }
@@ -172,8 +172,8 @@ int duet__opencl_open(struct backend_device **out, void *shared,
 /* ------------------------------------------------------------------------------------------- */
 /* Closing                                                                                      */
 
-/* Until nothing is in flight, which is at once if the device is lost. */
-static void drain(struct backend_device *device)
+/* Polls until nothing is in flight, which is at once if the device is lost. */
+static void drain_device(struct backend_device *device)
 {
     struct backend_completion completions[TEXTS];
     const struct timespec nap = {.tv_nsec = NAP_NS};
@@ -200,7 +200,7 @@ void duet__opencl_close(struct backend_device *device)
 {
     if (!device)
         return;
-    drain(device);
+    drain_device(device);
     for (unsigned i = 0; i < device->stream_count; i++)
         free_stream(&device->streams[i]);
     if (device->slab)

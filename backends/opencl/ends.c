@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How commands end: their dates, errors, and the loss of the device. */
+/* Ends of commands: their dates, errors, and the loss of the device. */
 #include <math.h>
 #include <stdio.h>
 
@@ -53,8 +53,8 @@ void duet__opencl_place(struct backend_device *device, const struct stream *stre
 /* ------------------------------------------------------------------------------------------- */
 /* Errors                                                                                       */
 
-/* All in flight has ended. What the device may still do, it does in memory that stays. */
-static void end_all(const struct backend_device *device, struct stream *stream)
+/* Ends all commands of a stream. What the device may still do, it does in memory that stays. */
+static void end_commands(const struct backend_device *device, struct stream *stream)
 {
     double now_s = opencl_now(device->opencl);
     for (struct command *command = stream->first; command; command = command->next) {
@@ -74,7 +74,7 @@ static void end_all(const struct backend_device *device, struct stream *stream)
     stream->waiting = NULL;
 }
 
-static void lose(struct backend_device *device, const struct failure *failure)
+static void lose_device(struct backend_device *device, const struct failure *failure)
 {
     const struct backend_setup *setup = &device->opencl->setup;
     char line[FAILURE_TEXT + 32];
@@ -83,7 +83,7 @@ static void lose(struct backend_device *device, const struct failure *failure)
     (void)duet__opencl_text(device->loss, failure);
     atomic_store_explicit(&device->lost, true, memory_order_release);
     for (unsigned i = 0; i < device->stream_count; i++)
-        end_all(device, &device->streams[i]);
+        end_commands(device, &device->streams[i]);
     if (!setup->say)
         return;
     (void)snprintf(line, sizeof line, "GPU %u is lost: %s", device->config.index, device->loss);
@@ -94,7 +94,7 @@ void duet__opencl_fail(struct backend_device *device, struct command *command,
                        const struct failure *failure)
 {
     if (duet__opencl_gone(failure->error))
-        lose(device, failure);
+        lose_device(device, failure);
     if (command->ended)
         return;
     command->ended = true;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What errors of OpenCL mean. */
+/* Meaning of errors of OpenCL. */
 #include "backends/opencl/errors.h"
 
 #include <stdio.h>
 
 enum {
     NO_PLATFORM = -1001, /* CL_PLATFORM_NOT_FOUND_KHR, of cl_khr_icd */
-    NVIDIA_FAULT = -9999 /* an illegal access, says NVIDIA's implementation */
+    NVIDIA_FAULT = -9999 /* an illegal access, in NVIDIA's implementation */
 };
 
 bool duet__opencl_failed(struct failure *failure, const char *call, cl_int error)
@@ -44,7 +44,7 @@ int duet__opencl_status(cl_int error, int otherwise)
     }
 }
 
-/* What kernels of applications and this backend can run into. */
+/* Returns the name of an error that applications' kernels and this backend can meet. */
 static const char *name_of(cl_int error)
 {
 #define NAME(name)                                                                                 \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Errors of OpenCL: their names with the call's, and what they mean for a device. */
+/* Errors of OpenCL: their names with the call's, and their meaning for a device. */
 #ifndef DUET_BACKENDS_OPENCL_ERRORS_H
 #define DUET_BACKENDS_OPENCL_ERRORS_H
 
@@ -12,25 +12,25 @@
 
 /* A call, or a command, that has failed. */
 struct failure {
-    const char *call; /* "clCreateBuffer"; a constant. NULL: none has */
+    const char *call; /* name of the call, "clCreateBuffer"; a constant. NULL: none has failed */
     cl_int error;
 };
 
 enum { FAILURE_TEXT = 128 };
 
-/* The result of a call that is to be looked at. true: it has failed, and *failure is filled. */
+/* Returns true if the call has failed, and fills *failure. */
 DUET_MUST_CHECK bool duet__opencl_failed(struct failure *failure, const char *call, cl_int error);
 
 /*
- * true: the device is of no use any more. The calls of a backend are right, so that an object of
- * its own that is "invalid" has been broken by what ran on the device.
+ * True if the device is of no use any more. The backend's calls are correct, so an "invalid" object
+ * of its own has been broken by what ran on the device.
  */
 bool duet__opencl_gone(cl_int error);
 
-/* DUET_ENOMEM for a lack of memory, else `otherwise`. */
+/* Returns DUET_ENOMEM for a lack of memory, else `otherwise`. */
 int duet__opencl_status(cl_int error, int otherwise);
 
-/* "clCreateBuffer: CL_OUT_OF_RESOURCES (-5)". Returns text. */
+/* Writes "clCreateBuffer: CL_OUT_OF_RESOURCES (-5)". Returns text. */
 const char *duet__opencl_text(char text[FAILURE_TEXT], const struct failure *failure);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which devices OpenCL has, and what each of them is: the GPUs and accelerators of all platforms.
- * Where there are none, CPUs, as pocl makes devices of: whoever asks for OpenCL then wants these.
+ * OpenCL's devices and their properties: the GPUs and accelerators of all platforms or, if there
+ * are none, CPUs, for which pocl makes devices: a user who asks for OpenCL then wants these.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,14 +12,14 @@
 
 enum { PLATFORMS = 16, DEVICES = 64, NAME = 64 };
 
-/* What there is, and why there is nothing: the same for the whole process. */
+/* The devices, or the reason why there are none, for the whole process. */
 static struct {
     cl_device_id ids[DEVICES];
     unsigned count;
     struct failure failure;
 } found;
 
-/* All devices of this type, at most DEVICES of them. */
+/* Lists all devices of this type, at most DEVICES of them. Returns their number. */
 static unsigned list(cl_device_type type, cl_device_id ids[DEVICES], struct failure *failure)
 {
     cl_platform_id platforms[PLATFORMS];
@@ -36,25 +36,28 @@ static unsigned list(cl_device_type type, cl_device_id ids[DEVICES], struct fail
     return count;
 }
 
-static void find(void)
+static void find_devices(void)
 {
     found.count = list(CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR, found.ids, &found.failure);
     if (!found.count)
         found.count = list(CL_DEVICE_TYPE_CPU, found.ids, &found.failure);
 }
 
-/* Once, and by one thread: pocl 3.1 has no devices for one that asks while it begins. */
-static unsigned look(void)
+/*
+ * Finds the devices once, on one thread: pocl 3.1 has no devices for a thread that asks during its
+ * start.
+ */
+static unsigned look_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, find);
+    (void)pthread_once(&once, find_devices);
     return found.count;
 }
 
 unsigned duet__opencl_count(struct duet_message *why)
 {
     char text[FAILURE_TEXT];
-    unsigned count = look();
+    unsigned count = look_once();
     if (!count)
         (void)duet_fail(why, DUET_EABSENT,
                         "OpenCL has no devices (%s): is the GPU vendor's implementation (ICD) "
@@ -65,13 +68,13 @@ unsigned duet__opencl_count(struct duet_message *why)
 
 bool duet__opencl_id(unsigned index, cl_device_id *id)
 {
-    if (index >= look())
+    if (index >= look_once())
         return false;
     *id = found.ids[index];
     return true;
 }
 
-/* Text of a device; "" if it does not say. */
+/* Gives a text of a device; "" if it does not say. */
 static void ask_text(cl_device_id id, cl_device_info what, char text[NAME])
 {
     char all[4 * NAME];
@@ -82,8 +85,8 @@ static void ask_text(cl_device_id id, cl_device_info what, char text[NAME])
     (void)snprintf(text, NAME, "%.*s", NAME - 1, all);
 }
 
-/* A number of a device, which OpenCL has with 8 or 4 bytes. */
-static cl_ulong ask(cl_device_id id, cl_device_info what, struct failure *failure)
+/* Returns a number of a device, which OpenCL has with 8 or 4 bytes. */
+static cl_ulong ask_number(cl_device_id id, cl_device_info what, struct failure *failure)
 {
     union {
         cl_ulong wide;
@@ -104,8 +107,8 @@ static bool is_cpu(cl_device_id id)
 }
 
 /*
- * One object holds all data of a device, so what an object may have at most is usable; of the
- * device's memory an eighth, at most 1 GiB, is left to what libraries need.
+ * Returns the usable memory of a device. One object holds all its data, so the largest object is
+ * the limit; an eighth of the memory, at most 1 GiB, is left to libraries.
  */
 static uint64_t usable(uint64_t total, uint64_t object)
 {
@@ -126,9 +129,9 @@ int duet__opencl_describe(unsigned index, struct backend_info *info, struct duet
     ask_text(id, CL_DEVICE_NAME, name);
     ask_text(id, CL_DEVICE_VERSION, version);
     ask_text(id, CL_DEVICE_VENDOR, vendor);
-    cl_ulong units = ask(id, CL_DEVICE_MAX_COMPUTE_UNITS, &failure);
-    cl_ulong total = ask(id, CL_DEVICE_GLOBAL_MEM_SIZE, &failure);
-    cl_ulong object = ask(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &failure);
+    cl_ulong units = ask_number(id, CL_DEVICE_MAX_COMPUTE_UNITS, &failure);
+    cl_ulong total = ask_number(id, CL_DEVICE_GLOBAL_MEM_SIZE, &failure);
+    cl_ulong object = ask_number(id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &failure);
     if (failure.call)
         return duet_fail(message, DUET_EIO, "GPU %u: %s", index, duet__opencl_text(text, &failure));
     if (!strncmp(version, "OpenCL 1.0", 10) || !strncmp(version, "OpenCL 1.1", 10))
@@ -138,7 +141,7 @@ int duet__opencl_describe(unsigned index, struct backend_info *info, struct duet
                                   .total_bytes = total,
                                   .bandwidth_Bps = assumed_Bps,
                                   .latency_s = assumed_s};
-    /* pocl's names of CPUs are long, and other than that of the CPUs themselves */
+    /* pocl's names of CPUs are long, and differ from the CPUs' own */
     duet__arch_name(info->arch, is_cpu(id) ? "opencl-cpu" : name);
     (void)snprintf(info->description, sizeof info->description,
                    "%.40s, %.30s, %.10s, %u compute units", name, vendor, version, (unsigned)units);

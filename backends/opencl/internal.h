@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the OpenCL backend share: devices, their streams, and commands in flight.
+ * Data structures shared by the files of the OpenCL backend: devices, their streams, and commands
+ * in flight.
  *
  * A device has a context, a slab and queues of its own; it is used by its worker's thread alone,
- * but for other threads' looks at its base and whether it is lost. Every stream is a queue in
- * order. Copies go in pieces through buffers that are mapped for good (CL_MEM_ALLOC_HOST_PTR, which
- * implementations page-lock): what OpenCL does with any other memory of the host may block.
+ * but other threads read its base and whether it is lost. Every stream is a queue in order. Copies
+ * go in pieces through permanently mapped buffers (CL_MEM_ALLOC_HOST_PTR, which implementations
+ * page-lock): OpenCL's functions may block with any other host memory.
  */
 #ifndef DUET_BACKENDS_OPENCL_INTERNAL_H
 #define DUET_BACKENDS_OPENCL_INTERNAL_H
@@ -23,37 +24,38 @@
 
 enum {
     TEXTS = 8,               /* reasons that one poll can write */
-    KERNEL_STREAMS = 128,    /* kernels at a time on a device, at most */
-    STAGING_BUFFERS = 2,     /* of a stream of copies: one is filled or emptied while the other is
-                                copied */
-    STAGING_BYTES = 4 << 20, /* of each */
+    KERNEL_STREAMS = 128,    /* most kernels at a time on a device */
+    STAGING_BUFFERS = 2,     /* buffers of a stream of copies: the host fills or empties one while
+                                the device copies the other */
+    STAGING_BYTES = 4 << 20, /* size of each */
 };
 
 /* A kernel or a copy, from its launch until its completion was polled. */
 struct command {
-    struct command *next; /* behind it in its stream, or in the list of spare ones */
+    struct command *next; /* next in its stream, or in the list of free ones */
     void *tag;
     bool is_kernel;
-    bool ended; /* with this status and these dates; chunks may be on their way */
+    bool ended; /* status and dates are final; chunks may still be on their way */
     int status;
     double launched_s, start_s, end_s;
-    bool measured; /* on the device's clock, a copy by its pieces so far: */
+    bool measured; /* first_s and last_s are set, on the device's clock; of a copy by its pieces so
+                      far */
     double first_s, last_s;
-    /* Why the status is not 0: a text that stays, a call, or a late status. */
+    /* Reason of a status that is not 0: a constant text, a call, or a late status. */
     const char *why;
     struct failure failure;
     int info;
-    /* Of a kernel. */
-    cl_event start, end; /* of markers around what its function enqueues */
-    double returned_s;   /* when that did return */
-    bool prepared;       /* and that had made something first */
-    int late;            /* what its stream wrote before its end */
+    /* Fields of kernels. */
+    cl_event start, end; /* markers around what its function enqueues */
+    double returned_s;   /* date at which its function returned */
+    bool prepared;       /* its function has prepared something */
+    int late;            /* status that its stream wrote before its end */
     const struct duet_message *message;
-    /* Of a copy. */
+    /* Fields of copies. */
     struct backend_copy copy;
     struct cut cut;
-    bool given;      /* all pieces of it */
-    unsigned chunks; /* in staging buffers now */
+    bool given;      /* all of its pieces were given */
+    unsigned chunks; /* pieces in staging buffers now */
 };
 
 /* A piece on its way through a staging buffer. */
@@ -64,24 +66,24 @@ struct chunk {
 };
 
 struct stream {
-    struct duet_opencl view; /* what kernels are given */
+    struct duet_opencl view; /* argument of kernels */
     cl_command_queue queue;
     enum backend_stream kind;
-    struct command *first, **last; /* in flight, oldest first; where the next one goes */
+    struct command *first, **last; /* in flight, oldest first; link for the next one */
     size_t count;
-    double end_s; /* of the last one reported */
-    /* Of copies. */
-    struct command *waiting; /* the oldest of which not all is given, or NULL */
-    cl_mem staging;          /* NULL: not there */
+    double end_s; /* end of the last one reported */
+    /* Fields of streams of copies. */
+    struct command *waiting; /* oldest copy that is not given completely, or NULL */
+    cl_mem staging;          /* NULL: none */
     unsigned char *buffers;
     struct chunk chunks[STAGING_BUFFERS];
     unsigned oldest, chunk_count;
 };
 
-/* What attach makes. */
+/* Shared data that attach makes. */
 struct opencl {
     struct backend_setup setup;
-    size_t staging_bytes; /* of a staging buffer */
+    size_t staging_bytes; /* size of a staging buffer */
 };
 
 struct backend_device {
@@ -92,16 +94,16 @@ struct backend_device {
     cl_mem slab;
     unsigned char *base; /* addresses without memory */
     _Atomic(bool) lost;
-    char loss[FAILURE_TEXT];         /* why it is lost */
-    const char *why;                 /* the last refusal, or NULL */
-    char texts[TEXTS][FAILURE_TEXT]; /* of the last poll */
+    char loss[FAILURE_TEXT];         /* reason of its loss */
+    const char *why;                 /* last refusal, or NULL */
+    char texts[TEXTS][FAILURE_TEXT]; /* reasons of the last poll */
     unsigned texts_used;
     struct command *spare;
     struct dates dates;
-    cl_ulong origin_ns; /* 0 of the device's clock for them */
-    double unsure_s;    /* its resolution */
+    cl_ulong origin_ns; /* date of the device's clock from which `dates` counts */
+    double unsure_s;    /* resolution of the device's clock */
     unsigned stream_count;
-    struct stream streams[]; /* of kernels, then in, then out */
+    struct stream streams[]; /* kernels, then in, then out */
 };
 
 static inline double opencl_now(const struct opencl *opencl)
@@ -115,12 +117,12 @@ static inline bool opencl_lost(const struct backend_device *device)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* info.c: which devices there are                                                              */
+/* info.c: the devices */
 
 unsigned duet__opencl_count(struct duet_message *why);
 DUET_MUST_CHECK int duet__opencl_describe(unsigned index, struct backend_info *info,
                                           struct duet_message *message);
-/* The device of this number; false: there is none. */
+/* Gives the device of this number. Returns false if there is none. */
 DUET_MUST_CHECK bool duet__opencl_id(unsigned index, cl_device_id *id);
 
 /* ------------------------------------------------------------------------------------------- */
@@ -141,30 +143,33 @@ DUET_MUST_CHECK int duet__opencl_copy(struct backend_device *device,
 size_t duet__opencl_poll(struct backend_device *device, struct backend_completion *out, size_t max);
 
 /* ------------------------------------------------------------------------------------------- */
-/* ends.c: how commands end                                                                     */
+/* ends.c: ends of commands */
 
-/* Looks at an event. true: it has ended, well or with *failure, in whose name `call` stands. */
+/* Queries an event. Returns true if it has ended, well or with *failure, which names `call`. */
 bool duet__opencl_ended(cl_event event, const char *call, struct failure *failure);
 
 /*
- * Ends a command with an error. Or, if the error says that the device is gone, loses that: all in
- * flight has ended then with DUET_ELOST.
+ * Ends a command with an error. If the error means that the device is lost, all commands in flight
+ * end with DUET_ELOST.
  */
 void duet__opencl_fail(struct backend_device *device, struct command *command,
                        const struct failure *failure);
 
-/* Seconds on the device's clock of one of CL_PROFILING_COMMAND_*; false: it does not say. */
+/*
+ * Gives a date of an event (CL_PROFILING_COMMAND_*) in seconds on the device's clock. Returns false
+ * if there is none.
+ */
 DUET_MUST_CHECK bool duet__opencl_date(const struct backend_device *device, cl_event event,
                                        cl_profiling_info which, double *date_s);
 
-/* Sets the dates of a command that has ended well. */
+/* Sets the dates of a command that has ended without error. */
 void duet__opencl_place(struct backend_device *device, const struct stream *stream,
                         struct command *command);
 
 /* ------------------------------------------------------------------------------------------- */
 /* copy.c: copies in pieces                                                                     */
 
-/* Gives OpenCL what waits in a stream of copies, as far as there are buffers. */
+/* Gives the waiting copies of a stream to OpenCL, as far as there are buffers. */
 void duet__opencl_feed(struct backend_device *device, struct stream *stream);
 /* Empties buffers whose pieces have ended. */
 void duet__opencl_empty(struct backend_device *device, struct stream *stream);

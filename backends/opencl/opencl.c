@@ -4,7 +4,8 @@
 
 #include "backends/opencl/internal.h"
 
-static int attach(void **shared, const struct backend_setup *setup, struct duet_message *message)
+static int opencl_attach(void **shared, const struct backend_setup *setup,
+                         struct duet_message *message)
 {
     if (!setup->now || setup->scale > 0)
         return duet_fail(message, DUET_EINVAL,
@@ -18,40 +19,40 @@ static int attach(void **shared, const struct backend_setup *setup, struct duet_
     return DUET_OK;
 }
 
-static void detach(void *shared)
+static void opencl_detach(void *shared)
 {
     free(shared);
 }
 
 /*
- * OpenCL has no direct copies in one context for each device, and a context for several lets the
- * implementation move a whole slab from one to the other: all go through the host's memory.
+ * No direct copies: a context for each device has none, and a context for several lets the
+ * implementation move a whole slab from one to the other. All copies go through the host's memory.
  */
-static int links(unsigned count, struct backend_link *links, struct duet_message *message)
+static int opencl_links(unsigned count, struct backend_link *links, struct duet_message *message)
 {
     return DUET_OK;
 }
 
-static void *base(const struct backend_device *device)
+static void *opencl_base(const struct backend_device *device)
 {
     return device->base;
 }
 
-static const char *why(const struct backend_device *device)
+static const char *opencl_why(const struct backend_device *device)
 {
     return device->why;
 }
 
-static bool lost(const struct backend_device *device)
+static bool opencl_is_lost(const struct backend_device *device)
 {
     return opencl_lost(device);
 }
 
 /*
- * Nobody tells when something ends: a callback comes on a thread of the implementation, which would
- * have to be waited for when the device is closed, and costs more than looking.
+ * Always 0: a callback comes on a thread of the implementation, which would have to be waited for
+ * when the device is closed, and costs more than polling.
  */
-static double next_s(const struct backend_device *device)
+static double opencl_next_s(const struct backend_device *device)
 {
     return 0;
 }
@@ -61,16 +62,16 @@ const struct duet__backend duet__backend_opencl = {
     .description = "GPUs and accelerators, by OpenCL",
     .count = duet__opencl_count,
     .describe = duet__opencl_describe,
-    .links = links,
-    .attach = attach,
-    .detach = detach,
+    .links = opencl_links,
+    .attach = opencl_attach,
+    .detach = opencl_detach,
     .open = duet__opencl_open,
     .close = duet__opencl_close,
-    .base = base,
+    .base = opencl_base,
     .launch = duet__opencl_launch,
     .copy = duet__opencl_copy,
-    .why = why,
+    .why = opencl_why,
     .poll = duet__opencl_poll,
-    .lost = lost,
-    .next_s = next_s,
+    .lost = opencl_is_lost,
+    .next_s = opencl_next_s,
 };
