@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can run here: kernels that have code, or a time where time is all that passes. */
+/* Classes that can run here: kernels that have code or, in a paced emulation, a time. */
 #include "real/internal.h"
 
 static bool can_run(const struct real *real, const struct duet__class *klass, unsigned arch)

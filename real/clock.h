@@ -11,17 +11,20 @@
 
 struct clock {
     bool counter;    /* dates come from the processor's counter */
-    uint64_t origin; /* its value at date 0; else nanoseconds of CLOCK_MONOTONIC */
+    uint64_t origin; /* counter's value, or nanoseconds of CLOCK_MONOTONIC, at date 0 */
     double tick_s;   /* seconds from one value to the next */
 };
 
-/* Date 0 is now. Sleeps for a few milliseconds where the counter's rate has to be measured. */
+/* Sets date 0 to now. Sleeps for a few milliseconds where the counter's rate has to be measured. */
 void duet__clock_start(struct clock *clock);
 
-/* Seconds since then. Any thread; does not go back, whatever the thread's core. */
+/*
+ * Returns the seconds since duet__clock_start. Any thread; never goes back, whatever the thread's
+ * core.
+ */
 double duet__clock_now(const struct clock *clock);
 
-/* A moment's rest in a loop that watches memory. */
+/* Pauses for a moment in a loop that watches memory. */
 void duet__clock_rest(void);
 
 #endif

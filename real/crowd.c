@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * More threads of the process that want to run than there are cores for: kernels start threads of
- * their own, or the program computes beside the runtime. Either makes a run slow without a sign.
+ * More runnable threads of the process than cores: kernels start threads of their own, or the
+ * program computes beside the runtime. Both make a run slow without a sign.
  */
 #include <dirent.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 enum { LOOKS_IN_A_ROW = 3 };
 
-/* Does this thread of the process run, or wait for a core? Linux: proc(5). */
-static bool runs(const char *thread)
+/* True if this thread of the process runs, or waits for a core. Linux: proc(5). */
+static bool is_running(const char *thread)
 {
     char path[64], line[128] = "";
     (void)snprintf(path, sizeof path, "/proc/self/task/%.16s/stat", thread);
@@ -24,7 +24,7 @@ static bool runs(const char *thread)
     return name_end && !strncmp(name_end, ") R", 3);
 }
 
-/* Threads of the process that run or could, but for the calling one. */
+/* Returns the number of runnable threads of the process, except the calling one. */
 static unsigned count_running(void)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -32,7 +32,7 @@ static unsigned count_running(void)
     if (!folder)
         return 0;
     for (const struct dirent *entry; (entry = readdir(folder));)
-        count += *entry->d_name != '.' && runs(entry->d_name);
+        count += *entry->d_name != '.' && is_running(entry->d_name);
     (void)closedir(folder);
     return count ? count - 1 : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device's thread does: it gives the core's commands to the device's streams, and reports
- * what has ended with the device's dates. It computes nothing, and sleeps whenever the backend can
+ * The thread of a device: it gives the core's commands to the device's streams, and reports those
+ * that have ended with the device's dates. It computes nothing, and sleeps whenever the backend can
  * tell it when to look again.
  */
 #include <math.h>
@@ -12,23 +12,23 @@
 #include "real/internal.h"
 
 enum {
-    REPORTS = 16, /* completions taken at a time */
-    POLL_NS =
-        20000, /* between two looks at a device that cannot tell, with too few cores to spin */
-    NEAR_NS = 50000, /* a date as near as this is watched for: waking up takes as long */
+    REPORTS = 16,    /* completions taken at a time */
+    POLL_NS = 20000, /* pause between two polls of a device that cannot notify, with too few cores
+                        to spin */
+    NEAR_NS = 50000, /* a date as near as this is spun for: waking up takes as long */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Reporting                                                                                    */
 
-static void step(struct worker *self)
+static void count_step(struct worker *self)
 {
     uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
     atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
 }
 
-/* Shows the oldest kernel on the device to those who look. */
-static void show(struct worker *self)
+/* Publishes the oldest kernel on the device. */
+static void show_oldest(struct worker *self)
 {
     const struct slot *oldest = NULL;
     for (unsigned i = 0; i < self->slot_count; i++)
@@ -41,11 +41,11 @@ static void show(struct worker *self)
     }
     atomic_store_explicit(&self->kernel, oldest ? duet_task_kernel(oldest->command.task) : NULL,
                           memory_order_relaxed);
-    step(self);
+    count_step(self);
 }
 
-/* The core is told once, before it hears of the first command that was lost. */
-static void lose(struct worker *self)
+/* Tells the core once that the device is lost, before it hears of the first lost command. */
+static void lose_device(struct worker *self)
 {
     struct duet__ops ops = {0};
     if (self->lost)
@@ -60,15 +60,15 @@ static bool is_kernel(const struct worker *self, const void *tag)
     return slot >= self->slots && slot < self->slots + self->slot_count;
 }
 
-/* What is known of an error: what the kernel says itself is nearer than what the backend says. */
+/* Returns the reason of an error: the kernel's own message before the backend's. */
 static const char *why(const struct slot *slot, const struct backend_completion *completion)
 {
     return slot && *slot->message.text ? slot->message.text : completion->why;
 }
 
 /*
- * A piece of a copy has ended. true: it was the last, and the report is that of all of them. Pieces
- * are in one stream, so that they end in their order.
+ * Ends a piece of a copy. Returns true for the last one: the report is then that of all pieces.
+ * Pieces are in one stream, so that they end in their order.
  */
 static bool all_pieces(struct duet__copy *copy, struct duet__completion *report)
 {
@@ -90,7 +90,7 @@ static bool all_pieces(struct duet__copy *copy, struct duet__completion *report)
 }
 
 /* Reports one completion to the core. A copy's tag is the core's own record of it. */
-static void report(struct worker *self, const struct backend_completion *completion)
+static void report_completion(struct worker *self, const struct backend_completion *completion)
 {
     struct duet__ops ops = {0};
     struct duet__completion report = {.start_s = completion->start_s,
@@ -110,19 +110,19 @@ static void report(struct worker *self, const struct backend_completion *complet
         command.copy = completion->tag;
         if (!all_pieces(command.copy, &report))
             return;
-        kept = command.copy->why; /* the copy's record is the core's again */
+        kept = command.copy->why; /* the copy's record belongs to the core again */
         self->copies--;
     }
     /* a copy from another device also ends so when that one is lost */
     if (report.status == DUET_ELOST && self->backend->lost(self->opened))
-        lose(self);
-    show(self);
+        lose_device(self);
+    show_oldest(self);
     duet__done(self->real->core, &command, duet__worker_now(self), &report, &ops);
     free(kept);
 }
 
-/* Reports what has ended on the device. How much. */
-static size_t collect(struct worker *self)
+/* Reports all commands that have ended on the device. Returns their number. */
+static size_t collect_ended(struct worker *self)
 {
     struct backend_completion completions[REPORTS];
     size_t count, total = 0;
@@ -131,7 +131,7 @@ static size_t collect(struct worker *self)
     do {
         count = self->backend->poll(self->opened, completions, REPORTS);
         for (size_t i = 0; i < count; i++)
-            report(self, &completions[i]);
+            report_completion(self, &completions[i]);
         total += count;
     } while (count == REPORTS);
     return total;
@@ -140,8 +140,8 @@ static size_t collect(struct worker *self)
 /* ------------------------------------------------------------------------------------------- */
 /* Launching                                                                                    */
 
-/* A command that the device did not take has ended at once. */
-static void refuse(struct worker *self, void *tag, int status, const char *why)
+/* Ends a command at once that the device did not take. */
+static void refuse_command(struct worker *self, void *tag, int status, const char *why)
 {
     double now = duet__worker_now(self);
     const struct backend_completion completion = {.tag = tag,
@@ -149,10 +149,10 @@ static void refuse(struct worker *self, void *tag, int status, const char *why)
                                                   .end_s = now,
                                                   .status = status,
                                                   .why = why};
-    report(self, &completion);
+    report_completion(self, &completion);
 }
 
-/* Why it did not. */
+/* Returns the backend's reason for not taking a command. */
 static const char *why_refused(const struct worker *self)
 {
     return self->backend->why ? self->backend->why(self->opened) : NULL;
@@ -172,7 +172,7 @@ static int run_inside(const struct duet_call *call)
     return status;
 }
 
-static void launch(struct worker *self, const struct duet__engine_command *command)
+static void launch_kernel(struct worker *self, const struct duet__engine_command *command)
 {
     struct real *real = self->real;
     struct slot *slot = self->slots;
@@ -193,17 +193,17 @@ static void launch(struct worker *self, const struct duet__engine_command *comma
         .call = &slot->call,
         .seconds = error ? 0 : duet__paced_seconds(self, command->task),
     };
-    show(self);
+    show_oldest(self);
     if (error) {
-        refuse(self, slot, error, NULL);
+        refuse_command(self, slot, error, NULL);
         return;
     }
     error = self->backend->launch(self->opened, &kernel);
     if (error)
-        refuse(self, slot, error, why_refused(self));
+        refuse_command(self, slot, error, why_refused(self));
 }
 
-/* The device of a memory node, and where its slab begins; NULL for the host. */
+/* Returns the beginning of a memory node's slab, and its device; NULL for the host. */
 static void *slab_of(const struct real *real, unsigned node, struct backend_device **device)
 {
     *device = NULL;
@@ -216,19 +216,21 @@ static void *slab_of(const struct real *real, unsigned node, struct backend_devi
     return owner->backend->base(owner->opened);
 }
 
-/* Where the worker's backend may note something about the handle. */
+/* Returns the place where the worker's backend may note something about the handle. */
 static _Atomic(void *) *mark_of(const struct worker *self, struct duet_handle *handle)
 {
     const struct use *marker = duet__marker(self->real);
     return marker && marker->backend == self->backend ? duet__handle_mark(handle) : NULL;
 }
 
-/* A copy whose pieces are given to the device; the rest of `given` is the same for all of them. */
+/*
+ * A copy whose pieces are given to the device; other fields of `given` are the same for all pieces.
+ */
 struct giving {
     struct worker *self;
     struct backend_copy given;
     unsigned pieces;
-    bool refused; /* one of them, by the device */
+    bool refused; /* the device has refused a piece */
 };
 
 static int give_piece(void *arg, const struct duet__piece *piece)
@@ -251,7 +253,7 @@ static int give_piece(void *arg, const struct duet__piece *piece)
     return error;
 }
 
-/* Where time is all that passes, a copy is one piece, with one latency, as in a simulation. */
+/* Gives a paced device a copy as one piece, with one latency, as in a simulation. */
 static int give_time(struct giving *giving, const struct duet__copy *copy, const void *source,
                      void *destination)
 {
@@ -285,10 +287,10 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
                                           devices[0] == self->opened ? devices[1] : devices[0]}};
     const bool paced = real->options.scale > 0;
     self->copies++;
-    step(self);
+    count_step(self);
     duet__handle_buffer(copy->handle, &buffer);
     if ((!source || !destination) && !buffer.data && !paced) {
-        refuse(self, copy, DUET_ENOMEM, "no memory left for temporary data");
+        refuse_command(self, copy, DUET_ENOMEM, "no memory left for temporary data");
         return;
     }
     int error = paced ? give_time(&giving, copy, source, destination)
@@ -298,7 +300,7 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
                                         : "a piece is not within the bytes that its type asks for";
     copy->pieces = giving.pieces;
     if (!giving.pieces) {
-        refuse(self, copy, error, reason);
+        refuse_command(self, copy, error, reason);
         return;
     }
     copy->status = error;
@@ -306,15 +308,15 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
         copy->why = strdup(reason);
 }
 
-/* Asks until there is nothing more to start. false: the core says EXIT. */
-static bool ask(struct worker *self)
+/* Asks the core until there is nothing more to start. Returns false at EXIT. */
+static bool ask_core(struct worker *self)
 {
     for (;;) {
         struct duet__ops ops = {0};
         struct duet__engine_command command;
         duet__next(self->real->core, self->index, duet__worker_now(self), &command, &ops);
         if (command.kind == DUET_RUN)
-            launch(self, &command);
+            launch_kernel(self, &command);
         else if (command.kind == DUET_COPY)
             start_copy(self, &command);
         else
@@ -326,10 +328,10 @@ static bool ask(struct worker *self)
 /* Waiting                                                                                      */
 
 /*
- * Waits until the device may have something to report, or the core something to do. true: the
- * latter.
+ * Waits until the device may have something to report, or the core something to do. Returns true
+ * for the latter.
  */
-static bool doze(struct worker *self)
+static bool wait_in_flight(struct worker *self)
 {
     bool spin = self->real->spin;
     double date_s = self->backend->next_s(self->opened);
@@ -343,8 +345,8 @@ static bool doze(struct worker *self)
     return duet__park(&self->park, left_s) != PARK_AWAKE;
 }
 
-/* The same with nothing in flight. */
-static void rest(struct worker *self)
+/* Waits until the core may have something to do; nothing is in flight. */
+static void wait_idle(struct worker *self)
 {
     const struct real *real = self->real;
     atomic_store_explicit(&self->resting, true, memory_order_relaxed);
@@ -365,13 +367,13 @@ static void lose_patience(struct worker *self)
         self->backend->abandon(self->opened);
 }
 
-static void drive(struct worker *self)
+static void run_device(struct worker *self)
 {
     bool called = true;
     for (;;) {
         atomic_store_explicit(&self->asking, true, memory_order_relaxed);
-        size_t ended = collect(self);
-        bool goes_on = !(called || ended) || ask(self);
+        size_t ended = collect_ended(self);
+        bool goes_on = !(called || ended) || ask_core(self);
         atomic_store_explicit(&self->asking, false, memory_order_relaxed);
         if (!goes_on)
             return;
@@ -381,16 +383,16 @@ static void drive(struct worker *self)
         else if (self->kernels || self->copies)
             lose_patience(self);
         if (self->kernels || self->copies)
-            called = doze(self);
+            called = wait_in_flight(self);
         else
-            rest(self);
+            wait_idle(self);
     }
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The thread                                                                                   */
 
-static void notify(void *owner)
+static void notify_device(void *owner)
 {
     struct worker *self = owner;
     (void)duet__park_wake(&self->park);
@@ -407,7 +409,7 @@ static int open_device(struct worker *self, struct duet_message *message)
         .kernels = self->slot_count,
         .untimed = real->options.gpu_untimed,
         .lose_at = self->lose_at,
-        .notify = notify,
+        .notify = notify_device,
         .owner = self,
     };
     void *shared = NULL;
@@ -428,7 +430,7 @@ void *duet__device_thread(void *worker)
     int error = open_device(self, &message);
     if (duet__threads_ready(real, error, &message)) {
         (void)duet__enter(&self->inside);
-        drive(self);
+        run_device(self);
         (void)duet__enter(NULL);
         duet__threads_leave(real);
     }

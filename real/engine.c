@@ -54,7 +54,7 @@ static void real_free(struct real *real)
     free(real);
 }
 
-static void destroy(void *engine)
+static void real_destroy(void *engine)
 {
     struct real *real = engine;
     if (real->threads.started || real->threads.has_spare) {
@@ -69,7 +69,7 @@ static void destroy(void *engine)
 /* ------------------------------------------------------------------------------------------- */
 /* Making                                                                                       */
 
-/* The backend that runs this worker's kernels, or NULL with a message. */
+/* Returns the backend that runs this worker's kernels, or NULL with a message. */
 static const struct duet__backend *backend_of(const struct real *real, const struct worker *worker,
                                               struct duet_message *message)
 {
@@ -91,8 +91,8 @@ static const struct duet__backend *backend_of(const struct real *real, const str
     return NULL;
 }
 
-/* Puts the backend on the list of those in use. */
-static void use(struct real *real, const struct duet__backend *backend)
+/* Adds the backend to the list of those in use. */
+static void add_use(struct real *real, const struct duet__backend *backend)
 {
     for (unsigned i = 0; i < real->use_count; i++)
         if (real->uses[i].backend == backend)
@@ -116,7 +116,7 @@ static int make_worker(struct real *real, unsigned index, struct duet_message *m
     if (!worker->backend)
         return duet__backend_find(real->machine.archs[worker->arch].backend) ? DUET_EINVAL
                                                                              : DUET_EABSENT;
-    use(real, worker->backend);
+    add_use(real, worker->backend);
     if (worker->device && real->options.devices)
         worker->ordinal = real->options.devices[index - real->cpus];
     else
@@ -149,8 +149,10 @@ static int make_workers(struct real *real, struct duet_message *message)
     return DUET_OK;
 }
 
-/* Threads that compute, the emulated devices' among them; none in a paced emulation. */
-static unsigned computing(const struct real *real)
+/*
+ * Returns the number of threads that compute, emulated devices' included; 0 in a paced emulation.
+ */
+static unsigned count_computing(const struct real *real)
 {
     unsigned count = real->cpus;
     for (unsigned w = real->cpus; w < real->machine.worker_count; w++)
@@ -158,7 +160,7 @@ static unsigned computing(const struct real *real)
     return real->options.scale > 0 ? 0 : count;
 }
 
-static void warn(const struct real *real, unsigned count, unsigned cores)
+static void warn_crowded(const struct real *real, unsigned count, unsigned cores)
 {
     char devices[64] = "";
     if (count > real->cpus)
@@ -184,22 +186,22 @@ static int bind_threads(struct real *real)
     return error;
 }
 
-/* Which thread is bound to which core, and whether there are enough of them for watching. */
-static int place(struct real *real)
+/* Chooses the cores of threads, and whether there are enough cores for spinning. */
+static int place_threads(struct real *real)
 {
     int error = duet__places_new(&real->places);
     if (error)
         return error;
     unsigned cores = duet__places_cores(real->places), workers = real->machine.worker_count;
-    unsigned compute = computing(real);
+    unsigned compute = count_computing(real);
     unsigned streams = compute > real->cpus ? compute - real->cpus : 0; /* emulated GPUs' own */
     real->spin = workers + streams <= cores;
     if (compute > cores && !real->options.quiet)
-        warn(real, compute, cores);
+        warn_crowded(real, compute, cores);
     return real->options.bind ? bind_threads(real) : DUET_OK;
 }
 
-static int fill(struct real *real, struct duet_message *message)
+static int fill_real(struct real *real, struct duet_message *message)
 {
     int error = duet__threads_init(&real->threads);
     real->has_threads = !error;
@@ -217,10 +219,10 @@ static int fill(struct real *real, struct duet_message *message)
     }
     if (!error)
         error = make_workers(real, message);
-    return error ? error : place(real);
+    return error ? error : place_threads(real);
 }
 
-static int check(const struct real_options *options, struct duet_message *message)
+static int check_options(const struct real_options *options, struct duet_message *message)
 {
     if (!(options->watchdog_s > 0))
         return duet_fail(message, DUET_EINVAL, "a watchdog of %g s: it must be positive",
@@ -237,7 +239,7 @@ int duet__real_new(void **out, const struct duet_machine *machine,
                    const struct real_options *options, struct duet_message *message)
 {
     *out = NULL;
-    int error = check(options, message);
+    int error = check_options(options, message);
     if (error)
         return error;
     struct real *real = aligned_alloc(CACHE_LINE, sizeof *real);
@@ -250,7 +252,7 @@ int duet__real_new(void **out, const struct duet_machine *machine,
     real->options.free_pace = NULL; /* the caller's until this has succeeded */
     error = duet_machine_copy(&real->machine, machine);
     if (!error)
-        error = fill(real, message);
+        error = fill_real(real, message);
     if (!error)
         error = duet__lose_parse(real, options->lose, message);
     if (error) {
@@ -270,7 +272,7 @@ int duet__real_new(void **out, const struct duet_machine *machine,
 /* ------------------------------------------------------------------------------------------- */
 /* Starting                                                                                     */
 
-/* A backend's own thread will run kernels. */
+/* Prepares a backend's own thread that will run kernels. */
 static void thread_computes(void *engine)
 {
     struct kernel_threads before;
@@ -306,7 +308,7 @@ static int attach_backends(struct real *real, struct duet_message *message)
     return DUET_OK;
 }
 
-/* Those of CPU workers belong to no thread: the first one changes hands. */
+/* Opens the CPU workers' devices, which belong to no thread: the first worker's thread changes. */
 static int open_cores(struct real *real, struct duet_message *message)
 {
     for (unsigned w = 0; w < real->cpus; w++) {
@@ -319,7 +321,10 @@ static int open_cores(struct real *real, struct duet_message *message)
     return DUET_OK;
 }
 
-/* As every worker does at its start, the one without a thread asks for work once, and is idle. */
+/*
+ * Asks for work for the worker without a thread, as every worker does at its start, so that the
+ * core knows it as idle.
+ */
 static void ask_first(struct real *real)
 {
     struct duet__engine_command command;
@@ -359,7 +364,7 @@ const struct duet__engine_ops *duet__real_ops(void)
         .pin = duet__real_pin,
         .unpin = duet__real_unpin,
         .forget = duet__real_forget,
-        .destroy = destroy,
+        .destroy = real_destroy,
     };
     return &ops;
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who runs the first CPU worker, which has no thread of its own. One thread at a time runs its
- * commands: a thread of the application while it waits, so that submitting and running stay in one
- * core's cache, or a spare thread, while the worker has been woken and the application does
- * something else. The spare thread takes the worker when it has seen no submission for a while,
- * gives it back between two tasks to a thread of the application that waits, and leaves it when
- * there is nothing to do: otherwise it would be called by the next submission, and take the core
- * from the one who submits.
+ * The first CPU worker, which has no thread of its own. One thread at a time runs its commands: a
+ * thread of the application while it waits, so that submitting and running stay in one core's
+ * cache, or a spare thread, while the worker has been woken and the application does something
+ * else. The spare thread takes the worker when it has seen no submission for a while, gives it back
+ * between two tasks to a thread of the application that waits, and leaves it when there is nothing
+ * to do: otherwise the next submission would wake it, and it would take the core from the
+ * submitting thread.
  *
- * While nobody runs the worker it is idle, as far as the core knows, or its park says that it has
- * been called: no wake is lost when one thread takes over from another.
+ * While no thread runs the worker it is idle, as far as the core knows, or its park says that it
+ * has been woken: no wake is lost when one thread takes over from another.
  */
 #include <math.h>
 
 #include "real/internal.h"
 
 static const double LOOK_S =
-    1e-3; /* between two looks of the spare thread at the worker nobody runs */
+    1e-3; /* interval in which the spare thread looks at a worker that no thread runs */
 
 int duet__first_init(struct first_worker *first)
 {
@@ -55,13 +55,13 @@ static bool is_free(const struct real *real)
     return real->cpus && atomic_load(&real->first.holder) == FIRST_FREE;
 }
 
-static void take(struct real *real, enum first_holder who)
+static void first_take(struct real *real, enum first_holder who)
 {
     atomic_store(&real->first.holder, who);
 }
 
-/* The spare thread is called if there is something to do and nobody runs the worker. */
-static void leave(struct real *real)
+/* Leaves the worker; the spare thread is woken if there is something to do. */
+static void first_leave(struct real *real)
 {
     struct first_worker *first = &real->first;
     struct worker *worker = &real->workers[0];
@@ -96,7 +96,10 @@ void duet__real_notify(void *engine)
 {
     struct real *real = engine;
     struct first_worker *first = &real->first;
-    /* written, not only read: who comes to wait after this sees what the notice is about */
+    /*
+     * written, not only read: a thread that comes to wait after this sees the change it is notified
+     * of
+     */
     if (atomic_fetch_add(&first->waiting, 0) == 0)
         return;
     (void)pthread_mutex_lock(&first->mutex);
@@ -111,12 +114,12 @@ void duet__real_notify(void *engine)
 /* The application waits                                                                        */
 
 /* Runs the worker's commands; the mutex is not held meanwhile. */
-static int serve(struct real *real, const struct until *until)
+static int serve_first(struct real *real, const struct until *until)
 {
     bool paced = real->options.scale > 0;
-    take(real, FIRST_APPLICATION);
+    first_take(real, FIRST_APPLICATION);
     (void)pthread_mutex_unlock(&real->first.mutex);
-    /* on another worker's core, one of the two stood still, now or at the next submission */
+    /* on another worker's core, one of the two would stand still, now or at the next submission */
     if (real->workers[0].place != UNBOUND)
         duet__places_move(real->places, (unsigned)real->workers[0].place);
     unsigned long slack = paced ? duet__thread_slack(SLACK_NS) : 0;
@@ -127,11 +130,11 @@ static int serve(struct real *real, const struct until *until)
     if (paced)
         (void)duet__thread_slack(slack);
     (void)pthread_mutex_lock(&real->first.mutex);
-    leave(real);
+    first_leave(real);
     return served == SERVED_ENOUGH ? DUET_OK : DUET_ESTUCK;
 }
 
-/* Waits without the first, until something has changed. */
+/* Waits for a change, while another thread runs the first worker. */
 static int wait_aside(struct real *real)
 {
     struct first_worker *first = &real->first;
@@ -159,7 +162,7 @@ int duet__real_wait(void *engine, bool (*reached)(void *arg), void *arg)
     atomic_fetch_add(&first->waiting, 1);
     (void)pthread_mutex_lock(&first->mutex);
     while (!reached(arg) && !error)
-        error = is_free(real) ? serve(real, &until) : wait_aside(real);
+        error = is_free(real) ? serve_first(real, &until) : wait_aside(real);
     (void)pthread_mutex_unlock(&first->mutex);
     atomic_fetch_sub(&first->waiting, 1);
     return error && reached(arg) ? DUET_OK : error;
@@ -168,15 +171,15 @@ int duet__real_wait(void *engine, bool (*reached)(void *arg), void *arg)
 /* ------------------------------------------------------------------------------------------- */
 /* The spare thread                                                                             */
 
-static bool wanted(void *real)
+static bool is_wanted(void *real)
 {
     return atomic_load(&((struct real *)real)->first.wanted);
 }
 
 enum look { LOOK_NOTHING, LOOK_LATER, LOOK_TAKE };
 
-/* Should the spare thread take the worker? *submissions: as it was at the last look. */
-static enum look look(struct real *real, uint64_t *submissions)
+/* Decides if the spare thread takes the worker. *submissions: their number at the last look. */
+static enum look look_at_first(struct real *real, uint64_t *submissions)
 {
     const struct first_worker *first = &real->first;
     uint64_t before = *submissions;
@@ -190,38 +193,38 @@ static enum look look(struct real *real, uint64_t *submissions)
 }
 
 /* Sleeps until there may be something to run. */
-static void sleep_out(struct real *real)
+static void spare_sleep(struct real *real)
 {
     struct first_worker *first = &real->first;
     (void)pthread_mutex_unlock(&first->mutex);
-    /* also looks after an application's thread that runs a long kernel */
+    /* also serves as watchdog for an application's thread that runs a long kernel */
     bool called = duet__park(&first->park, real->watch.look_s) != PARK_AWAKE;
     if (!called && atomic_load(&first->waiting))
         (void)duet__watch(real);
     (void)pthread_mutex_lock(&first->mutex);
 }
 
-static void spare(struct real *real)
+static void run_spare(struct real *real)
 {
     struct first_worker *first = &real->first;
-    const struct until until = {.reached = wanted, .arg = real, .leaves = true};
+    const struct until until = {.reached = is_wanted, .arg = real, .leaves = true};
     enum served served = SERVED_ENOUGH;
     uint64_t submissions = 0;
     (void)pthread_mutex_lock(&first->mutex);
     while (served != SERVED_EXIT) {
-        switch (look(real, &submissions)) {
+        switch (look_at_first(real, &submissions)) {
         case LOOK_NOTHING:
-            sleep_out(real);
+            spare_sleep(real);
             break;
         case LOOK_LATER:
             (void)duet__condition_wait(&first->stopped, &first->mutex, LOOK_S);
             break;
         case LOOK_TAKE:
-            take(real, FIRST_SPARE);
+            first_take(real, FIRST_SPARE);
             (void)pthread_mutex_unlock(&first->mutex);
             served = duet__serve(&real->workers[0], &until);
             (void)pthread_mutex_lock(&first->mutex);
-            leave(real);
+            first_leave(real);
             break;
         }
     }
@@ -232,11 +235,11 @@ void *duet__spare_thread(void *engine)
 {
     struct real *real = engine;
     duet__thread_begin(real, "spare", real->workers[0].place);
-    duet__thread_patient(); /* called by whoever submits, which is what it is to leave alone */
+    duet__thread_patient(); /* submitting threads wake it, and should not lose their core */
     if (real->options.scale > 0)
         (void)duet__thread_slack(SLACK_NS);
     if (duet__threads_ready(real, DUET_OK, NULL))
-        spare(real);
+        run_spare(real);
     return NULL;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which links devices share, and the routes over them. */
+/* Links that devices share, and the routes over them. */
 #include "real/links.h"
 
 #include <math.h>
@@ -9,19 +9,20 @@
 #include <string.h>
 
 enum {
-    LEVELS = 3, /* of switches above a device: routes then cross at most DUET_ROUTE_LINKS links */
+    LEVELS = 3, /* most levels of switches above a device: routes then cross at most
+                   DUET_ROUTE_LINKS links */
     DOWN = 0,   /* of two links: the one to the device */
-    UP = 1,     /* the one to the host */
+    UP = 1,     /* of two links: the one to the host */
 };
 
-/* Of what nothing is known: 10 GB/s; 10 us, as measured on the machines of platforms/ (9 to 13). */
+/* Defaults: 10 GB/s; 10 us, as measured on the machines of platforms/ (9 to 13). */
 static const double USUAL_BPS = 1e10, USUAL_LATENCY_S = 1e-5;
 
-/* What joins a switch, or several in a row, with the processor or the next switch above. */
+/* A link that joins a switch, or several in a row, with the processor or the next switch above. */
 struct uplink {
-    const char *address; /* of the port that is at its lower end */
+    const char *address; /* address of the port at its lower end */
     double bandwidth_Bps;
-    unsigned first_link; /* two of them */
+    unsigned first_link; /* first of two links */
 };
 
 struct device {
@@ -29,7 +30,7 @@ struct device {
     unsigned own; /* first of two links */
     unsigned levels;
     unsigned uplinks[LEVELS]; /* from the nearest to the processor's */
-    double ports_Bps;         /* of all its links to NVLink switches, one way; 0: none */
+    double ports_Bps;         /* bandwidth of all its links to NVLink switches, one way; 0: none */
     unsigned ports;           /* first of two links */
 };
 
@@ -44,9 +45,9 @@ struct links {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is shared                                                                               */
+/* Shared links */
 
-/* The smaller one; 0 is not known. */
+/* Returns the smaller bandwidth; 0 means not known. */
 static double narrower(double a, double b)
 {
     if (a <= 0 || b <= 0)
@@ -54,7 +55,7 @@ static double narrower(double a, double b)
     return fmin(a, b);
 }
 
-/* true if copies to this device cross the link above the port of this address. */
+/* True if copies to this device cross the link above the port of this address. */
 static bool crosses(const struct pci_path *path, const char *address)
 {
     unsigned port = path->count - 1;
@@ -75,7 +76,7 @@ static unsigned count_sharers(const struct links *links, const char *address)
     return count;
 }
 
-/* The number of the uplink above this port, made if it is new. */
+/* Returns the number of the uplink above this port, which is made if it is new. */
 static unsigned find_uplink(struct links *links, const char *address)
 {
     unsigned u = 0;
@@ -86,8 +87,8 @@ static unsigned find_uplink(struct links *links, const char *address)
     return u;
 }
 
-/* Walks from a device to the processor. Who shares a link can only become more on the way, so that
- * links with equally many sharers have the same ones, and are one. */
+/* Finds the shared links from a device to the processor. The set of sharers can only grow on the
+   way, so that links with equally many sharers have the same ones, and are one. */
 static void find_shared(struct links *links, unsigned d)
 {
     const struct pci_path *path = &links->ends[d].path;
@@ -112,7 +113,7 @@ static void find_shared(struct links *links, unsigned d)
     } while (duet__pci_up(path, &port));
 }
 
-/* An uplink of which nothing is known is no narrower than any device below it. */
+/* Sets the bandwidth of unknown uplinks to that of the fastest device below. */
 static void guess_uplinks(struct links *links)
 {
     for (unsigned u = 0; u < links->uplink_count; u++) {
@@ -126,8 +127,8 @@ static void guess_uplinks(struct links *links)
     }
 }
 
-static const struct backend_link *between(const struct links *links, unsigned source,
-                                          unsigned destination)
+static const struct backend_link *link_between(const struct links *links, unsigned source,
+                                               unsigned destination)
 {
     return &links->between[(size_t)source * links->device_count + destination];
 }
@@ -137,12 +138,13 @@ static bool is_kind(const struct backend_link *link, const char *kind)
     return link->direct && link->bandwidth_Bps > 0 && !strcmp(link->kind, kind);
 }
 
-/* A device's links to NVLink switches are as wide as the widest that it has to another one: what
- * the narrower of two has is what is between them. */
+/* Sets the width of a device's links to NVLink switches to the widest connection with another
+   device, as the narrower of two limits their connection. */
 static void find_ports(struct links *links, unsigned d)
 {
     for (unsigned other = 0; other < links->device_count; other++) {
-        const struct backend_link *out = between(links, d, other), *in = between(links, other, d);
+        const struct backend_link *out = link_between(links, d, other),
+                                  *in = link_between(links, other, d);
         double *ports = &links->devices[d].ports_Bps;
         if (other != d && is_kind(out, "nvswitch"))
             *ports = fmax(*ports, out->bandwidth_Bps);
@@ -151,8 +153,8 @@ static void find_ports(struct links *links, unsigned d)
     }
 }
 
-/* What the system says of a device's slot is better than what its backend knows of all its kind.
- */
+/* Finds the links of all devices. The system's data on a device's slot is better than the backend's
+   on all devices of its kind. */
 static void find_all(struct links *links)
 {
     for (unsigned d = 0; d < links->device_count; d++) {
@@ -174,8 +176,9 @@ static void find_all(struct links *links)
 /* ------------------------------------------------------------------------------------------- */
 /* Links                                                                                        */
 
-__attribute__((format(printf, 3, 4))) static unsigned add(struct links *links, double bandwidth_Bps,
-                                                          const char *format, ...)
+__attribute__((format(printf, 3, 4))) static unsigned add_link(struct links *links,
+                                                               double bandwidth_Bps,
+                                                               const char *format, ...)
 {
     struct duet_link *link = &links->all[links->count];
     va_list arguments;
@@ -190,27 +193,27 @@ static void make_links(struct links *links)
 {
     for (unsigned d = 0; d < links->device_count; d++) {
         struct device *device = &links->devices[d];
-        device->own = add(links, device->own_Bps, "pcie%u-to-device", d);
-        (void)add(links, device->own_Bps, "pcie%u-to-host", d);
+        device->own = add_link(links, device->own_Bps, "pcie%u-to-device", d);
+        (void)add_link(links, device->own_Bps, "pcie%u-to-host", d);
     }
     for (unsigned u = 0; u < links->uplink_count; u++) {
         struct uplink *uplink = &links->uplinks[u];
-        uplink->first_link = add(links, uplink->bandwidth_Bps, "switch%u-to-device", u);
-        (void)add(links, uplink->bandwidth_Bps, "switch%u-to-host", u);
+        uplink->first_link = add_link(links, uplink->bandwidth_Bps, "switch%u-to-device", u);
+        (void)add_link(links, uplink->bandwidth_Bps, "switch%u-to-host", u);
     }
     for (unsigned d = 0; d < links->device_count; d++) {
         struct device *device = &links->devices[d];
         if (device->ports_Bps <= 0)
             continue;
-        device->ports = add(links, device->ports_Bps, "nvlink-gpu%u-in", d);
-        (void)add(links, device->ports_Bps, "nvlink-gpu%u-out", d);
+        device->ports = add_link(links, device->ports_Bps, "nvlink-gpu%u-in", d);
+        (void)add_link(links, device->ports_Bps, "nvlink-gpu%u-out", d);
     }
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Routes                                                                                       */
 
-static void cross(const struct links *links, struct duet_route *route, unsigned link)
+static void route_cross(const struct links *links, struct duet_route *route, unsigned link)
 {
     double bandwidth = links->all[link].bandwidth_Bps;
     if (route->count == 0 || bandwidth < route->bandwidth_Bps)
@@ -218,8 +221,8 @@ static void cross(const struct links *links, struct duet_route *route, unsigned 
     route->links[route->count++] = (uint16_t)link;
 }
 
-/* true if `uplink` is above this device. NULL, the host, is below none. */
-static bool below(const struct device *device, unsigned uplink)
+/* True if `uplink` is above this device. NULL, the host, is below none. */
+static bool is_below(const struct device *device, unsigned uplink)
 {
     for (unsigned l = 0; device && l < device->levels; l++)
         if (device->uplinks[l] == uplink)
@@ -227,23 +230,23 @@ static bool below(const struct device *device, unsigned uplink)
     return false;
 }
 
-/* From a device as far up as the way to `other` goes, NULL: to the host. */
-static void go_up(const struct links *links, struct duet_route *route, const struct device *device,
-                  const struct device *other)
+/* Crosses the links from a device up to where the way to `other` turns down; NULL: to the host. */
+static void route_up(const struct links *links, struct duet_route *route,
+                     const struct device *device, const struct device *other)
 {
-    cross(links, route, device->own + UP);
+    route_cross(links, route, device->own + UP);
     for (unsigned l = 0; l < device->levels; l++)
-        if (!below(other, device->uplinks[l]))
-            cross(links, route, links->uplinks[device->uplinks[l]].first_link + UP);
+        if (!is_below(other, device->uplinks[l]))
+            route_cross(links, route, links->uplinks[device->uplinks[l]].first_link + UP);
 }
 
-static void go_down(const struct links *links, struct duet_route *route,
-                    const struct device *device, const struct device *other)
+static void route_down(const struct links *links, struct duet_route *route,
+                       const struct device *device, const struct device *other)
 {
     for (unsigned l = device->levels; l-- > 0;)
-        if (!below(other, device->uplinks[l]))
-            cross(links, route, links->uplinks[device->uplinks[l]].first_link + DOWN);
-    cross(links, route, device->own + DOWN);
+        if (!is_below(other, device->uplinks[l]))
+            route_cross(links, route, links->uplinks[device->uplinks[l]].first_link + DOWN);
+    route_cross(links, route, device->own + DOWN);
 }
 
 static struct duet_route *route_at(const struct links *links, unsigned source, unsigned destination)
@@ -258,13 +261,13 @@ static void make_host_routes(struct links *links, unsigned d)
     struct duet_route *out = route_at(links, 1 + d, DUET_HOST);
     in->direct = out->direct = true;
     in->latency_s = out->latency_s = device->latency_s;
-    go_down(links, in, device, NULL);
-    go_up(links, out, device, NULL);
+    route_down(links, in, device, NULL);
+    route_up(links, out, device, NULL);
 }
 
 static void make_peer_route(struct links *links, unsigned source, unsigned destination)
 {
-    const struct backend_link *link = between(links, source, destination);
+    const struct backend_link *link = link_between(links, source, destination);
     const struct device *from = &links->devices[source], *to = &links->devices[destination];
     struct duet_route *route = route_at(links, 1 + source, 1 + destination);
     if (!link->direct)
@@ -272,20 +275,21 @@ static void make_peer_route(struct links *links, unsigned source, unsigned desti
     route->direct = true;
     route->latency_s = fmax(from->latency_s, to->latency_s);
     if (is_kind(link, "nvlink")) {
-        cross(links, route,
-              add(links, link->bandwidth_Bps, "nvlink-gpu%u-to-gpu%u", source, destination));
+        route_cross(links, route,
+                    add_link(links, link->bandwidth_Bps, "nvlink-gpu%u-to-gpu%u", source,
+                             destination));
     } else if (is_kind(link, "nvswitch")) {
-        cross(links, route, from->ports + UP);
-        cross(links, route, to->ports + DOWN);
+        route_cross(links, route, from->ports + UP);
+        route_cross(links, route, to->ports + DOWN);
     } else {
-        go_up(links, route, from, to);
-        go_down(links, route, to, from);
+        route_up(links, route, from, to);
+        route_down(links, route, to, from);
     }
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static int reserve(struct links *links)
+static int reserve_links(struct links *links)
 {
     size_t devices = links->device_count, nodes = devices + 1;
     links->devices = calloc(nodes, sizeof *links->devices);
@@ -305,7 +309,7 @@ int duet__links_new(struct links **out, const struct link_end *ends, unsigned co
     links->ends = ends;
     links->between = between_them;
     links->device_count = count;
-    int error = reserve(links);
+    int error = reserve_links(links);
     if (!error) {
         find_all(links);
         make_links(links);

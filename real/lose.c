@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which emulated devices are lost on purpose, and when. */
+/* Emulated devices that are lost on purpose. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "real/internal.h"
 
-/* The number of the device's worker of this name, or -1. */
-static int find(const struct duet_machine *machine, const char *name, size_t length)
+/* Returns the number of the device's worker of this name, or -1. */
+static int find_worker(const struct duet_machine *machine, const char *name, size_t length)
 {
     for (unsigned w = 0; w < machine->worker_count; w++) {
         const struct duet_worker *known = &machine->workers[w];
@@ -19,7 +19,9 @@ static int find(const struct duet_machine *machine, const char *name, size_t len
     return -1;
 }
 
-/* Says which devices there are, as gpu0 and gpu2 may be the two that are used. */
+/*
+ * Refuses a name, and says which devices there are, as gpu0 and gpu2 may be the two that are used.
+ */
 static int refuse_name(const struct duet_machine *machine, const char *name, size_t length,
                        struct duet_message *message)
 {
@@ -35,14 +37,14 @@ static int refuse_name(const struct duet_machine *machine, const char *name, siz
 }
 
 /*
- * One "gpu1@100" of `length` bytes: enters the number for its worker. `emulated` says of each
- * architecture whether its devices are; NULL: all of them.
+ * Parses one "gpu1@100" of `length` bytes, and sets the number for its worker. `emulated`: by
+ * architecture, true if its devices are; NULL: all of them.
  */
 static int parse_one(const struct duet_machine *machine, const bool *emulated, const char *text,
                      size_t length, uint64_t *lose_at, struct duet_message *message)
 {
     const char *at = memchr(text, '@', length);
-    int worker = at ? find(machine, text, (size_t)(at - text)) : -1;
+    int worker = at ? find_worker(machine, text, (size_t)(at - text)) : -1;
     if (!at)
         return duet_fail(message, DUET_EINVAL,
                          "a device to lose is given as gpu1@100 (at its 100th kernel or copy), not "
@@ -68,7 +70,7 @@ static int parse_one(const struct duet_machine *machine, const bool *emulated, c
     return DUET_OK;
 }
 
-/* All of them: *lose_at, to be freed, has a number a worker, 0 for those that stay. */
+/* Parses a list: *lose_at, to be freed, has a number for each worker, 0 for those that stay. */
 static int parse_all(const struct duet_machine *machine, const bool *emulated, const char *text,
                      uint64_t **lose_at, struct duet_message *message)
 {

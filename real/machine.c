@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine at hand, as far as backends know it. */
+/* The description of this machine, by the backends. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,15 +9,15 @@
 
 enum { CPUS_MAX = 1024 /* workers; memory grows with their square */ };
 
-static const double USUAL_SHARE = 0.9; /* of a device's usable memory */
+static const double USUAL_SHARE = 0.9; /* default share of a device's usable memory */
 
 static const char *const CPU = "cpu", *const EMULATED = "emulated", *const USUAL = "cuda";
 
 /* ------------------------------------------------------------------------------------------- */
-/* What there is                                                                                */
+/* Devices */
 
-/* Room for one device more. */
-static int reserve(struct parts *parts)
+/* Makes room for one more device. */
+static int reserve_device(struct parts *parts)
 {
     if (parts->device_count < parts->device_capacity)
         return DUET_OK;
@@ -39,7 +39,7 @@ static void add_reason(struct duet_message *reasons, const char *reason)
                        reason);
 }
 
-/* Why a process of several has fewer than there are. */
+/* Adds the reason that devices are divided among processes. */
 static void add_part(struct duet_message *reasons, const struct real_wanted *wanted, unsigned count)
 {
     struct duet_message why = {""};
@@ -48,7 +48,7 @@ static void add_part(struct duet_message *reasons, const struct real_wanted *wan
     add_reason(reasons, why.text);
 }
 
-/* Devices of one backend, while more are wanted. One that cannot be used is a reason. */
+/* Finds devices of one backend, while more are wanted. One that cannot be used adds a reason. */
 static int find_devices(struct parts *parts, const struct duet__backend *backend, unsigned wanted,
                         struct duet_message *reasons, bool *left_out)
 {
@@ -65,7 +65,7 @@ static int find_devices(struct parts *parts, const struct duet__backend *backend
         count = (parts->wanted->part + 1) * count / parts->wanted->parts;
     }
     for (unsigned i = first; i < count && parts->device_count < wanted; i++) {
-        if (reserve(parts))
+        if (reserve_device(parts))
             return DUET_ENOMEM;
         struct found *found = &parts->devices[parts->device_count];
         *found = (struct found){.backend = backend, .index = i};
@@ -87,9 +87,9 @@ static void tell_left_out(const struct real_wanted *wanted, const struct duet_me
     wanted->say(line);
 }
 
-/* The backend whose devices are wanted; NULL with a message if there is no such one. */
-static const struct duet__backend *backend_of(const struct real_wanted *wanted,
-                                              struct duet_message *message)
+/* Returns the backend whose devices are wanted; NULL with a message if there is no such one. */
+static const struct duet__backend *wanted_backend(const struct real_wanted *wanted,
+                                                  struct duet_message *message)
 {
     const char *name = wanted->emulate ? EMULATED : wanted->devices ? wanted->devices : USUAL;
     const struct duet__backend *backend = duet__backend_find(name);
@@ -100,14 +100,17 @@ static const struct duet__backend *backend_of(const struct real_wanted *wanted,
     return NULL;
 }
 
-/* No backend is asked where no device is wanted: its start can take half a second. */
+/*
+ * Finds all wanted devices. No backend is asked if no device is wanted: its start can take half a
+ * second.
+ */
 static int find_all(struct parts *parts, struct duet_message *message)
 {
     struct duet_message reasons = {""};
     bool emulate = parts->wanted->emulate, left_out = false;
     unsigned all = emulate ? 1 : UINT32_MAX;
     unsigned wanted = parts->wanted->gpus < 0 ? all : (unsigned)parts->wanted->gpus;
-    const struct duet__backend *backend = backend_of(parts->wanted, message);
+    const struct duet__backend *backend = wanted_backend(parts->wanted, message);
     if (!backend)
         return DUET_EINVAL;
     if (wanted && find_devices(parts, backend, wanted, &reasons, &left_out))
@@ -125,9 +128,9 @@ static int find_all(struct parts *parts, struct duet_message *message)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* How it is connected                                                                          */
+/* Connections */
 
-/* Devices of one backend, which are neighbours from `first` on: as it says. */
+/* Connects devices of one backend, which are neighbours from `first` on, as the backend says. */
 static int connect_some(struct parts *parts, unsigned first, unsigned count,
                         struct duet_message *message)
 {
@@ -152,7 +155,7 @@ static int connect_some(struct parts *parts, unsigned first, unsigned count,
     return error;
 }
 
-/* Devices of different backends know nothing of each other: no direct copies between them. */
+/* Connects all devices. Those of different backends have no direct copies between them. */
 static int connect_all(struct parts *parts, struct duet_message *message)
 {
     unsigned count = parts->device_count;
@@ -180,7 +183,10 @@ static int connect_all(struct parts *parts, struct duet_message *message)
     return DUET_OK;
 }
 
-/* A core feeds each device; emulated or not, at least one is left to compute. */
+/*
+ * Sets the number of CPU workers. A core feeds each device; emulated or not, at least one is left
+ * to compute.
+ */
 static int count_cpus(struct parts *parts, struct duet_message *message)
 {
     unsigned cores = duet__places_cores(parts->places);
@@ -203,12 +209,12 @@ static int count_cpus(struct parts *parts, struct duet_message *message)
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-static void name(char to[DUET_NAME_MAX], const char *what, unsigned number, const char *rest)
+static void set_name(char to[DUET_NAME_MAX], const char *what, unsigned number, const char *rest)
 {
     (void)snprintf(to, DUET_NAME_MAX, "%s%u%s", what, number, rest);
 }
 
-/* Numbers the architectures, each name once, in order of appearance. How many. */
+/* Numbers the architectures, each name once, in order of appearance. Returns their number. */
 static unsigned number_archs(struct parts *parts)
 {
     unsigned count = parts->cpus ? 1 : 0;
@@ -221,7 +227,7 @@ static unsigned number_archs(struct parts *parts)
     return count;
 }
 
-/* What emulated devices stand for are the GPUs that kernels are written for. */
+/* Fills in the architectures. Emulated devices stand for the GPUs that kernels are written for. */
 static void fill_archs(const struct parts *parts, struct duet_machine *machine)
 {
     if (parts->cpus) {
@@ -237,15 +243,15 @@ static void fill_archs(const struct parts *parts, struct duet_machine *machine)
     }
 }
 
-/* The package near each device, -1 if that is not known, and the places that follow for all. */
-static int deal(const struct parts *parts, int *near, int *place)
+/* Finds the package near each device, -1 if that is not known, and the places of all workers. */
+static int deal_places(const struct parts *parts, int *near, int *place)
 {
     for (unsigned d = 0; d < parts->device_count; d++)
         near[d] = duet__places_near(parts->places, parts->ends[d].path.processors);
     return duet__places_deal(parts->places, parts->cpus, parts->device_count, near, place);
 }
 
-/* What sockets it gives makes the engine deal the same places again. */
+/* Sets the workers' sockets, from which the engine will choose the same places again. */
 static int fill_sockets(const struct parts *parts, struct duet_machine *machine)
 {
     unsigned workers = machine->worker_count, places = duet__places_count(parts->places);
@@ -253,7 +259,7 @@ static int fill_sockets(const struct parts *parts, struct duet_machine *machine)
     if (!near)
         return DUET_ENOMEM;
     int *place = near + parts->device_count;
-    int error = deal(parts, near, place);
+    int error = deal_places(parts, near, place);
     for (unsigned w = 0; w < workers && !error; w++) {
         bool known = w >= parts->cpus && near[w - parts->cpus] >= 0;
         machine->workers[w].socket =
@@ -272,7 +278,7 @@ static void fill_workers(const struct parts *parts, struct duet_machine *machine
         struct duet_worker *worker = &machine->workers[w];
         bool device = w >= parts->cpus;
         unsigned number = device ? w - parts->cpus : w;
-        name(worker->name, device ? "gpu" : CPU, number, "");
+        set_name(worker->name, device ? "gpu" : CPU, number, "");
         worker->arch = device ? parts->devices[number].arch : 0;
         worker->node = device ? 1 + number : DUET_HOST;
         worker->window = !device ? 1 : wanted ? wanted : 2;
@@ -280,10 +286,11 @@ static void fill_workers(const struct parts *parts, struct duet_machine *machine
     }
 }
 
-/* What is used of a device's memory, of which so much is usable. */
+/* Returns the used part of a device's usable memory. */
 static uint64_t share_of(const struct real_wanted *wanted, uint64_t usable)
 {
-    double usual = wanted->emulate ? 1 : USUAL_SHARE; /* emulated ones are as large as they say */
+    double usual = wanted->emulate ? 1 : USUAL_SHARE; /* emulated ones have exactly the stated
+                                                         size */
     double share = wanted->gpu_memory_share > 0 ? wanted->gpu_memory_share : usual;
     uint64_t bytes = share < 1 ? (uint64_t)((double)usable * share) : usable;
     return bytes ? bytes : 1;
@@ -297,7 +304,7 @@ static int fill_nodes(const struct parts *parts, struct duet_machine *machine,
     for (unsigned d = 0; d < parts->device_count; d++) {
         struct duet_node *node = &machine->nodes[1 + d];
         uint64_t there = parts->devices[d].info.memory_bytes;
-        name(node->name, "gpu", d, "");
+        set_name(node->name, "gpu", d, "");
         node->capacity_bytes = wanted ? wanted : share_of(parts->wanted, there);
         if (!parts->wanted->emulate && wanted > there)
             return duet_fail(message, DUET_EINVAL,
@@ -308,8 +315,8 @@ static int fill_nodes(const struct parts *parts, struct duet_machine *machine,
     return DUET_OK;
 }
 
-static int fill(const struct parts *parts, struct duet_machine *machine,
-                struct duet_message *message)
+static int fill_machine(const struct parts *parts, struct duet_machine *machine,
+                        struct duet_message *message)
 {
     if (gethostname(machine->name, sizeof machine->name - 1) || !*machine->name)
         (void)snprintf(machine->name, sizeof machine->name, "this machine");
@@ -337,7 +344,7 @@ int duet__machine_make(struct duet_machine *machine, struct parts *parts,
     }
     duet__links_fill(links, machine);
     duet__links_free(links);
-    error = fill(parts, machine, message);
+    error = fill_machine(parts, machine, message);
     if (!error)
         error = duet_machine_check(machine, message);
     if (error)
@@ -345,7 +352,7 @@ int duet__machine_make(struct duet_machine *machine, struct parts *parts,
     return error;
 }
 
-/* The devices' numbers at their backends. NULL: no memory. */
+/* Returns the devices' numbers at their backends. NULL: no memory. */
 static unsigned *numbers_of(const struct parts *parts)
 {
     unsigned *numbers = calloc((size_t)parts->device_count + 1, sizeof *numbers);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine at hand is made of: looked up for duet__real_machine, given by tests. */
+/* The parts of this machine: found by duet__real_machine, or given by tests. */
 #ifndef DUET_REAL_MACHINE_H
 #define DUET_REAL_MACHINE_H
 
@@ -13,9 +13,9 @@
 /* A device that will be used. */
 struct found {
     const struct duet__backend *backend;
-    unsigned index; /* of it, among its backend's */
+    unsigned index; /* number of the device at its backend */
     struct backend_info info;
-    unsigned arch; /* in the machine: set by duet__machine_make */
+    unsigned arch; /* number in the machine: set by duet__machine_make */
 };
 
 struct parts {
@@ -23,15 +23,15 @@ struct parts {
     struct places *places;
     unsigned cpus; /* CPU workers */
     struct found *devices;
-    struct link_end *ends;        /* of each device */
+    struct link_end *ends;        /* by device */
     struct backend_link *between; /* [source * device_count + destination] */
     unsigned device_count, device_capacity;
 };
 
 /*
- * Makes the machine of these parts, of which all but devices[].arch stay as they are. The caller
- * owns *machine. DUET_EINVAL (more memory wanted than a device has, windows that do not fit
- * together), DUET_ENOMEM with a message.
+ * Makes the machine of these parts, of which only devices[].arch changes. The caller owns *machine.
+ * DUET_EINVAL (more memory wanted than a device has, windows that do not fit together), DUET_ENOMEM
+ * with a message.
  */
 DUET_MUST_CHECK int duet__machine_make(struct duet_machine *machine, struct parts *parts,
                                        struct duet_message *message);

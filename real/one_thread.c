@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels compute with one thread each: there is a worker for every core already. BLAS libraries
- * and OpenMP that the program has brought along are told so: nothing is linked or opened for it. A
- * number that holds for the whole process (OpenBLAS, older BLIS) is 1 from the first runtime's
- * opening until the last one's end; one of a thread (OpenMP, MKL, BLIS since 1.0), where kernels
- * run. On a thread that comes to run kernels the two are told apart by looking: what is not 1 there
- * is of the thread.
+ * One thread for each kernel, as there is a worker for every core already. BLAS libraries and
+ * OpenMP that the program has brought along are set to one thread: nothing is linked or opened for
+ * it. A number that holds for the whole process (OpenBLAS, older BLIS) is 1 from the first
+ * runtime's opening until the last one's end; one of a thread (OpenMP, MKL, BLIS since 1.0), where
+ * kernels run. On a thread that comes to run kernels the two are told apart by their value: if it
+ * is not 1 there, it is the thread's.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "real/internal.h"
 
 /*
- * What there is; NULL: not there. openblas_set_num_threads_local is not asked for: without OpenMP
+ * Functions of libraries; NULL: absent. openblas_set_num_threads_local is not used: without OpenMP
  * it sets the number of the process, too, and with it OpenBLAS takes OpenMP's.
  */
 static struct libraries {
@@ -23,7 +23,7 @@ static struct libraries {
     int64_t (*blis_get)(void);
     void (*omp_set)(int);
     int (*omp_get)(void);
-    int (*mkl_set)(int); /* returns what it was; 0: as the process */
+    int (*mkl_set)(int); /* returns the previous number; 0: as the process */
 } libraries;
 
 static const struct {
@@ -39,13 +39,18 @@ static const struct {
     {"MKL_Set_Num_Threads_Local", offsetof(struct libraries, mkl_set)},
 };
 
-/* Of the process: runtimes that compute, and the numbers before the first of them. */
+/*
+ * State of the process: number of runtimes that compute, and the numbers before the first of them.
+ */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static unsigned runtimes;
 static struct kernel_threads of_process;
 
-/* POSIX says that a function's address fits a pointer to data, which C does not. */
-static void find(void)
+/*
+ * Finds all functions. POSIX says that a function's address fits a pointer to data, which C does
+ * not.
+ */
+static void find_functions(void)
 {
     void *program = dlopen(NULL, RTLD_LAZY);
     libraries = (struct libraries){NULL};
@@ -63,7 +68,7 @@ static void find(void)
         libraries.omp_set = NULL;
 }
 
-/* OpenBLAS and BLIS: 1 from now on. */
+/* Sets OpenBLAS and BLIS to 1. */
 static void set_process(struct kernel_threads *before)
 {
     before->openblas = libraries.openblas_set ? libraries.openblas_get() : 1;
@@ -93,7 +98,7 @@ void duet__one_thread_begin(const struct real *real)
         return;
     (void)pthread_mutex_lock(&mutex);
     if (runtimes++ == 0) {
-        find();
+        find_functions();
         set_process(&of_process);
     }
     (void)pthread_mutex_unlock(&mutex);

@@ -8,7 +8,7 @@
 
 #include <duet/error.h>
 
-enum { SECONDS_MAX = 1 << 30 }; /* longer is without limit */
+enum { SECONDS_MAX = 1 << 30 }; /* longer waits are unlimited */
 
 int duet__condition_init(pthread_cond_t *condition)
 {
@@ -56,10 +56,10 @@ void duet__park_fini(struct park *park)
 }
 
 /*
- * The sleeper holds the mutex from before it says so until it waits, so the signal is not too
- * early; it is given without the mutex, which the sleeper needs next.
+ * Wakes a sleeper. It holds the mutex from before it sets its state until it waits, so the signal
+ * is not too early; it is given without the mutex, which the sleeper needs next.
  */
-static void rouse(struct park *park)
+static void park_signal(struct park *park)
 {
     (void)pthread_mutex_lock(&park->mutex);
     (void)pthread_mutex_unlock(&park->mutex);
@@ -70,24 +70,24 @@ bool duet__park_wake(struct park *park)
 {
     int before = atomic_exchange(&park->state, PARK_WOKEN);
     if (before == PARK_ASLEEP)
-        rouse(park);
+        park_signal(park);
     return before != PARK_WOKEN;
 }
 
 void duet__park_nudge(struct park *park)
 {
-    /* written in any case: who takes the call sees what happened before the nudge */
+    /* written in any case: a thread that takes the call sees what happened before the nudge */
     int before = atomic_load(&park->state);
     while (!atomic_compare_exchange_weak(&park->state, &before,
                                          before == PARK_WOKEN ? PARK_WOKEN : PARK_NUDGED))
         ;
     if (before == PARK_ASLEEP)
-        rouse(park);
+        park_signal(park);
 }
 
 bool duet__park_settle(struct park *park)
 {
-    /* written in any case, as above: who wakes after this sees what happened before it */
+    /* written in any case: a thread that wakes after this sees what happened before it */
     int before = atomic_load(&park->state);
     while (!atomic_compare_exchange_weak(&park->state, &before,
                                          before == PARK_NUDGED ? PARK_AWAKE : before))

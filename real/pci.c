@@ -9,20 +9,25 @@
 #include <string.h>
 
 /*
- * What copies reach of a link's bytes. Packets of 128 or 256 bytes carry 20 to 28 bytes of framing,
- * header and checksum (0.83 to 0.92 of it is data), and acknowledgements and credits go the same
- * way. Measured, of 16 lanes: 0.75 to 0.81 (second generation; idgraf, mirage and attila in
- * platforms/), 0.67 (third; sirocco there), 0.70 to 0.76 (third, by NVIDIA's forum).
+ * Share of a link's bytes that copies reach. Packets of 128 or 256 bytes carry 20 to 28 bytes of
+ * framing, header and checksum (0.83 to 0.92 of it is data), and acknowledgements and credits go
+ * the same way. Measured, of 16 lanes: 0.75 to 0.81 (second generation; idgraf, mirage and attila
+ * in platforms/), 0.67 (third; sirocco there), 0.70 to 0.76 (third, by NVIDIA's forum).
  */
 static const double PAYLOAD = 0.8;
 
-/* What ports claim that are no real ones: those of virtual machines, and tunnels (Thunderbolt). */
+/*
+ * Speed that ports without a real link claim: those of virtual machines, and tunnels (Thunderbolt).
+ */
 static const double CLAIMED_GTPS = 2.5;
 
 /* ------------------------------------------------------------------------------------------- */
 /* Reading                                                                                      */
 
-/* The first line of FOLDER/NAME, without its end. false, and "", if it is not there or too long. */
+/*
+ * Reads the first line of FOLDER/NAME, without its end. Returns false, and "", if it is not there
+ * or too long.
+ */
 static bool read_line(const char *folder, const char *name, char *to, size_t size)
 {
     char path[PATH_MAX];
@@ -41,7 +46,7 @@ static bool read_line(const char *folder, const char *name, char *to, size_t siz
     return whole;
 }
 
-/* "8.0 GT/s PCIe" or "2.5 GT/s": 8 or 2.5, whatever the locale's decimal point is. */
+/* Reads "8.0 GT/s PCIe" or "2.5 GT/s": 8 or 2.5, whatever the locale's decimal point is. */
 static double read_speed(const char *folder, const char *name)
 {
     char text[64], *end;
@@ -56,7 +61,7 @@ static double read_speed(const char *folder, const char *name)
     return whole < 1000 && strstr(end, "GT/s") ? speed : 0;
 }
 
-/* 1 to 32. Ports that are asleep claim 63, or 255. */
+/* Reads 1 to 32 lanes; 0: not known. Sleeping ports claim 63, or 255. */
 static unsigned read_lanes(const char *folder, const char *name)
 {
     char text[64];
@@ -74,7 +79,7 @@ static unsigned hex_digits(const char *text)
     return count;
 }
 
-/* true for DOMAIN:BUS:DEVICE.FUNCTION, of which a domain has four digits or more. */
+/* True for DOMAIN:BUS:DEVICE.FUNCTION; a domain has four digits or more. */
 static bool is_address(const char *text)
 {
     unsigned domain = hex_digits(text);
@@ -95,9 +100,8 @@ static void read_port(const char *folder, const char *address, struct pci_port *
 }
 
 /*
- * Reads the ports on a path like /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0, which it takes
- * apart. What is before the last root ("pci...") are the parents of a root that is no processor's
- * own.
+ * Reads the ports on a path like /sys/devices/pci0000:3a/0000:3a:00.0/0000:3b:00.0, by splitting
+ * it. Everything before the last root ("pci...") is a parent of a root that is no processor's own.
  */
 static void read_ports(char *folder, struct pci_path *path)
 {
@@ -135,7 +139,7 @@ void duet__pci_read(const char *root, const char *address, struct pci_path *path
 /* ------------------------------------------------------------------------------------------- */
 /* Links                                                                                        */
 
-/* false if a port says nothing, or less than the device behind it can do by generations. */
+/* Returns false if a port says nothing, or less than the device behind it can do by generations. */
 static bool believed(const struct pci_path *path, const struct pci_port *port)
 {
     const struct pci_port *device = &path->ports[path->count - 1];
@@ -143,8 +147,8 @@ static bool believed(const struct pci_path *path, const struct pci_port *port)
            (port->speed_GTps > CLAIMED_GTPS || device->speed_GTps <= CLAIMED_GTPS);
 }
 
-/* Bytes per second of a lane with its code: 8 bits in 10, 128 in 130, and the packets of 64 GT/s.
- */
+/* Returns the bytes per second of a lane with its code: 8 bits in 10, 128 in 130, and the packets
+   of 64 GT/s. */
 static double lane_Bps(double speed_GTps)
 {
     double code = speed_GTps <= 5 ? 0.8 : speed_GTps < 64 ? 128.0 / 130 : 242.0 / 256;
@@ -158,7 +162,7 @@ double duet__pci_Bps(const struct pci_path *path, unsigned port)
         return 0;
     double speed = lower->speed_GTps;
     unsigned lanes = lower->lanes;
-    /* a card with more lanes than its slot; how many are in use does not change like the speed */
+    /* a card may have more lanes than its slot; the number in use does not vary like the speed */
     if (lower->lanes_now > 0 && lower->lanes_now < lanes)
         lanes = lower->lanes_now;
     if (port > 0) {
@@ -175,9 +179,9 @@ double duet__pci_Bps(const struct pci_path *path, unsigned port)
 }
 
 /*
- * Links and the insides of switches take turns: a device, or a switch's upper port, is at the end
- * of a link; a switch's lower port is on the bus inside. What is at the processor itself has no
- * link.
+ * Links and the insides of switches alternate on a path: a device, or a switch's upper port, is at
+ * the end of a link; a switch's lower port is on the bus inside. A port at the processor itself has
+ * no link.
  */
 bool duet__pci_up(const struct pci_path *path, unsigned *port)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Page-locking, by the backends in use that know of it. */
+/* Page-locking, by those backends in use that support it. */
 #include "real/internal.h"
 
-/* Where time is all that passes, nothing is copied that could be copied faster. */
-static bool pins(const struct real *real, const struct use *use)
+/*
+ * True if the backend page-locks. In a paced emulation nothing is copied that could be copied
+ * faster.
+ */
+static bool does_pin(const struct real *real, const struct use *use)
 {
     return use->backend->pin && use->attached && !(real->options.scale > 0);
 }
@@ -14,7 +17,7 @@ int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *
     int error = DUET_OK;
     for (unsigned i = 0; i < real->use_count; i++) {
         const struct use *use = &real->uses[i];
-        int status = pins(real, use)
+        int status = does_pin(real, use)
                          ? use->backend->pin(use->shared, data, bytes, error ? NULL : message)
                          : DUET_OK;
         error = error ? error : status;
@@ -28,7 +31,7 @@ int duet__real_unpin(void *engine, void *data, struct duet_message *message)
     int error = DUET_OK;
     for (unsigned i = 0; i < real->use_count; i++) {
         const struct use *use = &real->uses[i];
-        int status = pins(real, use)
+        int status = does_pin(real, use)
                          ? use->backend->unpin(use->shared, data, error ? NULL : message)
                          : DUET_OK;
         error = error ? error : status;
@@ -36,7 +39,7 @@ int duet__real_unpin(void *engine, void *data, struct duet_message *message)
     return error;
 }
 
-/* A handle has one mark: it is the first one's that has a use for it. */
+/* Returns the first backend that uses marks: a handle has one mark. */
 const struct use *duet__marker(const struct real *real)
 {
     for (unsigned i = 0; i < real->use_count; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much processor time and memory containers leave to a process: threads beyond the first are
- * only slowed down, memory beyond the second ends it.
+ * Processor time and memory that containers leave to a process: more threads than the first are
+ * only slowed down, more memory than the second ends it.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@ enum { LINE = 4096 };
 
 enum { FIELD = 64 };
 
-/* The first line of a file, "" without. */
+/* Reads the first line of a file, "" if there is none. */
 static void read_line(const char *path, char line[FIELD])
 {
     FILE *file = fopen(path, "r");
@@ -27,7 +27,7 @@ static void read_line(const char *path, char line[FIELD])
         (void)fclose(file);
 }
 
-/* The cores of one group: "200000 100000" is two, "max 100000" any. */
+/* Returns the cores of one group: "200000 100000" is two, "max 100000" unlimited. */
 static uint64_t cores_of(const char *path)
 {
     char line[FIELD], *end = NULL;
@@ -39,7 +39,10 @@ static uint64_t cores_of(const char *path)
     return cores < quota / period ? cores + 1 : cores;
 }
 
-/* The memory of one group: "1073741824" bytes, "max" or a number beyond all memory any. */
+/*
+ * Returns the memory of one group: "1073741824" bytes; "max" or a number beyond all memory is
+ * unlimited.
+ */
 static uint64_t bytes_of(const char *path)
 {
     char line[FIELD], *end = NULL;
@@ -48,7 +51,7 @@ static uint64_t bytes_of(const char *path)
     return end == line || *line == '-' ? UINT64_MAX : bytes;
 }
 
-/* Whether a list "cpu,memory" of a hierarchy names the controller; cgroup v2 names none: "". */
+/* True if the list "cpu,memory" of a hierarchy names the controller; cgroup v2 names none: "". */
 static bool is_listed(const char *list, const char *controller)
 {
     size_t length = strlen(controller);
@@ -62,7 +65,7 @@ static bool is_listed(const char *list, const char *controller)
     }
 }
 
-/* The group of the process, "" for the root: the line "0::/a/b", of v1 "4:memory:/a/b". */
+/* Finds the group of the process, "" for the root: the line "0::/a/b", in v1 "4:memory:/a/b". */
 static void find_group(const char *membership, const char *controller, char *group, size_t size)
 {
     char line[LINE];
@@ -82,13 +85,13 @@ static void find_group(const char *membership, const char *controller, char *gro
         (void)fclose(file);
 }
 
-/* A file that every group of a hierarchy has, and what it says. */
+/* A file that every group of a hierarchy has, and its reader. */
 struct kind {
     const char *controller, *folder, *file;
     uint64_t (*read)(const char *path);
 };
 
-/* The least on the way from the process's group to the root. */
+/* Returns the least value on the way from the process's group to the root. */
 static uint64_t least_of(const struct kind *kind, const char *root, const char *membership)
 {
     char group[LINE], path[2 * LINE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What backends have to say to the user: each line once, whichever device says it. */
+/* Messages of backends to the user: each line once, whichever device prints it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@ void duet__said_fini(struct said *said)
     (void)pthread_mutex_destroy(&said->mutex);
 }
 
-/* Keeps a line; without memory for it, it may be said again. The mutex is held. */
-static void keep(struct said *said, const char *line)
+/* Stores a line; without memory, it may be printed again. The mutex is held. */
+static void keep_line(struct said *said, const char *line)
 {
     if (said->count == said->capacity) {
         size_t capacity = 2 * said->capacity + 8;
@@ -51,7 +51,7 @@ void duet__say(void *engine, const char *line)
         return;
     (void)pthread_mutex_lock(&said->mutex);
     if (!is_kept(said, line)) {
-        keep(said, line);
+        keep_line(said, line);
         (void)fprintf(stderr, "duet: %s\n", line);
     }
     (void)pthread_mutex_unlock(&said->mutex);

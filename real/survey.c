@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is on the machine at hand, by its backends, hwloc and the operating system. */
+/* The resources of this machine, by its backends, hwloc and the operating system. */
 #include "real/survey.h"
 
 #include <limits.h>
@@ -15,7 +15,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Backends and their devices                                                                   */
 
-static void describe(struct survey_device *device, const struct duet__backend *backend)
+static void describe_device(struct survey_device *device, const struct duet__backend *backend)
 {
     struct backend_info info = {.arch = ""};
     device->error = backend->describe(device->index, &info, &device->why);
@@ -47,7 +47,7 @@ static int add_devices(struct duet__survey *survey, unsigned number)
     for (unsigned i = 0; i < shown; i++) {
         struct survey_device *device = &devices[survey->device_count++];
         *device = (struct survey_device){.backend = number, .index = i};
-        describe(device, backend);
+        describe_device(device, backend);
     }
     return DUET_OK;
 }
@@ -121,7 +121,7 @@ static int look_at_processors(struct duet__survey *survey)
 /* ------------------------------------------------------------------------------------------- */
 /* Memory                                                                                       */
 
-/* "MemAvailable:  123 kB" of Linux, in bytes; 0 where it is not said. */
+/* Reads "MemAvailable:  123 kB" of Linux, in bytes; 0 if it is not given. */
 static uint64_t available_bytes(void)
 {
     char line[128];

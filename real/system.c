@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the engine asks of the operating system for a thread: name, core, exact sleep. */
+/* Functions of the operating system for a thread: name, core, exact sleep. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ void duet__thread_begin(const struct real *real, const char *name, int place)
     (void)prctl(PR_SET_NAME, text); /* as many bytes as there is room for */
     if (place != UNBOUND)
         duet__places_bind(real->places, (unsigned)place);
-    struct kernel_threads before; /* of no use: the thread is the engine's */
+    struct kernel_threads before; /* unused: the thread is the engine's */
     duet__one_thread_enter(real, &before);
 }
 
@@ -31,7 +31,7 @@ unsigned long duet__thread_slack(unsigned long ns)
 void duet__thread_patient(void)
 {
     const struct sched_param none = {0};
-    /* who has chosen another class knows why; refused: waking costs what it did */
+    /* another class was chosen on purpose; if refused, waking costs as much as before */
     if (sched_getscheduler(0) == SCHED_OTHER)
         (void)sched_setscheduler(0, SCHED_BATCH, &none);
 }
@@ -57,7 +57,7 @@ void duet__thread_rest(unsigned tries)
             duet__clock_rest();
         return;
     }
-    /* the holder was preempted, which yielding does not help if its priority is lower */
+    /* the holder was preempted; yielding does not help if its priority is lower */
     unsigned doublings = tries - PAUSES < SLEEPS ? tries - PAUSES : SLEEPS;
     const struct timespec span = {.tv_nsec = 20000L << doublings};
     (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &span, NULL);

@@ -24,7 +24,7 @@ void duet__threads_fini(struct threads *threads)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What its threads call                                                                        */
+/* Calls by its threads */
 
 bool duet__threads_ready(struct real *real, int error, const struct duet_message *message)
 {
@@ -55,16 +55,16 @@ void duet__threads_leave(struct real *real)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What its owner calls                                                                         */
+/* Calls by its owner */
 
-/* The first worker that has a thread: the first CPU worker has a first. */
+/* Returns the first worker that has a thread: not the first CPU worker. */
 static unsigned first_thread(const struct real *real)
 {
     return real->cpus ? 1 : 0;
 }
 
-/* As many threads as can be made. false: not all. */
-static bool make(struct real *real)
+/* Makes as many threads as possible. Returns false if some are missing. */
+static bool make_threads(struct real *real)
 {
     struct threads *threads = &real->threads;
     for (unsigned w = first_thread(real); w < real->machine.worker_count; w++) {
@@ -79,13 +79,13 @@ static bool make(struct real *real)
     return threads->has_spare || !real->cpus;
 }
 
-/* The application's signal handlers run on its own threads. */
+/* Makes the threads with signals blocked: the application's handlers run on its own threads. */
 static bool make_quietly(struct real *real)
 {
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool complete = make(real);
+    bool complete = make_threads(real);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return complete;
 }

@@ -18,13 +18,17 @@ struct place {
 struct places {
     hwloc_topology_t topology;
     bool loaded;
-    unsigned cores;          /* that may be used at a time */
-    unsigned distinct;       /* places on different cores, the first ones: no fewer than cores */
+    unsigned cores;          /* cores that may be used at a time */
+    unsigned distinct;       /* number of the first places, which are on different cores: no fewer
+                                than cores */
     unsigned count, sockets; /* sockets: more than any place's number */
     struct place *all;
 };
 
-/* What the process is bound to, within what it is allowed. NULL: out of memory. */
+/*
+ * Returns the processors to which the process is bound and which it is allowed. NULL: out of
+ * memory.
+ */
 static hwloc_bitmap_t allowed(hwloc_topology_t topology)
 {
     hwloc_const_bitmap_t most = hwloc_topology_get_allowed_cpuset(topology);
@@ -45,7 +49,7 @@ static unsigned socket_of(const struct places *places, hwloc_obj_t object)
     return package ? package->logical_index : 0;
 }
 
-/* Adds the round-th hardware thread of every core that has so many. How many were added. */
+/* Adds the round-th hardware thread of every core that has so many. Returns the number added. */
 static unsigned add_round(struct places *places, hwloc_const_bitmap_t set, hwloc_obj_type_t type,
                           unsigned round)
 {
@@ -66,13 +70,13 @@ static unsigned add_round(struct places *places, hwloc_const_bitmap_t set, hwloc
     return added;
 }
 
-/* Some virtual machines show no cores. */
+/* Returns the type of a core: some virtual machines show hardware threads only. */
 static hwloc_obj_type_t type_of_core(hwloc_topology_t topology)
 {
     return hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
 }
 
-static int fill(struct places *places)
+static int fill_places(struct places *places)
 {
     hwloc_bitmap_t set = allowed(places->topology);
     if (!set)
@@ -97,7 +101,10 @@ static int fill(struct places *places)
     return DUET_OK;
 }
 
-/* Packages and cores only, from the operating system: quick, and this thread stays on its core. */
+/*
+ * Restricts the topology to packages and cores, from the operating system: quick, and this thread
+ * stays on its core.
+ */
 static void look_at_little(hwloc_topology_t topology)
 {
     (void)hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
@@ -106,8 +113,8 @@ static void look_at_little(hwloc_topology_t topology)
     (void)hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
 }
 
-/* Of this machine, or of a described one. */
-static int look(struct places **out, const char *description)
+/* Makes the places of this machine, or of a description. */
+static int make_places(struct places **out, const char *description)
 {
     *out = NULL;
     struct places *places = calloc(1, sizeof *places);
@@ -121,7 +128,7 @@ static int look(struct places **out, const char *description)
         hwloc_topology_set_synthetic(places->topology, description))
         error = DUET_EINVAL;
     else if (places->loaded && !hwloc_topology_load(places->topology))
-        error = fill(places);
+        error = fill_places(places);
     if (error) {
         duet__places_free(places);
         return error;
@@ -132,7 +139,7 @@ static int look(struct places **out, const char *description)
 
 int duet__places_new(struct places **out)
 {
-    int error = look(out, NULL);
+    int error = make_places(out, NULL);
     if (error)
         return error;
     unsigned quota = duet__quota("/sys/fs/cgroup", "/proc/self/cgroup");
@@ -142,7 +149,7 @@ int duet__places_new(struct places **out)
 
 int duet__places_synthetic(struct places **out, const char *description)
 {
-    return look(out, description);
+    return make_places(out, description);
 }
 
 void duet__places_free(struct places *places)
@@ -175,8 +182,8 @@ unsigned duet__places_processor(const struct places *places, unsigned place)
     return places->all[place].processor;
 }
 
-/* true if a list of Linux ("0-5,12") has this number. */
-static bool listed(const char *list, unsigned number)
+/* True if a list of Linux ("0-5,12") contains this number. */
+static bool is_listed(const char *list, unsigned number)
 {
     while (*list >= '0' && *list <= '9') {
         char *end;
@@ -194,7 +201,7 @@ int duet__places_near(const struct places *places, const char *processors)
 {
     int near = -1;
     for (unsigned i = 0; i < places->count; i++) {
-        if (!listed(processors, places->all[i].processor))
+        if (!is_listed(processors, places->all[i].processor))
             continue;
         if (near >= 0 && places->all[i].socket != (unsigned)near)
             return -1;
@@ -204,9 +211,9 @@ int duet__places_near(const struct places *places, const char *processors)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Dealing                                                                                      */
+/* Distribution of places */
 
-/* The first place from `from` on, before `to`, that is free and on this socket; `to` if none is. */
+/* Returns the first free place on this socket from `from` on; `to` if there is none before. */
 static unsigned next_free(const struct places *places, const bool *taken, unsigned socket,
                           unsigned from, unsigned to)
 {
@@ -215,7 +222,7 @@ static unsigned next_free(const struct places *places, const bool *taken, unsign
     return from;
 }
 
-/* The socket with most free cores, the first among equals. */
+/* Returns the socket with most free cores, the first among equals. */
 static unsigned roomiest(const struct places *places, const bool *taken)
 {
     unsigned best = 0, most = 0;
@@ -231,8 +238,8 @@ static unsigned roomiest(const struct places *places, const bool *taken)
     return best;
 }
 
-/* A core for a device's thread: the last free one, since systems keep their own work on the first.
- */
+/* Takes a core for a device's thread: the last free one, since systems keep their own work on the
+   first. */
 static int take_core(const struct places *places, bool *taken, int near)
 {
     unsigned cores = places->distinct;
@@ -248,9 +255,9 @@ static int take_core(const struct places *places, bool *taken, int near)
     return -1;
 }
 
-/* Chooses places for up to `wanted` CPU workers among the first `limit`. How many it chose. */
-static unsigned choose(const struct places *places, bool *taken, bool *chosen, unsigned limit,
-                       unsigned wanted)
+/* Chooses places for up to `wanted` CPU workers among the first `limit`. Returns their number. */
+static unsigned choose_places(const struct places *places, bool *taken, bool *chosen,
+                              unsigned limit, unsigned wanted)
 {
     unsigned count = 0, before;
     do {
@@ -279,8 +286,8 @@ int duet__places_deal(const struct places *places, unsigned cpus, unsigned devic
                               ? take_core(places, taken, near[d])
                               : -1;
     if (cpus <= places->count) {
-        unsigned dealt = choose(places, taken, chosen, places->distinct, cpus);
-        (void)choose(places, taken, chosen, places->count, cpus - dealt);
+        unsigned dealt = choose_places(places, taken, chosen, places->distinct, cpus);
+        (void)choose_places(places, taken, chosen, places->count, cpus - dealt);
     }
     for (unsigned s = 0; s < places->sockets; s++)
         for (unsigned i = 0; i < places->count; i++)
@@ -338,7 +345,7 @@ void duet__places_move(const struct places *places, unsigned place)
     hwloc_bitmap_free(before);
 }
 
-/* Cores of that number from `first` on, to below `end`, of those that may be used. */
+/* Binds the process to its cores number `first` to `end` - 1. */
 static void bind_to(struct places *places, hwloc_obj_type_t type, unsigned first, unsigned end)
 {
     hwloc_bitmap_t mine = hwloc_bitmap_alloc(), all = allowed(places->topology);

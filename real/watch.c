@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For what a run is waited for that does not go on. Threads that wait look every now and then;
- * those that work only count, each for itself.
+ * Watchdog for runs that do not go on. Waiting threads look now and then; working threads only
+ * count, each for itself.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "real/internal.h"
 
-enum { LOOKS = 20 }; /* in the time after which something is said: it is late by one at most */
+enum { LOOKS = 20 }; /* looks in the watchdog's time: it is late by one at most */
 
 int duet__watch_init(struct watch *watch, double watchdog_s)
 {
@@ -21,7 +21,7 @@ void duet__watch_fini(struct watch *watch)
     (void)pthread_mutex_destroy(&watch->mutex);
 }
 
-/* A number that grows with everything that happens. */
+/* Returns a number that grows with every event. */
 static uint64_t count_steps(const struct real *real)
 {
     uint64_t steps = atomic_load_explicit(&real->submissions, memory_order_relaxed) +
@@ -31,15 +31,15 @@ static uint64_t count_steps(const struct real *real)
     return steps;
 }
 
-/* true if the worker runs something, or has been called and will. */
-static bool busy(const struct worker *worker)
+/* True if the worker runs something, or has been woken and will. */
+static bool is_busy(const struct worker *worker)
 {
     return !atomic_load_explicit(&worker->resting, memory_order_relaxed) ||
            atomic_load_explicit(&worker->park.state, memory_order_relaxed) == PARK_WOKEN;
 }
 
-/* What has been running longest: a kernel, else anything. NULL: nothing. */
-static const struct worker *busiest(const struct real *real)
+/* Returns the worker that has been running longest: a kernel, else anything. NULL: none. */
+static const struct worker *busiest_worker(const struct real *real)
 {
     const struct worker *found = NULL;
     double found_s = INFINITY;
@@ -47,7 +47,7 @@ static const struct worker *busiest(const struct real *real)
         const struct worker *worker = &real->workers[w];
         bool kernel = atomic_load_explicit(&worker->kernel, memory_order_relaxed);
         double since_s = atomic_load_explicit(&worker->since_s, memory_order_relaxed);
-        if (!busy(worker))
+        if (!is_busy(worker))
             continue;
         if (!found || (kernel && since_s < found_s)) {
             found = worker;
@@ -57,9 +57,9 @@ static const struct worker *busiest(const struct real *real)
     return found;
 }
 
-/* The task's name and number are of one task, since nothing has happened for seconds. No worker:
-   what is awaited is not this process's to do. */
-static void say(const struct real *real, const struct worker *worker, double now)
+/* Prints what a run waits for. Name and number are of one task, since nothing has happened for
+   seconds. Without a worker the run waits for other processes. */
+static void say_waiting(const struct real *real, const struct worker *worker, double now)
 {
     const char *kernel =
         worker ? atomic_load_explicit(&worker->kernel, memory_order_relaxed) : NULL;
@@ -78,7 +78,7 @@ static void say(const struct real *real, const struct worker *worker, double now
                                        : "busy without a kernel");
 }
 
-static bool look(struct real *real, double now)
+static bool look_at_run(struct real *real, double now)
 {
     struct watch *watch = &real->watch;
     uint64_t steps = count_steps(real);
@@ -87,16 +87,16 @@ static bool look(struct real *real, double now)
         watch->since_s = now;
         return false;
     }
-    /* once a run has failed nothing begins any more: what is idle now stays so */
+    /* once a run has failed nothing begins any more: idle workers stay so */
     double still_s = now - watch->since_s;
     if (still_s < (duet__failed(real->core) ? watch->look_s : real->options.watchdog_s))
         return false;
-    const struct worker *worker = busiest(real);
+    const struct worker *worker = busiest_worker(real);
     if (!worker && !duet__awaits(real->core))
         return true;
     if (still_s < real->options.watchdog_s)
         return false;
-    say(real, worker, now);
+    say_waiting(real, worker, now);
     watch->since_s = now; /* the next line in as long again */
     return false;
 }
@@ -104,7 +104,7 @@ static bool look(struct real *real, double now)
 int duet__real_scheduling(void *engine, uint64_t *steps)
 {
     const struct real *real = engine;
-    *steps = busiest(real) ? count_steps(real) : 0;
+    *steps = busiest_worker(real) ? count_steps(real) : 0;
     for (unsigned w = 0; w < real->machine.worker_count; w++) {
         const struct worker *worker = &real->workers[w];
         bool scheduling = worker->device
@@ -120,7 +120,7 @@ int duet__real_scheduling(void *engine, uint64_t *steps)
 bool duet__watch(struct real *real)
 {
     (void)pthread_mutex_lock(&real->watch.mutex);
-    bool stuck = look(real, duet__clock_now(&real->clock));
+    bool stuck = look_at_run(real, duet__clock_now(&real->clock));
     duet__crowd_look(real);
     (void)pthread_mutex_unlock(&real->watch.mutex);
     return stuck;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a CPU worker's thread does: it asks the core, runs the kernel, reports. On the way of a task
- * there is one reading of the clock: a kernel begins when the worker asks for it, which is when the
- * one before it ended; what the core does in between counts as the kernel's. It is read again where
- * that would be wrong, see start_of.
+ * The thread of a CPU worker: it asks the core, runs the kernel, reports. One reading of the clock
+ * suffices for a task: a kernel begins when the worker asks for it, which is when the one before it
+ * ended; the core's work in between counts as the kernel's. It is read again where that would be
+ * wrong, see start_of.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "real/internal.h"
 
-enum { SPIN_RESTS = 16 }; /* between two readings of the clock */
+enum { SPIN_RESTS = 16 }; /* pauses between two readings of the clock */
 
 /* ------------------------------------------------------------------------------------------- */
-/* Whose kernel runs on this thread                                                             */
+/* The worker or kernel of this thread */
 
-/* Small and always there: read without a call, even in a shared library. */
+/* initial-exec: read without a call, even in a shared library */
 static _Thread_local const struct inside *inside_now __attribute__((tls_model("initial-exec")));
 
 const struct inside *duet__enter(const struct inside *inside)
@@ -25,7 +25,7 @@ const struct inside *duet__enter(const struct inside *inside)
     return before;
 }
 
-static _Atomic unsigned forks; /* how many fork() there were on the way to this process */
+static _Atomic unsigned forks; /* number of fork() on the way to this process */
 
 static void count_fork(void)
 {
@@ -70,20 +70,20 @@ void duet__real_submitted(void *engine, struct duet_task *task)
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-static double later(double a, double b)
+static double later_date(double a, double b)
 {
     return a > b ? a : b;
 }
 
 double duet__worker_now(struct worker *self)
 {
-    self->now_s = later(self->now_s, duet__clock_now(&self->real->clock));
+    self->now_s = later_date(self->now_s, duet__clock_now(&self->real->clock));
     self->woke = false;
     return self->now_s;
 }
 
-/* Room for the buffers of a kernel with many accesses; kept for the next one. */
-static struct duet_buffer *many(struct slot *slot, size_t count)
+/* Makes room for the buffers of a kernel with many accesses; kept for the next one. */
+static struct duet_buffer *reserve_buffers(struct slot *slot, size_t count)
 {
     if (count > slot->room) {
         struct duet_buffer *more = realloc(slot->many, 2 * count * sizeof *more);
@@ -95,14 +95,14 @@ static struct duet_buffer *many(struct slot *slot, size_t count)
     return slot->many;
 }
 
-/* Where some data is not a matrix. NULL: no memory. */
-__attribute__((cold, noinline)) static struct duet_buffer *laid(const struct worker *self,
-                                                                struct slot *slot,
-                                                                const struct duet_task *task,
-                                                                void *base)
+/* Fills in buffers where some data is not a matrix. NULL: no memory. */
+__attribute__((cold, noinline)) static struct duet_buffer *fill_laid(const struct worker *self,
+                                                                     struct slot *slot,
+                                                                     const struct duet_task *task,
+                                                                     void *base)
 {
     size_t count = duet__task_buffer_count(task);
-    struct duet_buffer *buffers = count <= FEW ? slot->few : many(slot, count);
+    struct duet_buffer *buffers = count <= FEW ? slot->few : reserve_buffers(slot, count);
     if (buffers)
         duet__laid_buffers(task, self->node, base, buffers);
     return buffers;
@@ -111,14 +111,14 @@ __attribute__((cold, noinline)) static struct duet_buffer *laid(const struct wor
 inline int duet__slot_fill(struct worker *self, struct slot *slot, const struct duet_task *task)
 {
     size_t count = duet_task_accesses(task);
-    struct duet_buffer *buffers = count <= FEW ? slot->few : many(slot, count);
-    slot->message.text[0] = '\0'; /* what the kernel before it has said */
+    struct duet_buffer *buffers = count <= FEW ? slot->few : reserve_buffers(slot, count);
+    slot->message.text[0] = '\0'; /* the message of the previous kernel */
     if (!buffers)
         return DUET_ENOMEM;
     void *base = self->device ? self->backend->base(self->opened) : NULL;
     if (count && !duet__task_buffers(task, self->node, base, buffers)) {
         count = duet__task_buffer_count(task);
-        buffers = laid(self, slot, task, base);
+        buffers = fill_laid(self, slot, task, base);
         if (!buffers)
             return DUET_ENOMEM;
     }
@@ -140,9 +140,9 @@ double duet__paced_seconds(const struct worker *self, const struct duet_task *ta
     return seconds > 0 ? seconds * options->scale : 0;
 }
 
-/* Computes. Returns the kernel's status; *end_s is when it ended. */
-static int compute(struct worker *self, const struct duet_task *task, struct slot *slot,
-                   double *end_s)
+/* Runs the kernel. Returns its status; *end_s is when it ended. */
+static int compute_kernel(struct worker *self, const struct duet_task *task, struct slot *slot,
+                          double *end_s)
 {
     const struct backend_kernel kernel = {
         .tag = slot,
@@ -150,12 +150,12 @@ static int compute(struct worker *self, const struct duet_task *task, struct slo
         .call = &slot->call,
     };
     int status = self->backend->execute(self->opened, &kernel);
-    *end_s = later(*end_s, duet__worker_now(self));
+    *end_s = later_date(*end_s, duet__worker_now(self));
     return status;
 }
 
 /* Lets the time of a kernel pass. It ends at its date, even if this thread wakes up later. */
-static int pass(struct worker *self, const struct duet_task *task, double *end_s)
+static int pass_time(struct worker *self, const struct duet_task *task, double *end_s)
 {
     *end_s += duet__paced_seconds(self, task);
     duet__sleep_until(self->real, *end_s);
@@ -163,7 +163,7 @@ static int pass(struct worker *self, const struct duet_task *task, double *end_s
     return DUET_OK;
 }
 
-static void show(struct worker *self, const struct duet_task *task, double start_s)
+static void show_task(struct worker *self, const struct duet_task *task, double start_s)
 {
     uint64_t steps = atomic_load_explicit(&self->steps, memory_order_relaxed);
     atomic_store_explicit(&self->steps, steps + 1, memory_order_relaxed);
@@ -173,37 +173,38 @@ static void show(struct worker *self, const struct duet_task *task, double start
 }
 
 /*
- * When a kernel that the core has just given out begins: not before it was ready, as another worker
- * may have made it so after the last look at the clock, nor before its inputs were there, which
- * devices may have brought since. Looking for something to steal, and waking others, which may take
- * the core from this thread, is nobody's kernel.
+ * Returns when a kernel that the core has just given out begins: not before it was ready, as
+ * another worker may have made it so after the last reading of the clock, nor before its inputs
+ * were there, which devices may have brought since. Stealing, and waking others, which may take the
+ * core from this thread, count for no kernel.
  */
 static double start_of(struct worker *self, const struct duet_task *task, bool stole)
 {
     bool brought = self->real->has_devices && duet_task_accesses(task);
     if (stole || brought || self->woke)
         (void)duet__worker_now(self);
-    return later(self->now_s, duet__task_ready(task));
+    return later_date(self->now_s, duet__task_ready(task));
 }
 
-/* Fills in what a kernel is called with, and computes. Returns its status. */
+/* Fills in the arguments of a kernel, and runs it. Returns its status. */
 static inline int run_kernel(struct worker *self, const struct duet_task *task, double *end_s)
 {
     struct slot *slot = self->slots;
     int error = duet__slot_fill(self, slot, task);
     if (error)
         return error;
-    return self->real->options.scale > 0 ? pass(self, task, end_s)
-                                         : compute(self, task, slot, end_s);
+    return self->real->options.scale > 0 ? pass_time(self, task, end_s)
+                                         : compute_kernel(self, task, slot, end_s);
 }
 
-/* Of this thread; 0 bytes: not known yet. */
+/* Stack of this thread; 0 bytes: not known yet. */
 static _Thread_local const char *stack __attribute__((tls_model("initial-exec")));
 static _Thread_local size_t stack_bytes __attribute__((tls_model("initial-exec")));
 
 /*
- * May another task that waits be put on this stack? An eighth of it is left to what they call. Of a
- * stack that is not the thread's own, as an application's fiber has, nothing is known.
+ * True if another task that waits may be put on this stack. An eighth of it is left for the
+ * functions they call. A stack that is not the thread's own, such as that of an application's
+ * fiber, is not checked.
  */
 static bool has_stack(void)
 {
@@ -214,8 +215,8 @@ static bool has_stack(void)
 }
 
 /*
- * Calls a task that may wait for its children; what it is called with is on this stack, as others
- * run on top of it.
+ * Calls a task that may wait for its children; its arguments are on this stack, as others run on
+ * top of it.
  */
 static int start_body(struct worker *self, struct duet_task *task)
 {
@@ -227,7 +228,7 @@ static int start_body(struct worker *self, struct duet_task *task)
                      "used up: let fewer wait, or give threads a larger stack (ulimit -s)");
 }
 
-/* It takes its own time, also where that of kernels is paced. */
+/* Runs a task that may wait. It takes its own time, even in a paced emulation. */
 __attribute__((cold)) static void run_body(struct worker *self, struct duet_task *task,
                                            struct duet__completion *report)
 {
@@ -242,15 +243,14 @@ __attribute__((cold)) static void run_body(struct worker *self, struct duet_task
 }
 
 /* Runs a kernel to its end and reports it. */
-static inline __attribute__((always_inline)) void run(struct worker *self,
-                                                      const struct duet__engine_command *command,
-                                                      struct duet__ops *ops)
+static inline __attribute__((always_inline)) void run_task(
+    struct worker *self, const struct duet__engine_command *command, struct duet__ops *ops)
 {
     struct real *real = self->real;
     struct slot *slot = self->slots;
     struct duet_task *task = command->task;
     double start_s = start_of(self, task, ops->steal_attempts > 0);
-    show(self, task, start_s);
+    show_task(self, task, start_s);
     struct duet__completion report = {.start_s = start_s, .end_s = start_s};
     if (duet__task_waits(task))
         run_body(self, task, &report);
@@ -258,7 +258,7 @@ static inline __attribute__((always_inline)) void run(struct worker *self,
         report.status = run_kernel(self, task, &report.end_s);
     if (report.status)
         report.why = slot->message.text;
-    self->now_s = later(self->now_s, report.end_s);
+    self->now_s = later_date(self->now_s, report.end_s);
     atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
     ops->steal_attempts = 0;
     duet__done(real->core, command, self->now_s, &report, ops);
@@ -280,8 +280,8 @@ void duet__spin(const struct worker *self, double date_s)
 
 enum rest { REST_ASK, REST_ENOUGH, REST_STUCK };
 
-/* Waits until the core is to be asked again, or there is another reason to go on. */
-static enum rest rest(struct worker *self, const struct until *until)
+/* Waits until the core has to be asked again, or there is another reason to go on. */
+static enum rest rest_worker(struct worker *self, const struct until *until)
 {
     struct real *real = self->real;
     double limit_s = until && until->watches ? real->watch.look_s : INFINITY;
@@ -301,8 +301,8 @@ static enum rest rest(struct worker *self, const struct until *until)
     }
 }
 
-/* Takes a call that came during a kernel. true: enough. */
-static bool enough(struct worker *self, const struct until *until)
+/* Takes a call that came during a kernel. Returns true if `until` is reached. */
+static bool is_enough(struct worker *self, const struct until *until)
 {
     return until && park_called(&self->park) && park_take(&self->park) != PARK_AWAKE &&
            until->reached(until->arg);
@@ -332,7 +332,7 @@ static void run_next_nested(struct worker *self, struct duet_task *task)
     duet__nested_done(self->real->core, self->index, task, &report);
 }
 
-/* From now on the worker runs tasks that it has kept, which are not timed one by one. */
+/* Begins a series of kept tasks, which are not timed one by one. */
 static void begin_batch(struct worker *self)
 {
     self->in_batch = true;
@@ -345,7 +345,7 @@ static void end_batch(struct worker *self, struct duet__ops *ops)
     duet__nested_end(self->real->core, self->index, self->batch_s, duet__worker_now(self), ops);
 }
 
-/* Runs the tasks that the worker has kept to itself. true: enough. */
+/* Runs the tasks that the worker has kept to itself. Returns true if `until` is reached. */
 static bool run_nested(struct worker *self, const struct until *until, struct duet__ops *ops)
 {
     struct duet_runtime *core = self->real->core;
@@ -354,7 +354,7 @@ static bool run_nested(struct worker *self, const struct until *until, struct du
     begin_batch(self);
     while (!ends && (task = duet__nested_next(core, self->index, self->now_s, ops))) {
         run_next_nested(self, task);
-        ends = enough(self, until);
+        ends = is_enough(self, until);
     }
     end_batch(self, ops);
     return ends;
@@ -363,26 +363,29 @@ static bool run_nested(struct worker *self, const struct until *until, struct du
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks that wait                                                                              */
 
-/* There was a call, which may be about what the thread waits for that this task keeps. */
-static bool note(void *called)
+/* Notes a call, which may concern what the thread waits for beneath this task. */
+static bool note_call(void *called)
 {
     *(bool *)called = true;
     return false;
 }
 
-/* Is nothing to be expected of the application, which may be busy with something else? */
+/*
+ * True if the application waits, too, or the run has failed; otherwise it may be busy with
+ * something else.
+ */
 static bool all_wait(struct real *real)
 {
     return atomic_load(&real->first.waiting) || duet__failed(real->core);
 }
 
-/* Runs the worker's other tasks on top of the one that waits. Returns that, when it may go on. */
+/* Runs the worker's other tasks on top of the one that waits. Returns that when it may go on. */
 static const struct duet_task *run_others(struct worker *self)
 {
     struct duet_runtime *core = self->real->core;
     struct duet__ops ops = {0};
     bool called = false;
-    const struct until until = {.reached = note, .arg = &called, .watches = true};
+    const struct until until = {.reached = note_call, .arg = &called, .watches = true};
     struct duet__engine_command command = {.kind = DUET_IDLE};
     while (command.kind != DUET_RESUME) {
         if (duet__nested_any(core, self->index))
@@ -390,11 +393,11 @@ static const struct duet_task *run_others(struct worker *self)
         self->owed = true;
         duet__next(core, self->index, self->now_s, &command, &ops);
         if (command.kind == DUET_RUN) {
-            run(self, &command, &ops);
+            run_task(self, &command, &ops);
         } else if (command.kind == DUET_IDLE) {
             self->owed = false;
             atomic_store_explicit(&self->resting, true, memory_order_relaxed);
-            if (rest(self, &until) == REST_STUCK && all_wait(self->real))
+            if (rest_worker(self, &until) == REST_STUCK && all_wait(self->real))
                 duet__give_up(core, self->index, duet__worker_now(self));
             atomic_store_explicit(&self->resting, false, memory_order_relaxed);
             ops.steal_attempts = 0;
@@ -402,13 +405,13 @@ static const struct duet_task *run_others(struct worker *self)
         }
     }
     if (called && self->index == 0)
-        duet__park_nudge(&self->park); /* its thread looks again what it waits for itself */
+        duet__park_nudge(&self->park); /* its thread checks again what it waits for itself */
     return command.task;
 }
 
 /*
- * A piece of a task's work ends, with a wait. One that the worker has kept is timed with others of
- * its batch, and has pieces in records alone.
+ * Ends a piece of a task's work with a wait. A kept task is timed with others of its batch, and has
+ * pieces in records alone.
  */
 static void end_piece(struct worker *self)
 {
@@ -438,7 +441,7 @@ void duet__real_await(void *engine, bool last)
     atomic_store_explicit(&self->kernel, NULL, memory_order_relaxed);
     const struct duet_task *task = run_others(self);
     self->piece_s = duet__worker_now(self);
-    show(self, task, self->piece_s);
+    show_task(self, task, self->piece_s);
     if (in_batch)
         begin_batch(self);
 }
@@ -464,11 +467,11 @@ void duet__real_run_kept(void *engine)
 }
 
 /*
- * When a thread leaves the first worker and the core has not said that there is nothing to do, the
- * spare thread is called to ask. Where all is finished, the thread itself asks once more before it
- * leaves.
+ * Runs a worker's commands. When a thread leaves the first worker and the core has not said that
+ * there is nothing to do, the spare thread is woken to ask. If all is finished, the thread itself
+ * asks once more before it leaves.
  */
-static enum served serve(struct worker *self, const struct until *until)
+static enum served serve_worker(struct worker *self, const struct until *until)
 {
     struct duet__ops ops = {0};
     bool ends = false;
@@ -480,9 +483,9 @@ static enum served serve(struct worker *self, const struct until *until)
         if (command.kind == DUET_EXIT)
             return SERVED_EXIT;
         if (command.kind == DUET_RUN) {
-            run(self, &command, &ops);
+            run_task(self, &command, &ops);
             bool any = duet__nested_any(self->real->core, self->index);
-            ends = (any && run_nested(self, until, &ops)) || enough(self, until) || ends;
+            ends = (any && run_nested(self, until, &ops)) || is_enough(self, until) || ends;
             if (ends && !duet__finished(self->real->core))
                 return SERVED_ENOUGH;
             continue;
@@ -491,7 +494,7 @@ static enum served serve(struct worker *self, const struct until *until)
         if (ends)
             return SERVED_ENOUGH;
         atomic_store_explicit(&self->resting, true, memory_order_relaxed);
-        enum rest why = rest(self, until);
+        enum rest why = rest_worker(self, until);
         if (why != REST_ASK)
             return why == REST_STUCK ? SERVED_STUCK : SERVED_ENOUGH;
         atomic_store_explicit(&self->resting, false, memory_order_relaxed);
@@ -505,7 +508,7 @@ enum served duet__serve(struct worker *self, const struct until *until)
 {
     const struct inside *before = duet__enter(&self->inside);
     atomic_store_explicit(&self->resting, false, memory_order_relaxed);
-    enum served served = serve(self, until);
+    enum served served = serve_worker(self, until);
     atomic_store_explicit(&self->resting, true, memory_order_relaxed);
     (void)duet__enter(before);
     return served;
