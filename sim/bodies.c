@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tasks that wait for their children. Their functions really run, each on a stack of its own, which
- * is left at a wait, and gone on with when the core says RESUME. They take no simulated time by
+ * is left at a wait and resumed when the core says RESUME. Functions take no simulated time by
  * themselves: a part of the task's time passes before its function begins and after each wait,
- * before it goes on, as an event of its own like a kernel's; what is left passes when it has
- * returned. How a task's time is spread over its waits is not known: it is half of what is left
- * each time.
+ * before it continues, as an event of its own like a kernel's; the rest passes when it has
+ * returned. The distribution of a task's time over its waits is not known: half of the rest is
+ * taken each time.
  */
 #include <stdlib.h>
 
@@ -13,21 +13,22 @@
 #include "sim/internal.h"
 
 enum body_state {
-    BODY_GOES_ON, /* its function, when the part of its time at hand has passed */
-    BODY_PAUSES,  /* it waits then */
-    BODY_RETURNS, /* its function has returned, and it waits when all its time has passed */
+    BODY_GOES_ON, /* its function continues when the current part of its time has passed */
+    BODY_PAUSES,  /* its function waits then */
+    BODY_RETURNS, /* its function has returned; it waits when all its time has passed */
     BODY_ENDS,    /* its function has returned, and its children have ended */
 };
 
 struct body {
-    struct body *below; /* begun before on the same worker */
+    struct body *below; /* task begun before on the same worker */
     struct sim *sim;
     struct duet__engine_command command;
     struct coroutine *coroutine;
     enum body_state state;
-    double left;              /* part of its time that is to pass */
-    double start_s, before_s; /* since when it runs, and how long it did before its last wait */
-    bool runs;                /* its last part has followed on another */
+    double left;              /* fraction of its time that is still to pass */
+    double start_s, before_s; /* date since when it runs, and its running time before its last
+                                 wait */
+    bool runs;                /* its last part followed on another without a wait */
     int status;
     struct duet_message message;
 };
@@ -35,14 +36,14 @@ struct body {
 /* ------------------------------------------------------------------------------------------- */
 /* Parts                                                                                        */
 
-/* A part of the task's time is to pass. */
-static void pass(struct sim *sim, struct body *body, double part)
+/* Lets a part of the task's time pass. */
+static void pass_part(struct sim *sim, struct body *body, double part)
 {
     body->left -= part;
     duet__sim_kernel(sim, &body->command, part)->body = body;
 }
 
-/* It has passed: since when the task has been running. */
+/* Reports a part that has passed, with the date since when the task has been running. */
 static struct duet__completion report_of(struct body *body, const struct kernel *kernel)
 {
     if (!body->runs)
@@ -53,7 +54,7 @@ static struct duet__completion report_of(struct body *body, const struct kernel 
                                      .before_s = body->before_s};
 }
 
-static void run(void *argument)
+static void run_body(void *argument)
 {
     struct body *body = argument;
     body->status =
@@ -69,7 +70,7 @@ static void come_to_wait(struct sim *sim, struct body *body, const struct duet__
     duet__sim_wake(sim, body->command.worker);
 }
 
-static void end(struct sim *sim, struct body *body, struct duet__completion *report)
+static void end_body(struct sim *sim, struct body *body, struct duet__completion *report)
 {
     const struct duet__engine_command command = body->command;
     struct duet__ops ops = {0};
@@ -86,14 +87,14 @@ static void end(struct sim *sim, struct body *body, struct duet__completion *rep
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the engine does                                                                         */
+/* Functions of the engine */
 
 void duet__body_begin(struct sim *sim, const struct duet__engine_command *command)
 {
     struct sim_worker *worker = &sim->workers[command->worker];
     struct body *body = calloc(1, sizeof *body);
     if (body)
-        body->coroutine = duet__coroutine_new(&sim->stacks, run, body);
+        body->coroutine = duet__coroutine_new(&sim->stacks, run_body, body);
     if (!body || !body->coroutine) {
         const struct duet__completion report = {
             .start_s = sim->cluster->now,
@@ -115,14 +116,14 @@ void duet__body_begin(struct sim *sim, const struct duet__engine_command *comman
     body->below = worker->body;
     body->left = 1;
     worker->body = body;
-    pass(sim, body, body->left / 2);
+    pass_part(sim, body, body->left / 2);
 }
 
 void duet__body_resume(struct sim *sim, unsigned worker)
 {
     struct body *body = sim->workers[worker].body;
     body->state = BODY_GOES_ON;
-    pass(sim, body, body->left / 2);
+    pass_part(sim, body, body->left / 2);
 }
 
 void duet__body_passed(struct sim *sim, struct kernel *kernel)
@@ -136,9 +137,9 @@ void duet__body_passed(struct sim *sim, struct kernel *kernel)
     }
     bool returned = body->state == BODY_RETURNS || body->state == BODY_ENDS;
     if (returned && body->left > 0)
-        pass(sim, body, body->left);
+        pass_part(sim, body, body->left);
     else if (body->state == BODY_ENDS)
-        end(sim, body, &report);
+        end_body(sim, body, &report);
     else
         come_to_wait(sim, body, &report);
 }

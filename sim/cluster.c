@@ -2,9 +2,9 @@
 /*
  * Simulated nodes on one clock. The application's thread runs them: a wait lets simulated time pass
  * until the awaited condition holds. Ends of kernels are events of a heap of our own, of which the
- * network knows the next date; copies are flows of the network. An event concerns one node. What
- * has been touched by it is looked at before the next one: workers that were woken are asked, and
- * submissions that are due are entered.
+ * network knows the next date; copies are flows of the network. An event concerns one node. All
+ * nodes that it has changed are served before the next event: workers that were woken are asked,
+ * and submissions that are due are entered.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +16,13 @@ enum { WORKERS_MAX = 1 << 20 /* of all nodes, in the order of events */ };
 /* ------------------------------------------------------------------------------------------- */
 /* Events and alarms                                                                            */
 
-static void fail(struct cluster *cluster, const char *what)
+static void fail_for_memory(struct cluster *cluster, const char *what)
 {
     duet__fail_run(cluster->nodes[0]->core, DUET_ENOMEM, "no memory left for another %s", what);
 }
 
 /* Makes sure that the network gives an alarm for the first event. */
-static void arm(struct cluster *cluster)
+static void arm_alarm(struct cluster *cluster)
 {
     if (cluster->events.count == 0)
         return;
@@ -33,7 +33,7 @@ static void arm(struct cluster *cluster)
         size_t capacity = 2 * cluster->alarm_capacity + 64;
         double *alarms = realloc(cluster->alarms, capacity * sizeof *alarms);
         if (!alarms) {
-            fail(cluster, "alarm");
+            fail_for_memory(cluster, "alarm");
             return;
         }
         cluster->alarms = alarms;
@@ -48,7 +48,7 @@ void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigne
 {
     sim->pending++;
     if (!duet__events_add(&sim->cluster->events, date, kind, of_all(sim, worker), what))
-        fail(sim->cluster, "event");
+        fail_for_memory(sim->cluster, "event");
 }
 
 void duet__sim_flows(const struct flow *flow)
@@ -74,8 +74,8 @@ void duet__sim_touched(struct sim *sim)
     cluster->touched_end = &sim->next;
 }
 
-/* Asks those who were woken on the node at hand, then on others. */
-static void serve(struct cluster *cluster)
+/* Asks the workers that were woken: on the node of the event first, then on others. */
+static void serve_nodes(struct cluster *cluster)
 {
     struct sim *at = cluster->at;
     bool any = duet__node_serve(at) && cluster->touched;
@@ -85,17 +85,20 @@ static void serve(struct cluster *cluster)
     }
     cluster->at = at;
     if (any && cluster->touched)
-        serve(cluster);
+        serve_nodes(cluster);
 }
 
 static void look_ahead_of(struct sim *sim)
 {
-    sim->cluster->at = sim; /* whom this wakes is asked later, at an event */
+    sim->cluster->at = sim; /* a worker that this wakes is asked later, at an event */
     duet__sim_submit_ahead(sim);
     duet__first_date(sim);
 }
 
-/* After what has happened: what happens before the next event, and the events that are known. */
+/*
+ * Enters the submissions that are made before the next event, on all nodes that were changed, and
+ * adds the events that are known by then.
+ */
 static void look_ahead(struct cluster *cluster)
 {
     struct sim *at = cluster->at;
@@ -110,7 +113,7 @@ static void look_ahead(struct cluster *cluster)
     cluster->touched_end = &cluster->touched;
 }
 
-static bool stop_here(struct cluster *cluster)
+static bool wait_is_over(struct cluster *cluster)
 {
     bool look = cluster->notified;
     cluster->notified = false;
@@ -124,7 +127,7 @@ static bool stop_here(struct cluster *cluster)
     return !cluster->notified;
 }
 
-/* The network's alarm: everything dated up to now happens. true: the wait is over. */
+/* The network's alarm: handles all events dated up to now. Returns true if the wait is over. */
 static bool alarm_rings(void *owner)
 {
     struct cluster *cluster = owner;
@@ -140,17 +143,20 @@ static bool alarm_rings(void *owner)
             if (cluster->now < event.date)
                 cluster->now = event.date;
             duet__node_event(sim, &event);
-            serve(cluster);
-            stop = stop_here(cluster);
+            serve_nodes(cluster);
+            stop = wait_is_over(cluster);
         }
         if (!stop)
             look_ahead(cluster);
     }
-    arm(cluster);
+    arm_alarm(cluster);
     return stop;
 }
 
-/* A flow has arrived: an event of this date, so that equal dates keep their canonical order. */
+/*
+ * Turns the arrival of a flow into an event of this date, so that equal dates keep their canonical
+ * order.
+ */
 static void flow_arrived(void *owner, void *tag)
 {
     struct cluster *cluster = owner;
@@ -158,7 +164,7 @@ static void flow_arrived(void *owner, void *tag)
     cluster->flows--;
     flow->sim->pending--;
     duet__sim_event(flow->sim, duet__network_clock(), flow->end, flow->worker, tag);
-    arm(cluster);
+    arm_alarm(cluster);
 }
 
 int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
@@ -172,9 +178,9 @@ int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
     cluster->reached_arg = arg;
     cluster->notified = sim->first_dated = false;
     cluster->at = sim;
-    serve(cluster);
+    serve_nodes(cluster);
     look_ahead(cluster);
-    arm(cluster);
+    arm_alarm(cluster);
     duet__network_run();
     cluster->at = NULL;
     cluster->reached = NULL;
@@ -184,7 +190,7 @@ int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg)
 /* ------------------------------------------------------------------------------------------- */
 /* Making and freeing                                                                           */
 
-/* What has left its queues and is still to be noticed. */
+/* Frees copies that have left their queues and are still to be noticed. */
 static void free_copies(struct cluster *cluster)
 {
     for (size_t i = 0; i < cluster->events.count; i++)
@@ -202,7 +208,10 @@ static void free_cluster(struct cluster *cluster)
     free(cluster);
 }
 
-/* The first node to go ends time for all of them, the last one frees what they had in common. */
+/*
+ * Frees the engine of one node. The first one closes the network for all, the last one frees their
+ * common data.
+ */
 void duet__sim_destroy(void *engine)
 {
     struct sim *sim = engine;
@@ -216,8 +225,8 @@ void duet__sim_destroy(void *engine)
         free_cluster(cluster);
 }
 
-static int fill(struct cluster *cluster, const struct duet_machine *machine,
-                const struct sim_options *options)
+static int fill_cluster(struct cluster *cluster, const struct duet_machine *machine,
+                        const struct sim_options *options)
 {
     cluster->touched_end = &cluster->touched;
     cluster->count = options->nodes ? options->nodes : 1;
@@ -237,7 +246,7 @@ int duet__sim_new(void **out, const struct duet_machine *machine, const struct s
         return duet_fail(message, DUET_EINVAL, "%u nodes with %u workers each: %d workers at most",
                          options->nodes, machine->worker_count, WORKERS_MAX);
     struct cluster *cluster = calloc(1, sizeof *cluster);
-    int error = cluster ? fill(cluster, machine, options) : DUET_ENOMEM;
+    int error = cluster ? fill_cluster(cluster, machine, options) : DUET_ENOMEM;
     if (!error)
         error =
             duet__network_open(machine, cluster->count, options->network, &calls, cluster, message);

@@ -23,7 +23,7 @@ static unsigned place_on(const struct transfer *transfer, const struct dma *engi
     return transfer->engine[0] == engine ? 0 : 1;
 }
 
-static void join(struct dma *engine, struct transfer *transfer)
+static void join_queue(struct dma *engine, struct transfer *transfer)
 {
     transfer->engine[transfer->engines++] = engine;
     if (engine->tail)
@@ -33,7 +33,7 @@ static void join(struct dma *engine, struct transfer *transfer)
     engine->tail = transfer;
 }
 
-/* Starts the copy if it is the first on all its engines: its latency begins. */
+/* Starts the copy if it is the first one on all its engines: its latency begins. */
 static void try_start(struct sim *sim, struct transfer *transfer)
 {
     if (!transfer || transfer->started)
@@ -51,7 +51,7 @@ static void try_start(struct sim *sim, struct transfer *transfer)
                     transfer->command.worker, transfer);
 }
 
-/* Takes up a copy that the worker's thread launches at launched_s. */
+/* Accepts a copy that the worker's thread launches at launched_s. */
 void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command, double launched_s)
 {
     struct transfer *transfer = new_transfer(sim);
@@ -63,13 +63,13 @@ void duet__sim_copy(struct sim *sim, const struct duet__engine_command *command,
     transfer->command = *command;
     transfer->launched_s = launched_s;
     if (command->copy->source != DUET_HOST)
-        join(&sim->outgoing[command->copy->source], transfer);
+        join_queue(&sim->outgoing[command->copy->source], transfer);
     if (command->copy->destination != DUET_HOST)
-        join(&sim->incoming[command->copy->destination], transfer);
+        join_queue(&sim->incoming[command->copy->destination], transfer);
     try_start(sim, transfer);
 }
 
-/* The latency is paid: the bytes flow. */
+/* Starts the flow of the bytes, when the latency has passed. */
 void duet__sim_flow(struct sim *sim, struct transfer *transfer)
 {
     const struct duet__copy *copy = transfer->command.copy;
@@ -77,7 +77,7 @@ void duet__sim_flow(struct sim *sim, struct transfer *transfer)
     duet__network_copy(sim->number, copy->source, copy->destination, copy->bytes, transfer);
 }
 
-/* All bytes have arrived: the engines are free for the next copies. */
+/* Frees the engines for the next copies: all bytes have arrived. */
 void duet__sim_copy_end(struct sim *sim, struct transfer *transfer)
 {
     struct transfer *next[2] = {NULL, NULL};
@@ -92,7 +92,7 @@ void duet__sim_copy_end(struct sim *sim, struct transfer *transfer)
         try_start(sim, next[i]);
 }
 
-/* The worker's thread knows that the copy has ended, and tells the core. */
+/* Tells the core that the copy has ended, when the worker's thread knows it. */
 void duet__sim_copy_done(struct sim *sim, struct transfer *transfer, struct duet__ops *ops)
 {
     struct duet__completion report = {.start_s = transfer->start_s, .end_s = transfer->end_s};

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels that share cores, caches and memory with others: those of CPU workers, and those of
- * emulated devices, which need a core. How long one takes is known as long as nothing begins or
- * ends beside it: then the rates of all are set anew (platforms/model/effects.h), and their ends
- * are dated anew. An event cannot be taken off the heap. One that a kernel has left behind by
- * ending earlier is known by its order, and ignored; one that comes before the kernel's end is put
- * back.
+ * emulated devices, which need a core. The time of one is known as long as nothing begins or ends
+ * beside it: then the rates of all are computed anew (platforms/model/effects.h), and their ends
+ * are dated anew. An event cannot be taken off the heap. One that has become out of date, since its
+ * kernel ends earlier, is recognised by its order and ignored; one that comes before the kernel's
+ * end is put back.
  */
 #include <limits.h>
 #include <math.h>
@@ -14,20 +14,20 @@
 
 #include "sim/internal.h"
 
-enum { FEW = 8 /* operands: there is room for as many from the beginning */ };
+enum { FEW = 8 /* operands that there is room for from the beginning */ };
 
 struct cores {
-    struct duet__caches *caches; /* NULL: without effect */
+    struct duet__caches *caches; /* NULL: caches have no effect */
     struct duet__running *running;
-    struct kernel **kernels; /* in the order in which they began, as `running` */
+    struct kernel **kernels; /* in the order in which they began, as in `running` */
     size_t count;
-    struct duet__operand *operands; /* room for those of one task */
-    double *missing;                /* and what of them is in memory */
+    struct duet__operand *operands; /* room for the operands of one task */
+    double *missing;                /* bytes of each that are missing in the caches */
     size_t room;
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Is there anything to do?                                                                     */
+/* Is sharing simulated at all? */
 
 static bool has_effect(const struct sim *sim, const struct duet__point *point)
 {
@@ -45,8 +45,8 @@ static bool on_cpus(const struct sim *sim, const char *arch)
     return false;
 }
 
-/* Does any kernel of CPUs take other times in other circumstances? */
-static bool varies(const struct sim *sim)
+/* True if a kernel of some CPU takes longer under other circumstances. */
+static bool times_vary(const struct sim *sim)
 {
     const struct duet__calibration *calibration = sim->options.calibration;
     for (size_t c = 0; c < calibration->count; c++) {
@@ -64,7 +64,7 @@ static bool needs_core(const struct sim *sim, unsigned worker)
     return of->node == DUET_HOST || !strcmp(sim->machine.archs[of->arch].backend, "emulated");
 }
 
-/* Are there fewer cores than may be wanted at a time? */
+/* True if there are fewer cores than workers that may need one at the same time. */
 static bool few_cores(const struct sim *sim)
 {
     unsigned wanted = 0;
@@ -77,7 +77,7 @@ static bool few_cores(const struct sim *sim)
 /* ------------------------------------------------------------------------------------------- */
 /* Making and freeing                                                                           */
 
-static bool make_room(struct cores *cores, size_t count)
+static bool make_operand_room(struct cores *cores, size_t count)
 {
     if (count <= cores->room)
         return true;
@@ -89,19 +89,19 @@ static bool make_room(struct cores *cores, size_t count)
     return cores->room > 0;
 }
 
-/* Makes sim->cores, or leaves it NULL where nothing needs it. DUET_ENOMEM. */
+/* Creates sim->cores, or leaves it NULL if nothing needs it. DUET_ENOMEM. */
 int duet__cores_init(struct sim *sim)
 {
     const struct duet_sharing *sharing = &sim->machine.sharing;
     bool few = few_cores(sim);
-    if (!few && !varies(sim))
+    if (!few && !times_vary(sim))
         return DUET_OK;
     struct cores *cores = sim->cores = calloc(1, sizeof *cores);
     if (!cores)
         return DUET_ENOMEM;
     cores->running = calloc(sim->machine.worker_count, sizeof *cores->running);
     cores->kernels = calloc(sim->machine.worker_count, sizeof(struct kernel *));
-    if (!cores->running || !cores->kernels || !make_room(cores, FEW))
+    if (!cores->running || !cores->kernels || !make_operand_room(cores, FEW))
         return DUET_ENOMEM;
     for (unsigned w = 0; w < sim->machine.worker_count; w++)
         sim->workers[w].shares =
@@ -136,14 +136,14 @@ static void end_at(struct sim *sim, struct kernel *kernel, double date)
     duet__sim_event(sim, date, EVENT_KERNEL_END, kernel->command.worker, kernel);
 }
 
-/* From now on `rate` seconds of the kernel alone pass in a second. */
+/* Sets the rate of a kernel from now on: seconds of its execution alone that pass in a second. */
 static void set_rate(struct sim *sim, struct kernel *kernel, double rate)
 {
     if (rate == kernel->rate)
         return;
     kernel->left_s -= (sim->cluster->now - kernel->since_s) * kernel->rate;
     if (kernel->left_s < 0)
-        kernel->left_s = 0; /* it ends now, but for rounding */
+        kernel->left_s = 0; /* only rounding keeps it from ending now */
     kernel->since_s = sim->cluster->now;
     kernel->rate = rate;
     kernel->end_s = sim->cluster->now + kernel->left_s / rate;
@@ -151,8 +151,8 @@ static void set_rate(struct sim *sim, struct kernel *kernel, double rate)
         end_at(sim, kernel, kernel->end_s);
 }
 
-/* A kernel has begun or ended: how fast are they now? */
-static void settle(struct sim *sim)
+/* Computes the rates of all running kernels anew, after one has begun or ended. */
+static void update_rates(struct sim *sim)
 {
     struct cores *cores = sim->cores;
     duet__rates(&sim->machine, cores->running, cores->count, sim->options.effects);
@@ -160,7 +160,7 @@ static void settle(struct sim *sim)
         set_rate(sim, cores->kernels[i], cores->running[i].rate);
 }
 
-/* true: the kernel does not end at this event, but has another one, or gets one. */
+/* True if this event is not the kernel's end: another one is on the heap, or is added. */
 bool duet__cores_moved(struct sim *sim, const struct event *event)
 {
     struct kernel *kernel = event->what;
@@ -177,13 +177,16 @@ bool duet__cores_moved(struct sim *sim, const struct event *event)
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* Where the data of a task is that begins on a CPU worker; false: out of memory. */
-static bool touch(struct sim *sim, const struct duet__engine_command *command)
+/*
+ * Finds the operands of a task that begins on a CPU worker, and their bytes that are missing in the
+ * caches. False: out of memory.
+ */
+static bool touch_operands(struct sim *sim, const struct duet__engine_command *command)
 {
     struct cores *cores = sim->cores;
     const struct duet_task *task = command->task;
     size_t count = duet_task_accesses(task);
-    if (!make_room(cores, count))
+    if (!make_operand_room(cores, count))
         return false;
     for (size_t i = 0; i < count; i++) {
         cores->operands[i] = (struct duet__operand){.handle = duet__task_handle_id(task, i),
@@ -196,8 +199,8 @@ static bool touch(struct sim *sim, const struct duet__engine_command *command)
                               duet__registered_bytes(sim->core), cores->missing) == DUET_OK;
 }
 
-/* What the kernel needs. */
-static void measure(struct sim *sim, struct kernel *kernel)
+/* Sets the kernel's demand and its time alone. */
+static void measure_kernel(struct sim *sim, struct kernel *kernel)
 {
     const struct duet_task *task = kernel->command.task;
     const struct duet_worker *worker = &sim->machine.workers[kernel->command.worker];
@@ -208,7 +211,7 @@ static void measure(struct sim *sim, struct kernel *kernel)
     }
     const struct duet__point *point = duet__sim_point(sim, task, worker->arch);
     kernel->left_s = 0;
-    if (!point || !touch(sim, &kernel->command)) {
+    if (!point || !touch_operands(sim, &kernel->command)) {
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for kernel times");
         return;
     }
@@ -223,7 +226,7 @@ static void begin_at(struct sim *sim, struct kernel *kernel, double date)
     duet__sim_event(sim, date, EVENT_KERNEL_BEGIN, kernel->command.worker, kernel);
 }
 
-/* Takes up a kernel that can begin at launched_s, after those before it on its worker. */
+/* Accepts a kernel that can begin at launched_s, after those before it on its worker. */
 void duet__cores_add(struct sim *sim, struct kernel *kernel, double launched_s)
 {
     struct sim_worker *worker = &sim->workers[kernel->command.worker];
@@ -243,16 +246,16 @@ void duet__cores_begin(struct sim *sim, struct kernel *kernel)
 {
     struct cores *cores = sim->cores;
     const struct duet_worker *worker = &sim->machine.workers[kernel->command.worker];
-    measure(sim, kernel);
+    measure_kernel(sim, kernel);
     kernel->start_s = kernel->since_s = sim->cluster->now;
     kernel->event_s = INFINITY;
     cores->kernels[cores->count] = kernel;
-    /* an emulated device is nobody's neighbour: it needs a core, and that is all */
+    /* an emulated device affects no neighbour: it only needs a core */
     cores->running[cores->count++] = (struct duet__running){
         .demand = &kernel->demand,
         .socket = worker->node == DUET_HOST ? worker->socket : UINT_MAX,
     };
-    settle(sim);
+    update_rates(sim);
 }
 
 void duet__cores_end(struct sim *sim, struct kernel *kernel)
@@ -273,5 +276,5 @@ void duet__cores_end(struct sim *sim, struct kernel *kernel)
         begin_at(sim, worker->first,
                  worker->first->start_s > sim->cluster->now ? worker->first->start_s
                                                             : sim->cluster->now);
-    settle(sim);
+    update_rates(sim);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stacks that are switched by libc's contexts. Sanitizers are told of every switch where they are
- * linked; their functions are NULL elsewhere.
+ * Stacks that are switched by libc's contexts. Sanitizers are told of every switch if they are
+ * linked; otherwise their functions are NULL.
  */
 #include "sim/coroutine.h"
 
@@ -14,7 +14,10 @@
 
 enum { STACK_BYTES = 1 << 20, GUARD_BYTES = 1 << 14 };
 
-/* LLVM's sanitizer/common_interface_defs.h and tsan_interface.h, which GCC's have, too. */
+/*
+ * Declared in LLVM's sanitizer/common_interface_defs.h and tsan_interface.h; GCC's sanitizers have
+ * the same.
+ */
 __attribute__((weak)) void __sanitizer_start_switch_fiber(void **save, const void *bottom,
                                                           size_t size);
 __attribute__((weak)) void __sanitizer_finish_switch_fiber(void *save, const void **bottom,
@@ -25,13 +28,13 @@ __attribute__((weak)) void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 __attribute__((weak)) void *__tsan_get_current_fiber(void);
 
 struct coroutine {
-    struct coroutine *next; /* of those that are kept */
+    struct coroutine *next; /* next kept coroutine */
     ucontext_t own, caller;
     void (*run)(void *argument);
     void *argument;
     char *memory; /* the guard, then the stack */
     bool ended;
-    /* the sanitizers': of this stack, and of the one that goes on with it */
+    /* the sanitizers' state of this stack, and of its caller's */
     void *own_fake, *caller_fake, *own_fiber, *caller_fiber;
     const void *caller_bottom;
     size_t caller_bytes;
@@ -40,7 +43,7 @@ struct coroutine {
 /* ------------------------------------------------------------------------------------------- */
 /* Switching                                                                                    */
 
-static void enter(struct coroutine *coroutine)
+static void enter_stack(struct coroutine *coroutine)
 {
     if (__sanitizer_start_switch_fiber)
         __sanitizer_start_switch_fiber(&coroutine->caller_fake, coroutine->memory + GUARD_BYTES,
@@ -54,15 +57,15 @@ static void enter(struct coroutine *coroutine)
         __sanitizer_finish_switch_fiber(coroutine->caller_fake, NULL, NULL);
 }
 
-/* On its own stack, when that has just been entered. */
-static void entered(struct coroutine *coroutine)
+/* Tells the sanitizers, on the coroutine's own stack, that it has just been entered. */
+static void note_entered(struct coroutine *coroutine)
 {
     if (__sanitizer_finish_switch_fiber)
         __sanitizer_finish_switch_fiber(coroutine->own_fake, &coroutine->caller_bottom,
                                         &coroutine->caller_bytes);
 }
 
-static void leave(struct coroutine *coroutine)
+static void leave_stack(struct coroutine *coroutine)
 {
     if (__sanitizer_start_switch_fiber)
         __sanitizer_start_switch_fiber(&coroutine->own_fake, coroutine->caller_bottom,
@@ -70,25 +73,25 @@ static void leave(struct coroutine *coroutine)
     if (__tsan_switch_to_fiber)
         __tsan_switch_to_fiber(coroutine->caller_fiber, 0);
     (void)swapcontext(&coroutine->own, &coroutine->caller);
-    entered(coroutine);
+    note_entered(coroutine);
 }
 
-/* The pointer comes in two halves: makecontext passes on ints. */
-static void begin(unsigned high, unsigned low)
+/* Runs on the new stack. The pointer comes in two halves: makecontext passes ints. */
+static void begin_coroutine(unsigned high, unsigned low)
 {
     struct coroutine *coroutine = (void *)((uintptr_t)high << 16 << 16 | low);
-    entered(coroutine);
-    for (;;) { /* the stack is used again */
+    note_entered(coroutine);
+    for (;;) { /* the stack is reused */
         coroutine->run(coroutine->argument);
         coroutine->ended = true;
-        leave(coroutine);
+        leave_stack(coroutine);
     }
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Making                                                                                       */
 
-static void destroy(struct coroutine *coroutine)
+static void destroy_coroutine(struct coroutine *coroutine)
 {
     if (__tsan_destroy_fiber && coroutine->own_fiber)
         __tsan_destroy_fiber(coroutine->own_fiber);
@@ -96,8 +99,11 @@ static void destroy(struct coroutine *coroutine)
     free(coroutine);
 }
 
-/* A function of its own, which changes no variable: getcontext may return twice. */
-static bool prepare(struct coroutine *coroutine)
+/*
+ * Prepares the context. A function of its own that changes no variable: getcontext may return
+ * twice.
+ */
+static bool prepare_context(struct coroutine *coroutine)
 {
     uintptr_t address = (uintptr_t)coroutine;
     if (getcontext(&coroutine->own))
@@ -105,12 +111,12 @@ static bool prepare(struct coroutine *coroutine)
     coroutine->own.uc_stack.ss_sp = coroutine->memory + GUARD_BYTES;
     coroutine->own.uc_stack.ss_size = STACK_BYTES;
     coroutine->own.uc_link = NULL;
-    makecontext(&coroutine->own, (void (*)(void))(void *)begin, 2, (unsigned)(address >> 16 >> 16),
-                (unsigned)address);
+    makecontext(&coroutine->own, (void (*)(void))(void *)begin_coroutine, 2,
+                (unsigned)(address >> 16 >> 16), (unsigned)address);
     return true;
 }
 
-static struct coroutine *make(void)
+static struct coroutine *make_coroutine(void)
 {
     struct coroutine *coroutine = calloc(1, sizeof *coroutine);
     if (!coroutine)
@@ -121,8 +127,8 @@ static struct coroutine *make(void)
         free(coroutine);
         return NULL;
     }
-    if (mprotect(coroutine->memory, GUARD_BYTES, PROT_NONE) || !prepare(coroutine)) {
-        destroy(coroutine);
+    if (mprotect(coroutine->memory, GUARD_BYTES, PROT_NONE) || !prepare_context(coroutine)) {
+        destroy_coroutine(coroutine);
         return NULL;
     }
     if (__tsan_create_fiber)
@@ -137,7 +143,7 @@ struct coroutine *duet__coroutine_new(struct coroutine **kept, void (*run)(void 
     if (coroutine)
         *kept = coroutine->next;
     else
-        coroutine = make();
+        coroutine = make_coroutine();
     if (!coroutine)
         return NULL;
     coroutine->run = run;
@@ -148,18 +154,18 @@ struct coroutine *duet__coroutine_new(struct coroutine **kept, void (*run)(void 
 
 void duet__coroutine_resume(struct coroutine *coroutine)
 {
-    enter(coroutine);
+    enter_stack(coroutine);
 }
 
 void duet__coroutine_pause(struct coroutine *coroutine)
 {
-    leave(coroutine);
+    leave_stack(coroutine);
 }
 
 void duet__coroutine_free(struct coroutine **kept, struct coroutine *coroutine)
 {
-    if (!coroutine->ended) { /* there is something on its stack */
-        destroy(coroutine);
+    if (!coroutine->ended) { /* its stack is still in use */
+        destroy_coroutine(coroutine);
         return;
     }
     coroutine->next = *kept;
@@ -170,7 +176,7 @@ void duet__coroutines_fini(struct coroutine **kept)
 {
     while (*kept) {
         struct coroutine *next = (*kept)->next;
-        destroy(*kept);
+        destroy_coroutine(*kept);
         *kept = next;
     }
 }

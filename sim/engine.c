@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulated engine of one node. An event is handled, then the workers it woke are asked what to
- * do, in increasing number.
+ * The simulated engine of one node. An event is handled, then the workers that it woke are asked
+ * for their next command, in increasing number.
  *
- * A worker decides at the date of the event; what the decision and the launch cost delays what it
- * starts (struct sim_worker.thread_s).
+ * A worker decides at the date of the event; the cost of the decision and of the launch delays the
+ * command itself (struct sim_worker.thread_s).
  */
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ void duet__sim_wake(void *engine, unsigned worker)
     touch_node(sim);
 }
 
-static void notify(void *engine)
+static void notify_wait(void *engine)
 {
     struct sim *sim = engine;
     sim->cluster->notified = true;
@@ -71,8 +71,8 @@ struct kernel *duet__sim_kernel(struct sim *sim, const struct duet__engine_comma
     return kernel;
 }
 
-/* Asks a worker until it is idle. */
-static void ask(struct sim *sim, unsigned worker)
+/* Asks a worker for commands until it is idle. */
+static void ask_worker(struct sim *sim, unsigned worker)
 {
     if (sim->rests && !duet__idle_may_ask(sim, worker))
         return;
@@ -111,7 +111,7 @@ static void ask(struct sim *sim, unsigned worker)
         duet__idle_rest(sim, worker);
 }
 
-/* In increasing number, until none is. */
+/* Asks workers in increasing number, until none is woken. */
 bool duet__node_serve(struct sim *sim)
 {
     bool asked = false, any = true;
@@ -121,7 +121,7 @@ bool duet__node_serve(struct sim *sim)
             while (sim->woken[i]) {
                 uint64_t bit = sim->woken[i] & -sim->woken[i];
                 sim->woken[i] &= ~bit;
-                ask(sim, i * 64 + (unsigned)__builtin_ctzll(bit));
+                ask_worker(sim, i * 64 + (unsigned)__builtin_ctzll(bit));
                 any = asked = true;
             }
         }
@@ -129,7 +129,7 @@ bool duet__node_serve(struct sim *sim)
     return asked;
 }
 
-/* The worker's thread knows that the kernel has ended, and tells the core. */
+/* Tells the core that the kernel has ended, when the worker's thread knows it. */
 static void kernel_done(struct sim *sim, unsigned worker, struct kernel *kernel)
 {
     struct duet__completion report = {.start_s = kernel->start_s, .end_s = kernel->end_s};
@@ -158,7 +158,7 @@ static void copy_done(struct sim *sim, unsigned worker, struct transfer *transfe
     duet__sim_wake(sim, worker);
 }
 
-/* Has the worker's thread to notice what its device does? Not at once, then. */
+/* True if the worker's thread has to notice its device's completions, which takes time. */
 static bool notices(const struct sim *sim, unsigned worker)
 {
     return sim->notice_s > 0 && sim->machine.workers[worker].node != DUET_HOST;
@@ -185,7 +185,7 @@ static void copy_end(struct sim *sim, unsigned worker, struct transfer *transfer
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What an engine does                                                                          */
+/* Functions of the engine */
 
 void duet__node_event(struct sim *sim, const struct event *event)
 {
@@ -231,7 +231,10 @@ void duet__node_event(struct sim *sim, const struct event *event)
     }
 }
 
-/* Kernels do not run here: only tasks that expand are called, and functions at a task's end. */
+/*
+ * Returns the worker that is calling: kernels do not run here; only tasks that expand are called,
+ * and functions at a task's end.
+ */
 static int sim_inside(void *engine)
 {
     const struct sim *sim = engine;
@@ -270,7 +273,7 @@ const struct duet__engine_ops *duet__sim_ops(void)
         .wait = duet__sim_wait,
         .inside = sim_inside,
         .await = duet__sim_await,
-        .notify = notify,
+        .notify = notify_wait,
         .now = sim_now,
         .classify = duet__sim_classify,
         .mean = duet__sim_mean,
@@ -279,7 +282,7 @@ const struct duet__engine_ops *duet__sim_ops(void)
     return &ops;
 }
 
-static bool fill(struct sim *sim)
+static bool fill_node(struct sim *sim)
 {
     const struct duet_machine *machine = &sim->machine;
     sim->words = (machine->worker_count + 63) / 64;
@@ -311,7 +314,7 @@ int duet__node_new(struct sim **out, struct cluster *cluster, unsigned number,
     sim->options.seed = duet__node_seed(options->seed, number);
     sim->asked = DUET_OUTSIDE;
     sim->dated_s = INFINITY;
-    int error = fill(sim) ? duet__cores_init(sim) : DUET_ENOMEM;
+    int error = fill_node(sim) ? duet__cores_init(sim) : DUET_ENOMEM;
     if (error) {
         duet__node_free(sim);
         return error;
@@ -326,5 +329,5 @@ void duet__sim_attach(void *engine, struct duet_runtime *core)
     struct sim *sim = engine;
     sim->core = core;
     for (unsigned w = 0; w < sim->machine.worker_count; w++)
-        duet__sim_wake(sim, w); /* everybody asks for work once, and is idle then */
+        duet__sim_wake(sim, w); /* every worker asks for work once, and is idle then */
 }

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-static bool earlier(const struct event *a, const struct event *b)
+static bool is_earlier(const struct event *a, const struct event *b)
 {
     return a->date < b->date || (a->date == b->date && a->order < b->order);
 }
@@ -23,7 +23,7 @@ bool duet__events_add(struct events *events, double date, enum event_kind kind, 
     struct event event = {date, event_order(events, kind, worker), what};
     events->sequence++;
     size_t i = events->count++;
-    for (; i > 0 && earlier(&event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
+    for (; i > 0 && is_earlier(&event, &events->heap[(i - 1) / 2]); i = (i - 1) / 2)
         events->heap[i] = events->heap[(i - 1) / 2];
     events->heap[i] = event;
     return true;
@@ -35,9 +35,9 @@ struct event duet__events_take(struct events *events)
     struct event first = heap[0], last = heap[--events->count];
     size_t i = 0, count = events->count;
     for (size_t child = 1; child < count; child = 2 * i + 1) {
-        if (child + 1 < count && earlier(&heap[child + 1], &heap[child]))
+        if (child + 1 < count && is_earlier(&heap[child + 1], &heap[child]))
             child++;
-        if (!earlier(&heap[child], &last))
+        if (!is_earlier(&heap[child], &last))
             break;
         heap[i] = heap[child];
         i = child;

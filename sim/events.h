@@ -13,17 +13,17 @@ enum event_kind {
     EVENT_KERNEL_NOTICED, /* its device's thread has seen the end of a kernel */
     EVENT_COPY_END,
     EVENT_COPY_NOTICED,
-    EVENT_FAILED, /* what nodes send each other ends, since the run has failed */
+    EVENT_FAILED, /* messages between nodes end, since the run has failed */
     EVENT_MESSAGE_ARRIVED,
-    EVENT_MESSAGE_SENT, /* it has arrived, and the receiver is ready */
+    EVENT_MESSAGE_SENT, /* a message has arrived, and the receiver is ready */
     EVENT_PROGRESS,     /* a progress thread has spent the overhead of a message */
-    EVENT_FLOW_START,   /* a copy's latency is paid, its bytes start to flow */
-    EVENT_MESSAGE_FLOW, /* a message's is */
+    EVENT_FLOW_START,   /* the latency of a copy has passed, its bytes start to flow */
+    EVENT_MESSAGE_FLOW, /* the latency of a message has passed, its bytes start to flow */
     EVENT_SUBMIT,       /* the application submits */
     EVENT_SERVE,        /* workers that were woken ahead of the clock are asked */
     EVENT_AWAKE,        /* a worker that slept asks for work */
     EVENT_WAIT,         /* the application waits, its thread may work */
-    EVENT_KERNEL_BEGIN, /* last: what ends at this date is not beside it */
+    EVENT_KERNEL_BEGIN, /* last: a kernel that ends at this date does not run beside it */
 };
 
 struct event {
@@ -38,14 +38,14 @@ struct events {
     uint64_t sequence;
 };
 
-/* Adds an event. false: out of memory. worker < 2^20. */
+/* Adds an event. False: out of memory. worker < 2^20. */
 bool duet__events_add(struct events *events, double date, enum event_kind kind, unsigned worker,
                       void *what);
 
-/* Removes the first event; there is one. */
+/* Removes the first event and returns it; there must be one. */
 struct event duet__events_take(struct events *events);
 
-/* What `order` the next event that is added will have. */
+/* Returns the `order` that the next added event will have. */
 static inline uint64_t event_order(const struct events *events, enum event_kind kind,
                                    unsigned worker)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that have nothing to do: they sleep after a while, and take time to wake up and to notice
- * what a device has done. And the first CPU worker, which is run by the application's own thread:
- * it works while that waits.
+ * Idle threads: they sleep after a while, and take time to wake up and to notice completions of a
+ * device. Also the first CPU worker, which is run by the application's own thread: it works while
+ * the application waits.
  */
 #include <duet/random.h>
 
@@ -21,33 +21,33 @@ void duet__idle_init(struct sim *sim)
     sim->jitter_state = duet_random_stream(sim->options.seed ^ UINT64_C(0x6a6974746572), 0);
 }
 
-/* A latency of this mean, a tenth more or less if it is drawn. */
-static double latency(struct sim *sim, double mean_s)
+/* Returns a latency with this mean; a drawn one is within a tenth of it. */
+static double draw_latency(struct sim *sim, double mean_s)
 {
     return sim->jitter ? mean_s * (0.9 + 0.2 * duet_random_unit(&sim->jitter_state)) : mean_s;
 }
 
 double duet__idle_notice_s(struct sim *sim)
 {
-    return sim->cluster->now + latency(sim, sim->notice_s);
+    return sim->cluster->now + draw_latency(sim, sim->notice_s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The first worker                                                                             */
 
 /*
- * Does the application wait, at this date? It does once all that it has submitted before is
- * entered, which has taken its time. And it does no more once it has what it waits for; on nodes
- * other than the one whose turn it is to be waited for, nobody asks for that.
+ * True if the application waits at this date. It does once everything that it submitted before is
+ * entered, which has taken its time. It no longer waits once its condition holds; on nodes other
+ * than the one being waited for, the condition is not tested.
  */
-static bool waits(const struct sim *sim)
+static bool application_waits(const struct sim *sim)
 {
     const struct cluster *cluster = sim->cluster;
     return cluster->reached && sim->ring_count == 0 && cluster->now >= sim->submit_s &&
            (cluster->waiter != sim || !cluster->reached(cluster->reached_arg));
 }
 
-/* Once the date is known from which on the application waits, there is an event. */
+/* Adds an event at the date from which on the application waits, once that date is known. */
 void duet__first_date(struct sim *sim)
 {
     if (!sim->first_waits || sim->first_dated || sim->ring_count || !sim->cluster->reached)
@@ -58,8 +58,8 @@ void duet__first_date(struct sim *sim)
 }
 
 /*
- * What the application waits for has not come after all: it was there when the first worker was
- * called, and what expanded at the same date took it away, as children fill the window again.
+ * Lets the wait begin again: its condition held when the first worker was called, and an expansion
+ * at the same date took it away, as children fill the window again.
  */
 void duet__first_again(struct sim *sim)
 {
@@ -67,10 +67,10 @@ void duet__first_again(struct sim *sim)
         sim->first_dated = false;
 }
 
-/* That event: the application's thread asks for work if it was called meanwhile. */
+/* Handles that event: the application's thread asks for work if it was called meanwhile. */
 void duet__first_open(struct sim *sim)
 {
-    if (!waits(sim))
+    if (!application_waits(sim))
         return; /* the event of a wait that is over */
     sim->workers[0].idle = false;
     if (sim->first_called)
@@ -87,8 +87,8 @@ static bool at_work(const struct sim *sim, unsigned worker)
     return false;
 }
 
-/* The application's thread runs a kernel, or is within a task: its wait does not end before that.
- */
+/* True if the application's thread runs a kernel or is within a task: its wait does not end before
+   that. */
 bool duet__first_busy(const struct sim *sim)
 {
     return sim->first_waits && (sim->workers[0].body || at_work(sim, 0));
@@ -97,11 +97,11 @@ bool duet__first_busy(const struct sim *sim)
 /* ------------------------------------------------------------------------------------------- */
 /* Sleep                                                                                        */
 
-/* May this worker be asked now? If not, it will be woken when it may. */
+/* True if this worker may be asked now. Otherwise it will be woken when it may. */
 bool duet__idle_may_ask(struct sim *sim, unsigned worker)
 {
     struct sim_worker *self = &sim->workers[worker];
-    if (worker == 0 && sim->first_waits && !self->body && !waits(sim)) {
+    if (worker == 0 && sim->first_waits && !self->body && !application_waits(sim)) {
         sim->first_called = true;
         return false;
     }
@@ -111,23 +111,23 @@ bool duet__idle_may_ask(struct sim *sim, unsigned worker)
         sim->cluster->now - self->idle_s <= sim->machine.costs.spin_s)
         return true;
     self->waking = true;
-    /* several threads are woken one after another: the first to wake is the first to be served */
+    /* several threads are woken one after another: the first to wake is served first */
     if (sim->woken_s < sim->cluster->now)
         sim->woken_s = sim->cluster->now;
-    sim->woken_s += latency(sim, sim->wake_s);
+    sim->woken_s += draw_latency(sim, sim->wake_s);
     duet__sim_event(sim, sim->woken_s, EVENT_AWAKE, worker, NULL);
     return false;
 }
 
-/* It slept, and is awake. */
+/* Handles the event that a worker's thread has woken up. */
 void duet__idle_awake(struct sim *sim, unsigned worker)
 {
     sim->workers[worker].waking = sim->workers[worker].idle = false;
     duet__sim_wake(sim, worker);
 }
 
-/* It was asked, and there was nothing to do. A device's thread sleeps also while its device works.
- */
+/* Notes that a worker was asked and had nothing to do. A device's thread sleeps also while its
+   device works. */
 void duet__idle_rest(struct sim *sim, unsigned worker)
 {
     struct sim_worker *self = &sim->workers[worker];

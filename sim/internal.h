@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the simulated engine share. One thread runs all of it. */
+/* Declarations that the files of the simulated engine share. One thread runs all of it. */
 #ifndef DUET_SIM_INTERNAL_H
 #define DUET_SIM_INTERNAL_H
 
@@ -16,35 +16,35 @@
 /* A kernel on its worker's stream. */
 struct kernel {
     struct duet__engine_command command;
-    double start_s, end_s; /* of one that shares: no earlier than, and as things stand */
-    double part;           /* of the task's time: 1 but for one that waits, */
-    struct body *body;     /* which this is; else NULL */
+    double start_s, end_s; /* if it shares cores: the earliest start, and the currently expected
+                              end */
+    double part;           /* fraction of the task's time: 1, less if it waits for children */
+    struct body *body;     /* the task that waits for children; else NULL */
     bool used;
-    /* of one that shares cores and memory with others (cores.c) */
-    struct kernel *next; /* behind it on its worker */
+    /* only of kernels that share cores and memory with others (cores.c) */
+    struct kernel *next; /* next one on its worker */
     struct duet__demand demand;
-    double left_s, since_s; /* seconds of it alone that were left at date since_s */
-    double rate;            /* at which these pass; 0: it has not begun */
-    double event_s;         /* date of the event of its end that counts, */
-    uint64_t event;         /* and its order; others of this kernel are out of date */
+    double left_s, since_s; /* seconds of its execution alone that were left at date since_s */
+    double rate;            /* seconds alone that pass in a second; 0: it has not begun */
+    double event_s;         /* date of the valid event of its end */
+    uint64_t event;         /* order of that event; others of this kernel are out of date */
 };
 
-/* A device's engine for one direction: one copy at a time, in the order in which they were given.
- */
+/* A device's engine for one direction: one copy at a time, in the order of their launches. */
 struct dma {
     struct transfer *head, *tail;
 };
 
-/* Bytes on the network: the first member of what `tag` points to. */
+/* Bytes on the network: the first member of the structure that `tag` points to. */
 struct flow {
-    struct sim *sim; /* whose event their end is, */
+    struct sim *sim; /* node of the event of its end */
     enum event_kind end;
-    unsigned worker; /* and which worker's */
+    unsigned worker; /* worker of that event */
 };
 
 /*
- * A copy on its way. It holds the outgoing engine of a source device and the incoming one of a
- * destination device, and starts when it is the first of both.
+ * A copy in progress. It holds the outgoing engine of a source device and the incoming one of a
+ * destination device, and starts when it is the first on both.
  */
 struct transfer {
     struct flow flow;
@@ -53,42 +53,43 @@ struct transfer {
     bool started;
     unsigned engines;
     struct dma *engine[2];
-    struct transfer *next[2]; /* behind it on that engine; next[0] also chains the pool */
+    struct transfer *next[2]; /* next one on that engine; next[0] also chains the pool */
 };
 
 struct sim_worker {
-    double thread_s; /* its thread is busy until then: scheduling, launches, a CPU's kernels */
-    double stream_s; /* its device's kernel stream is busy until then */
-    struct kernel *kernels;      /* duet_worker_slots of them */
-    struct body *body;           /* the newest of its tasks that may wait (bodies.c) */
-    bool shares;                 /* its kernels share cores and memory with others, */
-    struct kernel *first, *last; /* and these are given to it and have not ended */
-    /* of CPU workers, if sim.rests (idle.c) */
+    double thread_s;        /* date until which its thread is busy: scheduling, launches, a CPU's
+                               kernels */
+    double stream_s;        /* date until which its device's kernel stream is busy */
+    struct kernel *kernels; /* duet_worker_slots of them */
+    struct body *body;      /* the newest of its tasks that may wait (bodies.c) */
+    bool shares;            /* its kernels share cores and memory with others */
+    struct kernel *first, *last; /* if so: kernels launched on it that have not ended */
+    /* only of CPU workers, if sim.rests (idle.c) */
     bool idle, waking;
-    double idle_s; /* idle: since then */
+    double idle_s; /* date since when it is idle */
 };
 
 /* A task that the application has submitted and whose submission has not been simulated yet. */
 struct submission {
     struct duet_task *task;
-    double date;     /* if no push cost anything after it was made */
+    double date;     /* without the cost of pushes after it was made */
     double pushed_s; /* sim.pushed_s when it was made */
 };
 
-/* What all nodes have in common: the clock, the network and who waits (cluster.c). */
+/* Common state of all nodes: the clock, the network and the waiting application (cluster.c). */
 struct cluster {
     struct duet_machine machine; /* of each node */
     struct sim **nodes;
     unsigned count, living;
-    double now; /* date of the event at hand */
+    double now; /* date of the current event */
     struct events events;
     double *alarms; /* pending alarms of the network, latest first */
     size_t alarm_count, alarm_capacity;
-    unsigned flows;            /* on the network */
-    struct messages *messages; /* NULL: one node */
-    struct sim *at;            /* the node of the event at hand; NULL: the application is at work */
-    struct sim *touched, **touched_end; /* others that something was done to: they come next */
-    /* the application's thread waits until this is so on this node; NULL: it does not wait */
+    unsigned flows;                     /* flows on the network */
+    struct messages *messages;          /* NULL: one node */
+    struct sim *at;                     /* node of the current event; NULL: the application runs */
+    struct sim *touched, **touched_end; /* other nodes that were changed and are served next */
+    /* condition and node that the application's thread waits for; NULL: it does not wait */
     struct sim *waiter;
     bool (*reached)(void *arg);
     void *reached_arg;
@@ -98,47 +99,49 @@ struct cluster {
 /* The engine of one node. */
 struct sim {
     struct cluster *cluster;
-    unsigned number;             /* of the node */
+    unsigned number;             /* number of the node */
     struct duet_machine machine; /* its arrays are the cluster's */
     struct sim_options options;
     struct duet_runtime *core;
-    int asked;        /* the worker that asks or reports, and may be called back; DUET_OUTSIDE */
-    uint64_t pending; /* its events and flows */
+    int asked;        /* worker that asks or reports, and may be called back; DUET_OUTSIDE */
+    uint64_t pending; /* number of its events and flows */
     bool touched;
-    struct sim *next; /* touched after it */
-    double asked_s;   /* the date of the last question to a worker */
-    unsigned in_vain; /* questions to workers at asked_s that got nothing, one after another */
+    struct sim *next; /* next node that was changed */
+    double asked_s;   /* date of the last question to a worker */
+    unsigned in_vain; /* consecutive questions to workers at asked_s that got no command */
 
     struct sim_worker *workers;
-    uint64_t *woken; /* bit a worker */
+    uint64_t *woken; /* one bit for each worker */
     unsigned words;
     struct dma *incoming, *outgoing; /* by memory node */
     struct transfer *pool;
-    /* what kernels take, by number of class, then architecture; NULL until first used */
+    /* times of kernels, by number of class, then architecture; NULL until first used */
     struct duet__point **points;
     size_t point_count;
-    struct duet__point point; /* of an execution whose class has no number */
+    struct duet__point point; /* times of an execution whose class has no number */
 
     struct submission *ring; /* power of two */
     size_t ring_first, ring_count, ring_capacity;
-    double submit_s;   /* the application's thread is busy until then */
-    double pushed_s;   /* of that, time spent on pushing the tasks it submitted */
-    size_t entered;    /* of all submissions; up to which of them one may begin something outside */
-    size_t lends_to;   /* at its date: duet__task_lends; */
-    size_t lends_from; /* from which in the ring on */
-    double dated_s;    /* of the first EVENT_SUBMIT on the heap; INFINITY: there is none */
+    double submit_s;   /* date until which the application's thread is busy */
+    double pushed_s;   /* part of it that was spent on pushing the tasks it submitted */
+    size_t entered;    /* number of submissions entered so far */
+    size_t lends_to;   /* submissions up to which one may grant an acquisition */
+    size_t lends_from; /* position in the ring from which on one may */
+    double dated_s;    /* date of the first EVENT_SUBMIT on the heap; INFINITY: there is none */
 
-    struct coroutine *stacks; /* that are kept */
-    struct cores *cores;      /* NULL: kernels on CPUs have nothing to do with each other */
-    double notice_s;          /* until a device's thread has noticed the end of a kernel or copy */
-    double wake_s;            /* until a worker's thread that sleeps is awake */
-    double woken_s;           /* when the last one that was woken is awake */
+    struct coroutine *stacks; /* stacks kept for reuse */
+    struct cores *cores;      /* NULL: kernels on CPUs do not affect each other */
+    double notice_s;          /* time until a device's thread has noticed the end of a kernel or
+                                 copy */
+    double wake_s;            /* time until a sleeping worker's thread is awake */
+    double woken_s;           /* date when the last woken thread is awake */
     bool jitter;              /* latencies of threads are drawn */
     uint64_t jitter_state;
-    bool rests; /* CPU workers sleep, or the first one only while the application waits: idle.c */
-    bool first_waits;  /* the first CPU worker is the application's thread */
-    bool first_called; /* and was woken while that did not wait */
-    bool first_dated;  /* an EVENT_WAIT of this wait was put on the heap */
+    bool rests;       /* CPU workers sleep, or the first one works only while the application waits:
+                         idle.c */
+    bool first_waits; /* the first CPU worker is the application's thread */
+    bool first_called; /* it was woken while the application did not wait */
+    bool first_dated;  /* an EVENT_WAIT of the current wait was added */
 };
 
 /* timing.c */
@@ -167,17 +170,17 @@ void duet__cores_begin(struct sim *sim, struct kernel *kernel);
 bool duet__cores_moved(struct sim *sim, const struct event *event);
 void duet__cores_end(struct sim *sim, struct kernel *kernel);
 
-/* bodies.c: of tasks that wait for their children */
+/* bodies.c: tasks that wait for their children */
 void duet__body_begin(struct sim *sim, const struct duet__engine_command *command);
 void duet__body_resume(struct sim *sim, unsigned worker);
-/* Such a part of its time has passed. */
+/* Continues the task, when a part of its time has passed. */
 void duet__body_passed(struct sim *sim, struct kernel *kernel);
 void duet__sim_await(void *engine, bool last);
 void duet__bodies_fini(struct sim *sim);
 
 /* idle.c */
 void duet__idle_init(struct sim *sim);
-/* When a device's thread notices what ends now. */
+/* Returns the date at which a device's thread notices a completion of now. */
 double duet__idle_notice_s(struct sim *sim);
 bool duet__idle_may_ask(struct sim *sim, unsigned worker);
 void duet__idle_rest(struct sim *sim, unsigned worker);
@@ -187,7 +190,7 @@ void duet__first_again(struct sim *sim);
 void duet__first_open(struct sim *sim);
 bool duet__first_busy(const struct sim *sim);
 
-/* The number of a worker among those of all nodes. */
+/* Returns the number of a worker among those of all nodes. */
 static inline unsigned of_all(const struct sim *sim, unsigned worker)
 {
     return sim->number * sim->machine.worker_count + worker;
@@ -197,9 +200,9 @@ static inline unsigned of_all(const struct sim *sim, unsigned worker)
 /* Adds an event of the node. */
 void duet__sim_event(struct sim *sim, double date, enum event_kind kind, unsigned worker,
                      void *what);
-/* Puts the node on the list of those that come next. */
+/* Puts the node on the list of changed nodes. */
 void duet__sim_touched(struct sim *sim);
-/* Something is done to the node: it is looked at before time goes on. */
+/* Notes a change of the node, so that it is served before time goes on. */
 static inline void touch_node(struct sim *sim)
 {
     if (sim != sim->cluster->at && !sim->touched)
@@ -208,7 +211,7 @@ static inline void touch_node(struct sim *sim)
 int duet__sim_wait(void *engine, bool (*reached)(void *arg), void *arg);
 void duet__sim_destroy(void *engine);
 
-/* Bytes begin to flow. */
+/* Counts a flow that begins. */
 void duet__sim_flows(const struct flow *flow);
 
 /* messages.c */
@@ -220,15 +223,15 @@ void duet__messages_event(struct sim *sim, enum event_kind kind, void *what);
 int duet__node_new(struct sim **out, struct cluster *cluster, unsigned number,
                    const struct sim_options *options);
 void duet__node_free(struct sim *sim);
-/* It is the event's date. */
+/* Handles an event at its date. */
 void duet__node_event(struct sim *sim, const struct event *event);
-/* Asks the workers that were woken; false: there was none. */
+/* Asks the workers that were woken. False: there was none. */
 bool duet__node_serve(struct sim *sim);
 void duet__sim_wake(void *engine, unsigned worker);
-/* A part of the task's time begins to pass on its worker. */
+/* Lets a part of the task's time pass on its worker. */
 struct kernel *duet__sim_kernel(struct sim *sim, const struct duet__engine_command *command,
                                 double part);
-/* The worker's thread spends the time of these operations, from now or when it is free. */
+/* Adds the time of these operations to the worker's thread, from now or from when it is free. */
 void duet__sim_charge(struct sim *sim, unsigned worker, const struct duet__ops *ops);
 
 /* submissions.c */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages between nodes, in simulated time. Each node has a progress thread, which does one thing
- * after another: what has arrived first, then what its outbox lets go. Sending costs it the
- * overhead of a message, receiving the same. When there is nothing to do it sleeps, as in reality:
- * until it is woken, by an end of a message that becomes ready, or looks whether MPI has anything.
- * A message of few bytes (eager) goes at once; one of more (rendezvous) when its receiver is ready,
- * too, and they have found each other. Then its latency passes, and its bytes flow from card to
- * card.
+ * after another: first it receives messages that have arrived, then it sends messages from its
+ * outbox. Sending and receiving cost it the overhead of a message each. When there is nothing to do
+ * it sleeps, as in reality, until it is woken by an end of a message that becomes ready, or polls
+ * MPI. A message of few bytes (eager) is sent at once; one of more (rendezvous) when its receiver
+ * is ready, too, and they have found each other. Then its latency passes, and its bytes flow from
+ * card to card.
  *
  * The two ends of a message meet in a packet, by nodes, tag and turn.
  */
@@ -20,26 +20,26 @@
 
 struct packet {
     struct flow flow;    /* to its receiver */
-    struct packet *next; /* of its bucket; in the pool */
-    struct packet *then; /* arrived after it */
+    struct packet *next; /* next in its bucket, or in the pool */
+    struct packet *then; /* next in the order of arrival */
     unsigned from, to;
     uint64_t tag, turn, bytes;
     struct duet__message *out, *in; /* its ends; NULL: not ready yet, or done */
     double start_s;
     bool sent;    /* the sender has spent its overhead */
-    bool goes;    /* nothing keeps it back any more */
-    bool arrived; /* all of it */
-    bool over;    /* for one of its ends */
+    bool goes;    /* nothing delays it any more */
+    bool arrived; /* all of its bytes have arrived */
+    bool over;    /* one of its ends is done */
 };
 
 /* A progress thread. */
 struct progress {
     struct duet__outbox *outbox;
-    struct packet *first, *last; /* to be received */
+    struct packet *first, *last; /* packets to be received */
     struct packet *at_work;
     bool sends;
     double moved_s; /* the last date at which it had something to do */
-    double looks_s; /* of its pending events to look, the first one; INFINITY: there is none */
+    double looks_s; /* date of the first pending event to poll; INFINITY: there is none */
 };
 
 struct messages {
@@ -48,7 +48,7 @@ struct messages {
     struct packet **buckets;
     size_t bucket_count, packet_count; /* a power of two */
     struct packet *pool;
-    struct duet__message *lost; /* for whose packets there was no memory */
+    struct duet__message *lost; /* messages for whose packets there was no memory */
     /* the run's failure, of which all nodes are told by an event */
     bool failed, told, dated;
     int error;
@@ -66,13 +66,13 @@ static struct packet **bucket_of(const struct messages *messages, unsigned from,
     return &messages->buckets[key >> 32 & (messages->bucket_count - 1)];
 }
 
-static void grow(struct messages *messages)
+static void grow_buckets(struct messages *messages)
 {
     struct packet **before = messages->buckets;
     size_t count = messages->bucket_count;
     struct packet **buckets = calloc(4 * count, sizeof(struct packet *));
     if (!buckets)
-        return; /* it takes longer */
+        return; /* searches take longer */
     messages->buckets = buckets;
     messages->bucket_count = 4 * count;
     for (size_t i = 0; i < count; i++) {
@@ -87,7 +87,7 @@ static void grow(struct messages *messages)
     free(before);
 }
 
-/* Where the end of a message belongs. NULL: no memory. */
+/* Returns the packet of an end of a message. NULL: no memory. */
 static struct packet *packet_of(struct messages *messages, const struct duet__message *message)
 {
     struct packet **bucket = bucket_of(messages, message->from, message->to, message->turn);
@@ -112,12 +112,12 @@ static struct packet *packet_of(struct messages *messages, const struct duet__me
                               .next = *bucket};
     *bucket = packet;
     if (++messages->packet_count > 2 * messages->bucket_count)
-        grow(messages);
+        grow_buckets(messages);
     return packet;
 }
 
-/* One of its ends is done; when both are, it is not needed any more. */
-static void leave(struct messages *messages, struct packet *packet)
+/* Notes that one of the packet's ends is done; puts the packet into the pool when both are. */
+static void leave_packet(struct messages *messages, struct packet *packet)
 {
     if (!packet->over) {
         packet->over = true;
@@ -133,14 +133,14 @@ static void leave(struct messages *messages, struct packet *packet)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* On their way                                                                                 */
+/* Messages in transit */
 
 static struct progress *progress_of(const struct sim *sim)
 {
     return &sim->cluster->messages->progress[sim->number];
 }
 
-/* When it is awake, if it is woken now. */
+/* Returns the date when the progress thread is awake if it is woken now. */
 static double wakes_s(const struct sim *sim)
 {
     const struct progress *self = progress_of(sim);
@@ -149,8 +149,8 @@ static double wakes_s(const struct sim *sim)
     return sleeps ? now + sim->wake_s : now;
 }
 
-/* When it sees what MPI has at this date. It sleeps longer than it means to by what waking takes.
- */
+/* Returns the date when the progress thread sees a message that MPI has at `date`. Each of its
+   sleeps takes longer by the time of waking. */
 static double sees_s(const struct sim *sim, double date)
 {
     const struct progress *self = progress_of(sim);
@@ -165,8 +165,8 @@ static double sees_s(const struct sim *sim, double date)
     return self->moved_s + looks_s;
 }
 
-/* It is awake, and does what there is. */
-static void work(struct sim *sim)
+/* Starts the progress thread's next operation, if it is awake and there is any. */
+static void start_work(struct sim *sim)
 {
     struct messages *messages = sim->cluster->messages;
     struct progress *self = progress_of(sim);
@@ -188,20 +188,20 @@ static void work(struct sim *sim)
                     packet);
 }
 
-/* It looks at this date, if it does not before. */
-static void look(struct sim *sim, double date)
+/* Lets the progress thread poll at this date, if it does not before. */
+static void poll_at(struct sim *sim, double date)
 {
     struct progress *self = progress_of(sim);
     if (date <= sim->cluster->now) {
-        work(sim);
+        start_work(sim);
     } else if (date < self->looks_s) {
         self->looks_s = date;
         duet__sim_event(sim, date, EVENT_PROGRESS, 0, NULL);
     }
 }
 
-/* Lets the packet go, if nothing keeps it back. A receiver that was ready before has to see that
-   there is a message; one that is ready only now does when it is awake. */
+/* Sends the packet, if nothing delays it. A receiver that was ready before has to notice the
+   message first; one that becomes ready now does when it is awake. */
 static void try_go(struct cluster *cluster, struct packet *packet, bool ready_now)
 {
     const struct duet__network *network = &cluster->messages->network;
@@ -219,7 +219,10 @@ static void try_go(struct cluster *cluster, struct packet *packet, bool ready_no
     duet__sim_event(cluster->nodes[packet->from], date, EVENT_MESSAGE_FLOW, 0, packet);
 }
 
-/* When all of it is there and the receiver ready, the sender is done, and the receiver takes it. */
+/*
+ * Ends the sender's part and lets the receiver take the packet, once all of it has arrived and the
+ * receiver is ready.
+ */
 static void try_meet(struct cluster *cluster, struct packet *packet, double seen_s)
 {
     struct sim *sender = cluster->nodes[packet->from];
@@ -232,12 +235,12 @@ static void try_meet(struct cluster *cluster, struct packet *packet, double seen
     else
         receiver->first = packet;
     receiver->last = packet;
-    look(cluster->nodes[packet->to], seen_s);
+    poll_at(cluster->nodes[packet->to], seen_s);
     duet__sim_event(sender, sees_s(sender, cluster->now), EVENT_MESSAGE_SENT, 0, packet);
 }
 
-static void done(struct sim *sim, const struct packet *packet, struct duet__message *message,
-                 int status)
+static void message_done(struct sim *sim, const struct packet *packet,
+                         struct duet__message *message, int status)
 {
     message->start_s = packet->start_s;
     message->end_s = sim->cluster->now;
@@ -247,10 +250,10 @@ static void done(struct sim *sim, const struct packet *packet, struct duet__mess
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* A run that fails                                                                             */
+/* Failures */
 
-/* Asks for the event by which all that is given is ended. */
-static void end_all(struct cluster *cluster)
+/* Adds the event by which all messages are ended. */
+static void end_all_messages(struct cluster *cluster)
 {
     struct messages *messages = cluster->messages;
     if (!messages->dated)
@@ -258,7 +261,7 @@ static void end_all(struct cluster *cluster)
     messages->dated = true;
 }
 
-static void fail(void *engine, unsigned node, int error, const char *why)
+static void fail_all(void *engine, unsigned node, int error, const char *why)
 {
     struct cluster *cluster = ((struct sim *)engine)->cluster;
     struct messages *messages = cluster->messages;
@@ -266,10 +269,13 @@ static void fail(void *engine, unsigned node, int error, const char *why)
         return;
     messages->failed = true;
     messages->error = duet_fail(&messages->why, error, "%s", why);
-    end_all(cluster);
+    end_all_messages(cluster);
 }
 
-/* What is in flight stays where it is: it arrives for nobody. */
+/*
+ * Ends all messages, and tells the nodes of the failure once. Packets in flight stay where they
+ * are.
+ */
 static void fail_now(struct cluster *cluster)
 {
     struct messages *messages = cluster->messages;
@@ -282,17 +288,17 @@ static void fail_now(struct cluster *cluster)
         struct duet__message *message = messages->lost;
         const struct packet none = {.start_s = cluster->now};
         messages->lost = message->next;
-        done(cluster->nodes[message->arrives ? message->to : message->from], &none, message,
-             DUET_ECANCELED);
+        message_done(cluster->nodes[message->arrives ? message->to : message->from], &none, message,
+                     DUET_ECANCELED);
     }
     for (size_t i = 0; i < messages->bucket_count; i++) {
         for (struct packet *packet = messages->buckets[i]; packet; packet = packet->next) {
             struct duet__message *out = packet->out, *in = packet->in;
             packet->out = packet->in = NULL;
             if (out)
-                done(cluster->nodes[packet->from], packet, out, DUET_ECANCELED);
+                message_done(cluster->nodes[packet->from], packet, out, DUET_ECANCELED);
             if (in)
-                done(cluster->nodes[packet->to], packet, in, DUET_ECANCELED);
+                message_done(cluster->nodes[packet->to], packet, in, DUET_ECANCELED);
         }
     }
 }
@@ -300,16 +306,16 @@ static void fail_now(struct cluster *cluster)
 /* ------------------------------------------------------------------------------------------- */
 /* Events                                                                                       */
 
-/* The progress thread has spent the overhead of a message; without one: it looks. */
-static void progress(struct sim *sim, struct packet *packet)
+/* Handles the end of a message's overhead on the progress thread; without a packet it polls. */
+static void progress_event(struct sim *sim, struct packet *packet)
 {
     struct messages *messages = sim->cluster->messages;
     struct progress *self = progress_of(sim);
     if (!packet) {
         if (self->looks_s > sim->cluster->now)
-            return; /* it has looked before */
+            return; /* it has polled before */
         self->looks_s = INFINITY;
-        work(sim);
+        start_work(sim);
         return;
     }
     self->at_work = NULL;
@@ -320,10 +326,10 @@ static void progress(struct sim *sim, struct packet *packet)
     } else {
         struct duet__message *message = packet->in;
         packet->in = NULL;
-        done(sim, packet, message, DUET_OK);
-        leave(messages, packet);
+        message_done(sim, packet, message, DUET_OK);
+        leave_packet(messages, packet);
     }
-    work(sim);
+    start_work(sim);
 }
 
 static void start_flow(struct sim *sim, struct packet *packet)
@@ -332,9 +338,9 @@ static void start_flow(struct sim *sim, struct packet *packet)
     struct sim *receiver = cluster->nodes[packet->to];
     const struct duet__network *network = &cluster->messages->network;
     struct progress *self = progress_of(receiver);
-    if (packet->bytes > network->eager_bytes) /* it has seen that there is a message */
+    if (packet->bytes > network->eager_bytes) /* it has noticed the message */
         self->moved_s = fmax(self->moved_s, cluster->now - network->rendezvous_s);
-    if (!packet->bytes) { /* SimGrid would never end it */
+    if (!packet->bytes) { /* SimGrid would never end an empty flow */
         duet__sim_event(receiver, cluster->now, EVENT_MESSAGE_ARRIVED, 0, packet);
         return;
     }
@@ -343,16 +349,16 @@ static void start_flow(struct sim *sim, struct packet *packet)
     duet__network_send(packet->from, packet->to, packet->bytes, packet);
 }
 
-static void sent(struct sim *sim, struct packet *packet)
+static void message_sent(struct sim *sim, struct packet *packet)
 {
     struct progress *self = progress_of(sim);
     struct duet__message *message = packet->out;
     packet->out = NULL;
     self->moved_s = sim->cluster->now;
     duet__outbox_gone(self->outbox, message);
-    done(sim, packet, message, DUET_OK);
-    leave(sim->cluster->messages, packet);
-    work(sim);
+    message_done(sim, packet, message, DUET_OK);
+    leave_packet(sim->cluster->messages, packet);
+    start_work(sim);
 }
 
 void duet__messages_event(struct sim *sim, enum event_kind kind, void *what)
@@ -363,11 +369,11 @@ void duet__messages_event(struct sim *sim, enum event_kind kind, void *what)
     else if (sim->cluster->messages->failed)
         return;
     else if (kind == EVENT_PROGRESS)
-        progress(sim, packet);
+        progress_event(sim, packet);
     else if (kind == EVENT_MESSAGE_FLOW)
         start_flow(sim, packet);
     else if (kind == EVENT_MESSAGE_SENT)
-        sent(sim, packet);
+        message_sent(sim, packet);
     else {
         packet->arrived = true;
         try_meet(sim->cluster, packet, sees_s(sim, sim->cluster->now));
@@ -377,7 +383,7 @@ void duet__messages_event(struct sim *sim, enum event_kind kind, void *what)
 /* ------------------------------------------------------------------------------------------- */
 /* The transport                                                                                */
 
-static void ready(void *engine, struct duet__message *message)
+static void message_ready(void *engine, struct duet__message *message)
 {
     struct cluster *cluster = ((struct sim *)engine)->cluster;
     struct messages *messages = cluster->messages;
@@ -386,7 +392,7 @@ static void ready(void *engine, struct duet__message *message)
         message->next = messages->lost;
         messages->lost = message;
         duet__fail_run(message->core, DUET_ENOMEM, "no memory left for another message");
-        end_all(cluster);
+        end_all_messages(cluster);
         return;
     }
     message->transport = packet;
@@ -396,25 +402,25 @@ static void ready(void *engine, struct duet__message *message)
     else
         packet->out = message;
     if (messages->failed) {
-        end_all(cluster);
+        end_all_messages(cluster);
     } else if (message->arrives) {
         try_go(cluster, packet, true);
         try_meet(cluster, packet, wakes_s(cluster->nodes[message->to]));
         receiver->moved_s = fmax(receiver->moved_s, cluster->now);
     } else {
         duet__outbox_put(messages->progress[message->from].outbox, message);
-        look(cluster->nodes[message->from], wakes_s(cluster->nodes[message->from]));
+        poll_at(cluster->nodes[message->from], wakes_s(cluster->nodes[message->from]));
     }
 }
 
-static void passed(void *engine, unsigned node, uint64_t tasks)
+static void charge_passed(void *engine, unsigned node, uint64_t tasks)
 {
     struct sim *sim = ((struct sim *)engine)->cluster->nodes[node];
     sim->submit_s += (double)tasks * sim->machine.costs.foreign_s;
 }
 
-/* The threads of all nodes have waited until this date. */
-static int barrier(void *engine)
+/* Meeting of all nodes: their applications' threads have waited until now. */
+static int meet_all(void *engine)
 {
     const struct cluster *cluster = ((struct sim *)engine)->cluster;
     for (unsigned n = 0; n < cluster->count; n++)
@@ -425,11 +431,11 @@ static int barrier(void *engine)
 
 const struct duet__transport *duet__sim_transport(void)
 {
-    /* which ends with the engines */
-    static const struct duet__transport transport = {.ready = ready,
-                                                     .passed = passed,
-                                                     .fail = fail,
-                                                     .barrier = barrier};
+    /* it ends with the engines */
+    static const struct duet__transport transport = {.ready = message_ready,
+                                                     .passed = charge_passed,
+                                                     .fail = fail_all,
+                                                     .barrier = meet_all};
     return &transport;
 }
 
@@ -453,7 +459,7 @@ int duet__messages_new(struct cluster *cluster, const struct duet__network *netw
     return error;
 }
 
-static void free_list(struct packet *packet)
+static void free_packets(struct packet *packet)
 {
     while (packet) {
         struct packet *next = packet->next;
@@ -470,8 +476,8 @@ void duet__messages_free(struct cluster *cluster)
     for (unsigned n = 0; messages->progress && n < cluster->count; n++)
         duet__outbox_free(messages->progress[n].outbox);
     for (size_t i = 0; messages->buckets && i < messages->bucket_count; i++)
-        free_list(messages->buckets[i]);
-    free_list(messages->pool);
+        free_packets(messages->buckets[i]);
+    free_packets(messages->pool);
     free(messages->progress);
     free(messages->buckets);
     free(messages);

@@ -23,13 +23,11 @@
 #include <simgrid/s4u.hpp>
 
 #if SIMGRID_VERSION < 33300
-/*
- * SimGrid 3.32 lists what the main thread has under way, and looks through all of the list whenever
- * something ends: with the thousands of copies of a large cluster that takes most of the time. The
- * list is for actors that end, and the main thread is none. So this stands before the function of
- * SimGrid that adds to it and marks what it has added, and does neither: what is not marked is not
- * looked for. Its class is in no header of SimGrid's.
- */
+// SimGrid 3.32 lists the activities of the main thread, and searches all of the list whenever one
+// ends: with the thousands of copies of a large cluster that takes most of the time. The list is
+// needed for actors that end, and the main thread is none. This function replaces the one of
+// SimGrid that adds to the list and marks the added activity, and does neither: unmarked activities
+// are not searched for. Its class is in no header of SimGrid's.
 namespace simgrid::kernel::activity
 {
 class CommImpl
@@ -63,7 +61,7 @@ struct Stop {
 
 struct Network {
     sg4::Engine *engine = nullptr;
-    unsigned node_count = 0, memory_count = 0;               // memories of a node
+    unsigned node_count = 0, memory_count = 0;               // memories: of each node
     std::vector<sg4::Host *> memories;                       // node after node
     std::vector<sg4::Host *> cards;                          // by node, if there are several
     std::unordered_map<sg4::Link const *, double> latencies; // of the links of a user's file
@@ -75,7 +73,7 @@ struct Network {
     Timer *running = nullptr;
 };
 
-// SimGrid is a singleton that cannot be started twice, and so is what stands for it.
+// The only network: SimGrid is a singleton that cannot be started twice.
 Network *network;
 
 void complete(sg4::Activity &activity, Flow *flow)
@@ -105,7 +103,7 @@ void listen()
 #endif
 }
 
-// SimGrid installs handlers of its own, which are not wanted in somebody else's program.
+// Keeps the program's signal handlers, since SimGrid installs its own.
 class KeepSignals
 {
     static constexpr int signals[] = {SIGINT, SIGSEGV, SIGABRT, SIGBUS, SIGTERM};
@@ -129,8 +127,8 @@ class KeepSignals
 };
 
 // ---------------------------------------------------------------------------------------------
-// The platform. It is made by calls, since reading XML takes SimGrid four times as long. Latencies
-// are 0: the engine pays them, since SimGrid's shares would depend on them.
+// The platform. It is created by calls, since reading XML takes SimGrid four times as long. Its
+// latencies are 0: the engine adds them, since SimGrid's shares would depend on them.
 
 using Netpoints = std::pair<NetPoint *, NetPoint *>;
 using Coordinates = std::vector<unsigned long>;
@@ -143,11 +141,9 @@ void add_route(sg4::NetZone *zone, sg4::Host *source, sg4::Host *destination,
                     false);
 }
 
-/*
- * The narrowest limit on each copy alone of a route, 0 if it has none that binds: one no narrower
- * than a shared link of the same route changes no date, and leaving it out saves a third of the
- * cost of a copy.
- */
+// Returns the narrowest limit of a route on each single copy, 0 if none binds: one no narrower than
+// a shared link of the same route changes no date, and leaving it out saves a third of the cost of
+// a copy.
 double limit_of(const duet_machine *machine, const duet_route *route)
 {
     double limit = HUGE_VAL, shared = HUGE_VAL;
@@ -159,15 +155,13 @@ double limit_of(const duet_machine *machine, const duet_route *route)
     return limit < shared ? limit : 0;
 }
 
-// The links that a route crosses, by source and destination.
+// Links of each route, by source and destination.
 using Routes = std::vector<std::vector<sg4::Link *>>;
 
-/*
- * The links of a node: each direction of a shared one, and a limit for each route of its own, since
- * one that many routes have in common would tie the equations of all their flows together, although
- * it does not make them share anything. They are made before there are zones of nodes: SimGrid
- * looks for the name of a new link in all zones.
- */
+// Creates the links of a node: each direction of a shared one, and a limit for each route of its
+// own. A limit that many routes have in common would tie the equations of all their flows together,
+// although they share nothing. They are created before there are zones of nodes: SimGrid searches
+// all zones for the name of a new link.
 Routes make_links(sg4::NetZone *zone, const duet_machine *machine, unsigned number)
 {
     const std::string name = "duet" + std::to_string(number);
@@ -194,7 +188,7 @@ Routes make_links(sg4::NetZone *zone, const duet_machine *machine, unsigned numb
     return routes;
 }
 
-// A node, whose memories are hosts.
+// Creates a node, whose memories are hosts.
 void make_node(sg4::NetZone *parent, const duet_machine *machine, unsigned number,
                Routes const &routes)
 {
@@ -220,7 +214,8 @@ sg4::Host *make_card(sg4::NetZone *zone, unsigned long number)
     return card;
 }
 
-// A card on a link of its own, which what it sends shares, and what it receives.
+// Creates a card on a link of its own; all that it sends shares one direction, all that it receives
+// the other.
 sg4::Host *make_linked_card(sg4::NetZone *star, unsigned long number, double bandwidth_Bps)
 {
     sg4::Host *card = make_card(star, number);
@@ -240,8 +235,8 @@ void make_switch(sg4::NetZone *parent, const duet__network *how)
     star->seal();
 }
 
-// In SimGrid's torus a node has a link to each neighbour, and no card: that is in a zone of its
-// own.
+// Creates a torus. SimGrid's has a link to each neighbour of a node and no card, which therefore
+// gets a zone of its own.
 void make_torus(sg4::NetZone *parent, const duet__network *how)
 {
     auto leaf = [how](sg4::NetZone *torus, Coordinates const &, unsigned long number) {
@@ -259,7 +254,7 @@ void make_torus(sg4::NetZone *parent, const duet__network *how)
         ->seal();
 }
 
-// The link of a leaf to its one switch or router is its card's.
+// Creates a card; its link is the one of the leaf to its switch or router.
 Netpoints make_leaf(sg4::NetZone *zone, Coordinates const &, unsigned long number)
 {
     return {make_card(zone, number)->get_netpoint(), nullptr};
@@ -289,8 +284,8 @@ bool in_natural_order(sg4::Host const *a, sg4::Host const *b)
     return strverscmp(a->get_cname(), b->get_cname()) < 0;
 }
 
-// SimGrid aborts at a message without a route. Of many nodes only the routes of the first are
-// looked at, since each takes it a microsecond.
+// Checks that cards have routes, without which SimGrid aborts at a message. Of many nodes only the
+// routes of the first are checked, since each takes a microsecond.
 void check_routes()
 {
     const std::vector<sg4::Host *> &cards = network->cards;
@@ -308,7 +303,8 @@ void check_routes()
         }
 }
 
-// What it takes from one card to another is kept, and taken out of SimGrid's links.
+// Loads a user's network. The latencies between cards are kept here, and removed from SimGrid's
+// links.
 void load_file(const duet__network *how)
 {
     // SimGrid would run a shared object, and act on more of a file than its network
@@ -318,7 +314,7 @@ void load_file(const duet__network *how)
         network->engine->load_platform(name);
     } catch (std::exception const &e) {
         close(copy);
-        // the copy's name and line say nothing to who wrote the file
+        // the copy's name and line mean nothing to the author of the file
         const std::string why = e.what();
         const size_t place = why.find(name);
         const size_t end = place == std::string::npos ? place : why.find(": ", place);
@@ -376,7 +372,7 @@ void start(const duet_machine *machine, const duet__network *how)
 #else
     static char precision[] = "--cfg=precision/timing:1e-12";
 #endif
-    // its own shutdown falls over what is in flight when the program exits
+    // its own shutdown crashes on activities in flight when the program exits
     static char shutdown[] = "--cfg=debug/clean-atexit:no";
     static char *arguments[] = {name, model, gamma, cross, log, precision, shutdown, nullptr};
     int count = 7;
@@ -413,7 +409,7 @@ int duet__network_open(const duet_machine *machine, unsigned count, const duet__
 void duet__network_close(void)
 {
     network->owner = nullptr;
-    // what is pending ends for nobody, and is freed
+    // pending activities end without a callback, and are freed
     duet__network_run();
 }
 
@@ -442,7 +438,7 @@ static void flow(sg4::Host *source, sg4::Host *destination, uint64_t bytes, void
         flow = new Flow;
     flow->tag = tag;
     auto comm = sg4::Comm::sendto_init();
-    comm->add_ref(); // ours, dropped after completion
+    comm->add_ref(); // our reference, dropped after completion
     comm->set_data(flow);
     comm->set_payload_size(bytes);
     comm->set_source(source);

@@ -26,7 +26,7 @@ constexpr unsigned long MOST_HOSTS = 65536;
 
 struct Element {
     const char *name;
-    const char *known_as;   // in version 4.1
+    const char *known_as;   // name in version 4.1
     const char *attributes; // each with a blank on either side
 };
 
@@ -74,7 +74,7 @@ const char *text_of(const xmlChar *text)
                              text_of(node->name) + ">" + why);
 }
 
-// How many hosts a list as "0-15,20" names.
+// Returns the number of hosts in a list as "0-15,20".
 unsigned long radical_count(xmlNode const *node, const char *radical)
 {
     unsigned long count = 0;
@@ -84,7 +84,7 @@ unsigned long radical_count(xmlNode const *node, const char *radical)
         const unsigned long last = *end == '-' ? std::strtoul(end + 1, &end, 10) : first;
         if (!std::strchr("0123456789", *at) || (*end && *end != ',') || last < first)
             refuse(node, std::string(": radical=\"") + radical + "\" is no list as \"0-15,20\"");
-        // not their sum at once, which may be 0
+        // not the plain sum, which may wrap to 0
         count += last - first < MOST_HOSTS ? last - first + 1 : MOST_HOSTS + 1;
         at = end;
     }
@@ -106,7 +106,7 @@ struct Reader {
             hosts += radical_count(node, text_of(attribute->children->content));
     }
 
-    // Checks an element with all that is inside, and calls it as version 4.1 does.
+    // Checks an element with everything inside, and gives it its name of version 4.1.
     void read(xmlNode *node)
     {
         const Element *known = nullptr;
@@ -136,7 +136,7 @@ struct Reader {
     }
 };
 
-// The document of a regular file.
+// Reads the document of a regular file.
 std::unique_ptr<xmlDoc, FreeDocument> parse(const char *path)
 {
     struct stat status;

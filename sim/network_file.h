@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network described by somebody else, made safe for SimGrid.
+// A user's network description, made safe for SimGrid.
 #ifndef DUET_SIM_NETWORK_FILE_H
 #define DUET_SIM_NETWORK_FILE_H
 

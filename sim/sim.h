@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The simulated engine: what the library's start-up needs to bind a core to it. */
+/* The simulated engine: declarations for the library's start-up, which binds a core to it. */
 #ifndef DUET_SIM_SIM_H
 #define DUET_SIM_SIM_H
 
@@ -14,29 +14,30 @@
 #include "platforms/model/effects.h"
 #include "platforms/model/network.h"
 
-/* How the simulated machine behaves. */
+/* Behaviour of the simulated machine. */
 struct sim_options {
     const struct duet__calibration
         *calibration; /* kernel times; borrowed until the engine is gone */
     bool noise;       /* draw kernel times from their distribution; else each takes its mean */
-    bool jitter;      /* draw latencies of threads (costs.wake_s, event_s); with noise anyway */
+    bool jitter;      /* draw latencies of threads (costs.wake_s, event_s); always done with
+                         noise */
     bool extrapolate; /* allow sizes beyond the measured ones */
     uint64_t seed;    /* of the noise */
-    unsigned effects; /* bits of enum duet__effect: what the machine does beside taking time */
+    unsigned effects; /* bits of enum duet__effect: the simulated effects */
     unsigned nodes;   /* machines of this kind on one clock; 0: one */
-    const struct duet__network *network; /* that joins them, copied; NULL: one node */
+    const struct duet__network *network; /* network between them, copied; NULL: one node */
 };
 
-/* Nodes have nothing random in common. */
+/* Returns the seed of a node: nodes have no random numbers in common. */
 static inline uint64_t duet__node_seed(uint64_t seed, unsigned node)
 {
     return node ? duet_random_stream(seed ^ UINT64_C(0x6e6f6465), node) : seed;
 }
 
 /*
- * Makes the engine of `machine` (copied; its `costs` are what is charged) on SimGrid, or those of
- * as many as options.nodes: out[n], which is owned by the caller until a core takes it over. Time
- * ends for all of them when the first one is freed. Once a process, ever: a second time it is
+ * Creates the engine of `machine` (copied; its `costs` are charged) on SimGrid, or the engines of
+ * options.nodes such machines: out[n], owned by the caller until a core takes it over. Time ends
+ * for all of them when the first one is freed. Once a process, ever: a second time it is
  * DUET_EBUSY. Other errors: DUET_ENOMEM, DUET_EIO, DUET_EINVAL (too many nodes, a network's file),
  * DUET_EABSENT (built without SimGrid), with a message; out[0] is NULL.
  */
@@ -44,12 +45,12 @@ DUET_MUST_CHECK int duet__sim_new(void **out, const struct duet_machine *machine
                                   const struct sim_options *options, struct duet_message *message);
 
 /*
- * What carries messages between the nodes of one simulation; its argument is any of their engines.
+ * Returns the transport between the nodes of one simulation; its argument is any of their engines.
  * It has no `gather`: there is one process.
  */
 const struct duet__transport *duet__sim_transport(void);
 
-/* What a core is given together with the engine. */
+/* Returns the operations that a core is given together with the engine. */
 const struct duet__engine_ops *duet__sim_ops(void);
 
 /* Tells the engine which core it serves; before the first task. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The application's thread in simulated time. It submits ahead of the clock while nothing else
- * runs, so its submissions are dated and kept until the clock is there. Where nobody could take the
- * task, they are entered at the next event with their own date, which changes nothing and saves an
- * event.
+ * runs, so its submissions are dated and kept until the clock is there. Where no worker could take
+ * the task, they are entered at the next event with their own date, which changes nothing and saves
+ * an event.
  */
 #include <stdlib.h>
 
 #include "sim/internal.h"
 
-static bool grow(struct sim *sim)
+static bool grow_ring(struct sim *sim)
 {
     size_t capacity = sim->ring_capacity ? 2 * sim->ring_capacity : 1024;
     struct submission *ring = malloc(capacity * sizeof *ring);
@@ -25,8 +25,8 @@ static bool grow(struct sim *sim)
 }
 
 /*
- * A task that expands submits on its worker's thread, as real ones do: at the date of the event at
- * hand, as children are, and what it costs delays what the worker starts.
+ * Submits from a task that expands: on its worker's thread, as in reality, at the date of the
+ * current event; the cost delays the worker's next command.
  */
 static void submit_inside(struct sim *sim, struct duet_task *task)
 {
@@ -52,7 +52,7 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
         sim->submit_s = sim->workers[0].thread_s;
     if (!duet__task_acquires(task)) /* an acquisition is no submission to pay for */
         sim->submit_s += sim->machine.costs.submit_s;
-    if (sim->ring_count == sim->ring_capacity && !grow(sim)) {
+    if (sim->ring_count == sim->ring_capacity && !grow_ring(sim)) {
         duet__fail_run(sim->core, DUET_ENOMEM, "no memory left for another submission");
         return;
     }
@@ -63,18 +63,18 @@ void duet__sim_submitted(void *engine, struct duet_task *task)
         (struct submission){.task = task, .date = sim->submit_s, .pushed_s = sim->pushed_s};
 }
 
-static const struct submission *first(const struct sim *sim)
+static const struct submission *first_submission(const struct sim *sim)
 {
     return sim->ring_count ? &sim->ring[sim->ring_first] : NULL;
 }
 
-/* When it happens: pushing the tasks before it, once that was simulated, has delayed it. */
+/* Returns the date of a submission, delayed by the pushes of the tasks before it. */
 static double date_of(const struct sim *sim, const struct submission *submission)
 {
     return submission->date + (sim->pushed_s - submission->pushed_s);
 }
 
-/* The first that may begin something outside; NULL: there is none. */
+/* Returns the first submission that may grant an acquisition; NULL: there is none. */
 static const struct submission *first_to_lend(struct sim *sim)
 {
     for (; sim->entered + sim->lends_from < sim->lends_to; sim->lends_from++) {
@@ -86,7 +86,7 @@ static const struct submission *first_to_lend(struct sim *sim)
 }
 
 /* Enters the first submission at its own date. */
-static void enter(struct sim *sim)
+static void enter_first(struct sim *sim)
 {
     struct submission submission = sim->ring[sim->ring_first];
     sim->ring_first = (sim->ring_first + 1) & (sim->ring_capacity - 1);
@@ -94,7 +94,7 @@ static void enter(struct sim *sim)
     sim->entered++;
     sim->lends_from -= sim->lends_from > 0;
     struct duet__ops ops = {0};
-    sim->asked = DUET_SUBMITTER; /* what this calls is inside the core */
+    sim->asked = DUET_SUBMITTER; /* calls from the core are inside it */
     duet__link(sim->core, submission.task, DUET_SUBMITTER, date_of(sim, &submission), &ops);
     sim->asked = DUET_OUTSIDE;
     double pushes_s = ops.pushes * sim->machine.costs.push_s;
@@ -102,17 +102,17 @@ static void enter(struct sim *sim)
     sim->submit_s += pushes_s;
 }
 
-/* Enters what was submitted before the date of the event at hand, or at it. */
+/* Enters the submissions made before the date of the current event, or at it. */
 void duet__sim_submit_due(struct sim *sim, bool at_this_date)
 {
     const struct submission *submission;
-    while ((submission = first(sim))) {
+    while ((submission = first_submission(sim))) {
         double date = date_of(sim, submission);
         if (date > sim->cluster->now || (date == sim->cluster->now && !at_this_date))
             return;
-        enter(sim);
-        /* whom it woke is asked before the next one of the same date, as when it is entered ahead
-         */
+        enter_first(sim);
+        /* workers that it woke are asked before the next one of the same date, as when it is
+           entered ahead */
         if (date == sim->cluster->now && duet__sim_anything_due(sim))
             return;
     }
@@ -127,27 +127,27 @@ bool duet__sim_anything_due(const struct sim *sim)
 }
 
 /*
- * After an event: with no copy under way, the next event is known, and what is submitted before it
- * can be entered now, up to the first submission that makes somebody act. Otherwise the next
- * submission gets an event of its own if an idle worker or the application may be waiting for it,
- * or if nothing else is going to happen on this node of several; else the first one does that may
- * begin something outside at its date.
+ * Prepares the next event. With no copy under way the next event is known, and earlier submissions
+ * are entered now, up to the first one that wakes a worker. Otherwise the next submission gets an
+ * event of its own if an idle worker or the application may be waiting for it, or if this node of
+ * several has no other event; else the first submission does that may grant an acquisition at its
+ * date.
  */
 void duet__sim_submit_ahead(struct sim *sim)
 {
     const struct submission *submission;
     const struct events *events = &sim->cluster->events;
-    while (sim->cluster->flows == 0 && (submission = first(sim)) &&
+    while (sim->cluster->flows == 0 && (submission = first_submission(sim)) &&
            !duet__task_lends(sim->core, submission->task) &&
            (events->count == 0 || date_of(sim, submission) < events->heap[0].date)) {
         double date = date_of(sim, submission);
-        enter(sim);
+        enter_first(sim);
         if (duet__sim_anything_due(sim)) {
             duet__sim_event(sim, date, EVENT_SERVE, 0, NULL);
             return;
         }
     }
-    submission = first(sim);
+    submission = first_submission(sim);
     if (!submission)
         return;
     if (!duet__task_acquires(submission->task) && !duet__hungry(sim->core) && sim->pending)

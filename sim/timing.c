@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels take on the simulated machine: the calibration's means, or draws around them. */
+/* Times of kernels on the simulated machine: the calibration's means, or draws around them. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,9 +16,9 @@ int duet__sim_classify(void *engine, const struct duet__class *klass, uint64_t *
                              message);
 }
 
-/* What executions of a class take; of a kernel that only a cost function knows, the time. */
-static void look_up(const struct sim *sim, const struct duet__class *klass, unsigned arch,
-                    struct duet__point *out)
+/* Looks up the times of a class; a kernel known only to a cost function has a mean alone. */
+static void look_up_point(const struct sim *sim, const struct duet__class *klass, unsigned arch,
+                          struct duet__point *out)
 {
     if (duet__class_point(klass, arch, sim->options.calibration, sim->options.extrapolate, out))
         return;
@@ -27,8 +27,8 @@ static void look_up(const struct sim *sim, const struct duet__class *klass, unsi
                                                               sim->options.extrapolate, NULL)};
 }
 
-/* Has the host's memory workers of this architecture? */
-static bool of_host(const struct sim *sim, unsigned arch)
+/* True if the host's memory has workers of this architecture. */
+static bool is_of_host(const struct sim *sim, unsigned arch)
 {
     for (unsigned w = 0; w < sim->machine.worker_count; w++)
         if (sim->machine.workers[w].node == DUET_HOST && sim->machine.workers[w].arch == arch)
@@ -37,23 +37,23 @@ static bool of_host(const struct sim *sim, unsigned arch)
 }
 
 /*
- * The mean of the class, whatever is drawn: bounds must not depend on what policies believe. Where
- * it depends on the circumstances, that of the best.
+ * Returns the mean of the class, whatever is drawn: bounds must not depend on the estimates of
+ * policies. If it depends on the circumstances, the mean under the best ones.
  */
 double duet__sim_mean(void *engine, const struct duet__class *klass, unsigned arch)
 {
     const struct sim *sim = engine;
     struct duet__point point;
-    look_up(sim, klass, arch, &point);
-    if (!sim->cores || !of_host(sim, arch))
+    look_up_point(sim, klass, arch, &point);
+    if (!sim->cores || !is_of_host(sim, arch))
         return point.mean_s;
     double best_s = point.base_s > 0 ? point.base_s : point.mean_s;
     /* some kernels were measured to be faster beside others */
     return point.busy_ratio > 0 && point.busy_ratio < 1 ? best_s * point.busy_ratio : best_s;
 }
 
-/* Where the points of a class are kept, by architecture; NULL: out of memory. */
-static struct duet__point **place_of(struct sim *sim, size_t number)
+/* Returns the place of a class's points, by architecture; NULL: out of memory. */
+static struct duet__point **points_of(struct sim *sim, size_t number)
 {
     if (number >= sim->point_count) {
         size_t count = 2 * number + 64;
@@ -69,22 +69,22 @@ static struct duet__point **place_of(struct sim *sim, size_t number)
 }
 
 /*
- * What executions of the task's class take on an architecture, worked out at the first one, or for
- * each of those that have no class of their own, until the next call. NULL: out of memory.
+ * Returns the times of the task's class on an architecture, computed at its first execution. Those
+ * of a task whose class has no number are valid until the next call. NULL: out of memory.
  */
 const struct duet__point *duet__sim_point(struct sim *sim, const struct duet_task *task,
                                           unsigned arch)
 {
     const struct duet__class klass = duet__task_class(task);
     if (klass.number == DUET_UNNUMBERED) {
-        look_up(sim, &klass, arch, &sim->point);
+        look_up_point(sim, &klass, arch, &sim->point);
         return &sim->point;
     }
-    struct duet__point **points = place_of(sim, klass.number);
+    struct duet__point **points = points_of(sim, klass.number);
     if (points && !*points) {
         *points = malloc(sim->machine.arch_count * sizeof **points);
         for (unsigned a = 0; *points && a < sim->machine.arch_count; a++)
-            look_up(sim, &klass, a, &(*points)[a]);
+            look_up_point(sim, &klass, a, &(*points)[a]);
     }
     return points && *points ? &(*points)[arch] : NULL;
 }
@@ -95,8 +95,8 @@ static uint64_t stream_of(uint64_t seed, uint64_t task)
 }
 
 /*
- * Whatever is drawn for a task: two numbers from its own random stream, which depends on the seed
- * and the task alone: every policy meets the same luck (common random numbers).
+ * Returns the factor drawn for a task: by two numbers from its own random stream, which depends on
+ * the seed and the task alone, so that every policy meets the same ones (common random numbers).
  */
 double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
                         const struct duet__point *point)
@@ -108,7 +108,7 @@ double duet__sim_factor(const struct sim *sim, const struct duet_task *task,
     return duet__factor(point, u, v);
 }
 
-/* Seconds this execution takes on that architecture, if nothing is shared. */
+/* Returns the seconds of this execution on that architecture, if nothing is shared. */
 double duet__sim_seconds(struct sim *sim, const struct duet_task *task, unsigned arch)
 {
     const struct duet__point *point = duet__sim_point(sim, task, arch);
