@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the application does with data itself: acquires it, fetches it, gives it up. */
+/*
+ * The application's own operations on data of several nodes: acquiring, fetching and unregistering.
+ */
 #include <stdlib.h>
 
 #include "nodes/model.h"
@@ -31,9 +33,11 @@ int duet__data_check(struct duet__nodes *nodes, struct duet_handle *handle, cons
 /* ------------------------------------------------------------------------------------------- */
 /* Acquiring                                                                                    */
 
-/* The nodes that acquire it have, or are about to have, what they need. */
-static int prepare(struct duet__nodes *nodes, struct duet__datum *datum, enum duet_mode mode,
-                   unsigned node)
+/*
+ * Brings the current version to the nodes that acquire the data, or makes it about to arrive there.
+ */
+static int bring_to_acquire(struct duet__nodes *nodes, struct duet__datum *datum,
+                            enum duet_mode mode, unsigned node)
 {
     const unsigned first = node == EVERYWHERE ? 0 : node;
     const unsigned end = node == EVERYWHERE ? nodes->count : node + 1;
@@ -46,7 +50,7 @@ static int prepare(struct duet__nodes *nodes, struct duet__datum *datum, enum du
     return duet__must(nodes->hosts, error);
 }
 
-/* A thread of each node that is concerned acquires what it has or (mode 0) releases it. */
+/* Acquires the data on a thread of each concerned node that holds it, or (mode 0) releases it. */
 static int take_all(struct duet__nodes *nodes, struct duet__datum *datum, unsigned mode,
                     unsigned node)
 {
@@ -62,8 +66,8 @@ static int take_all(struct duet__nodes *nodes, struct duet__datum *datum, unsign
     return error;
 }
 
-static int acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum duet_mode mode,
-                   unsigned node, bool *here)
+static int acquire_data(struct duet__nodes *nodes, struct duet_handle *handle, enum duet_mode mode,
+                        unsigned node, bool *here)
 {
     struct duet__datum *datum = duet__datum_owned(handle);
     int error = duet__data_check(nodes, handle, "duet_acquire");
@@ -72,7 +76,7 @@ static int acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum d
     if (here)
         *here = node == EVERYWHERE || duet__host_of(nodes, node);
     if (datum) {
-        error = prepare(nodes, datum, mode, node);
+        error = bring_to_acquire(nodes, datum, mode, node);
         if (error)
             return error;
         datum->acquired = node;
@@ -87,7 +91,7 @@ static int acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum d
 int duet__data_acquire(struct duet__nodes *nodes, struct duet_handle *handle, enum duet_mode mode,
                        unsigned node, bool *here)
 {
-    return duet__begin(nodes) ? duet__finish(nodes, acquire(nodes, handle, mode, node, here))
+    return duet__begin(nodes) ? duet__finish(nodes, acquire_data(nodes, handle, mode, node, here))
                               : DUET_EINVAL;
 }
 
@@ -96,12 +100,13 @@ int duet__nodes_acquire(void *gate, struct duet_handle *handle, enum duet_mode m
     return duet__data_acquire(((struct duet__host *)gate)->nodes, handle, mode, EVERYWHERE, NULL);
 }
 
-static int release(struct duet__nodes *nodes, struct duet_handle *handle)
+static int release_data(struct duet__nodes *nodes, struct duet_handle *handle)
 {
     struct duet__datum *datum = duet__datum_of(handle);
     const unsigned node = datum && datum->owner != DUET_NOBODY ? datum->acquired : EVERYWHERE;
     if (!datum || datum->front != handle || node == DUET_NOBODY)
-        return duet__release_here(duet__front(nodes), handle); /* or it says that it is not */
+        return duet__release_here(duet__front(nodes), handle); /* the core reports that it is not
+                                                                  acquired */
     datum->acquired = DUET_NOBODY;
     return take_all(nodes, datum, 0, node);
 }
@@ -109,7 +114,7 @@ static int release(struct duet__nodes *nodes, struct duet_handle *handle)
 int duet__nodes_release(void *gate, struct duet_handle *handle)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    return duet__begin(nodes) ? duet__finish(nodes, release(nodes, handle)) : DUET_EINVAL;
+    return duet__begin(nodes) ? duet__finish(nodes, release_data(nodes, handle)) : DUET_EINVAL;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -123,22 +128,22 @@ int duet__data_fetch(struct duet__nodes *nodes, struct duet_handle *handle, unsi
         return DUET_EINVAL;
     int error = duet__data_check(nodes, handle, owns ? "duet_migrate" : "duet_fetch");
     if (!error) {
-        error = prepare(nodes, datum, DUET_R, node);
+        error = bring_to_acquire(nodes, datum, DUET_R, node);
         if (owns)
             datum->owner = node;
     }
     return duet__finish(nodes, error);
 }
 
-/* Nobody has it any more but that holder, or the first one. */
+/* Leaves one holder: this node if it holds the data, else the first one. */
 static int keep_one(struct duet__nodes *nodes, struct duet__datum *datum, unsigned node)
 {
     return duet__supersede(nodes, datum, duet__holds(datum, node) ? node : datum->holders[0]);
 }
 
-/* Hints to the nodes that have the data. */
-static int hint(struct duet__nodes *nodes, struct duet__datum *datum, enum duet__hint kind,
-                unsigned node)
+/* Gives a hint to the nodes that hold the data. */
+static int hint_holders(struct duet__nodes *nodes, struct duet__datum *datum, enum duet__hint kind,
+                        unsigned node)
 {
     int error = DUET_OK;
     if (kind != DUET__PREFETCH && datum->sum)
@@ -154,7 +159,8 @@ static int hint(struct duet__nodes *nodes, struct duet__datum *datum, enum duet_
             continue;
         duet__touch(host);
         error = duet__hint_here(host->core, local, kind, node);
-        if (kind != DUET__PREFETCH) /* which one machine may refuse: it changes nothing */
+        if (kind != DUET__PREFETCH) /* only one machine may refuse a prefetch, which changes
+                                       nothing */
             error = duet__must(host, error);
     }
     return error;
@@ -169,20 +175,23 @@ int duet__nodes_hint(void *gate, struct duet_handle *handle, enum duet__hint kin
         return DUET_EINVAL;
     if (!datum)
         error = duet__hint_here(duet__front(nodes), handle, kind, node);
-    else if (datum->front == handle && datum->acquired == DUET_NOBODY) /* else it is in vain */
-        error = hint(nodes, datum, kind, node);
+    else if (datum->front == handle && datum->acquired == DUET_NOBODY) /* otherwise the hint has no
+                                                                   effect */
+        error = hint_holders(nodes, datum, kind, node);
     return duet__finish(nodes, error);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The end of data                                                                              */
 
-static int end_here(struct duet_runtime *core, struct duet_handle *handle, bool waits)
+static int unregister_at(struct duet_runtime *core, struct duet_handle *handle, bool waits)
 {
     return waits ? duet__unregister_here(core, handle) : duet__unregister_submit_here(core, handle);
 }
 
-/* The last version is with the owner, if anybody needs it. */
+/*
+ * Brings the last version to the owner, unless the data is temporary, and leaves that one holder.
+ */
 static int bring_home(struct duet__nodes *nodes, struct duet__datum *datum)
 {
     int error = datum->sum ? duet__sum_end(nodes, datum, 0, datum->temporary) : DUET_OK;
@@ -193,16 +202,16 @@ static int bring_home(struct duet__nodes *nodes, struct duet__datum *datum)
     return duet__must(nodes->hosts, error);
 }
 
-static int unregister(struct duet__nodes *nodes, struct duet_handle *handle, bool waits)
+static int unregister_data(struct duet__nodes *nodes, struct duet_handle *handle, bool waits)
 {
     struct duet_runtime *front = duet__front(nodes);
     struct duet__datum *datum = duet__datum_of(handle);
     int error = DUET_OK;
     if (!datum || datum->front != handle)
-        return duet__waited(nodes->hosts, end_here(front, handle, waits));
+        return duet__waited(nodes->hosts, unregister_at(front, handle, waits));
     if (datum->owner != DUET_NOBODY) {
         if (datum->acquired != DUET_NOBODY)
-            error = release(nodes, handle);
+            error = release_data(nodes, handle);
         error = first_of(error, bring_home(nodes, datum));
         duet__catch_up(nodes);
     }
@@ -210,16 +219,17 @@ static int unregister(struct duet__nodes *nodes, struct duet_handle *handle, boo
         struct duet__host *host = duet__host_of(nodes, datum->holders[k]);
         struct duet_handle *local = host ? *duet__at(host, datum, k) : NULL;
         if (local && local != handle)
-            error =
-                first_of(error, end_here(host->core, local, waits && datum->owner != DUET_NOBODY));
+            error = first_of(error, unregister_at(host->core, local,
+                                                  waits && datum->owner != DUET_NOBODY));
     }
     *duet__handle_note(handle) = NULL;
     duet__datum_free(nodes, datum);
-    return first_of(error, duet__waited(nodes->hosts, end_here(front, handle, waits)));
+    return first_of(error, duet__waited(nodes->hosts, unregister_at(front, handle, waits)));
 }
 
 int duet__nodes_unregister(void *gate, struct duet_handle *handle, bool waits)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    return duet__begin(nodes) ? duet__finish(nodes, unregister(nodes, handle, waits)) : DUET_EINVAL;
+    return duet__begin(nodes) ? duet__finish(nodes, unregister_data(nodes, handle, waits))
+                              : DUET_EINVAL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who has which data. A node that is to read what it does not hold becomes holder number k; it gets
- * the data from holder number k without its highest bit. So holders are a binomial tree, as of
- * MPI's broadcasts, whoever they are and whenever they ask.
+ * Records of data that has an owner or holders. A node that is to read data that it does not hold
+ * becomes holder number k; it gets the data from holder number k without its highest bit. So
+ * holders form a binomial tree, as in MPI's broadcasts, whoever they are and whenever they ask.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ struct duet__datum *duet__datum_owned(struct duet_handle *handle)
     return datum && datum->owner != DUET_NOBODY ? datum : NULL;
 }
 
-/* NULL: no memory. */
+/* Creates the record of data. NULL: no memory. */
 static struct duet__datum *datum_new(struct duet__nodes *nodes, struct duet_handle *handle)
 {
     struct duet__datum *datum = calloc(1, sizeof *datum);
@@ -107,7 +107,7 @@ struct duet_handle *duet__local_new(struct duet__host *host, struct duet__datum 
         return NULL;
     duet__log_datum(&host->log, duet__handle_number(made), datum->tag);
     if (datum->sum && duet__sum_tell(host, datum, made))
-        return NULL; /* it stays until the core is closed */
+        return NULL; /* the handle stays until the core is closed */
     return made;
 }
 
@@ -128,8 +128,8 @@ struct duet_handle *duet__local(struct duet__host *host, struct duet__datum *dat
     return *at;
 }
 
-/* What the k-th holder, hosted here, has is not needed after what was submitted so far. */
-static int part_with(struct duet__host *host, struct duet__datum *datum, unsigned k)
+/* Gives up the contents of the k-th holder, hosted here, after all that was submitted so far. */
+static int drop_holder(struct duet__host *host, struct duet__datum *datum, unsigned k)
 {
     struct duet_handle *local = *duet__at(host, datum, k);
     if (!local)
@@ -152,7 +152,7 @@ bool duet__holds(const struct duet__datum *datum, unsigned node)
     return false;
 }
 
-static int more_room(struct duet__datum *datum)
+static int grow_holders(struct duet__datum *datum)
 {
     const unsigned room = datum->holder_room < FEW ? FEW : 2 * datum->holder_room;
     const bool few = datum->holders == datum->few;
@@ -174,7 +174,7 @@ static int more_room(struct duet__datum *datum)
 static int add_holder(const struct duet__nodes *nodes, struct duet__datum *datum, unsigned node,
                       struct duet_handle *local)
 {
-    if (datum->holder_count == datum->holder_room && more_room(datum))
+    if (datum->holder_count == datum->holder_room && grow_holders(datum))
         return DUET_ENOMEM;
     if (datum->locals)
         datum->locals[datum->holder_count] = local;
@@ -189,7 +189,7 @@ static int add_holder(const struct duet__nodes *nodes, struct duet__datum *datum
     return DUET_OK;
 }
 
-/* From now on that one alone, with this handle. */
+/* Makes one node the only holder, with this handle. */
 static void set_holder(struct duet__datum *datum, unsigned node, struct duet_handle *local)
 {
     free(datum->bits);
@@ -239,7 +239,7 @@ int duet__supersede(struct duet__nodes *nodes, struct duet__datum *datum, unsign
             held = true;
             kept = datum->locals ? datum->locals[k] : NULL;
         } else if (host) {
-            error = part_with(host, datum, k);
+            error = drop_holder(host, datum, k);
         }
     }
     if (datum->locals && !held && node != nodes->first && !error) {

@@ -25,9 +25,9 @@ void duet__log_reset(struct duet__node_log *log)
     log->lost = false;
 }
 
-/* The place behind the last element of an array; NULL: there is no memory for it. */
-static void *place(struct duet__node_log *log, void **array, size_t count, size_t *room,
-                   size_t bytes)
+/* Returns the place behind the last element of an array; NULL: there is no memory for it. */
+static void *place_after(struct duet__node_log *log, void **array, size_t count, size_t *room,
+                         size_t bytes)
 {
     if (count == *room) {
         const size_t more = 2 * *room + 64;
@@ -44,7 +44,7 @@ static void *place(struct duet__node_log *log, void **array, size_t count, size_
 }
 
 #define PLACE(log, array, count, room)                                                             \
-    place(log, (void **)&(log)->array, (log)->count, &(log)->room, sizeof *(log)->array)
+    place_after(log, (void **)&(log)->array, (log)->count, &(log)->room, sizeof *(log)->array)
 
 void duet__log_task(struct duet__node_log *log, uint64_t numbered, uint64_t turn)
 {
@@ -52,7 +52,7 @@ void duet__log_task(struct duet__node_log *log, uint64_t numbered, uint64_t turn
 
     if (!log->records)
         return;
-    if (!last || last->after != numbered) { /* else nothing came of the one before */
+    if (!last || last->after != numbered) { /* otherwise no task came of the one before */
         last = PLACE(log, tasks, task_count, task_room);
         log->task_count += last != NULL;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the records of a run on several nodes need beside those of each node's core: which task of
- * the program a task there is, which datum of the program a handle, and the messages. One a node of
+ * Records of a run on several nodes beside those of each node's core: the task of the program for
+ * each task there, the datum of the program for each handle, and the messages. One for each node of
  * this process.
  */
 #ifndef DUET_NODES_LOG_H
@@ -19,27 +19,27 @@ struct duet__logged_message {
     unsigned from, to;
     bool arrives;   /* this is the receiving end */
     bool failed;    /* it did not arrive */
-    double ready_s; /* this end was ready for it */
+    double ready_s; /* date when this end was ready for it */
     double start_s, end_s;
 };
 
-/* Tasks of the core with numbers above `after`, up to the next one of these, are those at `turn` in
-   the sequence of the program's tasks, or come from that one. */
+/* Tasks of the core with numbers above `after`, up to the next such record, are the task at `turn`
+   in the sequence of the program's, or come from it. */
 struct duet__logged_task {
     uint64_t after, turn;
 };
 
-/* The handle of that number in the core is the datum, or a replica of it. */
+/* The handle with that number in the core is the datum, or a replica of it. */
 struct duet__logged_datum {
     uint64_t handle, tag;
 };
 
 struct duet__node_log {
-    pthread_mutex_t lock; /* of what messages change */
-    bool records;         /* else the counters are all that is kept */
-    _Atomic(bool) lost;   /* there was no memory for something */
-    /* since the last reset; of messages that have not failed */
-    uint64_t messages_out, bytes_out; /* that were sent */
+    pthread_mutex_t lock; /* protects what messages change */
+    bool records;         /* false: only the counters are kept */
+    _Atomic(bool) lost;   /* there was no memory for some record */
+    /* counts since the last reset, of messages that have not failed */
+    uint64_t messages_out, bytes_out; /* messages sent and their bytes */
     struct duet__logged_message *messages;
     struct duet__logged_task *tasks; /* ascending */
     struct duet__logged_datum *data;
@@ -49,22 +49,24 @@ struct duet__node_log {
 
 /* `records`: duet__records of the node's core. */
 void duet__log_init(struct duet__node_log *log, bool records);
-void duet__log_fini(struct duet__node_log *log); /* of one that was initialised */
+void duet__log_fini(struct duet__node_log *log); /* for one that was initialised */
 
 /* Forgets messages and tasks, not data. No message is under way. */
 void duet__log_reset(struct duet__node_log *log);
 
-/* Before the task at `turn` is submitted to the core, which has numbered so many (duet__numbered).
- */
+/* Records that the task at `turn` is about to be submitted to the core, which has numbered
+   `numbered` tasks (duet__numbered). */
 void duet__log_task(struct duet__node_log *log, uint64_t numbered, uint64_t turn);
 
-/* `handle`: duet__handle_number of one that has just been made, or is owned from now on. */
+/*
+ * Records the datum of a handle (duet__handle_number) that was just made, or is owned from now on.
+ */
 void duet__log_datum(struct duet__node_log *log, uint64_t handle, uint64_t tag);
 
-/* Any thread. */
+/* Records a message. Any thread. */
 void duet__log_message(struct duet__node_log *log, const struct duet__logged_message *message);
 
-/* The turn of a task by its number in the core; 0: it is of none of the program's. */
+/* Returns the turn of a task by its number in the core; 0: it comes of none of the program's. */
 uint64_t duet__log_turn(const struct duet__node_log *log, uint64_t task);
 
 #endif

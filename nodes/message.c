@@ -4,7 +4,7 @@
 
 #include "nodes/model.h"
 
-static void end(struct duet__message *message, int status)
+static void end_message(struct duet__message *message, int status)
 {
     struct duet__host *host =
         duet__host_of(message->nodes, message->arrives ? message->to : message->from);
@@ -23,15 +23,18 @@ static void end(struct duet__message *message, int status)
     free(message);
 }
 
-/* The data is there to be sent, or its place to be filled. */
-static void granted(void *arg, struct duet__acquisition *acquisition, int status)
+/*
+ * Called when the data is ready to be sent, or its place to be filled: gives the message to the
+ * transport.
+ */
+static void message_granted(void *arg, struct duet__acquisition *acquisition, int status)
 {
     struct duet__message *message = arg;
     const struct duet__nodes *nodes = message->nodes;
     message->acquisition = acquisition;
     message->ready_s = duet_now(message->core);
     if (status)
-        end(message, status); /* the run has failed: so it does at the other end */
+        end_message(message, status); /* the run has failed, and fails at the other end too */
     else
         nodes->transport->ready(nodes->transport_of, message);
 }
@@ -41,13 +44,13 @@ void duet__message_done(struct duet__message *message, int status)
     if (status && status != DUET_ECANCELED)
         duet__fail_run(message->core, status, "a message from node %u to node %u was lost",
                        message->from, message->to);
-    end(message, status);
+    end_message(message, status);
 }
 
 int duet__message_make(struct duet__host *host, struct duet_handle *handle, uint64_t tag,
                        unsigned other, bool arrives, int priority)
 {
-    /* who has few tasks of its own does not run ahead of the others for ever */
+    /* a node with few tasks of its own must not run ahead of the others for ever */
     int error = duet__window_here(host->core);
     struct duet__message *message = error ? NULL : malloc(sizeof *message);
     if (!message)
@@ -63,8 +66,8 @@ int duet__message_make(struct duet__host *host, struct duet_handle *handle, uint
                                       .handle = handle,
                                       .nodes = host->nodes};
     duet__touch(host);
-    error = duet__acquire_submit(host->core, handle, arrives ? DUET_W : DUET_R, priority, granted,
-                                 message);
+    error = duet__acquire_submit(host->core, handle, arrives ? DUET_W : DUET_R, priority,
+                                 message_granted, message);
     if (error)
         free(message);
     return error;

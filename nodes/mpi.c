@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that moves messages over MPI. Both ends of a message are posted as soon as they are
- * ready there and, at the sender, the outbox lets it go. A send is synchronous (MPI_Issend): it has
- * ended when the receiver has matched it, so that what arrives before it is expected is bounded by
- * what the outbox has under way.
+ * The thread that moves messages over MPI. Each end of a message is posted as soon as it is ready
+ * there and, at the sender, the outbox lets it go. A send is synchronous (MPI_Issend): it has ended
+ * when the receiver has matched it, so that unexpected messages are bounded by the outbox's limit
+ * of those in flight.
  *
- * After a failure every node receives and throws away what still comes, so that all sends end. Who
- * closes and has nothing under way any more enters meetings, which are non-blocking, until all do
- * so (Hoefler et al., PPoPP 2010, end an exchange by such a collective).
+ * After a failure every node receives and discards the messages that still come, so that all sends
+ * end. A process that closes and has no request left enters meetings, which are non-blocking, until
+ * all do so (Hoefler et al., PPoPP 2010, end an exchange by such a collective).
  */
 #include <sched.h>
 #include <signal.h>
@@ -21,10 +21,10 @@
 #include "nodes/mpi_internal.h"
 #include "nodes/rest.h"
 
-static const double IDLE_S = 0.02; /* that the thread sleeps if only a failure may be told */
-static const double ANSWER_S = 5;  /* after which a node is silent that does not answer */
+static const double IDLE_S = 0.02; /* sleep of the thread if only a failure may come */
+static const double ANSWER_S = 5;  /* time after which a node that does not answer is reported */
 
-static const uint64_t CLOSED = UINT64_MAX; /* bytes, in a meeting, of who has closed */
+static const uint64_t CLOSED = UINT64_MAX; /* bytes, in a meeting, of a process that has closed */
 
 static double seconds(void)
 {
@@ -36,8 +36,8 @@ static double seconds(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Requests                                                                                     */
 
-/* Room for one more, beside what is to be said to other nodes whatever happens. */
-static bool reserve(struct duet__mpi *mpi)
+/* Makes room for one more request, beside those for other nodes that must always be possible. */
+static bool reserve_request(struct duet__mpi *mpi)
 {
     const unsigned spare = 3 * mpi->count + 2; /* notices, questions, parts, a meeting, listening */
     if (mpi->request_count + spare >= mpi->request_capacity) {
@@ -57,37 +57,37 @@ static bool reserve(struct duet__mpi *mpi)
     return true;
 }
 
-/* Where the next request goes. */
+/* Returns the place of the next request. */
 static MPI_Request *request(struct duet__mpi *mpi)
 {
     return &mpi->requests[mpi->request_count];
 }
 
-/* The request that was put where `request` said is under way. */
-static void began(struct duet__mpi *mpi,
-                  void (*ended)(struct duet__mpi *mpi, void *what, const MPI_Status *status),
-                  void *what)
+/* Counts the request that was put where `request` said as active. */
+static void add_request(struct duet__mpi *mpi,
+                        void (*ended)(struct duet__mpi *mpi, void *what, const MPI_Status *status),
+                        void *what)
 {
     mpi->under_way[mpi->request_count++] = (struct under_way){.ended = ended, .what = what};
 }
 
-static void heard(struct duet__mpi *mpi, void *what, const MPI_Status *status);
+static void notice_received(struct duet__mpi *mpi, void *what, const MPI_Status *status);
 
-/* Ends what MPI has done: failures first, of which a meeting that ends is to know. Whether there
-   was any. */
-static bool test(struct duet__mpi *mpi)
+/* Handles the requests that MPI has ended: failures first, which the end of a meeting needs to
+   know. Returns true if there was any. */
+static bool test_requests(struct duet__mpi *mpi)
 {
     int count = 0, result = MPI_Testsome((int)mpi->request_count, mpi->requests, &count, mpi->ended,
                                          mpi->statuses);
     if (count == MPI_UNDEFINED || count <= 0)
         return false;
     for (int i = 0; i < 2 * count; i++) {
-        /* copies: what is called here may begin others */
+        /* copies: the functions called here may begin other requests */
         struct under_way what = mpi->under_way[mpi->ended[i % count]];
         MPI_Status status = mpi->statuses[i % count];
         if (result != MPI_ERR_IN_STATUS)
             status.MPI_ERROR = result;
-        if ((what.ended == heard) == (i < count))
+        if ((what.ended == notice_received) == (i < count))
             what.ended(mpi, what.what, &status);
     }
     unsigned kept = 0;
@@ -104,33 +104,33 @@ static bool test(struct duet__mpi *mpi)
 /* ------------------------------------------------------------------------------------------- */
 /* Messages                                                                                     */
 
-static void fail(struct duet__mpi *mpi, unsigned node, const struct notice *notice);
+static void keep_failure(struct duet__mpi *mpi, unsigned node, const struct notice *notice);
 
-/* A message could not be sent or received: the run fails. */
+/* Fails the run: a message could not be sent or received. */
 static int fail_here(struct duet__mpi *mpi, int error, const char *format, unsigned number)
 {
     struct notice notice = {.error = error};
     int used = snprintf(notice.why, sizeof notice.why, "node %u: ", mpi->node);
     (void)snprintf(notice.why + used, sizeof notice.why - (size_t)used, format, number);
-    fail(mpi, mpi->node, &notice);
+    keep_failure(mpi, mpi->node, &notice);
     mpi->calls->failed(mpi->nodes, error, notice.why);
     return error;
 }
 
-static void done(struct duet__mpi *mpi, struct duet__message *message, int status)
+static void message_done(struct duet__mpi *mpi, struct duet__message *message, int status)
 {
     message->end_s = mpi->calls->now(mpi->core);
     mpi->calls->done(message, status);
 }
 
-static void sent(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+static void message_sent(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     struct duet__message *message = what;
     duet__outbox_gone(mpi->outbox, message);
-    done(mpi, message, status->MPI_ERROR ? DUET_EIO : DUET_OK);
+    message_done(mpi, message, status->MPI_ERROR ? DUET_EIO : DUET_OK);
 }
 
-static void received(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+static void message_received(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     struct duet__message *message = what;
     MPI_Count bytes;
@@ -145,15 +145,15 @@ static void received(struct duet__mpi *mpi, void *what, const MPI_Status *status
                           "to submit the same tasks",
                           message->from);
     }
-    done(mpi, message, error);
+    message_done(mpi, message, error);
 }
 
 /* Gives a message to MPI. */
-static int post(struct duet__mpi *mpi, struct duet__message *message)
+static int post_message(struct duet__mpi *mpi, struct duet__message *message)
 {
     struct layout layout;
     int tag = (int)message->tag, error;
-    if (!reserve(mpi))
+    if (!reserve_request(mpi))
         return DUET_ENOMEM;
     if (message->tag > (uint64_t)mpi->most_tag)
         return fail_here(mpi, DUET_EINVAL,
@@ -173,33 +173,33 @@ static int post(struct duet__mpi *mpi, struct duet__message *message)
     duet__mpi_layout_end(&layout);
     if (error)
         return DUET_EIO;
-    began(mpi, message->arrives ? received : sent, message);
+    add_request(mpi, message->arrives ? message_received : message_sent, message);
     return DUET_OK;
 }
 
-static void begin(struct duet__mpi *mpi, struct duet__message *message)
+static void begin_message(struct duet__mpi *mpi, struct duet__message *message)
 {
-    int error = mpi->failing ? DUET_ECANCELED : post(mpi, message);
+    int error = mpi->failing ? DUET_ECANCELED : post_message(mpi, message);
     if (!error)
         return;
     if (!message->arrives)
         duet__outbox_gone(mpi->outbox, message);
-    done(mpi, message, error);
+    message_done(mpi, message, error);
 }
 
-/* Takes what has become ready, and lets go what the outbox lets go. Whether there was any. */
-static bool take(struct duet__mpi *mpi, struct duet__message *ready)
+/* Takes ready messages, and sends what the outbox lets go. Returns true if any was ready. */
+static bool take_messages(struct duet__mpi *mpi, struct duet__message *ready)
 {
     bool some = ready != NULL;
     for (struct duet__message *next; ready; ready = next) {
         next = ready->next;
         if (ready->arrives)
-            begin(mpi, ready);
+            begin_message(mpi, ready);
         else
             duet__outbox_put(mpi->outbox, ready);
     }
     while ((ready = duet__outbox_take(mpi->outbox)))
-        begin(mpi, ready);
+        begin_message(mpi, ready);
     return some;
 }
 
@@ -207,61 +207,61 @@ static bool take(struct duet__mpi *mpi, struct duet__message *ready)
 /* Failures                                                                                     */
 
 /* Wakes the thread, under the lock. */
-static void poke(struct duet__mpi *mpi)
+static void wake_thread(struct duet__mpi *mpi)
 {
     mpi->poked = true;
     if (mpi->sleeps)
         pthread_cond_signal(&mpi->wake);
 }
 
-/* Keeps the first one, for the thread to act on. Any thread. */
-static void fail(struct duet__mpi *mpi, unsigned node, const struct notice *notice)
+/* Keeps the first failure, for the thread to act on. Any thread. */
+static void keep_failure(struct duet__mpi *mpi, unsigned node, const struct notice *notice)
 {
     pthread_mutex_lock(&mpi->lock);
     if (!mpi->error) {
         mpi->error = notice->error;
         mpi->failed_node = node;
         mpi->notice = *notice;
-        poke(mpi);
+        wake_thread(mpi);
     }
     pthread_mutex_unlock(&mpi->lock);
 }
 
-static void answered(struct duet__mpi *mpi, void *asked, const MPI_Status *status)
+static void note_answer(struct duet__mpi *mpi, void *asked, const MPI_Status *status)
 {
     *(char *)asked = ANSWERED;
 }
 
-static void say(struct duet__mpi *mpi, unsigned node, const struct notice *notice)
+static void send_notice(struct duet__mpi *mpi, unsigned node, const struct notice *notice)
 {
     MPI_Issend(notice, sizeof *notice, MPI_BYTE, (int)node, NOTICE_TAG, mpi->control, request(mpi));
-    began(mpi, answered, &mpi->asked[node]);
+    add_request(mpi, note_answer, &mpi->asked[node]);
 }
 
-static void listen(struct duet__mpi *mpi);
+static void receive_notice(struct duet__mpi *mpi);
 
-static void heard(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+static void notice_received(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     int cancelled;
     MPI_Test_cancelled(status, &cancelled);
     mpi->listens = false;
     if (cancelled)
         return;
-    if (mpi->news.error) /* else it was a question, which is answered by being heard */
-        fail(mpi, (unsigned)status->MPI_SOURCE, &mpi->news);
-    listen(mpi);
+    if (mpi->news.error) /* otherwise it was a question, which is answered by being received */
+        keep_failure(mpi, (unsigned)status->MPI_SOURCE, &mpi->news);
+    receive_notice(mpi);
 }
 
-/* For the failure of another node, which may come at any time. */
-static void listen(struct duet__mpi *mpi)
+/* Receives the failure of another node, which may come at any time. */
+static void receive_notice(struct duet__mpi *mpi)
 {
     MPI_Irecv(&mpi->news, sizeof mpi->news, MPI_BYTE, MPI_ANY_SOURCE, NOTICE_TAG, mpi->control,
               request(mpi));
-    began(mpi, heard, NULL);
+    add_request(mpi, notice_received, NULL);
     mpi->listens = true;
 }
 
-/* The run has failed: tells all, or what another node has told, and begins to end all messages. */
+/* Acts on the run's failure: tells the other nodes or the model, and begins to end all messages. */
 static void give_up(struct duet__mpi *mpi)
 {
     mpi->failing = true;
@@ -274,14 +274,14 @@ static void give_up(struct duet__mpi *mpi)
     bool tells = mpi->failed_node == mpi->node && !mpi->closed; /* else it concerns nobody */
     for (unsigned node = 0; node < mpi->count && tells; node++)
         if (node != mpi->node)
-            say(mpi, node, &mpi->notice);
+            send_notice(mpi, node, &mpi->notice);
     for (unsigned i = 0; i < mpi->request_count; i++)
-        if (mpi->under_way[i].ended == received)
+        if (mpi->under_way[i].ended == message_received)
             MPI_Cancel(&mpi->requests[i]);
 }
 
-/* Throws away what has come though nobody expects it any more. Whether there was any. */
-static bool discard(struct duet__mpi *mpi)
+/* Receives and discards a message that is no longer expected. Returns true if there was any. */
+static bool discard_message(struct duet__mpi *mpi)
 {
     MPI_Status status;
     MPI_Count bytes;
@@ -292,7 +292,7 @@ static bool discard(struct duet__mpi *mpi)
     MPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     void *nowhere = malloc(bytes ? (size_t)bytes : 1);
     if (!nowhere || duet__mpi_layout_bytes(nowhere, (size_t)bytes, &layout))
-        MPI_Abort(mpi->control, EXIT_FAILURE); /* all wait for those that send it */
+        MPI_Abort(mpi->control, EXIT_FAILURE); /* the senders would wait for ever */
     MPI_Recv(layout.address, layout.count, layout.type, status.MPI_SOURCE, status.MPI_TAG,
              mpi->data, MPI_STATUS_IGNORE);
     duet__mpi_layout_end(&layout);
@@ -303,7 +303,7 @@ static bool discard(struct duet__mpi *mpi)
 /* ------------------------------------------------------------------------------------------- */
 /* Meetings                                                                                     */
 
-/* A part of what is gathered has gone, or come. */
+/* Handles the end of one part of a gathering, sent or received. */
 static void part_moved(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     pthread_mutex_lock(&mpi->lock);
@@ -315,8 +315,8 @@ static void part_moved(struct duet__mpi *mpi, void *what, const MPI_Status *stat
     pthread_mutex_unlock(&mpi->lock);
 }
 
-/* Without memory nothing can be said any more to those that wait for it. */
-static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node, bool arrives)
+/* Sends or receives one part of a gathering. Aborts without memory: others wait for it. */
+static void move_part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node, bool arrives)
 {
     struct layout layout = {0};
     if (duet__mpi_layout_bytes(bytes, count, &layout))
@@ -328,13 +328,13 @@ static void part(struct duet__mpi *mpi, void *bytes, size_t count, unsigned node
         MPI_Issend(layout.address, layout.count, layout.type, (int)node, GATHER_TAG, mpi->control,
                    request(mpi));
     duet__mpi_layout_end(&layout);
-    began(mpi, part_moved, NULL);
+    add_request(mpi, part_moved, NULL);
     mpi->meeting.parts++;
 }
 
-/* All are there: what they have goes to node 0, which knows how much that is. If one of them has
-   closed, nothing does: because of a failure, which it has told before, or having given up. */
-static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
+/* Ends a meeting: the gathered data goes to node 0, which knows its sizes. There is none if a
+   process has closed: because of a failure, which it has told before, or having given up. */
+static void end_meeting(struct duet__mpi *mpi, void *what, const MPI_Status *status)
 {
     struct meeting *meeting = &mpi->meeting;
     size_t total = 0, at = 0;
@@ -358,10 +358,10 @@ static void met(struct duet__mpi *mpi, void *what, const MPI_Status *status)
     for (unsigned node = 1; node < mpi->count && total; node++) {
         at += meeting->sizes[node - 1];
         if (meeting->sizes[node])
-            part(mpi, meeting->all + at, meeting->sizes[node], node, true);
+            move_part(mpi, meeting->all + at, meeting->sizes[node], node, true);
     }
     if (mpi->node && meeting->bytes && !meeting->error)
-        part(mpi, meeting->mine, meeting->bytes, 0, false);
+        move_part(mpi, meeting->mine, meeting->bytes, 0, false);
     if (!meeting->parts)
         meeting->stage = MET;
     pthread_cond_broadcast(&mpi->changed);
@@ -374,13 +374,13 @@ static void begin_meeting(struct duet__mpi *mpi)
     if (MPI_Iallgather(&meeting->bytes, 1, MPI_UINT64_T, meeting->sizes, 1, MPI_UINT64_T,
                        mpi->control, request(mpi)))
         MPI_Abort(mpi->control, EXIT_FAILURE);
-    began(mpi, met, NULL);
+    add_request(mpi, end_meeting, NULL);
     mpi->meets = true;
 }
 
-/* Waits for all others, who have so many bytes each. DUET_ECANCELED: one of them has closed. The
-   application's thread. */
-static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
+/* Meets all others, and gathers `bytes` of this node and those of the others at node 0. Blocks the
+   application's thread. DUET_ECANCELED: one of them has closed. */
+static int meet_others(struct duet__mpi *mpi, const void *mine, size_t bytes)
 {
     struct meeting *meeting = &mpi->meeting;
     void *copy = bytes ? malloc(bytes) : NULL;
@@ -399,11 +399,11 @@ static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
                                     .bytes = bytes,
                                     .mine = copy,
                                     .sizes = meeting->sizes};
-        poke(mpi);
+        wake_thread(mpi);
     }
     while (!mpi->known && !(enters && meeting->stage == MET))
         pthread_cond_wait(&mpi->changed, &mpi->lock);
-    /* a failure of later is not that of a meeting, of which all say the same */
+    /* a later failure is not the result of a meeting, which is the same for all */
     int error = enters && meeting->stage == MET ? meeting->error : mpi->error;
     pthread_mutex_unlock(&mpi->lock);
     return error;
@@ -412,9 +412,9 @@ static int meet(struct duet__mpi *mpi, const void *mine, size_t bytes)
 /* ------------------------------------------------------------------------------------------- */
 /* The thread                                                                                   */
 
-/* The application has closed: says so as soon as nothing is under way from here, until all do, also
-   in the meetings that others began and a failure kept this one from. */
-static void end(struct duet__mpi *mpi)
+/* Ends the work after the application has closed: tells so in meetings as soon as no request is
+   left here, until all do, also in those that others began and a failure kept this one from. */
+static void end_work(struct duet__mpi *mpi)
 {
     if (mpi->request_count > (mpi->listens ? 1U : 0U))
         return;
@@ -427,8 +427,8 @@ static void end(struct duet__mpi *mpi)
     }
 }
 
-/* One round. Whether anything moved. */
-static bool step(struct duet__mpi *mpi)
+/* Does one round of work. Returns true if anything moved. */
+static bool do_round(struct duet__mpi *mpi)
 {
     pthread_mutex_lock(&mpi->lock);
     struct duet__message *ready = mpi->ready;
@@ -444,26 +444,26 @@ static bool step(struct duet__mpi *mpi)
         give_up(mpi);
     if (wanted)
         begin_meeting(mpi);
-    bool moved = take(mpi, ready);
-    moved |= test(mpi);
+    bool moved = take_messages(mpi, ready);
+    moved |= test_requests(mpi);
     if (mpi->failing || closing)
-        moved |= discard(mpi);
+        moved |= discard_message(mpi);
     if (closing)
-        end(mpi);
+        end_work(mpi);
     return moved || failed || wanted;
 }
 
-/* Every ANSWER_S seconds node 0 asks the others whether they are there, and node 1 asks node 0. A
-   node that has not answered by the next question is named on standard error. */
-static void ask(struct duet__mpi *mpi, double now)
+/* Asks every ANSWER_S seconds whether nodes are there: node 0 asks the others, and node 1 asks node
+   0. A node that has not answered by the next question is named on standard error. */
+static void ask_nodes(struct duet__mpi *mpi, double now)
 {
     static const struct notice question;
-    if (mpi->node > 1 || mpi->closed || now - mpi->asked_s < ANSWER_S || !reserve(mpi))
+    if (mpi->node > 1 || mpi->closed || now - mpi->asked_s < ANSWER_S || !reserve_request(mpi))
         return;
     mpi->asked_s = now;
     for (unsigned node = !mpi->node; node < (mpi->node ? 1 : mpi->count); node++) {
         if (mpi->asked[node] == ANSWERED)
-            say(mpi, node, &question);
+            send_notice(mpi, node, &question);
         else if (mpi->asked[node] == ASKED)
             (void)dprintf(STDERR_FILENO,
                           "duet: node %u has not answered for %g s: its process is stopped or kept "
@@ -473,12 +473,12 @@ static void ask(struct duet__mpi *mpi, double now)
     }
 }
 
-/* Between rounds in which nothing moves. */
-static void rest(struct duet__mpi *mpi)
+/* Pauses between rounds in which nothing moves. */
+static void rest_thread(struct duet__mpi *mpi)
 {
     bool active = mpi->request_count > mpi->listens || mpi->failing;
     double now = seconds();
-    ask(mpi, now);
+    ask_nodes(mpi, now);
     double sleep = active ? duet__rest_s(now - mpi->moved_s) : IDLE_S;
     if (sleep <= 0) {
         sched_yield();
@@ -495,18 +495,18 @@ static void rest(struct duet__mpi *mpi)
     pthread_mutex_unlock(&mpi->lock);
 }
 
-static void *progress(void *arg)
+static void *run_thread(void *arg)
 {
     struct duet__mpi *mpi = arg;
     (void)prctl(PR_SET_NAME, "duet-mpi");
-    (void)prctl(PR_SET_TIMERSLACK, 1000UL); /* nanoseconds: short sleeps are meant */
-    listen(mpi);
+    (void)prctl(PR_SET_TIMERSLACK, 1000UL); /* nanoseconds: short sleeps are intended */
+    receive_notice(mpi);
     mpi->moved_s = mpi->asked_s = seconds();
     while (!mpi->over || mpi->request_count)
-        if (step(mpi))
+        if (do_round(mpi))
             mpi->moved_s = seconds();
         else
-            rest(mpi);
+            rest_thread(mpi);
     return NULL;
 }
 
@@ -518,45 +518,45 @@ void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct du
     mpi->nodes = nodes;
     mpi->calls = calls;
     duet__mpi_compare_clocks(mpi);
-    sigfillset(&all); /* signals are the application's */
+    sigfillset(&all); /* signals belong to the application */
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    mpi->started = reserve(mpi) && !pthread_create(&mpi->thread, NULL, progress, mpi);
+    mpi->started = reserve_request(mpi) && !pthread_create(&mpi->thread, NULL, run_thread, mpi);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!mpi->started)
         MPI_Abort(mpi->control, EXIT_FAILURE);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The slots                                                                                    */
+/* Functions of the transport */
 
-static void ready(void *transport, struct duet__message *message)
+static void message_ready(void *transport, struct duet__message *message)
 {
     struct duet__mpi *mpi = transport;
     message->next = NULL;
     pthread_mutex_lock(&mpi->lock);
     *mpi->ready_end = message;
     mpi->ready_end = &message->next;
-    poke(mpi);
+    wake_thread(mpi);
     pthread_mutex_unlock(&mpi->lock);
 }
 
-static void failed(void *transport, unsigned node, int error, const char *why)
+static void report_failure(void *transport, unsigned node, int error, const char *why)
 {
     struct duet__mpi *mpi = transport;
     struct notice notice = {.error = error};
     (void)snprintf(notice.why, sizeof notice.why, "%s", why);
-    fail(mpi, node, &notice);
+    keep_failure(mpi, node, &notice);
 }
 
-static int barrier(void *transport)
+static int meet_empty(void *transport)
 {
-    return meet(transport, NULL, 0);
+    return meet_others(transport, NULL, 0);
 }
 
-static int gather(void *transport, const void *mine, size_t bytes, void **all, size_t *sizes)
+static int gather_all(void *transport, const void *mine, size_t bytes, void **all, size_t *sizes)
 {
     struct duet__mpi *mpi = transport;
-    int error = meet(mpi, mine, bytes);
+    int error = meet_others(mpi, mine, bytes);
     *all = NULL;
     if (error)
         return error;
@@ -567,7 +567,7 @@ static int gather(void *transport, const void *mine, size_t bytes, void **all, s
     return DUET_OK;
 }
 
-static double ahead(void *transport)
+static double clock_lead(void *transport)
 {
     const struct duet__mpi *mpi = transport;
     return mpi->ahead_s;
@@ -579,7 +579,7 @@ static void close_all(void *transport)
     if (mpi->started) {
         pthread_mutex_lock(&mpi->lock);
         mpi->closing = true;
-        poke(mpi);
+        wake_thread(mpi);
         pthread_mutex_unlock(&mpi->lock);
         pthread_join(mpi->thread, NULL);
     }
@@ -589,11 +589,11 @@ static void close_all(void *transport)
 const struct duet__transport *duet__mpi_transport(void)
 {
     static const struct duet__transport slots = {
-        .ready = ready,
-        .fail = failed,
-        .barrier = barrier,
-        .gather = gather,
-        .ahead = ahead,
+        .ready = message_ready,
+        .fail = report_failure,
+        .barrier = meet_empty,
+        .gather = gather_all,
+        .ahead = clock_lead,
         .close = close_all,
     };
     return &slots;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of the transport over MPI where that was not found. */
+/* Replaces the transport over MPI if duet is built without MPI. */
 #include "nodes/mpi.h"
 #include "nodes/mpi_measure.h"
 

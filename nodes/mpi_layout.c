@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types of MPI for data where it lies. */
+/* MPI datatypes for data in place. */
 #include "nodes/mpi_layout.h"
 
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { RUN_BYTES = 1 << 30 }; /* at most, of what MPI counts by an int */
+enum { RUN_BYTES = 1 << 30 }; /* the most of one run: MPI counts by an int */
 
-/* The pieces of a datum: the first one alone as long as it is a matrix, else all runs of bytes. */
+/* Pieces of a datum: the first one alone while it is a matrix, else all runs of bytes. */
 struct pieces {
     struct duet__piece matrix;
     unsigned count;
     size_t run_count, run_capacity;
     MPI_Aint *at;
     int *bytes;
-    bool nowhere; /* where nothing is computed, data has no address */
+    bool nowhere; /* data has no address, since nothing is computed */
 };
 
 /*
- * What is sent of data that lies nowhere comes from here, and goes here: all of it at once. Rooms
- * are kept until the process ends: new ones take several times as long to write to.
+ * Buffer for data without an address, shared by all such messages. Buffers are kept until the
+ * process ends: new ones take several times as long to write to.
  */
 struct room {
-    struct room *before; /* smaller; something may be under way there still */
+    struct room *before; /* smaller; it may still be in use */
     size_t bytes;
     char data[];
 };
@@ -53,7 +53,10 @@ static int add_run(struct pieces *pieces, char *at, size_t bytes)
     return DUET_OK;
 }
 
-/* Column after column: what is between the ends of a triangle's, see struct duet__piece. */
+/*
+ * Adds the runs of a piece, column after column: for a triangle those between its ends, see struct
+ * duet__piece.
+ */
 static int add_runs(struct pieces *pieces, const struct duet__piece *piece)
 {
     bool slanted = piece->end || piece->end_step;
@@ -85,24 +88,27 @@ static int add_piece(void *arg, const struct duet__piece *piece)
     return error ? error : add_runs(pieces, piece);
 }
 
-static int commit(int made, MPI_Datatype *type)
+static int commit_type(int made, MPI_Datatype *type)
 {
     return made || MPI_Type_commit(type) ? DUET_EIO : DUET_OK;
 }
 
-/* Any runs of bytes, at absolute addresses. */
+/* Makes the type of any runs of bytes, at absolute addresses. */
 static int runs_type(const struct pieces *pieces, struct layout *out)
 {
     if (pieces->run_count > INT_MAX)
         return DUET_EINVAL;
     *out = (struct layout){.address = MPI_BOTTOM, .count = 1};
-    return commit(MPI_Type_create_hindexed((int)pieces->run_count, pieces->bytes, pieces->at,
-                                           MPI_BYTE, &out->type),
-                  &out->type);
+    return commit_type(MPI_Type_create_hindexed((int)pieces->run_count, pieces->bytes, pieces->at,
+                                                MPI_BYTE, &out->type),
+                       &out->type);
 }
 
-/* Of one matrix and of all runs. No type is kept for the next one: making one takes 0.6 us. */
-static int describe(struct pieces *pieces, struct layout *out)
+/*
+ * Makes the type of one matrix or of all runs. Types are not kept for the next message: making one
+ * takes 0.6 us.
+ */
+static int make_type(struct pieces *pieces, struct layout *out)
 {
     const struct duet__piece *matrix = &pieces->matrix;
     bool dense = matrix->cols == 1 || matrix->to_pitch == matrix->column_bytes;
@@ -114,14 +120,15 @@ static int describe(struct pieces *pieces, struct layout *out)
         return DUET_OK;
     }
     if (matrix->column_bytes <= INT_MAX && matrix->cols <= INT_MAX)
-        return commit(MPI_Type_create_hvector((int)matrix->cols, (int)matrix->column_bytes,
-                                              (MPI_Aint)matrix->to_pitch, MPI_BYTE, &out->type),
-                      &out->type);
+        return commit_type(MPI_Type_create_hvector((int)matrix->cols, (int)matrix->column_bytes,
+                                                   (MPI_Aint)matrix->to_pitch, MPI_BYTE,
+                                                   &out->type),
+                           &out->type);
     int error = add_runs(pieces, matrix);
     return error ? error : runs_type(pieces, out);
 }
 
-static int nowhere(size_t bytes, struct layout *out)
+static int room_layout(size_t bytes, struct layout *out)
 {
     pthread_mutex_lock(&rooms_lock);
     struct room *room = rooms;
@@ -144,9 +151,9 @@ int duet__mpi_layout(const struct duet__mpi_calls *calls, const struct duet_hand
     struct pieces pieces = {.count = 0};
     int error = calls->pieces(handle, add_piece, &pieces);
     if (!error && pieces.nowhere)
-        error = nowhere(bytes, out);
+        error = room_layout(bytes, out);
     else if (!error)
-        error = describe(&pieces, out);
+        error = make_type(&pieces, out);
     free(pieces.at);
     free(pieces.bytes);
     return error;
@@ -155,7 +162,7 @@ int duet__mpi_layout(const struct duet__mpi_calls *calls, const struct duet_hand
 int duet__mpi_layout_bytes(void *address, size_t bytes, struct layout *out)
 {
     struct pieces pieces = {.matrix = {.to = address, .column_bytes = bytes, .cols = 1}};
-    int error = describe(&pieces, out);
+    int error = make_type(&pieces, out);
     free(pieces.at);
     free(pieces.bytes);
     return error;

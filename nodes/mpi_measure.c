@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between node 0 and each of the others. Node 0 says what comes next, and the other one
- * does its half of it. Sends are synchronous, as the transport's are.
+ * Measures messages between node 0 and each of the others. Node 0 tells the next step, and the
+ * other node does its half of it. Sends are synchronous, as the transport's are.
  */
 #include "nodes/mpi_measure.h"
 
@@ -14,17 +14,17 @@
 
 enum {
     LARGEST = 1 << (DUET__MPI_SIZES - 1),
-    LEAST = 11,            /* samples of a size, whatever time they take */
-    MOST = 201,            /* and at most */
-    BURST = 64,            /* messages of a stream, */
-    BURST_BYTES = 8 << 20, /* as far as these are not more than so many bytes */
-    CROSSING = 64 << 10,   /* larger messages are measured crossing each other, */
-    ROOM = 16 * LARGEST,   /* each in another place than those before, which caches may hold */
+    LEAST = 11,            /* least number of samples of a size, whatever time they take */
+    MOST = 201,            /* largest number of samples of a size */
+    BURST = 64,            /* messages of a stream, if BURST_BYTES allows */
+    BURST_BYTES = 8 << 20, /* most bytes of a stream */
+    CROSSING = 64 << 10,   /* larger messages are measured in both directions at once */
+    ROOM = 16 * LARGEST,   /* each is in another place than those before, which caches may hold */
 };
 
 enum { ORDER_TAG = 1, DATA_TAG = 2 };
 
-/* What node 0 tells the other one to take part in. */
+/* Order of node 0 to the other node to take part in a step. */
 struct order {
     enum { END, PING, STREAM, UNEXPECTED } kind;
     int bytes, count;
@@ -32,15 +32,15 @@ struct order {
 
 struct measuring {
     MPI_Comm comm;
-    int node;     /* the other one */
+    int node;     /* number of the other node */
     char *data;   /* ROOM bytes */
-    double end_s; /* of what is to be measured with it */
+    double end_s; /* end of the time to measure it */
     struct duet__mpi_measured *out;
 };
 
-/* Both ways at once, as in runs: where that shares something, such as the memory of one machine, it
-   takes longer. Seconds of a message. */
-static double cross(const struct measuring *m, int bytes)
+/* Measures messages in both directions at once, as in runs: if those share something, such as the
+   memory of one machine, it takes longer. Returns the seconds of a message. */
+static double measure_crossing(const struct measuring *m, int bytes)
 {
     static unsigned place;
     MPI_Request requests[2];
@@ -54,11 +54,14 @@ static double cross(const struct measuring *m, int bytes)
     return MPI_Wtime() - start;
 }
 
-/* The half of an exchange that sends first, or the other one. Seconds of a message. */
-static double ping(const struct measuring *m, int bytes, bool first)
+/*
+ * Does one half of an exchange: the one that sends first, or the other. Returns the seconds of a
+ * message.
+ */
+static double exchange_ping(const struct measuring *m, int bytes, bool first)
 {
     if (bytes > CROSSING)
-        return cross(m, bytes);
+        return measure_crossing(m, bytes);
     double start = MPI_Wtime();
     for (int half = 0; half < 2; half++)
         if ((half == 0) == first)
@@ -68,8 +71,10 @@ static double ping(const struct measuring *m, int bytes, bool first)
     return (MPI_Wtime() - start) / 2;
 }
 
-/* All at once, and an empty message back. Seconds of each. */
-static double stream(const struct measuring *m, int bytes, int count, bool first)
+/*
+ * Sends or receives many messages at once, and an empty message back. Returns the seconds of each.
+ */
+static double exchange_stream(const struct measuring *m, int bytes, int count, bool first)
 {
     MPI_Request requests[BURST];
     double start = MPI_Wtime();
@@ -86,15 +91,15 @@ static double stream(const struct measuring *m, int bytes, int count, bool first
     return (MPI_Wtime() - start) / count;
 }
 
-static void tell(const struct measuring *m, struct order order)
+static void send_order(const struct measuring *m, struct order order)
 {
     MPI_Send(&order, sizeof order, MPI_BYTE, m->node, ORDER_TAG, m->comm);
 }
 
 /*
- * Whether a send ends although the other node, which waits for the next order within MPI, has not
- * asked for its data. It never does if it is not eager; an eager one may not, either, where a node
- * is kept from its processor.
+ * True if a send ends although the other node, which waits for the next order within MPI, has not
+ * asked for its data. Never true if it is not eager; it may be false for an eager one if a node is
+ * kept from its processor.
  */
 static bool is_eager(const struct measuring *m, int bytes)
 {
@@ -102,7 +107,7 @@ static bool is_eager(const struct measuring *m, int bytes)
     static const double PATIENCE_S = 2e-3;
     MPI_Request request;
     int ended = 0;
-    tell(m, (struct order){UNEXPECTED, bytes, 1});
+    send_order(m, (struct order){UNEXPECTED, bytes, 1});
     MPI_Isend(m->data, bytes, MPI_BYTE, m->node, DATA_TAG, m->comm, &request);
     double start = MPI_Wtime();
     for (int i = 0; !ended && (i < LOOKS || MPI_Wtime() - start < PATIENCE_S); i++)
@@ -112,9 +117,9 @@ static bool is_eager(const struct measuring *m, int bytes)
     return ended;
 }
 
-/* Until node 0 has something to say. Meanwhile others are measured, whose processors these may be:
-   they are left alone. */
-static void await(const struct measuring *m)
+/* Waits for an order of node 0, without loading the processors, which nodes being measured may
+   need. */
+static void await_order(const struct measuring *m)
 {
     const struct timespec pause = {.tv_nsec = 1000 * 1000};
     for (int there = 0; !there;) {
@@ -124,18 +129,18 @@ static void await(const struct measuring *m)
     }
 }
 
-/* The other node's half, until there is no more. */
-static void follow(const struct measuring *m)
+/* Does the other node's half of all orders. */
+static void follow_orders(const struct measuring *m)
 {
-    await(m);
+    await_order(m);
     for (struct order order = {PING, 0, 0};;) {
         MPI_Recv(&order, sizeof order, MPI_BYTE, 0, ORDER_TAG, m->comm, MPI_STATUS_IGNORE);
         if (order.kind == END)
             return;
         for (int i = 0; i < order.count && order.kind == PING; i++)
-            (void)ping(m, order.bytes, false);
+            (void)exchange_ping(m, order.bytes, false);
         if (order.kind == STREAM)
-            (void)stream(m, order.bytes, order.count, false);
+            (void)exchange_stream(m, order.bytes, order.count, false);
         if (order.kind == UNEXPECTED) {
             MPI_Recv(NULL, 0, MPI_BYTE, 0, ORDER_TAG, m->comm, MPI_STATUS_IGNORE);
             MPI_Recv(m->data, order.bytes, MPI_BYTE, 0, DATA_TAG, m->comm, MPI_STATUS_IGNORE);
@@ -143,7 +148,7 @@ static void follow(const struct measuring *m)
     }
 }
 
-/* As many exchanges of size number `size` as there is time for; the first is not kept. */
+/* Measures exchanges of size number `size` in the given time; the first one is not kept. */
 static void measure_size(const struct measuring *m, unsigned size, double seconds)
 {
     struct duet__mpi_times *out = &m->out->sizes[size];
@@ -151,21 +156,22 @@ static void measure_size(const struct measuring *m, unsigned size, double second
     const int bytes = 1 << size;
     const int burst = bytes * BURST <= BURST_BYTES ? BURST : BURST_BYTES / bytes;
     for (int i = 0; i <= MOST && (i <= LEAST || MPI_Wtime() < end_s); i++) {
-        tell(m, (struct order){PING, bytes, 2}); /* of which the first finds both there */
-        (void)ping(m, bytes, true);
-        double took_s = ping(m, bytes, true);
+        send_order(m,
+                   (struct order){PING, bytes, 2}); /* the first of them finds both nodes there */
+        (void)exchange_ping(m, bytes, true);
+        double took_s = exchange_ping(m, bytes, true);
         if (i > 0)
             out->pings[out->ping_count++] = took_s;
         if (i % 4 != 0)
             continue;
-        tell(m, (struct order){STREAM, bytes, burst});
-        took_s = stream(m, bytes, burst, true);
+        send_order(m, (struct order){STREAM, bytes, burst});
+        took_s = exchange_stream(m, bytes, burst, true);
         if (i > 0)
             out->streams[out->stream_count++] = took_s;
     }
 }
 
-/* The largest eager message from `below` to less than `above` bytes, by bisection. */
+/* Returns the largest eager message from `below` to less than `above` bytes, by bisection. */
 static uint64_t find_eager(const struct measuring *m, int below, int above)
 {
     while (above - below > 1) {
@@ -181,19 +187,19 @@ static uint64_t find_eager(const struct measuring *m, int below, int above)
     return (uint64_t)below;
 }
 
-/* All with one node, which waits for it. */
-static void lead(const struct measuring *m, double seconds)
+/* Measures everything with one node, which waits for it. */
+static void measure_node(const struct measuring *m, double seconds)
 {
     uint64_t eager = find_eager(m, 0, LARGEST);
     if (m->node == 1 || eager < m->out->eager_bytes)
         m->out->eager_bytes = eager;
     for (unsigned size = 0; size < DUET__MPI_SIZES; size++)
         measure_size(m, size, seconds / DUET__MPI_SIZES);
-    tell(m, (struct order){END, 0, 0});
+    send_order(m, (struct order){END, 0, 0});
 }
 
-/* Room for the times of so many other nodes. */
-static int make_room(struct duet__mpi_measured *out, size_t others)
+/* Makes room for the times of `others` other nodes. */
+static int make_times_room(struct duet__mpi_measured *out, size_t others)
 {
     for (unsigned i = 0; i < DUET__MPI_SIZES; i++) {
         out->sizes[i].pings = calloc(others * MOST + 1, sizeof(double));
@@ -217,21 +223,21 @@ int duet__mpi_measure(double seconds, struct duet__mpi_measured *out, struct due
     out->node = place.node;
     error = m.data ? DUET_OK : DUET_ENOMEM;
     if (m.data)
-        memset(m.data, 1, ROOM); /* so that it is there */
+        memset(m.data, 1, ROOM); /* so that its pages exist */
     if (!error && out->node == 0)
-        error = make_room(out, out->nodes - 1);
+        error = make_times_room(out, out->nodes - 1);
     error = duet__mpi_agree(error, message);
     if (!error && out->nodes < 2)
         error = duet_fail(message, DUET_EINVAL,
                           "messages are measured between processes: mpirun -n 2 duet calibrate "
                           "--nodes");
     if (!error && out->node > 0) {
-        follow(&m);
-        await(&m); /* the end of all */
+        follow_orders(&m);
+        await_order(&m); /* the end of the whole measurement */
         MPI_Recv(NULL, 0, MPI_BYTE, 0, ORDER_TAG, m.comm, MPI_STATUS_IGNORE);
     }
     for (m.node = 1; m.node < (int)out->nodes && out->node == 0 && !error; m.node++)
-        lead(&m, seconds / (out->nodes - 1));
+        measure_node(&m, seconds / (out->nodes - 1));
     for (m.node = 1; m.node < (int)out->nodes && out->node == 0 && !error; m.node++)
         MPI_Send(NULL, 0, MPI_BYTE, m.node, ORDER_TAG, m.comm);
     free(m.data);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long messages between processes take, over MPI as the transport uses it. */
+/* Times of messages between processes, over MPI as the transport uses it. */
 #ifndef DUET_NODES_MPI_MEASURE_H
 #define DUET_NODES_MPI_MEASURE_H
 
@@ -9,30 +9,30 @@
 
 #include <duet/error.h>
 
-enum { DUET__MPI_SIZES = 24 }; /* of 1 byte, 2, 4 and so on, to 8 MiB */
+enum { DUET__MPI_SIZES = 24 }; /* sizes of 1 byte, 2, 4 and so on, to 8 MiB */
 
-/* What messages of one size between node 0 and each other one took, in seconds. */
+/* Times of messages of one size between node 0 and each other one, in seconds. */
 struct duet__mpi_times {
-    /* From when its sender gave it to MPI until its receiver had it: half of the way and back, or,
-       of more than 64 KiB, while another one came the other way. */
+    /* From the call of MPI by the sender until the receiver has it: half of the round trip or, for
+       more than 64 KiB, while another one goes the other way. */
     double *pings;
-    double *streams; /* each of many that were given to MPI at once */
+    double *streams; /* time of each of many that were given to MPI at once */
     size_t ping_count, stream_count;
 };
 
-/* What was measured, at node 0: elsewhere there are no times. duet__mpi_measured_free frees it. */
+/* Measured times, at node 0: elsewhere there are none. duet__mpi_measured_free frees it. */
 struct duet__mpi_measured {
-    unsigned nodes, node; /* how many there are; this process's number */
+    unsigned nodes, node; /* number of nodes; this process's number */
     struct duet__mpi_times sizes[DUET__MPI_SIZES];
-    /* The largest message, of those tried, that MPI takes over before its receiver expects it: the
-       least of all nodes; 0: none. By the byte. */
+    /* Size of the largest message, of those tried, that MPI accepts before its receiver expects it,
+       exact to the byte: the least of all nodes; 0: none. */
     uint64_t eager_bytes;
 };
 
 /*
- * Opens MPI and meets the other processes, with each of which node 0 exchanges messages in turn, of
- * sizes up to 8 MiB by powers of two, all in about so many seconds. Collective. DUET_EINVAL (there
- * is one process), DUET_EABSENT (a build without MPI), DUET_EIO, DUET_ENOMEM, with a message.
+ * Opens MPI and meets the other processes. Node 0 exchanges messages with each of them in turn, of
+ * sizes up to 8 MiB by powers of two, all in about `seconds`. Collective. DUET_EINVAL (there is one
+ * process), DUET_EABSENT (a build without MPI), DUET_EIO, DUET_ENOMEM, with a message.
  */
 DUET_MUST_CHECK int duet__mpi_measure(double seconds, struct duet__mpi_measured *out,
                                       struct duet_message *message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening MPI, and who is there. */
+/* Opens MPI, and finds the other processes. */
 #include "nodes/mpi_internal.h"
 
 #include <dlfcn.h>
@@ -12,13 +12,15 @@
 #include <time.h>
 #include <unistd.h>
 
-/* MPI is opened once a process, and closed at its end; runtimes that are open are counted. */
+/* Number of open runtimes. MPI is opened once a process, and closed at its end. */
 static atomic_int open_runtimes;
-static atomic_bool agreed;    /* on anything, with the others */
-static struct notice parting; /* what a process has said that has left them; error 0: none has */
+static atomic_bool agreed;    /* this process has agreed with the others on something */
+static struct notice parting; /* notice of a process that has left the others; error 0: none has */
 
-/* At the end of the process. Without duet_close the others would wait for this one for ever. */
-static void finalize(void)
+/*
+ * Runs at the end of the process. Without duet_close the others would wait for this one for ever.
+ */
+static void finalize_mpi(void)
 {
     int finalized;
     MPI_Finalized(&finalized);
@@ -36,8 +38,8 @@ static void finalize(void)
     MPI_Finalize();
 }
 
-/* Open MPI opens parts of its own that find its functions by their names alone, so that these have
-   to be everybody's; a module's libraries are its own. */
+/* Makes MPI's symbols global: Open MPI opens parts of its own that find its functions by their
+   names alone, and a module's libraries are private to it. */
 static void share_symbols(void)
 {
     Dl_info of;
@@ -70,7 +72,7 @@ static int open_mpi(struct duet_message *message)
         MPI_Finalize();
         return duet_fail(message, DUET_EABSENT, "this MPI is for one thread only: nodes need more");
     }
-    (void)atexit(finalize);
+    (void)atexit(finalize_mpi);
     return DUET_OK;
 }
 
@@ -83,7 +85,7 @@ static unsigned size_of(MPI_Comm processes, unsigned *position)
     return (unsigned)count;
 }
 
-/* Who else is on this machine, and who of them may use the same cores. */
+/* Finds the processes on this machine, and those of them that may use the same cores. */
 static void look_around(struct duet__mpi_place *place)
 {
     MPI_Comm beside, sharers;
@@ -111,7 +113,7 @@ static int check_count(unsigned nodes, int count, struct duet_message *message)
                      nodes, count == 1 ? "is" : "are", count, count == 1 ? "" : "es", nodes);
 }
 
-static void communicators(struct duet__mpi *mpi)
+static void make_communicators(struct duet__mpi *mpi)
 {
     int *most, there;
     MPI_Comm_dup(MPI_COMM_WORLD, &mpi->data);
@@ -119,10 +121,10 @@ static void communicators(struct duet__mpi *mpi)
     MPI_Comm_set_errhandler(mpi->data, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(mpi->control, MPI_ERRORS_RETURN);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &there);
-    mpi->most_tag = there ? *most : 32767; /* which the standard guarantees */
+    mpi->most_tag = there ? *most : 32767; /* guaranteed by the standard */
 }
 
-static int synchronisation(struct duet__mpi *mpi)
+static int init_synchronisation(struct duet__mpi *mpi)
 {
     pthread_condattr_t clock;
     if (pthread_condattr_init(&clock))
@@ -166,10 +168,10 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
     struct duet__mpi *mpi = calloc(1, sizeof *mpi + (size_t)count);
     uint64_t *sizes = calloc((size_t)count, sizeof *sizes);
     error = check_count(nodes, count, message);
-    if (!error &&
-        (!mpi || !sizes || duet__outbox_new(&mpi->outbox, (unsigned)count) || synchronisation(mpi)))
+    if (!error && (!mpi || !sizes || duet__outbox_new(&mpi->outbox, (unsigned)count) ||
+                   init_synchronisation(mpi)))
         error = duet_fail(message, DUET_ENOMEM, "no memory left for %d nodes", count);
-    /* what is wrong in one process alone, others would wait for */
+    /* an error in one process alone would leave the others waiting */
     error = duet__mpi_agree(error, message);
     if (error || !mpi) {
         if (mpi)
@@ -183,15 +185,15 @@ int duet__mpi_meet(struct duet__mpi **out, unsigned nodes, struct duet__mpi_plac
     mpi->count = (unsigned)count;
     mpi->ready_end = &mpi->ready;
     look_around(place);
-    communicators(mpi);
+    make_communicators(mpi);
     atomic_fetch_add(&open_runtimes, 1);
     *out = mpi;
     return DUET_OK;
 }
 
 /*
- * How far this node's clock is ahead of node 0's: by the quickest of some questions, half of whose
- * time the answer took (Cristian, Distributed Computing 3, 1989).
+ * Finds how far this node's clock is ahead of node 0's: by the quickest of some questions, half of
+ * whose time the answer took (Cristian, Distributed Computing 3, 1989).
  */
 void duet__mpi_compare_clocks(struct duet__mpi *mpi)
 {
@@ -215,19 +217,20 @@ void duet__mpi_compare_clocks(struct duet__mpi *mpi)
     }
 }
 
-/* The error that a process has told all, with its message; above 0, a signal's number. */
-static int told(const struct notice *notice, struct duet_message *message)
+/* Returns the error that a process has told all, with its message; above 0, a signal's number. */
+static int told_error(const struct notice *notice, struct duet_message *message)
 {
     *message = (struct duet_message){""};
     return duet_fail(message, notice->error, "%s", notice->why);
 }
 
 /*
- * Each brings three numbers, of which the least counts: its own, or one more than there are, or,
- * with a signal, one below 0, as signals go first; whether it fails; whether it stays. If all fail
- * and there is no signal, each has its own error, and nobody asks for another's.
+ * Agrees by three numbers of each process, of which the least counts: its own number or, without an
+ * error, one more than the largest, or, with a signal, one below 0, as signals go first; false if
+ * it has no error; false if it leaves. If all fail and there is no signal, each keeps its own
+ * error.
  */
-static int agree(int error, bool stays, struct duet_message *message)
+static int agree_all(int error, bool stays, struct duet_message *message)
 {
     enum { FIRST, FAILS, STAYS, NUMBERS };
     struct notice notice = {.error = error};
@@ -249,7 +252,7 @@ static int agree(int error, bool stays, struct duet_message *message)
         MPI_Bcast(&notice, sizeof notice, MPI_BYTE, (least[FIRST] + count) % count, MPI_COMM_WORLD);
     if (!least[STAYS])
         parting = notice;
-    return all_fail ? error : told(&notice, message);
+    return all_fail ? error : told_error(&notice, message);
 }
 
 int duet__mpi_agree(int error, struct duet_message *message)
@@ -262,13 +265,13 @@ int duet__mpi_agree(int error, struct duet_message *message)
         return DUET_EIO;
     }
     agreed = true;
-    return parting.error ? told(&parting, message) : agree(error, true, message);
+    return parting.error ? told_error(&parting, message) : agree_all(error, true, message);
 }
 
 void duet__mpi_decline(const char *why)
 {
     struct duet_message message = {""};
     if (!agreed && !open_mpi(&message) &&
-        agree(duet_fail(&message, DUET_ECANCELED, "%s", why), false, &message))
+        agree_all(duet_fail(&message, DUET_ECANCELED, "%s", why), false, &message))
         return;
 }

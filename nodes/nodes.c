@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening, the gate, waiting, and failures. */
+/* Opening, the gate, waiting, and failures of several nodes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ int duet__finish(struct duet__nodes *nodes, int error)
     return error;
 }
 
-static void charge(struct duet__host *host, uint64_t turn)
+static void charge_thread(struct duet__host *host, uint64_t turn)
 {
     const struct duet__nodes *nodes = host->nodes;
     if (host->seen < turn && nodes->transport->passed)
@@ -37,14 +37,14 @@ static void charge(struct duet__host *host, uint64_t turn)
 
 void duet__touch(struct duet__host *host)
 {
-    charge(host, host->nodes->turn - 1);
+    charge_thread(host, host->nodes->turn - 1);
     duet__log_task(&host->log, duet__numbered(host->core), host->nodes->turn);
 }
 
 void duet__catch_up(struct duet__nodes *nodes)
 {
     for (unsigned h = 0; h < nodes->hosted; h++)
-        charge(&nodes->hosts[h], nodes->turn);
+        charge_thread(&nodes->hosts[h], nodes->turn);
 }
 
 int duet__must(struct duet__host *host, int error)
@@ -75,14 +75,14 @@ static int wait_all(struct duet__nodes *nodes)
         struct duet__host *host = &nodes->hosts[h];
         int other = duet__waited(host, duet__wait_here(host->core));
         const char *why = duet_last_message(host->core);
-        if (other && !error && strncmp(why, "node ", 5) != 0) /* it is this one's own */
+        if (other && !error && strncmp(why, "node ", 5) != 0) /* the error is this node's own */
             (void)duet__refuse(duet__front(nodes), other, "node %u: %s", host->number, why);
         error = error ? error : other;
     }
     int met = nodes->transport->barrier(nodes->transport_of);
     if (error || !met)
         return error;
-    /* it has failed elsewhere, and what there is to say of that is known here by now */
+    /* the run has failed elsewhere, and the reason is known here by now */
     int other = duet__wait_here(duet__front(nodes));
     return other ? other : met;
 }
@@ -114,7 +114,7 @@ static void gate_stats_reset(void *gate)
 /* ------------------------------------------------------------------------------------------- */
 /* Failures                                                                                     */
 
-/* The first failure of all ends the run everywhere. */
+/* Ends the run everywhere at the first failure of all. */
 static void gate_failed(void *gate, int error, const char *why)
 {
     const struct duet__host *host = gate;
@@ -134,7 +134,7 @@ void duet__nodes_failed(struct duet__nodes *nodes, int error, const char *why)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What all have at node 0                                                                      */
+/* Data of all nodes at node 0 */
 
 void duet__nodes_keep_path(struct duet__nodes *nodes)
 {

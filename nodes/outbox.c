@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which message a node sends next: pairing heaps for each destination (Fredman, Sedgewick, Sleator
- * and Tarjan, Algorithmica 1986), whose links are in the messages: all that is done costs O(log n).
+ * Chooses the next message that a node sends: pairing heaps for each destination (Fredman,
+ * Sedgewick, Sleator and Tarjan, Algorithmica 1986), whose links are in the messages; every
+ * operation costs O(log n).
  */
 #include "nodes/outbox.h"
 
@@ -9,22 +10,21 @@
 
 #include <duet/error.h>
 
-/* The heaps that a message is in: one that waits is in both, one that is under way in the second.
- */
+/* Heaps of a message: a waiting one is in both, one in flight in the second. */
 enum order { BY_PRIORITY, BY_TURN };
 
-/* To one node. */
+/* Messages to one node. */
 struct way {
     struct duet__message *waiting[2]; /* roots */
-    struct duet__message *sent;       /* root, by turn: under way */
-    struct way *next;                 /* of those to look at */
-    uint64_t bytes;                   /* under way, and how many */
+    struct duet__message *sent;       /* root of the messages in flight, by turn */
+    struct way *next;                 /* next destination to check */
+    uint64_t bytes;                   /* bytes of messages in flight, and their number */
     unsigned count;
     bool listed;
 };
 
 struct duet__outbox {
-    struct way *first, *last; /* to look at: something has changed */
+    struct way *first, *last; /* destinations to check: something has changed */
     struct way ways[];
 };
 
@@ -44,20 +44,21 @@ void duet__outbox_free(struct duet__outbox *outbox)
 /* ------------------------------------------------------------------------------------------- */
 /* Heaps                                                                                        */
 
-static bool before(const struct duet__message *a, const struct duet__message *b, enum order order)
+static bool goes_before(const struct duet__message *a, const struct duet__message *b,
+                        enum order order)
 {
     if (order == BY_PRIORITY && a->priority != b->priority)
         return a->priority > b->priority;
     return a->turn < b->turn;
 }
 
-/* The root of two heaps, of which each may be NULL. */
+/* Melds two heaps, of which each may be NULL. Returns the root. */
 static struct duet__message *meld(struct duet__message *a, struct duet__message *b,
                                   enum order order)
 {
     if (!a || !b)
         return a ? a : b;
-    if (before(b, a, order)) {
+    if (goes_before(b, a, order)) {
         struct duet__message *other = a;
         a = b;
         b = other;
@@ -70,7 +71,7 @@ static struct duet__message *meld(struct duet__message *a, struct duet__message 
     return a;
 }
 
-/* A heap of its own out of those that follow each other, and the rest of them. */
+/* Makes the first of a list of siblings a heap of its own, and gives the rest of them. */
 static struct duet__message *cut_off(struct duet__message *root, enum order order,
                                      struct duet__message **rest)
 {
@@ -79,7 +80,7 @@ static struct duet__message *cut_off(struct duet__message *root, enum order orde
     return root;
 }
 
-/* The heap of what was below a root: in pairs from the first on, these from the last. */
+/* Melds the heaps below a root: in pairs from the first on, then these from the last. */
 static struct duet__message *meld_all(struct duet__message *first, enum order order)
 {
     struct duet__message *pairs = NULL, *root = NULL;
@@ -99,13 +100,14 @@ static struct duet__message *meld_all(struct duet__message *first, enum order or
     return root;
 }
 
-static void add(struct duet__message **root, struct duet__message *message, enum order order)
+static void heap_add(struct duet__message **root, struct duet__message *message, enum order order)
 {
     message->links[order] = (struct duet__links){NULL, NULL, NULL};
     *root = meld(*root, message, order);
 }
 
-static void take_out(struct duet__message **root, struct duet__message *message, enum order order)
+static void heap_remove(struct duet__message **root, struct duet__message *message,
+                        enum order order)
 {
     struct duet__links *links = &message->links[order];
     struct duet__message *below = meld_all(links->down, order);
@@ -124,7 +126,7 @@ static void take_out(struct duet__message **root, struct duet__message *message,
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void look_at(struct duet__outbox *outbox, struct way *way)
+static void list_way(struct duet__outbox *outbox, struct way *way)
 {
     if (way->listed)
         return;
@@ -140,13 +142,13 @@ static void look_at(struct duet__outbox *outbox, struct way *way)
 void duet__outbox_put(struct duet__outbox *outbox, struct duet__message *message)
 {
     struct way *way = &outbox->ways[message->to];
-    add(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
-    add(&way->waiting[BY_TURN], message, BY_TURN);
-    look_at(outbox, way);
+    heap_add(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
+    heap_add(&way->waiting[BY_TURN], message, BY_TURN);
+    list_way(outbox, way);
 }
 
-/* The one that may go now; NULL: none. */
-static struct duet__message *choose(const struct way *way)
+/* Returns the message that may go now; NULL: none. */
+static struct duet__message *choose_message(const struct way *way)
 {
     struct duet__message *least = way->waiting[BY_TURN];
     if (way->count < DUET__OUT_MESSAGES && way->bytes < DUET__OUT_BYTES)
@@ -158,17 +160,17 @@ struct duet__message *duet__outbox_take(struct duet__outbox *outbox)
 {
     while (outbox->first) {
         struct way *way = outbox->first;
-        struct duet__message *message = choose(way);
+        struct duet__message *message = choose_message(way);
         outbox->first = way->next;
         way->listed = false;
         if (!message)
             continue;
-        take_out(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
-        take_out(&way->waiting[BY_TURN], message, BY_TURN);
-        add(&way->sent, message, BY_TURN);
+        heap_remove(&way->waiting[BY_PRIORITY], message, BY_PRIORITY);
+        heap_remove(&way->waiting[BY_TURN], message, BY_TURN);
+        heap_add(&way->sent, message, BY_TURN);
         way->count++;
         way->bytes += message->bytes;
-        look_at(outbox, way); /* there may be more, after those to others */
+        list_way(outbox, way); /* there may be more, after messages to others */
         return message;
     }
     return NULL;
@@ -177,8 +179,8 @@ struct duet__message *duet__outbox_take(struct duet__outbox *outbox)
 void duet__outbox_gone(struct duet__outbox *outbox, struct duet__message *message)
 {
     struct way *way = &outbox->ways[message->to];
-    take_out(&way->sent, message, BY_TURN);
+    heap_remove(&way->sent, message, BY_TURN);
     way->count--;
     way->bytes -= message->bytes;
-    look_at(outbox, way);
+    list_way(outbox, way);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* duet/nodes.h, on one node and on several. */
+/* Implements duet/nodes.h, on one node and on several. */
 #include <duet/nodes.h>
 
 #include "nodes/model.h"
 
-/* What is kept of data with an owner where there is one node. */
+/* Note of data with an owner if there is one node. */
 static char owned_alone;
 
 unsigned duet_node(const struct duet_runtime *runtime)
@@ -37,9 +37,9 @@ unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t
     return (unsigned)(row % grid.rows * grid.cols + col % grid.cols);
 }
 
-/* Refuses a call in whose name it is made. */
-static int check(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
-                 const char *function)
+/* Refuses `function`'s call if the handle is a part, or the node does not exist. */
+static int check_call(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
+                      const char *function)
 {
     int error = duet__not_forked(runtime, function);
     if (error)
@@ -53,11 +53,11 @@ static int check(struct duet_runtime *runtime, struct duet_handle *handle, unsig
     return DUET_OK;
 }
 
-/* The same where the data has to have an owner. */
+/* Refuses `function`'s call also if the data has no owner. */
 static int check_owned(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
                        const char *function)
 {
-    int error = check(runtime, handle, node, function);
+    int error = check_call(runtime, handle, node, function);
     if (!error && duet_owner(handle) == DUET_NOBODY)
         return duet__refuse(runtime, DUET_EINVAL, "%s needs data with an owner: call duet_own",
                             function);
@@ -66,7 +66,7 @@ static int check_owned(struct duet_runtime *runtime, struct duet_handle *handle,
 
 int duet_own(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    int error = check(runtime, handle, node, "duet_own");
+    int error = check_call(runtime, handle, node, "duet_own");
     if (error)
         return error;
     struct duet__nodes *nodes = duet__nodes_of(runtime);
@@ -99,8 +99,8 @@ unsigned duet_owner(const struct duet_handle *handle)
     return ((const struct duet__datum *)note)->owner;
 }
 
-static int fetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
-                 const char *function, bool owns)
+static int fetch_data(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node,
+                      const char *function, bool owns)
 {
     struct duet__nodes *nodes = duet__nodes_of(runtime);
     int error = check_owned(runtime, handle, node, function);
@@ -109,12 +109,12 @@ static int fetch(struct duet_runtime *runtime, struct duet_handle *handle, unsig
 
 int duet_fetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    return fetch(runtime, handle, node, "duet_fetch", false);
+    return fetch_data(runtime, handle, node, "duet_fetch", false);
 }
 
 int duet_migrate(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node)
 {
-    return fetch(runtime, handle, node, "duet_migrate", true);
+    return fetch_data(runtime, handle, node, "duet_migrate", true);
 }
 
 int duet_acquire_on(struct duet_runtime *runtime, struct duet_handle *handle, enum duet_mode mode,

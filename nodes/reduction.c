@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reductions over nodes. Tasks on the node that has the data reduce it as on one node; each other
- * node has a part, which its first such task has initialised, and which its tasks reduce. When
- * another access follows, the parts are combined along a binomial tree, in the order in which nodes
- * have begun, by tasks on data that messages bring.
+ * node has a part, which is initialised before its first such task, and which its tasks reduce.
+ * When another access follows, the parts are combined along a binomial tree, in the order in which
+ * nodes have begun, by tasks on data that messages bring.
  */
 #include <stdlib.h>
 
@@ -19,14 +19,14 @@ int duet__sum_tell(struct duet__host *host, const struct duet__datum *datum,
     return duet__reduction_here(host->core, handle, init, combine);
 }
 
-static int reduction(struct duet__nodes *nodes, struct duet_handle *handle,
-                     const struct duet_codelet *init, const struct duet_codelet *combine)
+static int set_reduction(struct duet__nodes *nodes, struct duet_handle *handle,
+                         const struct duet_codelet *init, const struct duet_codelet *combine)
 {
     struct duet__datum *datum = duet__datum_of(handle);
     int error = duet__data_check(nodes, handle, "duet_reduction");
     if (!error)
         error = duet__reduction_here(duet__front(nodes), handle, init, combine);
-    if (error) /* EINVAL is for all, other errors for this machine alone */
+    if (error) /* EINVAL is the same in all processes, other errors concern this machine alone */
         return error == DUET_EINVAL || !duet__datum_owned(handle) ? error
                                                                   : duet__must(nodes->hosts, error);
     duet__datum_use(handle);
@@ -52,13 +52,13 @@ int duet__nodes_reduction(void *gate, struct duet_handle *handle, const struct d
                           const struct duet_codelet *combine)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    return duet__begin(nodes) ? duet__finish(nodes, reduction(nodes, handle, init, combine))
+    return duet__begin(nodes) ? duet__finish(nodes, set_reduction(nodes, handle, init, combine))
                               : DUET_EINVAL;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static struct duet__part_sum *find(const struct duet__sum *sum, unsigned node)
+static struct duet__part_sum *find_part(const struct duet__sum *sum, unsigned node)
 {
     for (unsigned i = 0; i < sum->count; i++)
         if (sum->parts[i].node == node)
@@ -68,12 +68,12 @@ static struct duet__part_sum *find(const struct duet__sum *sum, unsigned node)
 
 struct duet_handle *duet__sum_local(struct duet__host *host, struct duet__datum *datum)
 {
-    const struct duet__part_sum *part = find(datum->sum, host->number);
+    const struct duet__part_sum *part = find_part(datum->sum, host->number);
     return part ? part->handle : duet__local(host, datum);
 }
 
-static int submit(struct duet__host *host, const struct duet_codelet *codelet,
-                  const struct duet_access *accesses, size_t count, int priority)
+static int submit_on(struct duet__host *host, const struct duet_codelet *codelet,
+                     const struct duet_access *accesses, size_t count, int priority)
 {
     const struct duet_task_desc desc = {.codelet = duet__codelet_at(host, codelet),
                                         .accesses = accesses,
@@ -86,7 +86,7 @@ int duet__sum_add(struct duet__nodes *nodes, struct duet__datum *datum, unsigned
 {
     struct duet__sum *sum = datum->sum;
     sum->open = true;
-    if (node == datum->holders[0] || find(sum, node))
+    if (node == datum->holders[0] || find_part(sum, node))
         return DUET_OK;
     if (sum->count == sum->room) {
         const unsigned room = 2 * sum->room + 4;
@@ -105,14 +105,15 @@ int duet__sum_add(struct duet__nodes *nodes, struct duet__datum *datum, unsigned
     if (!part->handle)
         return DUET_ENOMEM;
     const struct duet_access written = {part->handle, DUET_W};
-    return submit(host, sum->init, &written, 1, priority);
+    return submit_on(host, sum->init, &written, 1, priority);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* What a node has gets there, and is added to what the other one has. */
-static int combine(struct duet__nodes *nodes, struct duet__datum *datum,
-                   const struct duet__part_sum *from, const struct duet__part_sum *to, int priority)
+/* Brings the part of one node to another, and combines it with that one's. */
+static int combine_parts(struct duet__nodes *nodes, struct duet__datum *datum,
+                         const struct duet__part_sum *from, const struct duet__part_sum *to,
+                         int priority)
 {
     struct duet__host *sender = duet__host_of(nodes, from->node);
     struct duet__host *receiver = duet__host_of(nodes, to->node);
@@ -131,7 +132,7 @@ static int combine(struct duet__nodes *nodes, struct duet__datum *datum,
     const struct duet_access accesses[] = {{into, DUET_RW}, {arrived, DUET_R}};
     error = duet__message_make(receiver, arrived, from->tag, from->node, true, priority);
     if (!error)
-        error = submit(receiver, datum->sum->combine, accesses, 2, priority);
+        error = submit_on(receiver, datum->sum->combine, accesses, 2, priority);
     return error ? error : duet__unregister_submit_here(receiver->core, arrived);
 }
 
@@ -150,8 +151,8 @@ int duet__sum_end(struct duet__nodes *nodes, struct duet__datum *datum, int prio
                                                  sum->parts[i].handle);
     for (unsigned step = 1; !overwrites && step < count; step *= 2)
         for (unsigned to = 0; to + step < count && !error; to += 2 * step)
-            error = combine(nodes, datum, &sum->parts[to + step - 1],
-                            to ? &sum->parts[to - 1] : &root, priority);
+            error = combine_parts(nodes, datum, &sum->parts[to + step - 1],
+                                  to ? &sum->parts[to - 1] : &root, priority);
     sum->count = 0;
     sum->open = false;
     return error || overwrites ? error : duet__supersede(nodes, datum, root.node);

@@ -1,73 +1,76 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a task runs, and what its accesses come to. */
+/* Chooses the node of a task, and translates its accesses. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "nodes/model.h"
 
-/* What the accesses of a task say of where it runs. */
+/* Summary of a task's accesses that decides where it runs. */
 struct place {
     unsigned written, read, reduced; /* owner of the first datum of that mode; DUET_NOBODY */
-    bool owned, own;                 /* some data has an owner; has none */
-    bool plain;                      /* nothing is reduced or scratch */
+    bool owned, own;                 /* some data has an owner; some has none */
+    bool plain;                      /* no access reduces or is scratch */
 };
 
-static int refuse(struct duet__nodes *nodes, size_t i, const char *why)
+static int refuse_access(struct duet__nodes *nodes, size_t i, const char *why)
 {
     return duet__refuse(duet__front(nodes), DUET_EINVAL, "access %zu of a task %s", i, why);
 }
 
-static inline void first(unsigned *at, unsigned owner)
+static inline void set_first(unsigned *at, unsigned owner)
 {
     if (*at == DUET_NOBODY)
         *at = owner;
 }
 
-/* Data that nobody owns. */
-static int look_at_own(struct duet__nodes *nodes, struct duet_handle *handle, size_t i)
+/* Checks an access to data that nobody owns. */
+static int check_unowned(struct duet__nodes *nodes, struct duet_handle *handle, size_t i)
 {
     duet__datum_use(handle);
     if (nodes->hosted > 1 && duet__handle_is_part(handle))
-        return refuse(nodes, i, "is a part: there are none in simulations of several nodes");
+        return refuse_access(nodes, i, "is a part: there are none in simulations of several nodes");
     return DUET_OK;
 }
 
-/* This is to cost little where the task does not concern this node. */
-static int look_at(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
-                   struct place *place)
+/* Adds an access to the summary. Has to be cheap for a task that does not concern this node. */
+static int check_access(struct duet__nodes *nodes, const struct duet_access *access, size_t i,
+                        struct place *place)
 {
     const enum duet_mode mode = access->mode;
     const bool usual = mode >= DUET_R && mode <= DUET_RW, reduces = mode == DUET_REDUCE;
     if (!access->handle || !(usual || mode == DUET_COMMUTE || reduces || mode == DUET_SCRATCH))
-        return refuse(nodes, i, "has no handle, or no valid mode");
+        return refuse_access(nodes, i, "has no handle, or no valid mode");
     place->plain &= mode <= DUET_COMMUTE;
     if (mode == DUET_SCRATCH)
         return DUET_OK;
     struct duet__datum *datum = *duet__handle_note(access->handle);
     if (!datum || datum->owner == DUET_NOBODY) {
         place->own = true;
-        return look_at_own(nodes, access->handle, i);
+        return check_unowned(nodes, access->handle, i);
     }
     if (datum->front != access->handle)
-        return refuse(nodes, i,
-                      "is a part of data that has an owner: with several nodes tasks use "
-                      "the whole, or tiles that are registered");
+        return refuse_access(nodes, i,
+                             "is a part of data that has an owner: with several nodes tasks use "
+                             "the whole, or tiles that are registered");
     if (datum->acquired != DUET_NOBODY)
-        return refuse(nodes, i,
-                      "is data that the application has acquired: with several nodes "
-                      "duet_release comes before");
+        return refuse_access(nodes, i,
+                             "is data that the application has acquired: with several nodes "
+                             "duet_release comes before");
     if (reduces && !datum->sum)
-        return refuse(nodes, i,
-                      "reduces data of which nobody has said how: call duet_reduction "
-                      "before");
+        return refuse_access(nodes, i,
+                             "reduces data of which nobody has said how: call duet_reduction "
+                             "before");
     nodes->touched[i] = datum;
     place->owned = true;
-    first(reduces ? &place->reduced : mode & DUET_W ? &place->written : &place->read, datum->owner);
+    set_first(reduces         ? &place->reduced
+              : mode & DUET_W ? &place->written
+                              : &place->read,
+              datum->owner);
     return DUET_OK;
 }
 
-/* Room for what is noted of a task's accesses. */
-static int make_room(struct duet__nodes *nodes, size_t count)
+/* Makes room for the notes of a task's accesses. */
+static int make_access_room(struct duet__nodes *nodes, size_t count)
 {
     struct duet__datum **touched = realloc(nodes->touched, 2 * count * sizeof *touched);
     nodes->touched = touched ? touched : nodes->touched;
@@ -79,7 +82,7 @@ static int make_room(struct duet__nodes *nodes, size_t count)
     return DUET_OK;
 }
 
-/* Refuses what is not possible with several nodes. */
+/* Refuses options that are not possible with several nodes. */
 static int check_extra(struct duet__nodes *nodes, const struct duet_task_extra *extra,
                        unsigned node)
 {
@@ -102,7 +105,7 @@ static int place_task(struct duet__nodes *nodes, const struct duet_task_desc *ta
 {
     *place = (struct place){DUET_NOBODY, DUET_NOBODY, DUET_NOBODY, false, false, true};
     for (size_t i = 0; i < task->access_count; i++) {
-        int error = look_at(nodes, &task->accesses[i], i, place);
+        int error = check_access(nodes, &task->accesses[i], i, place);
         if (error)
             return error;
     }
@@ -121,8 +124,11 @@ static int place_task(struct duet__nodes *nodes, const struct duet_task_desc *ta
     return check_extra(nodes, task->extra, *node);
 }
 
-/* What is read has to come, what is written is only there from now on. */
-static int follow(struct duet__nodes *nodes, const struct duet_task_desc *task, unsigned node)
+/*
+ * Brings the data that the task reads to its node, and makes the node the only holder of the data
+ * that it writes.
+ */
+static int move_data(struct duet__nodes *nodes, const struct duet_task_desc *task, unsigned node)
 {
     int error = DUET_OK;
     for (size_t i = 0; i < task->access_count && !error; i++) {
@@ -146,8 +152,8 @@ static int follow(struct duet__nodes *nodes, const struct duet_task_desc *task, 
     return error;
 }
 
-/* The longest path to the end of a task on data with owners: over what is read alone. Who writes
-   waits on its own node for those that read before, but never for replicas elsewhere. */
+/* Extends the longest path by a task on data with owners: over reads of written data only. A writer
+   waits on its own node for earlier readers, but never for replicas elsewhere. */
 static void lengthen_path(struct duet__nodes *nodes, const struct duet_task_desc *task)
 {
     double path_s = 0;
@@ -172,7 +178,7 @@ static void lengthen_path(struct duet__nodes *nodes, const struct duet_task_desc
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* As a core gets it                                                                            */
+/* Tasks as a core gets them */
 
 struct duet_codelet *duet__codelet_at(struct duet__host *host, const struct duet_codelet *codelet)
 {
@@ -200,12 +206,12 @@ struct duet_codelet *duet__codelet_at(struct duet__host *host, const struct duet
     return *made;
 }
 
-/* The handle of an access on the node. NULL: no memory. */
+/* Returns the handle of an access on the node. NULL: no memory. */
 static struct duet_handle *handle_at(struct duet__host *host, const struct duet_access *access)
 {
     struct duet__nodes *nodes = host->nodes;
     struct duet__datum *datum = duet__datum_of(access->handle);
-    if (access->mode == DUET_SCRATCH) /* its shape is all that counts */
+    if (access->mode == DUET_SCRATCH) /* only its shape counts */
         return access->handle;
     if (!datum && nodes->hosted > 1)
         datum = duet__datum_each(nodes, access->handle);
@@ -215,7 +221,9 @@ static struct duet_handle *handle_at(struct duet__host *host, const struct duet_
                                                                       : duet__local(host, datum);
 }
 
-/* Submits the task on a node that is hosted here; `tells`: the application of its end, too. */
+/*
+ * Submits the task on a node that is hosted here; `tells`: its end is reported to the application.
+ */
 static int submit_at(struct duet__host *host, const struct duet_task_desc *task, bool as_is,
                      bool tells)
 {
@@ -253,16 +261,16 @@ static int submit_everywhere(struct duet__nodes *nodes, const struct duet_task_d
     return error;
 }
 
-static int submit(struct duet__nodes *nodes, const struct duet_task_desc *task)
+static int submit_task(struct duet__nodes *nodes, const struct duet_task_desc *task)
 {
     struct place place;
     unsigned node = EVERYWHERE;
     if (!task || !task->codelet || task->access_count > UINT16_MAX ||
         (task->access_count && !task->accesses))
-        return duet__submit_here(duet__front(nodes), task); /* which says what is wrong */
+        return duet__submit_here(duet__front(nodes), task); /* the core reports the error */
     int error = DUET_OK;
     if (task->access_count > nodes->access_room)
-        error = make_room(nodes, task->access_count);
+        error = make_access_room(nodes, task->access_count);
     if (!error)
         error = place_task(nodes, task, &place, &node);
     if (error)
@@ -273,7 +281,7 @@ static int submit(struct duet__nodes *nodes, const struct duet_task_desc *task)
     if (place.owned && nodes->keeps_path)
         lengthen_path(nodes, task);
     if (place.owned)
-        error = follow(nodes, task, node);
+        error = move_data(nodes, task, node);
     if (host && !error)
         error = submit_at(host, task, nodes->hosted == 1 && place.plain, true);
     return duet__must(host ? host : nodes->hosts, error);
@@ -282,5 +290,5 @@ static int submit(struct duet__nodes *nodes, const struct duet_task_desc *task)
 int duet__nodes_submit(void *gate, const struct duet_task_desc *task)
 {
     struct duet__nodes *nodes = ((struct duet__host *)gate)->nodes;
-    return duet__begin(nodes) ? duet__finish(nodes, submit(nodes, task)) : DUET_EINVAL;
+    return duet__begin(nodes) ? duet__finish(nodes, submit_task(nodes, task)) : DUET_EINVAL;
 }
