@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files that are either whole or not there. */
-#include "base/atomic_file.h"
+/* Writes files that are either whole or not there. */
+#include "platforms/atomic_file.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -13,16 +13,14 @@
 
 #include "base/gzip.h"
 
-static int refuse(const char *path, struct duet_message *message)
+static int refuse_file(const char *path, struct duet_message *message)
 {
     return duet_fail(message, DUET_EIO, "cannot write %s: %s", path,
                      g_strerror(errno ? errno : EIO));
 }
 
-/*
- * Writes `name`, which stands for `path`; nothing where `contents` is NULL. What takes the place of
- * an older file gets its mode, and is on the disk before that.
- */
+/* Writes `name`, which will take the place of `path`; nothing if `contents` is NULL. If there is an
+ * older file, `name` gets its mode, and is on the disk when this returns. */
 static int write_stream(const char *name, const char *path, const struct stat *older,
                         duet__file_fn *contents, const void *data, struct duet_message *message)
 {
@@ -30,19 +28,19 @@ static int write_stream(const char *name, const char *path, const struct stat *o
     bool bad;
 
     if (!file)
-        return refuse(path, message);
-    errno = 0; /* a buffer that is full is written amidst the contents, and fails there */
+        return refuse_file(path, message);
+    errno = 0; /* a full buffer is written while `contents` runs, and may fail there */
     bad = older && fchmod(fileno(file), older->st_mode & 07777);
     if (contents)
         bad |= !duet__gzip_write(path, file, contents, data) || (older && fsync(fileno(file)));
     bad |= fclose(file) != 0;
-    return bad ? refuse(path, message) : 0;
+    return bad ? refuse_file(path, message) : 0;
 }
 
 static int write_file(const char *path, duet__file_fn *contents, const void *data,
                       struct duet_message *message)
 {
-    char *resolved = realpath(path, NULL); /* of a link, what it leads to */
+    char *resolved = realpath(path, NULL); /* the target of a link */
     const char *target = resolved ? resolved : path;
     struct stat status;
     const bool there = stat(target, &status) == 0;
@@ -58,7 +56,7 @@ static int write_file(const char *path, duet__file_fn *contents, const void *dat
         temporary = g_strdup_printf("%s.%ld.tmp", target, (long)getpid());
         error = write_stream(temporary, path, there ? &status : NULL, contents, data, message);
         if (!error && contents && rename(temporary, target) != 0)
-            error = refuse(path, message);
+            error = refuse_file(path, message);
         if (error || !contents)
             unlink(temporary);
         g_free(temporary);

@@ -7,21 +7,20 @@
 
 #include <duet/error.h>
 
-/* Writes what a file is to hold, and leaves write errors to the stream. */
+/* Writes the contents of a file. Write errors stay with the stream. */
 typedef void duet__file_fn(FILE *stream, const void *data);
 
 /*
- * Has `contents` write, with `data`, a temporary file beside `path` (beside its target, where it is
- * a symbolic link), which then gets that name, replacing an older file at once, of which it keeps
- * the mode. A file whose path ends in ".gz" is compressed. What is no ordinary file (/dev/stdout)
- * is written itself; a named pipe is refused. SIGINT, SIGTERM and SIGHUP wait meanwhile, so that no
- * temporary file stays.
- * DUET_EIO, upon which an older file stays, with a message that names the file.
+ * Has `contents` write a temporary file beside `path` (beside its target, if that is a symbolic
+ * link), and renames it to `path`. An older file is replaced at once and its mode kept. A file
+ * whose path ends in ".gz" is compressed. Other than ordinary files (/dev/stdout) are written
+ * directly; a named pipe is refused. SIGINT, SIGTERM and SIGHUP are blocked meanwhile, so that no
+ * temporary file stays. DUET_EIO with a message that names the file; an older file then stays.
  */
 DUET_MUST_CHECK int duet__file_write(const char *path, duet__file_fn *contents, const void *data,
                                      struct duet_message *message);
 
-/* Whether it can be written, without a change of it. DUET_EIO likewise. */
+/* Checks that the file can be written, without changing it. DUET_EIO with a message. */
 DUET_MUST_CHECK int duet__file_check(const char *path, struct duet_message *message);
 
 #endif

@@ -32,7 +32,7 @@ static unsigned files_in(const char *folder)
     return count;
 }
 
-/* Writes a text, while the file is not there yet and signals wait. */
+/* Writes a text, and checks that the file is not there yet and signals are blocked. */
 static void put(FILE *stream, const void *text)
 {
     sigset_t held;
@@ -42,7 +42,7 @@ static void put(FILE *stream, const void *text)
     fputs(text, stream);
 }
 
-/* The disk fills up meanwhile. */
+/* Fails as on a full disk. */
 static void put_and_fail(FILE *stream, const void *text)
 {
     struct rlimit before, none;
@@ -119,7 +119,7 @@ static void test_errors(void)
     g_assert_cmpuint(before.st_ino, ==, after.st_ino);
 }
 
-/* By its name a file is compressed, and is read as what was written, as far as it is whole. */
+/* A file called ".gz" is compressed, and is read back as far as it is whole. */
 static void test_compressed(void)
 {
     char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading and writing structs by tables of their members. */
-#include "base/fields.h"
+/* Reads and writes structs by tables of their members. */
+#include "platforms/fields.h"
 
 #include <math.h>
 #include <string.h>
@@ -72,7 +72,7 @@ static unsigned length_of(const struct duet__list *list, const void *from)
     return *(const unsigned *)(const void *)((const char *)from + list->count);
 }
 
-/* The name of an element of a list that the root has; NULL: there is none. */
+/* Returns the name of an element of the root's list; NULL: there is none. */
 static const char *name_of(const struct duet__list *list, const void *root, unsigned index)
 {
     const char *array = *(const char *const *)(const void *)((const char *)root + list->array);
@@ -210,7 +210,7 @@ int duet__field_read(const struct duet__json *at, const struct duet__field *fiel
     return duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\"", key);
 }
 
-/* Whether a member has nothing to say. */
+/* True if a member is left out of the file: it has the value `unsaid`, or is empty. */
 static bool is_unsaid(const struct duet__field *field, const void *from)
 {
     const void *value = duet__field_at(field, from);

@@ -21,38 +21,38 @@ enum duet__kind {
     DUET__INDEX,  /* unsigned: which element of `list`, by its name; the root has the list */
     DUET__OBJECT, /* a struct, by a table of its own */
     DUET__LIST,   /* an array of structs, see struct duet__list */
-    DUET__ORIGIN, /* a text for readers: needed, unless the root has one for all at `offset` */
-    DUET__CUSTOM, /* a known key, read and written by `read` and `write` where they are set */
+    DUET__ORIGIN, /* a text for readers; required unless the root has one for all at `offset` */
+    DUET__CUSTOM, /* a known key; read and written by `read` and `write` where these are set */
 };
 
 struct duet__field {
-    const char *key; /* NULL ends a table; an optional NULL one of which other keys may be there */
+    const char *key; /* NULL ends a table; if optional, the object may have other keys */
     enum duet__kind kind;
     enum {
         DUET__NEEDED,
-        DUET__OPTIONAL, /* not in the file where it has the value `unsaid`, or is empty */
+        DUET__OPTIONAL, /* left out of the file where the value is `unsaid`, or empty */
     } when;
     size_t offset;
-    double least, most; /* of numbers */
-    bool or_zero;       /* 0 is allowed, too */
-    double unsaid;      /* of an optional number or truth value that is not in the file */
+    double least, most; /* range of a number */
+    bool or_zero;       /* 0 is also allowed */
+    double unsaid;      /* value of an optional number or truth value that is not in the file */
     unsigned room;
-    const char *const *choices;       /* NULL-ended */
-    const struct duet__field *fields; /* of an object */
-    bool partial;                     /* members of an object that are needed may be missing */
+    const char *const *choices;       /* words of a DUET__CHOICE, NULL-ended */
+    const struct duet__field *fields; /* table of a DUET__OBJECT */
+    bool partial;                     /* required members of the object may be missing */
     const struct duet__list *list;
     int (*read)(const struct duet__json *at, void *into, void *root);
     void (*write)(struct duet__json_writer *writer, const void *from, const void *root);
 };
 
-/* An array of structs, each of which begins with its name if `list` of an index points here. */
+/* An array of structs, each of which begins with its name if the `list` of an index points here. */
 struct duet__list {
-    const char *what;    /* one of them, for messages */
+    const char *what;    /* name of one element, for messages */
     size_t count, array; /* offsets of an unsigned and of a pointer (of g_malloc) */
-    size_t size;         /* of an element */
+    size_t size;         /* size of an element in bytes */
     unsigned least, most;
     const struct duet__field *fields;
-    /* NULL, or called when an element has been read */
+    /* Called after an element has been read; may be NULL. */
     int (*check)(const struct duet__json *at, void *root, unsigned index);
 };
 
@@ -62,16 +62,14 @@ struct duet__list {
         .when = DUET__OPTIONAL                                                                     \
     }
 
-/*
- * Reads an object that has the keys of `fields` and no others: DUET_EPARSE where one is wrong. A
- * part of a document names the struct of the whole one, `root`.
- */
+/* Reads an object with the keys of `fields` and no others. DUET_EPARSE with a message. Where the
+ * object is a part of a document, `root` is the struct of the whole. */
 DUET_MUST_CHECK int duet__fields_read(const struct duet__json *at, const struct duet__field *fields,
                                       void *into);
 DUET_MUST_CHECK int duet__part_read(const struct duet__json *at, const struct duet__field *fields,
                                     void *into, void *root);
 
-/* The same of the member that has this key, which a reader of a long document came to. */
+/* Reads the one member that has this key, for readers of long documents. */
 DUET_MUST_CHECK int duet__field_read(const struct duet__json *at, const struct duet__field *fields,
                                      const char *key, void *into);
 
@@ -80,19 +78,17 @@ void duet__fields_write(struct duet__json_writer *writer, const struct duet__fie
                         const void *from, const void *root);
 
 /*
- * xml_document.c: in a document that was made from XML, the text at `at`, a member of an object,
- * becomes the number or truth value that `field` has, with SimGrid's units (1MBps); DUET_EPARSE if
- * it is none. Nothing happens in others.
+ * xml_document.c: turns the text at `at`, a member of an object, into the number or truth value
+ * that `field` has, with SimGrid's units (1MBps). DUET_EPARSE if it is none. Does nothing in
+ * documents that were not made from XML.
  */
 DUET_MUST_CHECK int duet__xml_value(struct duet__json *at, const struct duet__field *field);
 
-/*
- * xml_document.c: likewise a text that is an element of an array becomes an object, each word a
- * member that is called as the next key of `fields`.
- */
+/* xml_document.c: turns a text that is an element of an array into an object: each word becomes the
+ * member of the next key of `fields`. Does nothing in documents that were not made from XML. */
 DUET_MUST_CHECK int duet__xml_record(struct duet__json *at, const struct duet__field *fields);
 
-/* Where the member of a table is in its struct. */
+/* Returns the address of a table's member in a struct. */
 static inline void *duet__field_at(const struct duet__field *field, const void *from)
 {
     return (char *)(uintptr_t)from + field->offset;

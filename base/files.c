@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading a whole file within bounds. */
+/* Reads a whole file within bounds, and replaces one in one step. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -23,8 +23,8 @@ int duet__read_all(const char *path, size_t most_mib, char **text, size_t *lengt
     *text = NULL;
     if (g_stat(path, &status) != 0)
         return duet_fail(message, DUET_EIO, "%s: cannot open: %s", path, g_strerror(errno));
-    /* a named pipe would wait for its writer, and a device may never end; the shell has opened what
-     * is standard input or <(command) */
+    /* Opening a named pipe would wait for its writer, and a device may never end; the shell has
+     * already opened standard input and <(command). */
     if (!S_ISREG(status.st_mode) && strcmp(path, "/dev/stdin") != 0 &&
         !g_str_has_prefix(path, "/dev/fd/") && !g_str_has_prefix(path, "/proc/self/fd/"))
         return duet_fail(message, DUET_EIO, "%s: not a regular file", path);

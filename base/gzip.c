@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Files that are compressed because their name ends in ".gz". It is part of the recorder of OpenMP
- * programs, too, into which GLib is not to be loaded.
- */
+/* Compresses files whose name ends in ".gz". The recorder of OpenMP programs, which must not load
+ * GLib, contains this file. */
 #define _GNU_SOURCE /* fopencookie */
 #include "base/gzip.h"
 
@@ -21,7 +19,7 @@ static int gzip_close(void *zip)
     return gzclose_w(zip) == Z_OK ? 0 : EOF;
 }
 
-/* A stream that compresses into the file; NULL: there is no memory. */
+/* Returns a stream that compresses into the file; NULL: out of memory. */
 static FILE *gzip_open(FILE *file)
 {
     const cookie_io_functions_t calls = {.write = gzip_put, .close = gzip_close};

@@ -6,11 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-/*
- * Writes the contents of `path`, as a function makes them of `data`, into `file`, which stays open:
- * compressed where the path ends in ".gz". Returns whether all was written; errno is that of the
- * failure.
- */
+/* Has `contents` write into `file`, which stays open; compressed if `path` ends in ".gz". Returns
+ * true if all was written, else errno says why not. */
 bool duet__gzip_write(const char *path, FILE *file, void (*contents)(FILE *, const void *),
                       const void *data);
 

@@ -12,7 +12,9 @@
 #include <glib.h>
 #include <jansson.h>
 
-/* Reals hold whole numbers up to here. */
+#include "platforms/internal.h"
+
+/* Up to here a double holds every whole number. */
 static const double MOST_WHOLE = 0x1p53;
 
 int duet__json_parse(const char *text, size_t length, const char *path,
@@ -35,7 +37,7 @@ void duet__json_close(struct duet__json *root)
     g_clear_pointer(&root->lines, g_hash_table_unref);
 }
 
-/* Appends the way from the root to `at`: as deep as our formats are, so recursion is bounded. */
+/* Appends the path from the root to `at`. Recursion is bounded by the depth of our formats. */
 static void append_place(GString *text, const struct duet__json *at)
 {
     if (at->up == NULL)
@@ -134,7 +136,7 @@ static int unknown_key(const struct duet__json *at, const char *key, const char 
     const struct duet__json member = duet__json_member(at, key);
     const struct duet__json element = duet__json_element(&member, 0);
 
-    if (at->lines != NULL && element.node != NULL) /* of XML: that has a line of its own */
+    if (at->lines != NULL && element.node != NULL) /* an element of XML has a line of its own */
         return duet__json_fail(&element, DUET_EPARSE, "not read by duet (known: %s)", list);
     return duet__json_fail(at, DUET_EPARSE, "unknown key \"%.60s\" (known: %s)", key, list);
 }
@@ -214,7 +216,7 @@ int duet__json_integer(const struct duet__json *at, uint64_t least, uint64_t mos
     } else {
         return duet__json_fail(at, DUET_EPARSE, "%.17g is not a whole number below 2^53", number);
     }
-    /* as doubles they were in range; the last bits decide */
+    /* in range as a double; now the last bits decide */
     if (*value < least || *value > most)
         return duet__json_fail(at, DUET_EPARSE, "%.17g is out of range", number);
     return DUET_OK;

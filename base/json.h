@@ -23,24 +23,23 @@
 struct json_t; /* jansson's */
 
 struct duet__json {
-    const struct duet__json *up; /* NULL at the root */
+    const struct duet__json *up; /* the place around it; NULL at the root */
     const char *key;             /* name in `up`, NULL for an element of an array */
     unsigned index;              /* position in `up`, for an element */
     struct json_t *node;         /* NULL: there is nothing at this place */
-    const char *path;            /* of the file */
-    /* NULL, or the lines of objects of a document that was made from XML: all its values are texts
-     */
+    const char *path;            /* path of the file, for messages */
+    /* Lines of objects, in a document made from XML, where all values are texts; else NULL. */
     struct _GHashTable *lines;
     struct duet_message *message;
 };
 
-/* Compressed files are decompressed up to this size, as a small one may stand for any size. */
+/* Most MiB to which a compressed file is decompressed, as a small one may stand for any size. */
 #define DUET__GZIP_MOST_MIB 2048
 
 /*
- * files.c: all of a regular file of at most `most_mib` MiB, or of a pipe that is /dev/stdin or
- * /dev/fd/N; free with g_free. What gzip has compressed is decompressed, up to the lower of that
- * and DUET__GZIP_MOST_MIB. DUET_EIO, DUET_EPARSE (damaged) with a message.
+ * files.c: reads a regular file of at most `most_mib` MiB, or a pipe that is /dev/stdin or
+ * /dev/fd/N; free with g_free. A file that gzip has compressed is decompressed, up to the lower of
+ * that and DUET__GZIP_MOST_MIB. DUET_EIO, DUET_EPARSE (damaged) with a message.
  */
 DUET_MUST_CHECK int duet__read_all(const char *path, size_t most_mib, char **text, size_t *length,
                                    struct duet_message *message);
@@ -53,37 +52,37 @@ DUET_MUST_CHECK int duet__read_all(const char *path, size_t most_mib, char **tex
 DUET_MUST_CHECK int duet__json_parse(const char *text, size_t length, const char *path,
                                      struct duet_message *message, struct duet__json *root);
 
-/* Frees a document; its places are no more. Safe on a zeroed or closed one. */
+/* Frees a document, whose places are then invalid. Safe on a zeroed or closed one. */
 void duet__json_close(struct duet__json *root);
 
 /* Writes "file: place: ..." into the message and returns `error`. */
 int duet__json_fail(const struct duet__json *at, int error, const char *format, ...)
     DUET_PRINTF(3, 4);
 
-/* Replaces control characters, as what a message quotes may be anything. Returns `text`. */
+/* Replaces control characters, so that a message can quote the text. Returns `text`. */
 char *duet__json_clean(char *text);
 
-/* A place inside an object or array that duet__json_keys or duet__json_array accepted. */
+/* Returns a place inside an object or array that duet__json_keys or duet__json_array accepted. */
 struct duet__json duet__json_member(const struct duet__json *at, const char *key);
 struct duet__json duet__json_element(const struct duet__json *at, unsigned index);
 
-/* What there is, for readers that take several kinds; all are false where there is nothing. */
+/* Type of the value, for readers that accept several; all are false if there is no value. */
 bool duet__json_present(const struct duet__json *at);
 bool duet__json_is_null(const struct duet__json *at);
 bool duet__json_is_array(const struct duet__json *at);
 bool duet__json_is_string(const struct duet__json *at);
 
-/* Each of these fails with DUET_EPARSE where the value is missing, has another type or range. */
+/* Readers of values fail with DUET_EPARSE: no value, another type, or out of range. */
 
-/* An object with no other keys than those of `known` (NULL-ended); any keys where it is NULL. */
+/* Accepts an object whose keys are all in `known` (NULL-ended; NULL: any keys). */
 DUET_MUST_CHECK int duet__json_keys(const struct duet__json *at, const char *const *known);
-/* The key of an object, that it is, behind `key`; its first one for NULL, NULL behind its last. */
+/* Returns the key after `key` of the object at `at`; the first for NULL, NULL after the last. */
 const char *duet__json_next(const struct duet__json *at, const char *key);
 DUET_MUST_CHECK int duet__json_array(const struct duet__json *at, unsigned least, unsigned most,
                                      unsigned *count);
 DUET_MUST_CHECK int duet__json_number(const struct duet__json *at, double least, double most,
                                       double *value);
-/* Whole, also when written as 1e9; below 2^63. */
+/* A whole number, also when written as 1e9; below 2^63. */
 DUET_MUST_CHECK int duet__json_integer(const struct duet__json *at, uint64_t least, uint64_t most,
                                        uint64_t *value);
 DUET_MUST_CHECK int duet__json_unsigned(const struct duet__json *at, unsigned least, unsigned most,
@@ -94,21 +93,20 @@ DUET_MUST_CHECK int duet__json_string(const struct duet__json *at, const char **
 /* A name: letters, digits, _-.:+ and at most size - 1 bytes, copied into `name`. */
 DUET_MUST_CHECK int duet__json_name(const struct duet__json *at, char *name, size_t size);
 
-/* Looks at a value, which is freed afterwards. An error ends the reading. */
+/* Reads a value, which is freed afterwards. An error ends the reading. */
 typedef int duet__json_each_fn(const struct duet__json *at, const char *key, void *data);
 
-/* An array, each element of which `each` looks at, with the key of the array. */
+/* Calls `each` on every element of an array, with the key of the array. */
 DUET_MUST_CHECK int duet__json_elements(const struct duet__json *at, duet__json_each_fn *each,
                                         void *data);
 
 /*
  * Reads a long document (a trace has millions of values) with only one value at a time in memory:
- * one object, length bytes and a final zero. `each` is called for each of its members in turn, with
- * its key, or, where the member is an array, for each element. Members whose place is in `inside`
- * (NULL-ended, "workflow" before "workflow.execution"; NULL: none) are objects of which the same
- * holds, with their place as a key. Messages about a value begin with
- * the line of its first character ("trace.json:17: args.node: ..."). DUET_EPARSE, or what `each`
- * returned.
+ * one object, length bytes and a final zero. `each` is called with each member and its key; of an
+ * array, with each element. Members whose place is in `inside` (NULL-ended, "workflow" before
+ * "workflow.execution"; NULL: none) are objects whose members are read in the same way, with their
+ * place as a key. Messages about a value begin with the line of its first character
+ * ("trace.json:17: args.node: ..."). DUET_EPARSE, or what `each` returned.
  */
 DUET_MUST_CHECK int duet__json_each(const char *text, size_t length, const char *path,
                                     const char *const *inside, duet__json_each_fn *each, void *data,
@@ -123,48 +121,46 @@ DUET_MUST_CHECK int duet__json_each(const char *text, size_t length, const char 
  */
 struct duet__json_writer {
     FILE *stream;
-    /* the writer ends lines itself: each member has one of its own, as deep as it is nested, and so
-       has each element of an array, with all in it; a newline stands at the end */
+    /* the writer ends lines itself: each member of an object has one, indented by its depth, and so
+     * has each element of an array, with all in it; a newline stands at the end */
     bool indented;
     bool dense; /* no blanks behind commas and keys */
     enum {
         DUET__CSV_NONE,
-        DUET__CSV_HEADING, /* a line of CSV, of the keys; values are not looked at */
-        DUET__CSV_LINE,    /* one of the values */
+        DUET__CSV_HEADING, /* writes a line of CSV with the keys, whatever the values */
+        DUET__CSV_LINE,    /* writes a line of CSV with the values */
     } csv;
-    unsigned depth; /* objects and arrays that are open */
-    unsigned flat;  /* the depth of the one that stands on one line with all in it; 0: none does */
-    bool more;      /* something stands before what is written next */
-    unsigned line;  /* 1 + blanks that the next thing is indented by on a new line; 0: none */
+    unsigned depth; /* number of open objects and arrays */
+    unsigned flat;  /* depth of the object or array that is written on one line; 0: none */
+    bool more;      /* something stands before the next item: it needs a comma */
+    unsigned line;  /* 1 + indentation of the next item on a new line; 0: it stays on this line */
 };
 
 /* Begins and ends an object ('{' and '}') or array ('[' and ']'). */
 void duet__json_begin(struct duet__json_writer *writer, const char *key, char bracket);
 void duet__json_end(struct duet__json_writer *writer, char bracket);
-/* What comes next, be it a bracket that closes, begins a line, behind this many blanks. */
+/* Begins a new line before the next item or closing bracket, indented by this many blanks. */
 void duet__json_break(struct duet__json_writer *writer, unsigned indent);
 
 void duet__json_put_number(struct duet__json_writer *writer, const char *key, double value);
-/* A number that is written already. */
+/* Writes a number that is formatted already. */
 void duet__json_put_digits(struct duet__json_writer *writer, const char *key, const char *digits);
 void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value);
 void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value);
-/* null for NULL. '<' is escaped, so that the text may stand inside HTML. */
+/* Writes null for NULL. '<' is escaped, so that the text may stand inside HTML. */
 void duet__json_put_string(struct duet__json_writer *writer, const char *key, const char *value);
-/*
- * Ends a line of CSV (RFC 4180), which the same calls write but for those of objects and arrays: a
- * column is stated in one place. What is null is an empty cell. What follows is no heading.
- */
+/* Ends a line of CSV (RFC 4180). All calls but those for objects and arrays write its cells, so
+ * that a column is stated once. null is an empty cell. Later lines are no headings. */
 void duet__csv_end(struct duet__json_writer *writer);
-/* An array of numbers. */
+/* Writes an array of numbers. */
 void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,
                             size_t count);
 
 /*
- * Several members at once, by a text that looks like what is written, but for the quotes around
+ * Writes several members at once, by a text that looks like the result without the quotes around
  * keys:
  *
- *     duet__json_print(json, "median: %g, runs: %zu, cause: {name: %s, known: %d}", ...);
+ * duet__json_print(json, "median: %g, runs: %zu, cause: {name: %s, known: %d}", ...);
  *
  * As in the calls above, %g is a number, %u, %zu and %" PRIu64 " are whole ones, %s is a text or
  * null, and %d is a truth value, written as true or false. Any other word is written as it is
@@ -186,7 +182,9 @@ bool duet__good_name(const char *name, size_t size);
  */
 bool duet__scan_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
-/* The fewest digits that read back as `value`, with a '.' in every locale. Returns `buffer`. */
+/*
+ * Formats `value` in the fewest digits that read back as it, always with a '.'. Returns `buffer`.
+ */
 const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX]);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Long JSON documents, one value at a time. */
-#include "base/json.h"
+/* Reads long JSON documents, one value at a time. */
+#include "platforms/json.h"
 
 #include <string.h>
 
@@ -10,16 +10,16 @@
 struct reader {
     const char *path, *at, *end;
     struct duet_message *message;
-    unsigned line;             /* of `at` */
-    const char *const *inside; /* places of objects that are passed through; NULL: none */
+    unsigned line;             /* line of `at`, from 1 */
+    const char *const *inside; /* places of objects whose members are read one by one; NULL: none */
     duet__json_each_fn *each;
     void *data;
 };
 
 static int read_members(struct reader *reader, const char *place);
 
-static int fail(struct reader *reader, const char *format, ...) DUET_PRINTF(2, 3);
-static int fail(struct reader *reader, const char *format, ...)
+static int reader_fail(struct reader *reader, const char *format, ...) DUET_PRINTF(2, 3);
+static int reader_fail(struct reader *reader, const char *format, ...)
 {
     g_autofree char *what = NULL;
     va_list args;
@@ -31,10 +31,11 @@ static int fail(struct reader *reader, const char *format, ...)
                      duet__json_clean(what));
 }
 
-static int expected(struct reader *reader, const char *what)
+static int fail_expected(struct reader *reader, const char *what)
 {
-    return fail(reader, reader->at < reader->end ? "expected %s" : "expected %s, but the text ends",
-                what);
+    return reader_fail(reader,
+                       reader->at < reader->end ? "expected %s" : "expected %s, but the text ends",
+                       what);
 }
 
 static void move_to(struct reader *reader, const char *to)
@@ -48,12 +49,12 @@ static void move_to(struct reader *reader, const char *to)
     reader->at = to;
 }
 
-/* Whether the next character that is no blank is this one, which is then read. */
-static bool take(struct reader *reader, char wanted)
+/* Skips blanks, and reads the next character if it is `wanted`. Returns true if it was. */
+static bool take_char(struct reader *reader, char wanted)
 {
     const char *to = reader->at;
 
-    /* not by strspn, of which sanitizers look at the whole text each time */
+    /* strspn is not used: under sanitizers it looks at the whole text each time */
     while (to < reader->end && (*to == ' ' || *to == '\t' || *to == '\r' || *to == '\n'))
         to++;
     move_to(reader, to);
@@ -63,8 +64,8 @@ static bool take(struct reader *reader, char wanted)
     return true;
 }
 
-/* A value of any kind, at which the reader stays; *end: behind it. NULL after an error. */
-static json_t *load(struct reader *reader, const char **end)
+/* Returns the value at which the reader stands, and stays; *end: behind it. NULL after an error. */
+static json_t *load_value(struct reader *reader, const char **end)
 {
     json_error_t problem;
     json_t *node =
@@ -74,33 +75,33 @@ static json_t *load(struct reader *reader, const char **end)
     *end = reader->at + problem.position;
     if (node == NULL) {
         reader->line += (unsigned)MAX(problem.line, 1) - 1;
-        (void)fail(reader, "%s", problem.text);
+        (void)reader_fail(reader, "%s", problem.text);
     }
     return node;
 }
 
-/* The next member's name, which `keys` owns, and the colon behind it. */
+/* Reads the name of the next member, which `keys` owns, and the colon behind it. */
 static int read_key(struct reader *reader, GHashTable *keys, const char **key)
 {
     const char *end;
     char *name;
     json_t *node;
 
-    if (!take(reader, '"'))
-        return expected(reader, "a name in quotes");
+    if (!take_char(reader, '"'))
+        return fail_expected(reader, "a name in quotes");
     reader->at--;
-    node = load(reader, &end);
+    node = load_value(reader, &end);
     if (node == NULL)
         return DUET_EPARSE;
     *key = name = g_strdup(json_string_value(node));
     json_decref(node);
     if (!g_hash_table_add(keys, name))
-        return fail(reader, "the key \"%.60s\" is there twice", name);
+        return reader_fail(reader, "the key \"%.60s\" is there twice", name);
     move_to(reader, end);
-    return take(reader, ':') ? DUET_OK : expected(reader, "':'");
+    return take_char(reader, ':') ? DUET_OK : fail_expected(reader, "':'");
 }
 
-/* Reads a value, and has it looked at. */
+/* Reads a value and calls `each` with it. */
 static int read_value(struct reader *reader, const char *key)
 {
     char place[320];
@@ -108,8 +109,8 @@ static int read_value(struct reader *reader, const char *key)
     const char *end;
     int error;
 
-    (void)take(reader, ' ');
-    at.node = load(reader, &end);
+    (void)take_char(reader, ' ');
+    at.node = load_value(reader, &end);
     if (at.node == NULL)
         return DUET_EPARSE;
     g_snprintf(place, sizeof(place), "%.300s:%u", reader->path, reader->line);
@@ -119,33 +120,33 @@ static int read_value(struct reader *reader, const char *key)
     return error;
 }
 
-/* The value of a member, or the elements or members of it. */
+/* Reads the value of a member, or its elements or members one by one. */
 static int read_member(struct reader *reader, const char *key)
 {
     int error = DUET_OK;
 
     if (reader->inside && g_strv_contains(reader->inside, key))
         return read_members(reader, key);
-    if (!take(reader, '['))
+    if (!take_char(reader, '['))
         return read_value(reader, key);
-    if (take(reader, ']'))
+    if (take_char(reader, ']'))
         return DUET_OK;
     do
         error = read_value(reader, key);
-    while (error == DUET_OK && take(reader, ','));
-    return error != DUET_OK || take(reader, ']') ? error : expected(reader, "',' or ']'");
+    while (error == DUET_OK && take_char(reader, ','));
+    return error != DUET_OK || take_char(reader, ']') ? error : fail_expected(reader, "',' or ']'");
 }
 
-/* The members of the object at `place`, "" for the root. */
+/* Reads the members of the object at `place`, "" for the root. */
 static int read_members(struct reader *reader, const char *place)
 {
     g_autoptr(GHashTable) keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     const char *key = "";
     int error = DUET_OK;
 
-    if (!take(reader, '{'))
-        return expected(reader, "an object");
-    if (take(reader, '}'))
+    if (!take_char(reader, '{'))
+        return fail_expected(reader, "an object");
+    if (take_char(reader, '}'))
         return DUET_OK;
     do {
         error = read_key(reader, keys, &key);
@@ -156,8 +157,8 @@ static int read_members(struct reader *reader, const char *place)
         } else if (error == DUET_OK) {
             error = read_member(reader, key);
         }
-    } while (error == DUET_OK && take(reader, ','));
-    return error != DUET_OK || take(reader, '}') ? error : expected(reader, "',' or '}'");
+    } while (error == DUET_OK && take_char(reader, ','));
+    return error != DUET_OK || take_char(reader, '}') ? error : fail_expected(reader, "',' or '}'");
 }
 
 int duet__json_each(const char *text, size_t length, const char *path, const char *const *inside,
@@ -166,8 +167,8 @@ int duet__json_each(const char *text, size_t length, const char *path, const cha
     struct reader reader = {path, text, text + length, message, 1, inside, each, data};
     int error = read_members(&reader, "");
 
-    (void)take(&reader, ' ');
+    (void)take_char(&reader, ' ');
     if (error == DUET_OK && reader.at != reader.end)
-        error = expected(&reader, "one object and nothing behind it");
+        error = fail_expected(&reader, "one object and nothing behind it");
     return error;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What JSON is read, what is refused and how that is said; what is written. */
-#include "base/json.h"
+/* Valid JSON, refused JSON with its messages, and written JSON. */
+#include "platforms/json.h"
 
 #include <inttypes.h>
 #include <locale.h>
@@ -85,7 +85,7 @@ static void test_values(void)
     duet__json_close(&root);
 }
 
-/* Adds up what is in "list" and "head". */
+/* Adds up the numbers in "list" and "head". */
 static int add_value(const struct duet__json *at, const char *key, void *sum)
 {
     double value = 0;
@@ -187,7 +187,7 @@ static void test_print(void)
                     "\"none\": null, \"list\": [true, false, {}], \"rounds\": null\n}");
 }
 
-/* A line for each member and element; what is in an element stands on its line. */
+/* Each member and element has a line; the contents of an element stay on its line. */
 static void test_lines(void)
 {
     g_autofree char *text = NULL;
@@ -213,7 +213,7 @@ static void test_lines(void)
                     "  {\"b\": 1, \"c\": [null]}]}\n");
 }
 
-/* Any text of bytes is written as JSON that can be read, and as itself where it is UTF-8. */
+/* Any bytes are written as JSON that can be read, and as themselves if they are UTF-8. */
 static void test_bytes(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
@@ -252,7 +252,7 @@ static void test_digits(void)
     struct duet__json root, at;
     char digits[DUET__DIGITS_MAX];
 
-    (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* where the system has it */
+    (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* if the system has it */
     for (unsigned i = 0; i < 1000; i++) {
         double value = g_rand_double(random) * pow(10, g_rand_double_range(random, -300, 300));
         g_autofree char *text = g_strdup_printf("[%s]", duet__digits(value, digits));

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writing JSON and CSV: commas, texts, and numbers of the fewest digits. It is part of the recorder
- * of OpenMP programs, too, into which GLib is not to be loaded.
- */
-#include "base/json.h"
+/* Writes JSON and CSV: commas, texts, and numbers of the fewest digits. The recorder of OpenMP
+ * programs, which must not load GLib, contains this file. */
+#include "platforms/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -15,12 +13,12 @@ const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
 {
     char *point;
 
-    for (int digits = 15; digits <= 17; digits++) { /* which are always enough */
+    for (int digits = 15; digits <= 17; digits++) { /* 17 are always enough */
         (void)snprintf(buffer, DUET__DIGITS_MAX, "%.*g", digits, value);
         if (strtod(buffer, NULL) == value)
             break;
     }
-    /* the locale's may be anything */
+    /* the locale's decimal point may be any text */
     point = buffer + strspn(buffer, "-0123456789");
     if (*point && !strchr(".einfa", *point)) {
         *point = '.';
@@ -30,7 +28,7 @@ const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX])
     return buffer;
 }
 
-/* Bytes of the character of UTF-8 that a text begins with; 0: what it begins with is none. */
+/* Returns the number of bytes of the UTF-8 character that a text begins with; 0: invalid. */
 static size_t character_length(const char *text)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -39,14 +37,14 @@ static size_t character_length(const char *text)
     for (size_t i = 1; i < length; i++)
         if ((c[i] & 0xc0) != 0x80)
             return 0;
-    /* longer than the shortest, a half of a pair of UTF-16, or beyond the last character */
+    /* overlong, half of a surrogate pair of UTF-16, or beyond the last character */
     if ((*c >= 0x80 && *c < 0xc2) || (*c == 0xe0 && c[1] < 0xa0) || (*c == 0xed && c[1] > 0x9f) ||
         (*c == 0xf0 && c[1] < 0x90) || (*c == 0xf4 && c[1] > 0x8f) || *c > 0xf4)
         return 0;
     return length;
 }
 
-/* A byte that is not UTF-8 becomes '?', as readers of JSON refuse it. */
+/* Writes a text. A byte that is not UTF-8 becomes '?', as readers of JSON refuse it. */
 static void put_text(FILE *stream, const char *text)
 {
     size_t length;
@@ -68,7 +66,7 @@ static void put_text(FILE *stream, const char *text)
     putc('"', stream);
 }
 
-/* What stands between this and what was written before; without a comma before what closes. */
+/* Writes the comma, if any, and the blanks or line break before the next item. */
 static void separate(struct duet__json_writer *writer, bool comma)
 {
     if (comma)
@@ -119,7 +117,7 @@ void duet__json_break(struct duet__json_writer *writer, unsigned indent)
     writer->line = indent + 1;
 }
 
-/* A cell of CSV, quoted where it has to be. */
+/* Writes a cell of CSV, in quotes where necessary. */
 static void put_cell(struct duet__json_writer *writer, const char *text)
 {
     if (writer->more)
@@ -135,7 +133,7 @@ static void put_cell(struct duet__json_writer *writer, const char *text)
     putc('"', writer->stream);
 }
 
-/* A value that is written already, or, where `quoted`, a text; NULL: there is none. */
+/* Writes a value that is formatted already, or, if `quoted`, a text; NULL: null. */
 static void put_value(struct duet__json_writer *writer, const char *key, const char *value,
                       bool quoted)
 {
@@ -198,7 +196,7 @@ void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, c
     duet__json_end(writer, ']');
 }
 
-/* Writes the value that a conversion stands for, as printf takes it. */
+/* Writes the argument of a conversion, as printf takes it. */
 static void print_value(struct duet__json_writer *writer, const char *key, const char *conversion,
                         va_list *args)
 {
@@ -211,7 +209,7 @@ static void print_value(struct duet__json_writer *writer, const char *key, const
     else if (strcmp(conversion, "%u") == 0)
         duet__json_put_integer(writer, key, va_arg(*args, unsigned));
     else if (strcmp(conversion, "%zu") == 0 || strcmp(conversion, "%" PRIu64) == 0)
-        duet__json_put_integer(writer, key, va_arg(*args, uint64_t)); /* as wide as size_t */
+        duet__json_put_integer(writer, key, va_arg(*args, uint64_t)); /* size_t is as wide */
     else
         duet__json_put_digits(writer, key, conversion);
 }

@@ -9,7 +9,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Kernel times                                                                                 */
 
-/* Flops a second, of one core of a CPU; `matrix`: of what works on tiles. */
+/* Peak flops a second of one core of a CPU, or of a GPU; `matrix`: with its units for matrices. */
 static double peak_of(const struct duet__device *device, char precision, bool matrix)
 {
     bool single = precision == 's';
@@ -21,10 +21,10 @@ static double peak_of(const struct duet__device *device, char precision, bool ma
     return matrix && units > 0 ? units : own;
 }
 
-/* When a device with all cores at work has done work that reads and writes so many bytes. */
-static double seconds_of(const struct duet__catalogue *c, const struct duet__device *device,
-                         const struct duet__kernel_shape *shape, char precision, double work,
-                         double bytes)
+/* Seconds of a device with all cores at work for this much work and this many bytes. */
+static double device_seconds(const struct duet__catalogue *c, const struct duet__device *device,
+                             const struct duet__kernel_shape *shape, char precision, double work,
+                             double bytes)
 {
     double at_peak = work / peak_of(device, precision, shape->b3 > 0);
     double start = device->cores > 0 ? 0 : c->rules.gpu_start_s;
@@ -33,13 +33,13 @@ static double seconds_of(const struct duet__catalogue *c, const struct duet__dev
     double compute = at_peak / share * (1 + pow(shape->half_s / at_peak, 2.0 / 3));
 
     if (shape->rounds)
-        start *= sqrt(2 * work); /* work is that of all pairs */
+        start *= sqrt(2 * work); /* `work` is that of all pairs */
     return start + fmax(compute, bytes * fmax(device->cores, 1) / device->memory_Bps);
 }
 
-static struct duet__point point_of(double work, double size, double seconds)
+static struct duet__point shape_point(double work, double size, double seconds)
 {
-    /* as scattered as the estimated times of the built-in platforms */
+    /* estimated times scatter as those of the built-in platforms do */
     return (struct duet__point){.work = work,
                                 .size = size,
                                 .mean_s = seconds,
@@ -61,20 +61,20 @@ static int add_curve(const struct duet__catalogue *c, const struct duet__device 
         double bytes = shape->tiles * b * b * element;
 
         points[curve.count++] =
-            point_of(work, b, seconds_of(c, device, shape, precision, work, bytes));
+            shape_point(work, b, device_seconds(c, device, shape, precision, work, bytes));
     }
     for (unsigned k = 2; shape->b3 == 0 && k <= LINEAR; k++) {
         double work = pow(4, k), bytes = shape->elements * work * element;
 
         points[curve.count++] =
-            point_of(work, 0, seconds_of(c, device, shape, precision, work, bytes));
+            shape_point(work, 0, device_seconds(c, device, shape, precision, work, bytes));
     }
     (void)g_snprintf(curve.kernel, sizeof(curve.kernel), "%c%s", precision, shape->kernel);
     g_strlcpy(curve.arch, device->name, sizeof(curve.arch));
     return duet__calibration_add(calibration, &curve, message);
 }
 
-/* All that the catalogue knows kernels of, on one kind of device. */
+/* Adds the curves of all kernels of the catalogue on one kind of device. */
 static int add_curves(const struct duet__catalogue *c, const struct duet__device *device,
                       struct duet__calibration *calibration, struct duet_message *message)
 {
@@ -97,14 +97,15 @@ struct assembling {
     const struct duet__catalogue *c;
     const struct duet__assembly *a;
     struct duet__platform *p;
-    const struct duet__device **devices; /* the CPU, then that of each group of GPUs */
-    bool all_copy, some_copy;            /* any two GPUs can copy directly over PCI Express; some */
-    unsigned linked;                     /* groups with links of their own */
+    const struct duet__device **devices; /* the CPU, then one for each group of GPUs */
+    bool all_copy, some_copy;            /* any two GPUs, or some, copy directly over PCIe */
+    unsigned linked;                     /* number of groups with links of their own */
     struct duet_message *message;
 };
 
-/* The device of this name, a CPU or a GPU; without a name, the first. NULL after a message. */
-static const struct duet__device *find(const struct assembling *s, const char *name, bool cpu)
+/* Returns the CPU or GPU of this name, the first one without a name; NULL after a message. */
+static const struct duet__device *device_find(const struct assembling *s, const char *name,
+                                              bool cpu)
 {
     g_autoptr(GString) known = g_string_new(NULL);
 
@@ -123,11 +124,11 @@ static const struct duet__device *find(const struct assembling *s, const char *n
     return NULL;
 }
 
-/* The devices that are meant, and whether they can be together. */
+/* Finds the devices that the assembly names, and checks that they can be together. */
 static int find_devices(struct assembling *s)
 {
     const struct duet__assembly *a = s->a;
-    const struct duet__device *cpu = find(s, a->cpu, true);
+    const struct duet__device *cpu = device_find(s, a->cpu, true);
 
     if (cpu == NULL)
         return DUET_ENOTFOUND;
@@ -136,7 +137,7 @@ static int find_devices(struct assembling *s)
                          a->cores);
     s->devices[0] = cpu;
     for (unsigned i = 1; i <= a->group_count; i++) {
-        const struct duet__device *gpu = find(s, a->gpus[i - 1].device, false);
+        const struct duet__device *gpu = device_find(s, a->gpus[i - 1].device, false);
 
         if (gpu == NULL)
             return DUET_ENOTFOUND;
@@ -153,8 +154,8 @@ static int find_devices(struct assembling *s)
     return DUET_OK;
 }
 
-/* Bytes a second that a copy gets from the CPU: over 16 lanes of the specifications 1.0 to 6.0 of
- * PCI-SIG, or the CPU's own links. */
+/* Bytes a second of a copy from the CPU to a GPU: over 16 lanes of PCI Express (specifications 1.0
+ * to 6.0 of PCI-SIG), or over the CPU's own links. */
 static double pcie_Bps(const struct assembling *s, const struct duet__device *gpu)
 {
     static const double transfers[] = {2.5e9, 5e9, 8e9, 16e9, 32e9, 64e9};
@@ -186,14 +187,14 @@ static void set_processors(struct assembling *s)
         (struct duet_costs){.submit_s = 1e-6, .push_s = 2e-7, .pop_s = 2e-7, .steal_s = 5e-7};
 }
 
-/* Dies of a package share a switch where there are no others. */
+/* GPUs behind one switch where no switches are given: the dies of a package share one. */
 static unsigned dies_of(const struct assembling *s, unsigned group)
 {
     return s->a->switches == 0 && s->devices[group]->die_links > 0 ? 2 : 1;
 }
 
-/* GPUs behind their switches, which are as wide as the fastest link of these, or those of dies
- * together, and are dealt over the sockets. */
+/* Deals GPUs over switches, and these over sockets. A switch is as wide as the fastest link of its
+ * GPUs, or as those of the dies of a package together. */
 static void set_gpus(struct assembling *s)
 {
     struct duet__platform *p = s->p;
@@ -229,7 +230,7 @@ static void set_gpus(struct assembling *s)
     p->kinds->to_device.latency_s = p->kinds->to_host.latency_s = s->c->rules.copy_latency_s;
 }
 
-/* Direct copies between GPUs of a group, or between any two (0). */
+/* Adds direct copies between the GPUs of a group, or between any two (group 0). */
 static void add_peers(struct duet__platform *p, unsigned group, bool own_link,
                       const double bandwidths[DUET_REACHES], double latency)
 {
@@ -253,7 +254,7 @@ static void add_peers(struct duet__platform *p, unsigned group, bool own_link,
     }
 }
 
-/* The links that the GPUs of a kind have for each other. */
+/* Adds the links that the GPUs of a group have for each other. */
 static int add_fabric(struct assembling *s, unsigned group)
 {
     const struct duet__device *gpu = s->devices[group];
@@ -284,8 +285,8 @@ static bool is_linked(const struct assembling *s, unsigned group)
     return s->a->fabric != DUET_FABRIC_NONE && s->devices[group]->links > 0;
 }
 
-/* Over PCI Express: between any two at the pace of the slowest kind (0), where all of them can, and
- * within the kinds that can and are faster than that. */
+/* Adds direct copies over PCI Express: between any two GPUs at the pace of the slowest kind (0),
+ * where all of them can, and within the kinds that can and are faster than that. */
 static void add_pcie_peers(struct assembling *s)
 {
     const double shares[] = {1, s->c->rules.peer_socket_share, s->c->rules.peer_remote_share};
@@ -305,10 +306,8 @@ static void add_pcie_peers(struct assembling *s)
     }
 }
 
-/*
- * Direct copies: over links of their own between GPUs of a kind that has such, over PCI Express
- * between all others that can. Where some cannot, those of one kind can.
- */
+/* Adds direct copies: over links of their own between GPUs of a kind that has such, over PCI
+ * Express between all others that can. Where some cannot, those of one kind can. */
 static int connect(struct assembling *s)
 {
     const char *option = s->a->fabric == DUET_FABRIC_DIRECT ? "nvlink" : "nvswitch";
@@ -333,8 +332,8 @@ static int connect(struct assembling *s)
     return error;
 }
 
-/* What it is made of, and where all figures come from. */
-static void describe(struct assembling *s)
+/* Writes the description: the devices, and where all figures come from. */
+static void machine_describe(struct assembling *s)
 {
     static const char *const fabrics[] = {"", "direct", "through switches"};
     struct duet__platform *p = s->p;
@@ -371,7 +370,7 @@ static void describe(struct assembling *s)
     p->origin = g_string_free(origin, FALSE);
 }
 
-static int assemble(struct assembling *s)
+static int assembly_make(struct assembling *s)
 {
     const struct duet__assembly *assembly = s->a;
     struct duet__platform *out = s->p;
@@ -389,7 +388,7 @@ static int assemble(struct assembling *s)
         set_gpus(s);
     error = connect(s);
     if (error == DUET_OK) {
-        describe(s);
+        machine_describe(s);
         error = duet__check_options(out, &options, s->message);
     }
     if (error == DUET_OK)
@@ -416,7 +415,7 @@ int duet__platform_assemble(const struct duet__catalogue *catalogue,
                            .p = out,
                            .devices = (const struct duet__device **)devices->pdata,
                            .message = message};
-    error = assemble(&s);
+    error = assembly_make(&s);
     g_ptr_array_unref(devices);
     return error;
 }

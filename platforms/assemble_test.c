@@ -20,7 +20,8 @@ static struct duet__platform assemble(const struct duet__assembly *assembly)
     return p;
 }
 
-/* Every CPU with every GPU in each way of linking that these have: nothing about it is suspicious.
+/*
+ * Machines of every CPU with every GPU, in each way of linking that these have, raise no suspicion.
  */
 static void test_all(void)
 {
@@ -79,11 +80,12 @@ static void test_placement(void)
         g_assert_cmpuint(p.switches[i / 2].socket, ==, i / 4);
         g_assert_cmpstr(m.archs[m.workers[56 + i].arch].name, ==, i < 6 ? "h100" : "a100");
     }
-    /* two that share a switch, and one that is slower than its switch */
+    /* two GPUs share a switch, and one is slower than its switch */
     assert_link(&m, "host", "gpu5", 0, "pcie2-to-device");
     g_assert_cmpfloat_with_epsilon(route_of(&m, "host", "gpu4")->bandwidth_Bps, pcie5, 1);
     g_assert_cmpfloat_with_epsilon(route_of(&m, "host", "gpu7")->bandwidth_Bps, pcie5 / 2, 1);
-    /* of two kinds: over both links, at the pace of the slower kind; of one, at its own */
+    /* GPUs of two kinds copy over both links at the pace of the slower kind, those of one at their
+     * own */
     assert_link(&m, "gpu0", "gpu7", 0, "pcie0-to-host");
     assert_link(&m, "gpu0", "gpu7", 1, "pcie3-to-device");
     g_assert_cmpfloat_with_epsilon(route_of(&m, "gpu0", "gpu7")->bandwidth_Bps, pcie5 / 2 * 0.45,
@@ -129,7 +131,7 @@ static void test_fabric(void)
     duet_machine_fini(&m);
     duet__platform_fini(&p);
 
-    group.device = "mi300x"; /* one link each, whatever is left */
+    group.device = "mi300x"; /* one link to each, whatever is left */
     p = assemble(&assembly);
     g_assert_cmpfloat_with_epsilon(p.peers[0].up.bandwidth_Bps, 0.95 * 64e9, 1);
     duet__platform_fini(&p);
@@ -145,8 +147,7 @@ static void test_fabric(void)
     duet__platform_fini(&p);
 }
 
-/* Which of two kinds of GPUs copy directly, and how fast: 2 of each, those of a kind side by side.
- */
+/* Two kinds of GPUs, 2 of each, those of a kind side by side: who copies directly, and how fast. */
 static void test_mixed(void)
 {
     const double nvlink3 = 0.95 * 12 * 25e9, pcie4 = 16e9 * 128 / 130 * 2 * 0.8;
@@ -175,7 +176,7 @@ static void test_mixed(void)
         OWNED(free_platform) struct duet__platform *again = NULL;
         OWNED(duet_machine_fini) struct duet_machine m;
 
-        /* as a file says it */
+        /* a file says the same */
         if (duet__platform_parse(text, strlen(text), "mixed", false, &again, &message))
             g_error("%s", message.text);
         m = build(again, -1, -1);
@@ -189,7 +190,9 @@ static void test_mixed(void)
     }
 }
 
-/* Two dies share a package: more links between them than to others, and each its own to the CPU. */
+/*
+ * Two dies of a package have more links between them than to others, and each its own to the CPU.
+ */
 static void test_dies(void)
 {
     const struct duet__gpu_group group = {5, "mi250x"};
@@ -210,10 +213,8 @@ static void test_dies(void)
     g_assert_cmpfloat_with_epsilon(route_of(&m, "gpu1", "gpu2")->bandwidth_Bps, 0.95 * 50e9, 1);
 }
 
-/*
- * The times of devices that were measured, beside these: a product of matrices within a factor of
- * 1.4. They are among those which the shapes were fitted to; platforms.fit_catalogue does without.
- */
+/* Estimated times of measured devices: a product of matrices is within a factor of 1.4. The shapes
+ * were fitted to these devices, too; platforms.fit_catalogue leaves them out. */
 static void test_times(void)
 {
     static const struct {
@@ -250,7 +251,7 @@ static void test_times(void)
     }
 }
 
-/* Files that say less, or what does not fit together, are refused with their place. */
+/* Files that lack something or contradict themselves are refused with the place. */
 static void test_bad_input(void)
 {
     static const char *const texts[][2] = {

@@ -50,7 +50,7 @@ static const char good_xml[] =
     "<route src=\"host\" dst=\"gpu0\"><link_ctn id=\"l\"/></route>\n"
     "</zone>\n</platform>\n";
 
-/* `text` with the first `old` replaced. */
+/* Returns `text` with the first `old` replaced. */
 static char *with(const char *text, const char *old, const char *new)
 {
     const char *at = strstr(text, old);
@@ -387,7 +387,7 @@ static void test_garbage(void)
     g_string_free(deep, TRUE);
 }
 
-/* The kernel times of one curve on this architecture. */
+/* Writes the kernel times of one curve on this architecture. */
 static void put_times(const char *name, const char *arch)
 {
     g_autofree char *file = g_build_filename(folder, name, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the catalogue of devices (README.md documents its keys). */
+/* Reads the catalogue of devices (README.md documents its keys). */
 #include "platforms/catalogue.h"
 
 #include <string.h>
@@ -65,7 +65,7 @@ static const struct duet__field shape_fields[] = {
     {NUMBER(duet__kernel_shape, tiles, 0, 1e3), .when = DUET__OPTIONAL},
     {NUMBER(duet__kernel_shape, elements, 0, 1e3), .when = DUET__OPTIONAL},
     {"rounds", DUET__BOOLEAN, DUET__OPTIONAL, AT(duet__kernel_shape, rounds)},
-    {.key = "origin", .kind = DUET__CUSTOM}, /* for readers */
+    {.key = "origin", .kind = DUET__CUSTOM}, /* a text for readers of the file */
     {NULL},
 };
 

@@ -1,69 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Machines that are put together from devices of public data sheets. Their kernel times are
- * estimated: docs/models.md says how, and how far off that is on devices that were measured.
- */
+/* Machines that are put together from devices of public data sheets. Kernel times are estimated;
+ * docs/models.md says how, and how far off they are on measured devices. */
 #ifndef DUET_PLATFORMS_CATALOGUE_H
 #define DUET_PLATFORMS_CATALOGUE_H
 
 #include "platforms/platform.h"
 
-/* A CPU, which has cores (memory is that of a socket), or a GPU; 0 or NULL is what it has not. */
+/* A CPU, which has cores (memory is that of a socket), or a GPU; 0 or NULL: it has none. */
 struct duet__device {
     char name[DUET_NAME_MAX], backend[DUET_NAME_MAX];
     char *title, *origin; /* in full ("AMD EPYC 9654"), and where the figures come from */
-    char *unconfirmed;    /* what no page was found for; NULL: nothing */
-    unsigned year;        /* in which it came out */
+    char *unconfirmed;    /* figures for which no page was found; NULL: none */
+    unsigned year;        /* year of its release */
     unsigned cores;
     double clock_Hz, flops_per_cycle;                        /* of a core, double precision */
-    double d_flops, s_flops, d_matrix_flops, s_matrix_flops; /* a second, of a GPU, without and
+    double d_flops, s_flops, d_matrix_flops, s_matrix_flops; /* flops a second of a GPU, without and
                                                                 with units for matrices */
-    double d_ratio, s_ratio; /* of its products' rate to that which the kernels' shares of these
-                                give; 0: none is published, and it is taken to be 1 */
+    double d_ratio, s_ratio; /* published rate of products by the rate that the kernels' shares
+                                give; 0: not published, taken to be 1 */
     double memory_Bps;
-    uint64_t memory_bytes, cache_bytes; /* of a GPU; that the cores of a CPU share */
-    unsigned pcie;                      /* generation, of 16 lanes */
-    double gpu_link_Bps;                /* of a CPU: what links it to each GPU instead */
-    bool no_peer;                       /* no direct copies over PCI Express */
-    char *fabric;                       /* what links it directly to other GPUs, "NVLink 3" */
-    unsigned links;                     /* of these, link_Bps in either direction each */
+    uint64_t memory_bytes, cache_bytes; /* of a GPU; of a CPU, the cache that its cores share */
+    unsigned pcie;                      /* generation of PCI Express, 16 lanes */
+    double gpu_link_Bps;                /* of a CPU: its own link to each GPU, not PCIe */
+    bool no_peer;                       /* direct copies over PCI Express are not possible */
+    char *fabric;                       /* name of the links to other GPUs, "NVLink 3" */
+    unsigned links;                     /* number of them, with link_Bps in either direction */
     double link_Bps;
-    bool one_each;      /* one of them to each other GPU, none to switches */
-    unsigned die_links; /* it is one of two dies in a package: so many of them are between these */
+    bool one_each;      /* one link to each other GPU, none to switches */
+    unsigned die_links; /* links between the two dies of a package; 0: a package has one die */
 };
 
-/* What a kernel takes: see platforms/fit_catalogue.py, which has fitted or assumed it. */
+/* Time of a kernel, fitted or assumed by platforms/fit_catalogue.py. */
 struct duet__kernel_shape {
     char kernel[DUET_NAME_MAX]; /* without the letter of a precision */
-    unsigned on_gpu;            /* 0 or 1 */
-    double share, half_s;       /* of the peak; seconds at the peak that reach half of that */
+    unsigned on_gpu;            /* 1: on GPUs, 0: on CPUs */
+    double share, half_s;       /* part of the peak; seconds at it that reach half of that */
     double b3, b2, b1;          /* flops of a square tile: b3 b^3 + b2 b^2 + b1 b; 0: on vectors */
     double tiles, elements;     /* read and written: tiles, or elements for each unit of work */
-    bool rounds;                /* it starts anew for each element of a vector */
+    bool rounds;                /* it is launched anew for each element of a vector */
 };
 
 struct duet__catalogue {
     struct {
-        double pcie_share, fabric_share;             /* of their rates that copies get */
-        double copy_latency_s, peer_latency_s;       /* peers over PCI Express */
-        double peer_socket_share, peer_remote_share; /* of a link that these get, by reach */
+        double pcie_share, fabric_share;             /* part of the links' rates that copies get */
+        double copy_latency_s, peer_latency_s;       /* latency of direct copies over PCI Express */
+        double peer_socket_share, peer_remote_share; /* part of a link of PCIe, by reach */
         double gpu_start_s;                          /* from launching a kernel to its begin */
         char *origin;
     } rules;
     unsigned device_count, shape_count;
     struct duet__device *devices;
     struct duet__kernel_shape *shapes;
-    char *path; /* of the file that was loaded */
+    char *path; /* path of the file that was read */
 };
 
-/* What connects GPUs of one kind, where they have links of their own; all others PCI Express. */
+/* Links of its own that a kind of GPUs has; other copies go over PCI Express. */
 enum duet__fabric {
     DUET_FABRIC_NONE,     /* PCI Express alone */
-    DUET_FABRIC_DIRECT,   /* as many links between each two as there are for all */
-    DUET_FABRIC_SWITCHED, /* all links of a GPU go to switches: it copies at full speed to any */
+    DUET_FABRIC_DIRECT,   /* as many links between any two GPUs as there are for all */
+    DUET_FABRIC_SWITCHED, /* all links of a GPU go to switches: full speed to any other */
 };
 
-/* So many GPUs of a kind. */
+/* A number of GPUs of one kind. */
 struct duet__gpu_group {
     unsigned count;
     const char *device;
@@ -73,11 +71,11 @@ struct duet__gpu_group {
 struct duet__assembly {
     const char *name;
     const char *cpu;         /* NULL: the first of the catalogue */
-    unsigned sockets, cores; /* of a socket; 0: as many as the CPU has */
+    unsigned sockets, cores; /* cores of a socket; 0: as many as the CPU has */
     const struct duet__gpu_group *gpus;
     unsigned group_count;
     enum duet__fabric fabric;
-    unsigned switches; /* of PCI Express, which the GPUs share equally; 0: one for each package */
+    unsigned switches; /* of PCIe, which the GPUs share equally; 0: one a package */
     const struct duet__link_override *links;
     size_t link_count;
 };
@@ -88,7 +86,7 @@ struct duet__assembly {
  */
 DUET_MUST_CHECK int duet__catalogue_load(struct duet__catalogue *out, struct duet_message *message);
 
-/* The same from the text of a file; `path` is for messages. */
+/* Reads a catalogue from a text; `path` is for messages. Otherwise as duet__catalogue_load. */
 DUET_MUST_CHECK int duet__catalogue_read(struct duet__catalogue *out, const char *text,
                                          size_t length, const char *path,
                                          struct duet_message *message);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What in a platform can be read and is hardly meant: wrong units, misspelt kernels, typing errors.
- */
+/* Finds in a platform values that are valid and hardly meant: wrong units, misspelt kernels, typing
+ * errors. */
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -8,18 +8,18 @@
 #include "platforms/internal.h"
 #include "platforms/keys.h"
 
-/* A copy or an operation of the runtime that waits longer was probably given in another unit. */
+/* A copy or an operation of the runtime that takes longer was probably given in another unit. */
 static const double LONG_S = 0.01;
 
-/* Faster than the machine's products of matrices by this much is no measuring error. */
+/* A kernel this much faster than the machine's product of matrices is no measuring error. */
 static const double FASTER = 1.25;
 
-/* Times this far from where the neighbouring sizes can be are typing errors. */
+/* A time this far outside what the neighbouring sizes leave possible is a typing error. */
 static const double FAR_OFF = 30;
 
-static void add(GPtrArray *list, const char *format, ...) G_GNUC_PRINTF(2, 3);
+static void add_suspicion(GPtrArray *list, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-static void add(GPtrArray *list, const char *format, ...)
+static void add_suspicion(GPtrArray *list, const char *format, ...)
 {
     va_list args;
 
@@ -35,7 +35,8 @@ static void check_latencies(const struct duet_machine *m, GPtrArray *list)
             const struct duet_route *route = duet_machine_route(m, i, k);
 
             if (i != k && route->direct && route->latency_s > LONG_S)
-                add(list,
+                add_suspicion(
+                    list,
                     "copies from %s to %s wait %g s before they begin; microseconds are usual",
                     m->nodes[i].name, m->nodes[k].name, route->latency_s);
         }
@@ -43,7 +44,7 @@ static void check_latencies(const struct duet_machine *m, GPtrArray *list)
         const double *seconds = duet__field_at(cost, &m->costs);
 
         if (cost->kind == DUET__NUMBER && *seconds > LONG_S)
-            add(list, "costs.%s is %g s; microseconds are usual", cost->key, *seconds);
+            add_suspicion(list, "costs.%s is %g s; microseconds are usual", cost->key, *seconds);
     }
 }
 
@@ -62,7 +63,9 @@ double duet__best_rate(const struct duet__calibration *calibration, const char *
     return best;
 }
 
-/* No kernel does more flops a second than a product of matrices of its precision (its letter). */
+/*
+ * Reports kernels with more flops a second than the product of matrices with the same first letter.
+ */
 static void check_peak(const struct duet__calibration *calibration, const struct duet__curve *curve,
                        GPtrArray *list)
 {
@@ -73,14 +76,16 @@ static void check_peak(const struct duet__calibration *calibration, const struct
         double rate = curve->points[i].work / curve->points[i].mean_s;
 
         if (rate > FASTER * peak)
-            add(list, "%s on %s of work %g is faster (%.4g GFlop/s) than %s ever is (%.4g GFlop/s)",
+            add_suspicion(
+                list, "%s on %s of work %g is faster (%.4g GFlop/s) than %s ever is (%.4g GFlop/s)",
                 curve->kernel, curve->arch, curve->points[i].work, rate / 1e9, product, peak / 1e9);
     }
 }
 
-/* How far a time is outside of what a neighbour leaves possible: between as long and in proportion
- * to work; 1: it is inside. */
-static double distance(const struct duet__point *point, const struct duet__point *neighbour)
+/* Factor by which a time is outside what a neighbour leaves possible: between the same time and one
+ * in proportion to work; 1: it is inside. */
+static double neighbour_distance(const struct duet__point *point,
+                                 const struct duet__point *neighbour)
 {
     double proportional = neighbour->mean_s * point->work / neighbour->work;
     double least = fmin(neighbour->mean_s, proportional);
@@ -89,7 +94,7 @@ static double distance(const struct duet__point *point, const struct duet__point
     return fmax(1, fmax(point->mean_s / most, least / point->mean_s));
 }
 
-/* A point that is far from both its neighbours; at an end these are the next two. */
+/* Reports a point that is far from both its neighbours; at an end these are the next two. */
 static void check_neighbours(const struct duet__curve *curve, GPtrArray *list)
 {
     for (size_t i = 0; curve->count > 1 && i < curve->count; i++) {
@@ -98,11 +103,13 @@ static void check_neighbours(const struct duet__curve *curve, GPtrArray *list)
 
         if (second >= curve->count)
             second = curve->count > 2 ? i - 2 : first;
-        off = fmin(distance(&curve->points[i], &curve->points[first]),
-                   distance(&curve->points[i], &curve->points[second]));
+        off = fmin(neighbour_distance(&curve->points[i], &curve->points[first]),
+                   neighbour_distance(&curve->points[i], &curve->points[second]));
         if (off > FAR_OFF)
-            add(list, "%s on %s of work %g takes %g s, %.0f times off the neighbouring sizes",
-                curve->kernel, curve->arch, curve->points[i].work, curve->points[i].mean_s, off);
+            add_suspicion(list,
+                          "%s on %s of work %g takes %g s, %.0f times off the neighbouring sizes",
+                          curve->kernel, curve->arch, curve->points[i].work,
+                          curve->points[i].mean_s, off);
     }
 }
 
@@ -122,7 +129,7 @@ static void add_holes(const struct duet__calibration *calibration, const struct 
             g_ptr_array_add(lacking, arch);
     }
     for (unsigned i = 0; known && i < lacking->len; i++)
-        add(holes, "%s on %s", kernel, (const char *)lacking->pdata[i]);
+        add_suspicion(holes, "%s on %s", kernel, (const char *)lacking->pdata[i]);
 }
 
 char *duet__platform_holes(const struct duet__calibration *calibration,
@@ -150,7 +157,7 @@ char **duet__platform_suspicions(const struct duet__platform *platform)
     char *holes = NULL;
 
     if (duet__platform_build(platform, &whole, &machine, &message) != DUET_OK) {
-        add(list, "the whole machine cannot be built: %s", message.text);
+        add_suspicion(list, "the whole machine cannot be built: %s", message.text);
     } else {
         check_latencies(&machine, list);
         holes = duet__platform_holes(calibration, &machine, NULL);
@@ -160,9 +167,9 @@ char **duet__platform_suspicions(const struct duet__platform *platform)
         check_neighbours(&calibration->curves[i], list);
     }
     if (calibration->count == 0)
-        add(list, "there are no kernel times");
+        add_suspicion(list, "there are no kernel times");
     if (holes != NULL)
-        add(list, "no times of %s, of kernels that others have", holes);
+        add_suspicion(list, "no times of %s, of kernels that others have", holes);
     g_free(holes);
     duet_machine_fini(&machine);
     g_ptr_array_add(list, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The machine that a description gives under options: which GPUs, cores, links and routes. */
+/* Builds the machine of a description under options: GPUs, cores, links and routes. */
 #include <limits.h>
 #include <math.h>
 #include <stdarg.h>
@@ -9,25 +9,25 @@
 
 static const unsigned NONE = UINT_MAX;
 
-/* Links of one thing: towards devices (or lower GPUs), and towards the host (or higher ones). */
+/* Two links: towards devices (or lower GPUs), and towards the host (or higher ones). */
 struct pair {
     unsigned in, out; /* 1 + index of the link; 0: there is none */
 };
 
 struct plan {
-    struct duet__platform d; /* a copy, as options extend and change it; only its arrays are own */
+    struct duet__platform d; /* changed by options; owns only the copied arrays */
     const struct duet__platform_options *options;
     struct duet_machine *machine;
-    unsigned gpus, cpus;   /* in use */
+    unsigned gpus, cpus;   /* workers in use */
     struct pair *switches; /* by switch */
     struct pair *hubs;     /* by socket */
     struct pair *limits;   /* by device */
-    struct pair *ports;    /* likewise */
+    struct pair *ports;    /* by device */
     struct pair host;
     struct pair peers[DUET_PEERS];
 };
 
-/* A copy of an array, with room for more. */
+/* Returns a copy of an array, with room for `more` elements. */
 static void *copy_of(const void *array, unsigned count, unsigned more, size_t size)
 {
     void *copy = g_malloc0_n((size_t)count + more + 1, size);
@@ -65,7 +65,7 @@ static void plan_fini(struct plan *plan)
     g_free(plan->ports);
 }
 
-/* One more switch like switch `model`, with GPUs like its first, as many but at most `most`. */
+/* Adds a switch like switch `model`, with as many GPUs like its first, but at most `most`. */
 static void add_switch(struct duet__platform *d, unsigned model, unsigned socket,
                        unsigned described, unsigned most)
 {
@@ -96,11 +96,9 @@ static bool has_gpus(const struct duet__platform *d, unsigned sw)
     return false;
 }
 
-/*
- * Adds what it takes to have `wanted` GPUs: the description's switches over again, each time on new
- * sockets that stand in for its own. One of each switch is used first.
- */
-static void extend(struct duet__platform *d, unsigned wanted)
+/* Adds switches like those of the description, each time on new sockets, until there are `wanted`
+ * GPUs. Each switch is used once before any is used again. */
+static void add_gpus(struct duet__platform *d, unsigned wanted)
 {
     const unsigned gpus = d->gpu_count, switches = d->switch_count, sockets = d->socket_count;
     unsigned *stand_ins = g_new0(unsigned, sockets + 1);
@@ -128,7 +126,7 @@ static void extend(struct duet__platform *d, unsigned wanted)
     g_free(stand_ins);
 }
 
-/* Decides which GPUs are used and how many cores compute. */
+/* Chooses the GPUs in use and the number of cores that compute. */
 static int choose_workers(struct plan *plan, struct duet_message *message)
 {
     struct duet__platform *d = &plan->d;
@@ -137,7 +135,7 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
     if (plan->gpus > d->gpu_count && d->gpu_count == 0)
         return duet_fail(message, DUET_EINVAL, "%s has no GPU to add more of", d->name);
     if (plan->gpus > d->gpu_count)
-        extend(d, plan->gpus);
+        add_gpus(d, plan->gpus);
     cores = duet__platform_cores(d);
     if (plan->gpus > cores)
         return duet_fail(message, DUET_EINVAL,
@@ -150,13 +148,13 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
                          plan->cpus, plan->gpus, plan->cpus + plan->gpus, d->name, cores);
     if (plan->cpus + plan->gpus == 0)
         return duet_fail(message, DUET_EINVAL, "no CPU and no GPU: at least one worker is needed");
-    if (described > 0) /* sockets that options add have theirs in the same proportion */
+    if (described > 0) /* added sockets get limits in the same proportion */
         d->cores =
             (unsigned)MIN(((uint64_t)d->cores * cores + described - 1) / described, UINT_MAX);
     return DUET_OK;
 }
 
-/* What options say of limits, of those that there are. */
+/* Applies options to limits; limits that are absent stay so. */
 static void change_limits(const struct duet__platform_options *options, const char *name,
                           struct duet__platform_limits *limits)
 {
@@ -166,10 +164,8 @@ static void change_limits(const struct duet__platform_options *options, const ch
         duet__change_bandwidth(options, name, &limits->to_host_Bps);
 }
 
-/*
- * What options say of links. A GPU that has the bandwidth of its switch has no limit of its own, so
- * those go where options give a kind a bandwidth.
- */
+/* Applies options to links. A GPU's own limit is removed where options give its kind of link a
+ * bandwidth: that of the switch then counts. */
 void duet__change_links(struct duet__platform *d, const struct duet__platform_options *options)
 {
     for (unsigned i = 0; i < d->gpu_count; i++) {
@@ -215,7 +211,7 @@ static unsigned add_link(struct plan *plan, double bandwidth, bool per_copy, con
     return ++plan->machine->link_count;
 }
 
-/* The links of switches with GPUs in use, shared by these, and limits of GPUs slower than them. */
+/* Makes the links of switches with GPUs in use, and the limits of GPUs slower than their switch. */
 static void make_host_links(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
@@ -242,8 +238,8 @@ static void make_host_links(struct plan *plan)
     }
 }
 
-/* The links of a limit; none of a direction in which the switches in use of a socket (NONE: of all)
- * cannot reach it. */
+/* Makes the links of a limit. A direction gets none in which the switches in use of a socket (NONE:
+ * of all) cannot reach the limit. */
 static struct pair limit_links(struct plan *plan, const struct duet__platform_limits *limits,
                                unsigned socket, const char *name)
 {
@@ -263,7 +259,7 @@ static struct pair limit_links(struct plan *plan, const struct duet__platform_li
     return links;
 }
 
-/* Where all devices of a socket share what is between them and the rest, and all of the machine. */
+/* Makes the limits that all devices of a socket share, and those that all of the machine share. */
 static void make_limits(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
@@ -288,7 +284,7 @@ enum duet__reach duet__reach_between(const struct duet__platform *platform, unsi
                : DUET_REACH_REMOTE;
 }
 
-/* The kind of direct copies between two GPUs. */
+/* Returns the kind of direct copies between two GPUs. */
 static unsigned peer_between(const struct duet__platform *d, unsigned a, unsigned b)
 {
     enum duet__reach reach = duet__reach_between(d, a, b);
@@ -300,7 +296,7 @@ static unsigned peer_between(const struct duet__platform *d, unsigned a, unsigne
     return reach;
 }
 
-/* What direct copies with links of their own share at a GPU that has such neighbours. */
+/* Makes the port of a GPU, which its direct copies over links of their own share. */
 static void make_port(struct plan *plan, unsigned device)
 {
     const struct duet__platform_gpu *gpu = &plan->d.gpus[device];
@@ -312,7 +308,7 @@ static void make_port(struct plan *plan, unsigned device)
         port->out = add_link(plan, gpu->port_out_Bps, false, "port%u-out", device);
 }
 
-/* The limits of direct copies, of the kinds that GPUs in use have between them. */
+/* Makes the limits of the kinds of direct copies that GPUs in use have between them. */
 static void make_peer_links(struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
@@ -335,8 +331,8 @@ static void make_peer_links(struct plan *plan)
     }
 }
 
-/* Appends a link of a pair, if there is one, to a route and narrows its bandwidth. */
-static void cross(const struct duet_machine *machine, struct duet_route *route, unsigned link)
+/* Appends a link to a route and narrows the route's bandwidth; no link (0) changes nothing. */
+static void cross_pair(const struct duet_machine *machine, struct duet_route *route, unsigned link)
 {
     double bandwidth;
 
@@ -363,20 +359,18 @@ static void make_host_routes(const struct plan *plan, unsigned node)
 
     in->latency_s = gpu->to_device.latency_s;
     out->latency_s = gpu->to_host.latency_s;
-    cross(m, in, plan->switches[gpu->position].in);
-    cross(m, in, plan->limits[device].in);
-    cross(m, in, hub->in);
-    cross(m, in, plan->host.in);
-    cross(m, out, plan->switches[gpu->position].out);
-    cross(m, out, plan->limits[device].out);
-    cross(m, out, hub->out);
-    cross(m, out, plan->host.out);
+    cross_pair(m, in, plan->switches[gpu->position].in);
+    cross_pair(m, in, plan->limits[device].in);
+    cross_pair(m, in, hub->in);
+    cross_pair(m, in, plan->host.in);
+    cross_pair(m, out, plan->switches[gpu->position].out);
+    cross_pair(m, out, plan->limits[device].out);
+    cross_pair(m, out, hub->out);
+    cross_pair(m, out, plan->host.out);
 }
 
-/*
- * A direct copy crosses both switches' links to the host, and between sockets both hubs, unless it
- * stays inside one switch or has a link of its own, which starts and ends at ports.
- */
+/* Makes the route of direct copies: over both switches' links to the host, and between sockets both
+ * hubs, unless it stays inside one switch or has a link of its own, between two ports. */
 static void make_peer_route(const struct plan *plan, unsigned source, unsigned destination)
 {
     const struct duet__platform *d = &plan->d;
@@ -392,22 +386,22 @@ static void make_peer_route(const struct plan *plan, unsigned source, unsigned d
         return;
     route->latency_s = from < to ? peer->up.latency_s : peer->down.latency_s;
     if (reach != DUET_REACH_SWITCH && !peer->own_link) {
-        cross(m, route, plan->switches[d->gpus[from].position].out);
-        cross(m, route, plan->switches[d->gpus[to].position].in);
+        cross_pair(m, route, plan->switches[d->gpus[from].position].out);
+        cross_pair(m, route, plan->switches[d->gpus[to].position].in);
     }
     if (reach == DUET_REACH_REMOTE && !peer->own_link) {
-        cross(m, route, hub_of(plan, from)->out);
-        cross(m, route, hub_of(plan, to)->in);
+        cross_pair(m, route, hub_of(plan, from)->out);
+        cross_pair(m, route, hub_of(plan, to)->in);
     }
     if (peer->own_link) {
-        cross(m, route, plan->ports[from].out);
-        cross(m, route, plan->ports[to].in);
+        cross_pair(m, route, plan->ports[from].out);
+        cross_pair(m, route, plan->ports[to].in);
     }
-    cross(m, route, link);
+    cross_pair(m, route, link);
 }
 
-/* Takes a core for each GPU in use, on its own socket while there is one. */
-static unsigned *free_cores(const struct plan *plan)
+/* Cores of each socket that compute: each GPU in use takes one, on its own socket if possible. */
+static unsigned *computing_cores(const struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
     unsigned *cores = g_new0(unsigned, d->socket_count + 1);
@@ -417,7 +411,7 @@ static unsigned *free_cores(const struct plan *plan)
     for (unsigned i = 0; i < plan->gpus; i++) {
         unsigned socket = d->switches[d->gpus[d->order[i]].position].socket;
 
-        if (cores[socket] == 0) /* another one has: there are cores for all GPUs */
+        if (cores[socket] == 0) /* another socket has one: there are cores for all GPUs */
             for (socket = 0; cores[socket] == 0; socket++)
                 ;
         cores[socket]--;
@@ -425,11 +419,11 @@ static unsigned *free_cores(const struct plan *plan)
     return cores;
 }
 
-/* CPU workers: dealt over the sockets in turn, then numbered socket by socket. */
+/* Makes the CPU workers: dealt over the sockets in turn, then numbered socket by socket. */
 static void make_cpus(const struct plan *plan)
 {
     const struct duet__platform *d = &plan->d;
-    unsigned *cores = free_cores(plan), *dealt = g_new0(unsigned, d->socket_count + 1);
+    unsigned *cores = computing_cores(plan), *dealt = g_new0(unsigned, d->socket_count + 1);
     struct duet_worker *worker = plan->machine->workers;
 
     for (unsigned left = plan->cpus; left > 0;)
@@ -482,7 +476,7 @@ static int make_machine(struct plan *plan, struct duet_message *message)
     if (error != DUET_OK)
         return duet_fail(message, error, "%s with %u GPUs: %s", d->name, plan->gpus,
                          duet_strerror(error));
-    machine->link_count = 0; /* so far */
+    machine->link_count = 0; /* the number of links so far */
     memcpy(machine->name, d->name, sizeof(machine->name));
     memcpy(machine->archs, d->archs, d->arch_count * sizeof(*d->archs));
     machine->costs = d->costs;

@@ -30,7 +30,8 @@ static void test_idgraf_alone(void)
     OWNED(duet_machine_fini) struct duet_machine m = build(p, 4, 8);
 
     assert_route(&m, "host", "gpu0", 5985.2e6, 11.019e-6, 1);
-    assert_route(&m, "host", "gpu1", 5985.2e6, 10.962e-6, 1); /* alone 5982.9: within 0.5 % */
+    assert_route(&m, "host", "gpu1", 5985.2e6, 10.962e-6, 1); /* 5982.9 as measured alone: within
+                                                                 0.5 % */
     assert_route(&m, "host", "gpu7", 6025.8e6, 11.064e-6, 1);
     assert_route(&m, "gpu2", "host", 6468.9e6, 11.869e-6, 1);
     assert_route(&m, "gpu3", "host", 6380.0e6, 11.895e-6, 2); /* a limit of its own */
@@ -38,8 +39,9 @@ static void test_idgraf_alone(void)
     assert_route(&m, "gpu0", "gpu1", 6634.875e6, 1.787675e-05, 1);
     assert_route(&m, "gpu1", "gpu0", 6634.8e6, 1.92865e-05, 1);
     assert_route(&m, "gpu0", "gpu2", 5292.138e6, 1.850387e-05, 3);
-    assert_route(&m, "gpu0", "gpu4", 3075.225e6, 2.756937e-05, 3); /* the other socket: slower */
-    assert_route(&m, "gpu4", "gpu0", 3801.975e6, 2.668131e-05, 3); /* ... one way */
+    assert_route(&m, "gpu0", "gpu4", 3075.225e6, 2.756937e-05, 3); /* to the other socket, which is
+                                                                      slower */
+    assert_route(&m, "gpu4", "gpu0", 3801.975e6, 2.668131e-05, 3); /* back from there */
 }
 
 static void test_idgraf_sharing(void)
@@ -63,7 +65,7 @@ static void test_idgraf_sharing(void)
     g_assert_cmpuint(m.link_count, ==, 8 + 1 + 6);
 }
 
-/* What all GPUs of a socket, and of the machine, get together. */
+/* Limits that all GPUs of a socket share, and all of the machine. */
 static void test_limits(void)
 {
     static const struct duet__link_override half[] = {{"hub", 0, 0.5}}, same[] = {{"all", 4e9, 0}};
@@ -88,7 +90,7 @@ static void test_limits(void)
               3); /* one GPU of the socket in use cannot reach its limit, nor three the host's */
     assert_route(&m, "host", "gpu4", 6017.3e6, 11.006e-6, 1);
     duet_machine_fini(&m);
-    m = build(p, 4, 16); /* added sockets have it, too */
+    m = build(p, 4, 16); /* added sockets have the limit, too */
     g_assert_true(crosses(&m, "host", "gpu15", "hub3-to-device"));
     duet_machine_fini(&m);
     m = build_with(p, &options);
@@ -96,7 +98,7 @@ static void test_limits(void)
     kept = duet__platform_kept_links(p, &options);
     g_assert_cmpstr(kept, ==, "pcie, host, peer_switch, peer_socket, peer_remote");
     duet_machine_fini(&m);
-    options.links = same; /* of limits that are there */
+    options.links = same; /* options of limits that exist */
     m = build_with(p, &options);
     assert_route(&m, "host", "gpu4", 4e9, 11.006e-6, 3);
     assert_route(&m, "gpu4", "host", 4e9, 12.104e-6, 2);
@@ -138,13 +140,13 @@ static void test_idgraf_workers(void)
     g_assert_cmpuint(m.node_count, ==, 1);
     g_assert_cmpuint(m.link_count, ==, 0);
     duet_machine_fini(&m);
-    m = build(p, 0, 4); /* four GPUs: four switches, nothing shared, no pair behind one */
+    m = build(p, 0, 4); /* four GPUs on four switches share nothing, and no pair is behind one */
     g_assert_cmpuint(m.worker_count, ==, 4);
     g_assert_cmpuint(m.link_count, ==, 8 + 4);
     duet_machine_fini(&m);
 }
 
-/* Memory as a part of the description's, and a window for short tasks of its own. */
+/* Memory as a part of the description's, and a separate window for short tasks. */
 static void test_parts(void)
 {
     struct duet__platform_options options = {.cpus = 1, .gpus = 1};
@@ -296,7 +298,7 @@ static void test_refusals(void)
         refused(p, &cases[i].options, cases[i].fragment);
 }
 
-/* Every figure of the links that factors are about, and of no others. */
+/* Factors change every figure of the links that they name, and no others. */
 static void test_link_factors(void)
 {
     static const struct duet__link_override all[] = {{"all", 0, 2}}, half[] = {{"pcie", 0, 0.5}},
@@ -305,7 +307,7 @@ static void test_link_factors(void)
     static const struct {
         const struct duet__link_override *links;
         size_t count;
-        double pcie, peer_switch, other; /* factors */
+        double pcie, peer_switch, other; /* expected factors */
         const char *kept;
     } cases[] = {
         {all, 1, 2, 2, 2, NULL},

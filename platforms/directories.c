@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where built-in platforms are looked for: beside the installed code, then where it was built. */
+/* Finds built-in platforms: beside the installed code, then where it was built. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -25,10 +25,8 @@ static void add_from(GPtrArray *list, const char *object, const char *const *way
     }
 }
 
-/*
- * The object that holds this code is libduet.so or a program. The loader knows a program only by
- * the name that it was called by, which has no directory where the shell has searched PATH.
- */
+/* The object that holds this code is libduet.so or a program. The loader knows a program by the
+ * name of its call, which has no directory if the shell searched PATH. */
 void duet__beside_code(GPtrArray *list, const char *const *ways)
 {
     static const char inside = 0;
@@ -44,7 +42,7 @@ void duet__beside_code(GPtrArray *list, const char *const *ways)
 
 char **duet__platform_directories(void)
 {
-    /* From PREFIX/bin and PREFIX/lib; from PREFIX/lib/x86_64-linux-gnu. */
+    /* Ways from PREFIX/bin and PREFIX/lib, and from PREFIX/lib/x86_64-linux-gnu. */
     static const char *const ways[] = {"../share/duet/platforms", "../../share/duet/platforms",
                                        NULL};
     GPtrArray *list = g_ptr_array_new();

@@ -32,14 +32,14 @@ CATALOGUE = FOLDER / "devices" / "catalogue.json"
 EXPONENT = 2 / 3
 
 
-# A time of a kernel: who is alike (a device's peaks, and the precision), seconds at the peak, from
-# the launch to the begin, seconds; which device, and whether it is of published.csv.
+# A measured time: the device's peaks and precision (equal for devices that are alike); seconds at
+# the peak, from the launch to the begin, and measured; device; whether it is of published.csv.
 Point = namedtuple("Point", "peaks tau start mean device published")
 
 
 def peaks(device, precision):
-    """Flops a second of products of matrices, of one core of a CPU, in this precision and in
-    either; and the precision."""
+    """Flops a second of products of matrices by one core of a CPU, in this precision and in either;
+    and the precision."""
     if "cores" in device:
         double = device["clock_Hz"] * device["flops_per_cycle"]
         found = {"d": double, "s": 2 * double}
@@ -50,7 +50,7 @@ def peaks(device, precision):
 
 
 def measured(catalogue, kind):
-    """Of each kernel the points."""
+    """The measured points of each kernel."""
     points = {}
     start = catalogue["rules"]["gpu_start_s"] if kind == "gpu" else 0
     devices = {device["name"]: device for device in catalogue["devices"]
@@ -79,8 +79,8 @@ def measured(catalogue, kind):
 
 
 def middles(points, ratios, half):
-    """Of each group of what is alike the median of log(time / that at the peak), and the sum of
-    how far off these are."""
+    """For each group of alike devices the median of log(time / that at the peak), and the
+    deviations."""
     logs = {}
     for point in points:
         at_peak = point.tau * (1 + (half / point.tau) ** EXPONENT) / ratios.get(point.peaks, 1)
@@ -90,8 +90,8 @@ def middles(points, ratios, half):
 
 
 def fit(points, ratios, per_decade=150):
-    """Least absolute errors of the logarithms, as some times are far off. The shape is that within
-    what is alike, so that one which is slower for all sizes does not bend it; the share is their
+    """Least absolute errors of logarithms, as some times are far off. The shape is that within
+    alike devices, so that one which is slower for all sizes does not bend it; the share is a
     geometric mean."""
     best = None
     for step in range(8 * per_decade):
@@ -105,7 +105,7 @@ def fit(points, ratios, per_decade=150):
 
 @functools.cache
 def ratios_of(gemm):
-    """Of each group its own share in products of matrices to that of all."""
+    """For each group the ratio of its own share in products of matrices to that of all."""
     all_of_them = fit(gemm, {})
     found, _ = middles(gemm, {}, all_of_them["half_s"])
     return {group: significant(math.exp(-value) / all_of_them["share"], 3)
@@ -113,7 +113,7 @@ def ratios_of(gemm):
 
 
 def fitted_devices(catalogue):
-    """The devices with the ratios of their peaks."""
+    """The devices, with the ratios of their peaks."""
     ratios = {}
     for kind in ("cpu", "gpu"):
         ratios |= ratios_of(tuple(measured(catalogue, kind)["gemm"]))
@@ -124,7 +124,7 @@ def fitted_devices(catalogue):
 
 
 def fitted_kernels(catalogue):
-    """The kernels of the catalogue with what is fitted to measured times."""
+    """The kernels of the catalogue, fitted to measured times."""
     times = {kind: measured(catalogue, kind) for kind in ("cpu", "gpu")}
     ratios = {kind: ratios_of(tuple(times[kind]["gemm"])) for kind in times}
     for kernel in catalogue["kernels"]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The shapes of the catalogue are those that the fit gives, and how far estimates are off.
 
-What is estimated of a device whose own times were not used is compared with these times. The bounds
-are what docs/models.md states: they fail where a change makes estimates worse.
+Estimates of a device whose own times were not used are compared with these times. The bounds are
+what docs/models.md states: they fail where a change makes estimates worse.
 """
 
 import json
@@ -24,14 +24,15 @@ assert all(made[key] == catalogue[key] for key in made), "run platforms/fit_cata
 
 
 def seconds(kernel, point, ratio):
-    """What a kernel with `share` and `half_s` takes on a device of that ratio."""
+    """Estimated time of a kernel with `share` and `half_s` on a device of that ratio."""
     return point.start + point.tau / min(kernel["share"] * ratio, 1) * (
         1 + (kernel["half_s"] / point.tau) ** fit.EXPONENT)
 
 
 def held_out(times, use=lambda point: True, judge=lambda point: True, known=()):
-    """Of each kernel and device the errors, log(estimated / measured), of its times from those of
-    others that may be used. A device's gemm is used all the same for a kernel of those `known`."""
+    """For each kernel and device the errors, log(estimated / measured), of times estimated from the
+    other devices that may be used. A kernel of those `known` uses the device's own gemm all the
+    same."""
     for kernel, points in times.items():
         for device in sorted({point.device for point in points if judge(point)}):
             own = [point for point in points if point.device == device]
@@ -76,10 +77,10 @@ for kind, (count, most, mean_of_gemm, mean) in BOUNDS.items():
     every = sum(errors.values(), [])
     print(f"{kind}: {len(every)} times, mean factor {factor(every):.2f}")
     assert factor(every) < mean, (kind, factor(every))
-    # what a device's products take says something of its other kernels
+    # the rate of a device's products says something of its other kernels
     others = sum((values for kernel, values in errors.items() if kernel != "gemm"), [])
     assert factor(sum(known.values(), [])) < factor(others), (kind, known, others)
-    # a shape that tiles of all sizes reach is worse: what is fitted says something
+    # a shape that tiles of all sizes reach is worse: the fit has a meaning
     flat = []
     for kernel, points in times.items():
         for device in {point.device for point in points}:
@@ -90,7 +91,7 @@ for kind, (count, most, mean_of_gemm, mean) in BOUNDS.items():
                      for point in own if logs]
     assert factor(every) < factor(flat), (kind, factor(flat))
 
-# The fit without published rates is worse on the devices of today, of which these are.
+# Without published rates the fit is worse on the devices of today, of which these are.
 times = fit.measured(catalogue, "gpu")
 OLD = {"c2050", "k40m"}
 before = show("gpu, devices of after 2013 from those before, as it was without published rates",

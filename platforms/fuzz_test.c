@@ -22,8 +22,8 @@ static void read_platform(const char *text, size_t size, bool xml)
     struct duet__platform *p = NULL;
     struct duet_message message = {""};
 
-    /* A calibration beside /nonexistent/fuzz is never there, so old descriptions stop at it: read
-     * them one level deeper, where what follows is reached. */
+    /* A calibration beside /nonexistent/fuzz is never there, so old descriptions stop at it; the
+     * one inside is read next. */
     if (!xml) {
         struct duet__platform inner = {.name = ""};
         g_autofree char *times = NULL;
@@ -65,7 +65,7 @@ static void read_calibration(const char *text, size_t size)
     g_assert_true(error == DUET_OK || message.text[0] != '\0');
 }
 
-/* Whatever devices are like, a machine of them is put together or refused. */
+/* A machine of any devices is put together or refused. */
 static void read_catalogue(const char *text, size_t size)
 {
     OWNED(duet__catalogue_fini) struct duet__catalogue catalogue;
@@ -134,7 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef DUET_FUZZER
 
-enum { BYTES = 10000000 }; /* of all mutated documents of a seed together, short ones as 1 KB */
+enum { BYTES = 10000000 }; /* all mutated documents of a seed together; a short one counts 1 KB */
 
 static void fuzz(const char *seed_text, size_t length)
 {
@@ -163,7 +163,7 @@ static void test_description(void)
     fuzz_file(DUET_SOURCE_DIR "/platforms/mirage.json");
 }
 
-/* Kernel times alone, as an old pair of files has them. */
+/* A file of kernel times alone, as in an old pair of files. */
 static void test_calibration(void)
 {
     OWNED(free_platform) struct duet__platform *p = load("mirage");
@@ -191,7 +191,7 @@ static void test_catalogue(void)
     fuzz_file(file);
 }
 
-/* Small files of a machine that was measured: they have every key there is. */
+/* Small files of a measured machine, which have every key there is. */
 static void test_measured(void)
 {
     OWNED(remove_folder) struct folder folder = make_folder();

@@ -63,8 +63,8 @@ SOURCES = {
     "strsm_l": "starpu_slu_lu_model_trsm_ll",
     "strsm_r": "starpu_slu_lu_model_trsm_ru",
 }
-# Products of rectangular matrices, for works beyond the largest square tile. There is none for
-# sgemm: most rows of starpu_sgemm_gemm are one measurement rescaled, and which is not known.
+# Products of rectangular matrices, for works beyond the largest square tile. sgemm has none: most
+# rows of starpu_sgemm_gemm are one measurement rescaled, and nobody knows which.
 RECTANGULAR = {"dgemm": "starpu_dgemm_gemm"}
 # Kernels that no table has, and their share of the rate of gemm on the same tile, estimated: on a
 # CPU updates come near it and panels half-way; of a GPU panels get little. Agullo et al., "QR
@@ -75,7 +75,7 @@ SHARES = {
     "ormqr": {"cpu": 0.7, "cuda": 0.75},
     "tsqrt": {"cpu": 0.7, "cuda": 0.2},
     "tsmqr": {"cpu": 0.75, "cuda": 0.9},
-    # less, for interchanges of rows, which read and write what lies far apart
+    # less than others, as interchanges of rows read and write what lies far apart
     "getrf_incpiv": {"cpu": 0.5, "cuda": 0.15},
     "gessm": {"cpu": 0.7, "cuda": 0.6},
     "tstrf": {"cpu": 0.5, "cuda": 0.1},
@@ -84,16 +84,16 @@ SHARES = {
 # Same chips as mirage: its kernels may stand in.
 LIKE_MIRAGE = {"idgraf", "attila", "mirage"}
 
-# Where no measurement is known. What sorting a list of m elements by odd-even transposition takes:
-# a core needs 1 ns for each of m (m - 1) / 2 pairs; a device launches a kernel for each of m
-# rounds, which reads and writes the whole list: (seconds, bytes a second).
+# Figures where no measurement is known. Sorting a list of m elements by odd-even transposition: a
+# core needs 1 ns for each of m (m - 1) / 2 pairs; a device launches a kernel for each of m rounds,
+# which reads and writes the whole list: (seconds, bytes a second).
 PAIR_S = 1e-9
 ROUNDS = {"c2050": (4e-6, 110e9), "m2070": (4e-6, 110e9), "fx5800": (7e-6, 75e9)}
-# What a step of bodies takes, of 20 flops a pair: a quarter of the peak in double precision, for
-# square roots and divisions, in single precision half of it on GPUs; flops a second.
+# Flops a second of a step of bodies, of 20 flops a pair: a quarter of the peak in double precision,
+# for square roots and divisions, in single precision half of it on GPUs.
 PEAKS = {"x5650": {"d": 10.7e9, "s": 21.4e9}, "c2050": {"d": 515e9, "s": 1030e9},
          "m2070": {"d": 515e9, "s": 1030e9}, "fx5800": {"d": 78e9, "s": 622e9}}
-STARTS = {"x5650": 0}  # seconds of a call; of others:
+STARTS = {"x5650": 0}  # seconds of a call; of other architectures:
 START_S = 20e-6
 
 
@@ -114,7 +114,7 @@ def sort_seconds(arch, element_bytes, length):
 
 
 def estimated_curves(arch):
-    """Of an architecture whose speed is known well enough."""
+    """Estimated curves of an architecture whose speed is known well enough."""
     if arch not in PEAKS:
         return []
     origin = ("estimated: 1 ns a pair" if arch not in ROUNDS else
@@ -166,7 +166,7 @@ def without_copies(rows):
 
 
 def pooled(rows):
-    """Mean, deviation (that between devices included) and samples of one point, in seconds."""
+    """Mean, deviation (including that between devices) and samples of one point, in seconds."""
     samples = sum(int(r["samples"]) for r in rows)
     mean = sum(int(r["samples"]) * float(r["mean_us"]) for r in rows) / samples
     variance = sum(
@@ -187,7 +187,7 @@ def square_points(kernel, rows):
     points = []
     for tile, group in sorted(tiles.items()):
         points.append({"size": tile, "flops": FLOPS[kernel[1:]](tile), **pooled(group)})
-    # A larger tile cannot be faster: where two points say so, the one with fewer samples goes.
+    # A larger tile cannot be faster: of two points that say so, the one with fewer samples goes.
     i = 1
     while i < len(points):
         if points[i]["mean_s"] <= points[i - 1]["mean_s"]:
@@ -199,7 +199,7 @@ def square_points(kernel, rows):
 
 
 def rectangular_points(table, rows, points):
-    """Products larger than the largest tile, kept while the rate does not fall."""
+    """Products larger than the largest tile, as long as the rate does not fall."""
     works = defaultdict(list)
     for row in rows:
         works[int(float(row["flops"])), int(row["bytes"])].append(row)
@@ -237,7 +237,7 @@ def curves_of(platform, rows):
 
 
 def shared_curves(platform, measured):
-    """Of kernels that have a share of gemm's rate, for square tiles."""
+    """Curves of kernels that have a share of gemm's rate, for square tiles."""
     backends = {arch["name"]: arch["backend"] for arch in platform["architectures"]}
     gemms = [curve for curve in measured if curve["kernel"][1:] == "gemm"]
     curves = []
@@ -287,7 +287,7 @@ def peers_of(platform, bus):
 
 
 def fill(platform, bus):
-    """The figures of copies: a switch is as fast as the best of its GPUs."""
+    """Sets the figures of copies: a switch is as fast as the best of its GPUs."""
     machine, gpus = platform["name"], platform["gpus"]
     link, = platform["links"]
     for way in ("to_device", "to_host"):
@@ -307,8 +307,8 @@ def fill(platform, bus):
 
 
 def write(path, value):
-    """One line for each element of an array of objects: short to read, short to compare. So are
-    estimated curves: there is nothing in their points to look at."""
+    """Writes a line for each element of an array of objects, short to read and to compare, and for
+    each estimated curve."""
     def text(item, depth):
         pad = "  " * depth
         if depth == 2 and item.get("origin", "").startswith("estimated"):

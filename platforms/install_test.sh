@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What is installed works where it lies: the command and the library find the platforms beside them,
-# pkg-config the prefix. A platform that only the installed folder has tells it from the sources.
+# The installed command and library find the platforms beside them, and pkg-config the prefix,
+# wherever they lie. A platform that only the installed folder has tells it from the sources.
 set -eu
 command -v cmake >/dev/null || exit 77
 place=$(mktemp -d)
@@ -20,7 +20,7 @@ library=$(dirname "$(find "$prefix" -name libduet.so)")
 "$prefix/bin/duet" list platforms | grep -q '^elsewhere'
 (cd / && PATH=$prefix/bin:$PATH duet list platforms) | grep -q '^elsewhere'
 
-# Where there is no simulated engine the program fails too, but not for want of the platform.
+# Without the simulated engine the program fails too, but not because of the platform.
 if ! LD_LIBRARY_PATH=$library DUET_SIMULATE=elsewhere \
     "$DUET_BUILD_DIR/examples/tiled_cholesky" >"$place/log" 2>&1 &&
     ! grep -qi simgrid "$place/log"; then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What platforms/ shares inside itself. */
+/* Functions shared by the files of platforms/. */
 #ifndef DUET_PLATFORMS_INTERNAL_H
 #define DUET_PLATFORMS_INTERNAL_H
 
@@ -26,13 +26,13 @@ enum {
     DUET__MAX_POINTS = 65536, /* points of one curve */
 };
 
-/* The switch of a GPU that is behind none yet. */
+/* Switch of a GPU that no switch names yet. */
 #define DUET__NOWHERE UINT_MAX
 
-/* The name that stands for every kind of link in options. */
+/* Name in options that stands for every kind of link. */
 #define DUET__ALL_LINKS "all"
 
-/* Whether the platform is a machine read from XML, to which nothing can be added. */
+/* True if the platform was read from XML, to which nothing can be added. */
 static inline bool duet__is_fixed(const struct duet__platform *platform)
 {
     return platform->fixed.node_count > 0;
@@ -46,7 +46,7 @@ static inline bool duet__is_fixed(const struct duet__platform *platform)
 DUET_MUST_CHECK int duet__read_description(struct duet__platform *platform, const char *text,
                                            size_t length, const char *path, char **calibration,
                                            struct duet_message *message);
-/* read_xml.c: the same from a SimGrid platform. */
+/* read_xml.c: fills `platform` from a SimGrid platform; otherwise as duet__read_description. */
 DUET_MUST_CHECK int duet__read_xml(struct duet__platform *platform, const char *text, size_t length,
                                    const char *path, char **calibration,
                                    struct duet_message *message);
@@ -70,26 +70,22 @@ DUET_MUST_CHECK int duet__network_read_shape(struct duet__network *network, cons
                                              struct duet_message *message);
 char *duet__network_shape_text(const struct duet__network *network);
 
-/* options.c: what options make of the bandwidth of a link of the kind `name`. */
+/* options.c: applies options to the bandwidth of a link of the kind `name`. */
 void duet__change_bandwidth(const struct duet__platform_options *options, const char *name,
                             double *bandwidth);
 
-/* derive.c: what options make of all links of a platform that is not fixed. */
+/* derive.c: applies options to all links of a platform that is not fixed. */
 void duet__change_links(struct duet__platform *d, const struct duet__platform_options *options);
 
-/* options.c: the memory that options leave of a GPU's `bytes`: at least 1. */
+/* options.c: bytes of memory of a GPU with `bytes` under options; at least 1. */
 uint64_t duet__gpu_memory(const struct duet__platform_options *options, uint64_t bytes);
 
-/*
- * options.c: sets the two windows of a GPU's worker; where options say nothing they stay as they
- * are, or become the usual ones where there are none yet.
- */
+/* options.c: sets the two windows of a GPU's worker. Without an option they keep their value, or
+ * get the default if they have none yet. */
 void duet__set_windows(const struct duet__platform_options *options, struct duet_worker *worker);
 
-/*
- * check.c: the most work a second that a curve of the kernel (NULL: any) has on this architecture;
- * 0 where there is none. NULL is fine for no calibration.
- */
+/* check.c: the highest rate (work a second) in the curves of a kernel (NULL: any) on this
+ * architecture; 0 without such a curve. `calibration` may be NULL. */
 double duet__best_rate(const struct duet__calibration *calibration, const char *kernel,
                        const char *arch);
 
@@ -98,12 +94,12 @@ DUET_MUST_CHECK int duet__check_options(const struct duet__platform *platform,
                                         const struct duet__platform_options *options,
                                         struct duet_message *message);
 
-/* derive.c: the machine a description gives under options, which have been checked. */
+/* derive.c: builds the machine of a description under options, which have been checked. */
 DUET_MUST_CHECK int duet__derive(const struct duet__platform *platform,
                                  const struct duet__platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
 
-/* subset.c: the part of a machine read from XML that options, which have been checked, leave. */
+/* subset.c: builds the part of a machine read from XML that options, already checked, leave. */
 DUET_MUST_CHECK int duet__subset(const struct duet__platform *platform,
                                  const struct duet__platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
@@ -114,24 +110,22 @@ DUET_MUST_CHECK int duet__subset(const struct duet__platform *platform,
 char *duet__kind_of(const char *link);
 
 /*
- * directories.c: where built-in platforms are looked for, in this order: share/duet/platforms under
- * the prefix that the running code is installed in, where there is one, and the directories known
- * when it was compiled. Free with g_strfreev.
+ * directories.c: folders of built-in platforms, in order of search: share/duet/platforms under the
+ * prefix of the running code, if it is installed, then the directories known at compile time. Free
+ * with g_strfreev.
  */
 char **duet__platform_directories(void);
 
-/*
- * platform.c: the platform of a text, whose kernel times may be in a file beside `path`; checked
- * that its machine can be built.
- */
+/* platform.c: reads a platform from a text, whose kernel times may be in a file beside `path`, and
+ * checks that its machine can be built. */
 DUET_MUST_CHECK int duet__platform_parse(const char *text, size_t length, const char *path,
                                          bool xml, struct duet__platform **out,
                                          struct duet_message *message);
 
-/* write.c: the whole of a regular file of at most DUET__MAX_FILE_MIB; free with g_free. */
+/* files.c: reads a regular file of at most DUET__MAX_FILE_MIB; free with g_free. */
 DUET_MUST_CHECK int duet__read_file(const char *path, char **text, size_t *length,
                                     struct duet_message *message);
-/* write.c: duet__file_write of a text that duet__read_file can read. */
+/* files.c: writes a text with duet__file_write. Fails if duet__read_file could not read it. */
 DUET_MUST_CHECK int duet__write_file(const char *path, const char *text,
                                      struct duet_message *message);
 

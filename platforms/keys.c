@@ -13,20 +13,20 @@
 
 #define LEAST_BPS 1e3
 #define MOST_BPS 1e15
-#define MOST_SECONDS 1e3 /* of a cost or a latency */
+#define MOST_SECONDS 1e3 /* the most of a cost or a latency */
 #define MOST_BYTES 0x1p50
 
 #define MOST_WORK 1e24
-#define MOST_TIME 1e9     /* seconds of a kernel */
-#define MOST_RATIO 1e9    /* of two times, both measured */
-#define MOST_DEVIATION 10 /* relative */
+#define MOST_TIME 1e9     /* the most of a kernel's time */
+#define MOST_RATIO 1e9    /* the most of a ratio of two measured times */
+#define MOST_DEVIATION 10 /* the most of a relative deviation */
 #define MOST_SAMPLES 0x1p53
 
 #define AT(type, member) .offset = offsetof(struct type, member)
 #define SIZE(type, member) .room = sizeof(((struct type *)NULL)->member)
 #define RANGE(from, to) .least = (from), .most = (to)
 
-/* Lines of a table whose keys are called as the members are. */
+/* Lines of a table whose keys are the names of the members. */
 #define NAME(type, member) #member, DUET__NAME, AT(type, member), SIZE(type, member)
 #define NUMBER(type, member, from, to) #member, DUET__NUMBER, AT(type, member), RANGE(from, to)
 #define INTEGER(type, member, from, to) #member, DUET__INTEGER, AT(type, member), RANGE(from, to)
@@ -65,7 +65,7 @@ static int check_arch(const struct duet__json *at, void *root, unsigned index)
 const struct duet__list duet__archs = {LIST("architecture", arch_count, archs, duet_arch, 1,
                                             DUET__MAX_ARCHS, arch_fields, check_arch)};
 
-/* An architecture that must be a CPU's (`cpu`) or must not. */
+/* Checks that an architecture is a CPU's, or that it is not. */
 static int check_backend(const struct duet__json *parent, const struct duet_arch *arch, bool cpu)
 {
     struct duet__json at = duet__json_member(parent, "architecture");
@@ -122,7 +122,7 @@ static const struct duet__field link_fields[] = {
     {NULL},
 };
 
-/* The name of a kind of link: unlike those of the first `count` kinds and of peers. */
+/* Checks the name of a kind of link: unlike those of the first `count` kinds and of peers. */
 static int check_kind_name(const struct duet__json *at, const struct duet__platform *p,
                            unsigned count, const char *name)
 {
@@ -210,7 +210,7 @@ static void write_peers(struct duet__json_writer *writer, const void *from, cons
     duet__json_end(writer, ']');
 }
 
-/* Latencies that are no numbers are those of the switch's kind of link. */
+/* NAN as a latency stands for that of the switch's kind of link. */
 static const struct duet__field gpu_fields[] = {
     {"architecture", DUET__INDEX, AT(duet__platform_gpu, arch), .list = &duet__archs},
     {INTEGER(duet__platform_gpu, memory_bytes, 1, MOST_BYTES)},
@@ -239,7 +239,7 @@ static int check_gpu(const struct duet__json *at, void *root, unsigned index)
 static const struct duet__list gpus = {
     LIST("GPU", gpu_count, gpus, duet__platform_gpu, 0, DUET__MAX_GPUS, gpu_fields, check_gpu)};
 
-/* The GPUs of a switch, each of which must exist and be on no other. */
+/* Reads the GPUs of a switch, each of which must exist and be on no other. */
 static int read_switch_gpus(const struct duet__json *at, void *into, void *root)
 {
     struct duet__platform *p = root;
@@ -275,7 +275,7 @@ static void write_switch_gpus(struct duet__json_writer *writer, const void *from
     duet__json_end(writer, ']');
 }
 
-/* Bandwidths of 0 are those of the switch's kind of link. */
+/* 0 as a bandwidth stands for that of the switch's kind of link. */
 static const struct duet__field switch_fields[] = {
     {"link", DUET__INDEX, AT(duet__platform_switch, kind), .list = &kinds},
     {"socket", DUET__UNSIGNED, AT(duet__platform_switch, socket), RANGE(0, DUET__MAX_SOCKETS)},
@@ -301,7 +301,7 @@ static const struct duet__list switches = {LIST("switch", switch_count, switches
                                                 duet__platform_switch, 0, DUET__MAX_GPUS,
                                                 switch_fields, check_switch)};
 
-/* The order of use: each GPU once. */
+/* Reads the order of use, which has each GPU once. */
 static int read_order(const struct duet__json *at, void *into, void *root)
 {
     struct duet__platform *p = root;
@@ -419,7 +419,7 @@ static void write_network(struct duet__json_writer *writer, const void *from, co
     duet__json_end(writer, '}');
 }
 
-/* In the order in which they are read and written: what is named comes before who names it. */
+/* The keys of a platform file, read and written in this order: names before references to them. */
 const struct duet__field duet__platform_fields[] = {
     {ELSEWHERE("schema")},
     {NAME(duet__platform, name)},
@@ -444,7 +444,7 @@ const struct duet__field duet__platform_fields[] = {
     {NULL},
 };
 
-/* Of a file of kernel times alone. */
+/* The keys of a file of kernel times alone. */
 const struct duet__field duet__times_fields[] = {
     {ELSEWHERE("schema")},
     {"origin", DUET__COPY, DUET__OPTIONAL, AT(duet__platform, origin)},
@@ -463,7 +463,7 @@ const struct duet__field duet__curve_fields[] = {
 
 #define POINT(member, most) NUMBER(duet__point, member, 0, most)
 
-/* One of the three units has the point's work. What is 0 and optional was not measured. */
+/* The keys of a point. One of the three units has its work. An optional 0 was not measured. */
 const struct duet__field duet__point_fields[] = {
     {ELSEWHERE("flops")},
     {ELSEWHERE("bytes")},

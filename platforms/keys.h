@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of keys.c: what is in platform files. */
+/* The tables of keys.c: the keys of platform files. */
 #ifndef DUET_PLATFORMS_KEYS_H
 #define DUET_PLATFORMS_KEYS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks between nodes: their one notation, and the shape that a number of nodes needs. */
+/* Networks between nodes: the notation of options and files, and shapes for a number of nodes. */
 #include <math.h>
 #include <string.h>
 
@@ -7,13 +7,13 @@
 #include "platforms/xml.h"
 
 enum {
-    MOST_PLACES = 65536,  /* for nodes: SimGrid makes a host of each */
-    MOST_PARTS = 1 << 20, /* places and cables: SimGrid makes a link of each cable */
+    MOST_PLACES = 65536,  /* most places for nodes, each of which is a host of SimGrid */
+    MOST_PARTS = 1 << 20, /* most places and cables; each cable is a link of SimGrid */
 };
 
 static const double LEAST_BPS = 1e3, MOST_BPS = 1e15, MOST_SECONDS = 1e3, MOST_BYTES = 0x1p50;
 
-/* Of its words, what a shape of x's says is `down`; there are so many of them. */
+/* The kinds of networks. `least` to `most` numbers make a shape of the notation 16x4. */
 static const struct {
     const char *name, *what, *example;
     unsigned least, most;
@@ -29,7 +29,7 @@ static const struct {
 /* ------------------------------------------------------------------------------------------- */
 /* Shapes                                                                                        */
 
-/* Whole numbers from 1, of which there are at most `most`; 0: they are none. */
+/* Reads whole numbers from 1, at most `most` of them. Returns how many; 0: the text is invalid. */
 static unsigned read_numbers(const char *text, const char *separators, unsigned *out, unsigned most)
 {
     g_auto(GStrv) words = g_strsplit_set(text, separators, -1);
@@ -45,7 +45,7 @@ static unsigned read_numbers(const char *text, const char *separators, unsigned 
     return count <= most ? count : 0;
 }
 
-/* Places for nodes. */
+/* Returns the number of places for nodes. */
 static double places_of(const struct duet__network *n)
 {
     double places = 1;
@@ -71,8 +71,8 @@ double duet__network_parts(const struct duet__network *n)
     return n->levels > 0 ? places + cables : 0;
 }
 
-/* One cable each, and in a fat tree full bisection bandwidth. */
-static void complete(struct duet__network *n)
+/* Sets all cables to one and, in a fat tree, the parents for full bisection bandwidth. */
+static void complete_shape(struct duet__network *n)
 {
     for (unsigned i = 0; i < n->levels; i++) {
         n->cables[i] = 1;
@@ -81,9 +81,9 @@ static void complete(struct duet__network *n)
 }
 
 /*
- * SimGrid's notation: "2;16,4;1,8;1,1", levels, children, parents, cables of a fat tree;
+ * Reads SimGrid's notation: "2;16,4;1,8;1,1", levels, children, parents, cables of a fat tree;
  * "8,4;1,1;8,1;4", groups, chassis, routers, nodes of a dragonfly, each but the last with its
- * cables. What is written of it tells whether all separators were right.
+ * cables. The result is written and compared with the text, to check all separators.
  */
 static bool read_long(struct duet__network *n, const char *text)
 {
@@ -107,13 +107,13 @@ static bool read_long(struct duet__network *n, const char *text)
     return again && strcmp(again, text) == 0;
 }
 
-/* "16x4", of a torus also "16,4". */
+/* Reads "16x4", for a torus also "16,4". */
 static bool read_short(struct duet__network *n, const char *text)
 {
     const char *separator = n->kind == DUET__NETWORK_TORUS && strchr(text, ',') ? "," : "x";
 
     n->levels = read_numbers(text, separator, n->down, kinds[n->kind].most);
-    complete(n);
+    complete_shape(n);
     return n->levels > 0 && n->levels >= kinds[n->kind].least;
 }
 
@@ -172,14 +172,14 @@ char *duet__network_shape_text(const struct duet__network *n)
 
 static void fit_fat_tree(struct duet__network *n, unsigned nodes)
 {
-    unsigned half = 1; /* of a switch's ports */
+    unsigned half = 1; /* half of a switch's ports */
 
     while (2 * half * half * half < nodes)
         half++;
     n->levels = 3;
     n->down[0] = n->down[1] = half;
     n->down[2] = 2 * half;
-    complete(n);
+    complete_shape(n);
 }
 
 static void fit_dragonfly(struct duet__network *n, unsigned nodes)
@@ -194,11 +194,11 @@ static void fit_dragonfly(struct duet__network *n, unsigned nodes)
     n->down[1] = 1;
     n->down[2] = 2 * p;
     n->down[3] = p;
-    complete(n);
+    complete_shape(n);
     n->cables[0] = p;
 }
 
-/* The greatest divisor of a number that is not above `most`. */
+/* Returns the greatest divisor of a number that is at most `most`. */
 static unsigned divisor(unsigned number, double most)
 {
     unsigned best = 1;
@@ -241,7 +241,7 @@ int duet__network_shape(struct duet__network *network, unsigned nodes, struct du
 /* ------------------------------------------------------------------------------------------- */
 /* The notation                                                                                  */
 
-/* Bytes a second, or bytes where a text such as 64KiB has no "/s" or "ps". */
+/* Reads bytes a second (`rate`), or bytes: a text such as 64KiB without "/s" or "ps". */
 static bool read_bytes(const char *text, bool rate, double *out)
 {
     g_autofree char *simgrid = NULL;
@@ -273,7 +273,7 @@ static int bad(const struct reading *r, const char *what, const char *text, cons
                      what, example);
 }
 
-/* "eager=64KiB" */
+/* Reads a setting such as "eager=64KiB". */
 static int read_setting(struct reading *r, const char *text)
 {
     static const char *const names[] = {"eager=", "overhead=", "rendezvous="};
@@ -295,7 +295,7 @@ static int read_setting(struct reading *r, const char *text)
     return bad(r, "setting of a network", text, "eager=64KiB, overhead=0.5us or rendezvous=2us");
 }
 
-/* What stands behind the kind, up to the settings: "100Gbps,1us,16x4". */
+/* Reads the figures behind the kind, up to the settings: "100Gbps,1us,16x4". */
 static int read_figures(struct reading *r, const char *text)
 {
     struct duet__network *n = &r->network;
@@ -342,7 +342,7 @@ int duet__network_parse(const char *option, const char *text, const struct duet_
     g_auto(GStrv) settings = NULL;
     int error;
 
-    while (equals && end > text && *end != ',') /* to the end of what stands before the settings */
+    while (equals && end > text && *end != ',') /* to the end of the text before the settings */
         end--;
     figures = g_strndup(text, (gsize)(end - text));
     settings = g_strsplit(equals ? end + (*end == ',') : "", ",", -1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Networks in their notation: what is read, refused, written back, and the shapes they get. */
+/* Networks in their notation: read, refused, written back, and their shapes. */
 #include <string.h>
 
 #include "platforms/internal.h"
@@ -15,7 +15,7 @@ static struct duet__network read_network(const char *text, const struct duet__ne
     return network;
 }
 
-/* Figures in any unit, and what is not said; a shape is written in SimGrid's notation. */
+/* Figures in any unit, and defaults; a shape is written in SimGrid's notation. */
 static void test_good(void)
 {
     static const struct {
@@ -51,7 +51,7 @@ static void test_good(void)
     }
 }
 
-/* What is not said is as the platform has it. */
+/* Figures that are left out are the platform's. */
 static void test_usual(void)
 {
     const struct duet__network usual =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What options mean whatever the machine is. */
+/* Applies options that mean the same for every machine. */
 #include <math.h>
 #include <string.h>
 
@@ -27,8 +27,8 @@ char *duet__cost_names(void)
     return g_strdelimit(g_string_free(names, FALSE), "_", '-');
 }
 
-/* Whether an option is about the kind `name`. */
-static bool means(const struct duet__link_override *link, const char *name)
+/* True if an option is about links of the kind `name`. */
+static bool is_about(const struct duet__link_override *link, const char *name)
 {
     return strcmp(link->name, name) == 0 || strcmp(link->name, DUET__ALL_LINKS) == 0;
 }
@@ -39,12 +39,12 @@ void duet__change_bandwidth(const struct duet__platform_options *options, const 
     for (size_t i = 0; i < options->link_count; i++) {
         const struct duet__link_override *link = &options->links[i];
 
-        if (means(link, name))
+        if (is_about(link, name))
             *bandwidth = link->bandwidth_Bps > 0 ? link->bandwidth_Bps : *bandwidth * link->factor;
     }
 }
 
-/* Adds a name that is not there yet, and is not empty. */
+/* Adds a name, unless it is empty or there already. */
 static void add_name(GPtrArray *names, char *name)
 {
     if (*name == '\0' || g_ptr_array_find_with_equal_func(names, name, g_str_equal, NULL))
@@ -53,7 +53,7 @@ static void add_name(GPtrArray *names, char *name)
         g_ptr_array_add(names, name);
 }
 
-/* The names of all kinds of links, in the order of the file; only of direct copies if `peers`. */
+/* Returns the names of all kinds of links, or only of direct copies, in the order of the file. */
 static GPtrArray *link_kinds(const struct duet__platform *platform, bool peers)
 {
     GPtrArray *names = g_ptr_array_new_with_free_func(g_free);
@@ -83,11 +83,11 @@ char *duet__platform_kept_links(const struct duet__platform *platform,
 
     for (unsigned i = 0; options->link_count > 0 && i < names->len; i++) {
         const char *name = names->pdata[i];
-        bool changed = options->no_peer && /* nothing crosses it */
+        bool changed = options->no_peer && /* no copy crosses it */
                        g_ptr_array_find_with_equal_func(peers, name, g_str_equal, NULL);
 
         for (size_t k = 0; k < options->link_count && !changed; k++)
-            changed = means(&options->links[k], name);
+            changed = is_about(&options->links[k], name);
         if (!changed)
             g_string_append_printf(kept, "%s%s", kept->len > 0 ? ", " : "", name);
     }
@@ -103,7 +103,7 @@ static int check_link(const struct duet__link_override *link, GPtrArray *names,
     if (link->name == NULL)
         return duet_fail(message, DUET_EINVAL, "a link without a name");
     for (unsigned i = 0; i < names->len && !known; i++)
-        known = means(link, names->pdata[i]);
+        known = is_about(link, names->pdata[i]);
     if (!known) {
         g_ptr_array_add(names, g_strdup(names->len > 0 ? DUET__ALL_LINKS : "none"));
         g_ptr_array_add(names, NULL);

@@ -13,7 +13,7 @@ static bool is_path(const char *name)
            g_str_has_suffix(name, ".xml");
 }
 
-/* The file of a built-in platform, NULL if there is none; free with g_free. */
+/* Returns the path of a built-in platform's file, NULL if there is none; free with g_free. */
 static char *find_built_in(const char *name)
 {
     g_auto(GStrv) directories = duet__platform_directories();
@@ -68,7 +68,7 @@ static int not_found(const char *name, struct duet_message *message)
                      name, list[0] != '\0' ? list : "none");
 }
 
-/* Adds the digest of a file that was read. */
+/* Adds the digest of a file to that of the platform. */
 static void add_digest(struct duet__platform *platform, const char *text, size_t length)
 {
     g_autofree char *digest =
@@ -91,11 +91,11 @@ static int read_times(struct duet__platform *platform, const char *path, const c
     return error == DUET_OK ? duet__read_calibration(platform, text, length, file, message) : error;
 }
 
-/* A description that gives no machine is refused when it is read, not when it is used. */
+/* Builds a machine, so that a bad description is refused when it is read, not when it is used. */
 static int try_machine(const struct duet__platform *platform, const char *path,
                        struct duet_message *message)
 {
-    enum { ENOUGH = 64 }; /* GPUs; with more, only the room and the time grow */
+    enum { ENOUGH = 64 }; /* GPUs; more would only take more memory and time */
     unsigned gpus = MIN(duet__platform_gpus(platform), duet__platform_cores(platform));
     const struct duet__platform_options options = {.cpus = -1, .gpus = (int)MIN(gpus, ENOUGH)};
     struct duet_machine machine = {.node_count = 0};

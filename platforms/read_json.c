@@ -8,7 +8,7 @@
 #include "platforms/internal.h"
 #include "platforms/keys.h"
 
-/* Work is under "flops", "bytes" or "work" (either); a curve has the one of its first point. */
+/* Reads work from "flops", "bytes" or "work" (either). All points of a curve use the same key. */
 static int read_work(const struct duet__json *at, const char **unit, double *work)
 {
     static const char *const units[] = {"flops", "bytes", "work"};
@@ -34,7 +34,7 @@ static int read_work(const struct duet__json *at, const char **unit, double *wor
     return duet__json_number(&member, field->least, field->most, work);
 }
 
-/* The architecture of a curve is one of the machine's: a misspelt one would lose the kernel. */
+/* Checks that the machine has a curve's architecture: a misspelt one would lose the kernel. */
 static int check_arch(const struct duet__json *parent, const struct duet__platform *p,
                       const char *name)
 {
@@ -52,7 +52,7 @@ static int check_arch(const struct duet__json *parent, const struct duet__platfo
                            p->name, name, list->str);
 }
 
-/* What older files say of single conditions is of no use any more. */
+/* Reads the points of a curve. The key "conditions" of older files is ignored. */
 static int read_points(const struct duet__json *at, struct duet__platform *p,
                        struct duet__curve *curve)
 {
@@ -83,7 +83,7 @@ static int read_points(const struct duet__json *at, struct duet__platform *p,
     return error;
 }
 
-/* Adds curves; each is of an architecture that the machine, which has been read already, has. */
+/* Adds curves, whose architectures must be among those of the machine, which has been read. */
 static int read_curves(const struct duet__json *at, struct duet__platform *p)
 {
     unsigned count = 0;
@@ -106,7 +106,7 @@ static int read_curves(const struct duet__json *at, struct duet__platform *p)
     return error;
 }
 
-/* Kernel times are here, or in a file beside this one: a name, not a path. */
+/* Reads kernel times here, or the name (not a path) of a file beside this one that has them. */
 static int read_times(const struct duet__json *root, struct duet__platform *p, char **calibration)
 {
     struct duet__json name = duet__json_member(root, "calibration");
@@ -128,8 +128,8 @@ static int read_times(const struct duet__json *root, struct duet__platform *p, c
     return error;
 }
 
-/* What switches and GPUs do not say is as their kind of link has it; each GPU is somewhere. */
-static int complete(const struct duet__json *root, struct duet__platform *p)
+/* Completes switches and GPUs from their kind of link; checks that each GPU has a switch. */
+static int complete_switches(const struct duet__json *root, struct duet__platform *p)
 {
     struct duet__json gpus = duet__json_member(root, "gpus");
 
@@ -171,7 +171,7 @@ static int open_document(struct duet__platform *p, const char *text, size_t leng
         return error;
     at = duet__json_member(root, "schema");
     error = duet__json_keys(root, NULL);
-    if (error == DUET_OK) /* first: another schema has other keys */
+    if (error == DUET_OK) /* schema first: another one has other keys */
         error = duet__json_unsigned(&at, 1, DUET__MAX_SCHEMA, &schema);
     g_clear_pointer(&p->origin, g_free);
     if (error == DUET_OK)
@@ -186,7 +186,7 @@ int duet__read_description(struct duet__platform *p, const char *text, size_t le
     int error = open_document(p, text, length, path, duet__platform_fields, message, &root);
 
     if (error == DUET_OK)
-        error = complete(&root, p);
+        error = complete_switches(&root, p);
     if (error == DUET_OK)
         error = read_times(&root, p, calibration);
     duet__json_close(&root);

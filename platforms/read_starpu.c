@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From what StarPU has measured of a machine's bus, DIR/bus/HOST.*, to a description: counts of
- * processors, figures between memory nodes (MB/s and microseconds, the host first), which CPUs are
- * near a device, and the platform that StarPU makes of that for SimGrid, which alone says how much
- * memory devices have and behind which bridge of PCI they are.
+ * Reads a machine's bus as StarPU has measured it, from DIR/bus/HOST.*: counts of processors,
+ * figures between memory nodes (MB/s and microseconds, the host first), the CPUs near a device, and
+ * the platform that StarPU makes of these for SimGrid, which alone has the memory of devices and
+ * the bridges of PCI that they are behind.
  */
 #include <math.h>
 #include <string.h>
@@ -19,14 +19,14 @@ struct device {
 };
 
 struct bus {
-    const char *path;                                         /* DIR/bus/HOST */
+    const char *path;                                         /* path DIR/bus/HOST */
     const char *kind;                                         /* of devices: "cuda", "opencl" */
     unsigned cpus, first, count;                              /* first: node of the first device */
     double bandwidth_Bps[MOST_DEVICES + 1][MOST_DEVICES + 1], /* 0 is the host */
         latency_s[MOST_DEVICES + 1][MOST_DEVICES + 1];
     struct device devices[MOST_DEVICES];
     int inside;   /* while XML is read: the device whose properties follow; -1: none */
-    int leads_to; /* likewise: the device that a route from the host leads to */
+    int leads_to; /* while XML is read: the device that a route from the host leads to */
     struct duet_message *message;
 };
 
@@ -38,7 +38,7 @@ static int read_text(const struct bus *bus, const char *kind, char **text)
     return duet__read_file(path, text, &length, bus->message);
 }
 
-/* The text behind its next line, which is `line` without its comment; NULL: there is none. */
+/* Returns the text behind the next line, *line, which ends at its comment; NULL: there is none. */
 static char *next_line(char *text, char **line, char **comment)
 {
     char *end = text ? strchr(text, '\n') : NULL;
@@ -52,7 +52,7 @@ static char *next_line(char *text, char **line, char **comment)
     return end ? end + 1 : NULL;
 }
 
-/* "12 # Number of CPUs" and so on; there are fewer kinds in older files. */
+/* Reads the counts, "12 # Number of CPUs" and so on; older files have fewer kinds. */
 static int read_config(struct bus *bus)
 {
     g_autofree char *text = NULL;
@@ -87,7 +87,7 @@ static int read_config(struct bus *bus)
     return error;
 }
 
-/* A row for each source; columns are destinations. */
+/* Reads a matrix with a row for each source and a column for each destination. */
 static int read_matrix(struct bus *bus, const char *kind, double times, double by,
                        double matrix[MOST_DEVICES + 1][MOST_DEVICES + 1])
 {
@@ -104,7 +104,7 @@ static int read_matrix(struct bus *bus, const char *kind, double times, double b
             const double value = g_ascii_strtod(line, &line) * times / by;
 
             if (row > 0 && row < bus->first)
-                break; /* memory of the host that is farther */
+                break; /* the host's other, farther memory */
             if (node > 0 && node < bus->first)
                 continue;
             matrix[rows][node ? node - bus->first + 1 : 0] = value;
@@ -121,7 +121,7 @@ static int read_matrix(struct bus *bus, const char *kind, double times, double b
     return error;
 }
 
-/* "GPU, the nearest CPU or NUMA node, the next one, ..."; of the first kind of devices. */
+/* Reads "GPU, the nearest CPU or NUMA node, the next one, ..." for the first kind of devices. */
 static int read_affinity(struct bus *bus)
 {
     g_autofree char *text = NULL;
@@ -177,7 +177,7 @@ static void begin_element(GMarkupParseContext *context, const char *element, con
             device->model = g_strdup(value);
         }
     } else if (bus->leads_to >= 0 && id && g_str_has_suffix(id, " down")) {
-        /* the last one is nearest to the host */
+        /* a device is behind the bridge that comes last in its route from the host */
         g_free(bus->devices[bus->leads_to].bridge);
         bus->devices[bus->leads_to].bridge = g_strdup(id);
     }
@@ -209,7 +209,7 @@ static int read_platform(struct bus *bus)
 /* ------------------------------------------------------------------------------------------- */
 /* The description                                                                              */
 
-/* Sockets are what devices are near to; without devices there is one. */
+/* Makes a socket for each CPU or NUMA node that devices are near to; without devices, one. */
 static void set_sockets(const struct bus *bus, struct duet__platform *p, unsigned *socket_of)
 {
     unsigned nears[MOST_DEVICES];
@@ -232,7 +232,8 @@ static void set_sockets(const struct bus *bus, struct duet__platform *p, unsigne
         socket_of[i] %= p->socket_count;
 }
 
-/* Of one model all devices are "cuda", as StarPU's times of all are; of several "cuda0", ... */
+/* Names architectures: "cuda" where all devices are of one model, as StarPU has it; else "cuda0",
+ * ... */
 static void set_archs(const struct bus *bus, struct duet__platform *p)
 {
     bool same = true;
@@ -261,7 +262,8 @@ static struct duet__platform_figure figure(const struct bus *bus, unsigned from,
     return (struct duet__platform_figure){bus->bandwidth_Bps[from][to], bus->latency_s[from][to]};
 }
 
-/* A switch is a bridge, as fast as the best of its devices; the kind of link is as the last one. */
+/* Makes a switch of each bridge, as fast as its best device. Figures of the kind of link: the
+ * last's. */
 static void set_switches(const struct bus *bus, struct duet__platform *p, const unsigned *socket_of)
 {
     p->kinds = g_new0(struct duet__platform_link, 1);
@@ -290,7 +292,7 @@ static void set_switches(const struct bus *bus, struct duet__platform *p, const 
     }
 }
 
-/* Direct copies, which OpenCL has none of: means of the pairs of a reach. */
+/* Makes direct copies, which OpenCL has none of: for each reach, means over the pairs. */
 static void set_peers(const struct bus *bus, struct duet__platform *p)
 {
     static const char *const names[] = {"peer_switch", "peer_socket", "peer_remote"};
@@ -312,7 +314,7 @@ static void set_peers(const struct bus *bus, struct duet__platform *p)
         }
 }
 
-static void describe(const struct bus *bus, struct duet__platform *p)
+static void bus_describe(const struct bus *bus, struct duet__platform *p)
 {
     GString *text = g_string_new(NULL);
 
@@ -352,7 +354,7 @@ int duet__platform_read_starpu(const char *directory, const char *host, const ch
         set_archs(bus, out);
         set_switches(bus, out, socket_of);
         set_peers(bus, out);
-        describe(bus, out);
+        bus_describe(bus, out);
     }
     for (unsigned i = 0; i < MOST_DEVICES; i++) {
         g_free(bus->devices[i].model);

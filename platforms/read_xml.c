@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a SimGrid platform file to a machine: files written by duet, and plain ones of others. */
+/* Reads a machine from a SimGrid platform file, written by duet or by others. */
 #include <limits.h>
 #include <math.h>
 #include <string.h>
@@ -16,20 +16,20 @@ struct host {
 struct link {
     double bandwidth_Bps, latency_s;
     unsigned policy;
-    unsigned is_latency; /* written by duet to carry a route's latency: no link of the machine */
+    unsigned is_latency; /* carries a route's latency in files of duet: no link of the machine */
     unsigned
-        first; /* in the machine; of two, NAME_UP and then NAME_DOWN, where it is SPLITDUPLEX */
+        first; /* in the machine: its index; if SPLITDUPLEX, that of NAME_UP, before NAME_DOWN */
 };
 
 struct route {
-    unsigned from, to; /* hosts */
+    unsigned from, to; /* indices of hosts */
     unsigned one_way;
     struct duet_route there, back;
 };
 
 /* The file while it is read. */
 struct zone {
-    struct duet__platform platform; /* first: name, architectures, costs and the like */
+    struct duet__platform platform; /* first member: name, architectures, costs and the like */
     unsigned routing, schema, host_count, link_count, route_count, worker_count;
     struct host *hosts;
     struct link *links;
@@ -38,7 +38,7 @@ struct zone {
     char calibration[NAME_MAX + 1];
     GHashTable *by_name;   /* name -> struct link * */
     GArray *machine_links; /* struct duet_link */
-    unsigned host;         /* whose memory is node 0 */
+    unsigned host;         /* index of the host whose memory is node 0 */
 };
 
 #define AT(type, member) .offset = offsetof(struct type, member)
@@ -67,7 +67,9 @@ static const struct duet__field host_fields[] = {
     {NULL},
 };
 
-/* The host whose memory is node 0: the one marked, else the one named "host", else the first. */
+/*
+ * Finds the host whose memory is node 0: the marked one, else the one named "host", else the first.
+ */
 static int check_host(const struct duet__json *at, void *root, unsigned index)
 {
     struct zone *zone = root;
@@ -128,7 +130,7 @@ static int check_link(const struct duet__json *at, void *root, unsigned index)
 
     link->first = zone->machine_links->len;
     if (error == DUET_OK &&
-        !link->is_latency) { /* those have names that no link of a machine has */
+        !link->is_latency) { /* links for latencies have names that no link of a machine has */
         error = duet__json_name(&id, plain, sizeof(plain) - (duplex ? strlen("_DOWN") : 0));
         add_link(zone, link, name, duplex ? "_UP" : "");
         if (duplex)
@@ -164,7 +166,7 @@ static const struct duet__field route_fields[] = {
     {NULL},
 };
 
-static void cross(struct duet_route *route, const struct link *link, bool down)
+static void cross_link(struct duet_route *route, const struct link *link, bool down)
 {
     route->direct = true;
     route->latency_s += link->latency_s;
@@ -174,7 +176,7 @@ static void cross(struct duet_route *route, const struct link *link, bool down)
     route->bandwidth_Bps = fmin(route->bandwidth_Bps, link->bandwidth_Bps);
 }
 
-/* A <link_ctn> of a route; on the way back it crosses the other half of what is duplex. */
+/* Reads a <link_ctn> of a route, which crosses the other half of a duplex link on the way back. */
 static int read_crossing(const struct duet__json *at, struct zone *zone, struct route *route)
 {
     struct duet__json id = duet__json_member(at, "id");
@@ -199,8 +201,8 @@ static int read_crossing(const struct duet__json *at, struct zone *zone, struct 
     if (!link->is_latency && route->there.count == DUET_ROUTE_LINKS)
         return duet__json_fail(at, DUET_EPARSE, "a route crosses at most %d links",
                                DUET_ROUTE_LINKS);
-    cross(&route->there, link, direction == DOWN);
-    cross(&route->back, link, direction != DOWN);
+    cross_link(&route->there, link, direction == DOWN);
+    cross_link(&route->back, link, direction != DOWN);
     return DUET_OK;
 }
 
@@ -231,11 +233,11 @@ static int check_route(const struct duet__json *at, void *root, unsigned index)
 static const struct duet__list routes = {
     LIST("route", route_count, routes, route, 0, UINT_MAX, route_fields, check_route)};
 
-/* "gpu0 c2050 gpu0 0 2 8" */
+/* A worker's properties: "gpu0 c2050 gpu0 0 2 8". */
 static const struct duet__field worker_fields[] = {
     {"worker", DUET__NAME, AT(duet_worker, name), SIZE(duet_worker, name)},
     {"architecture", DUET__INDEX, AT(duet_worker, arch), .list = &duet__archs},
-    {"host", DUET__INDEX, AT(duet_worker, node), .list = &hosts}, /* the node follows later */
+    {"host", DUET__INDEX, AT(duet_worker, node), .list = &hosts}, /* becomes the node later */
     {"socket", DUET__UNSIGNED, AT(duet_worker, socket), .most = UINT_MAX},
     {"window", DUET__UNSIGNED, AT(duet_worker, window), .most = DUET_WINDOW_MAX},
     {"window_short", DUET__UNSIGNED, DUET__OPTIONAL, AT(duet_worker, window_short),
@@ -283,15 +285,14 @@ static int read_version(const struct duet__json *at, void *into, void *root)
     return error;
 }
 
-/* The node of a host: that of the machine's host first, the others in the order of the file. */
+/* Returns the node of a host: 0 for the machine's host, the others in the order of the file. */
 static unsigned node_of(const struct zone *zone, unsigned host)
 {
     return host == zone->host ? DUET_HOST : host + (host < zone->host);
 }
 
-/* Architectures and workers of a file that duet did not write: cores of the host, one per device.
- */
-static void invent(struct zone *zone)
+/* Makes architectures and workers for a file of others: cores of the host, one worker a device. */
+static void invent_workers(struct zone *zone)
 {
     static const struct duet_arch archs[] = {{"cpu", "cpu"}, {"gpu", "cuda"}};
     unsigned cores = MAX(zone->hosts[zone->host].cores, 1);
@@ -313,7 +314,7 @@ static void invent(struct zone *zone)
     }
 }
 
-/* What can only be checked when all is read. */
+/* Checks what needs the whole file. */
 static int check_zone(const struct duet__json *at, struct zone *zone)
 {
     struct duet__json list = duet__json_member(at, "host");
@@ -330,7 +331,7 @@ static int check_zone(const struct duet__json *at, struct zone *zone)
     }
     for (unsigned i = 0; i < zone->route_count; i++)
         ways += zone->routes[i].one_way ? 1 : 2;
-    if (ways < 2 * (zone->host_count - 1)) /* before room for all pairs is made */
+    if (ways < 2 * (zone->host_count - 1)) /* before memory for all pairs is allocated */
         return duet__json_fail(at, DUET_EPARSE,
                                "%u routes cannot join the host with %u devices in both directions",
                                ways, zone->host_count - 1);
@@ -403,7 +404,7 @@ static int read_zone(const struct duet__json *at, void *into, void *root)
     if (error == DUET_OK)
         error = check_zone(&element, zone);
     if (error == DUET_OK && zone->platform.arch_count + zone->worker_count == 0)
-        invent(zone);
+        invent_workers(zone);
     if (error == DUET_OK)
         error = make_machine(&element, zone, &zone->platform.fixed);
     return error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* StarPU's figures of the bus: which node is which, and changed files. */
+/* StarPU's figures of the bus: which node is which, and mutated files. */
 #include "platforms/internal.h"
 
 #include <glib/gstdio.h>
@@ -59,7 +59,7 @@ static void test_figures(gconstpointer directory)
     g_assert_cmpuint(p.gpus[1].memory_bytes, ==, 2000);
 }
 
-/* What can be read is a machine that can be built. */
+/* Any machine that can be read can be built. */
 static void test_fuzz(gconstpointer directory)
 {
     enum { ROUNDS = 200 };

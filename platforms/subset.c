@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The part of a machine read from XML that options leave. Nothing can be added to such a machine.
- */
+/* Takes the part of a machine read from XML that options leave. Nothing can be added to such a
+ * machine. */
 #include <math.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void change_links(struct duet_machine *m, const struct duet__platform_opt
     }
 }
 
-/* Leaves the host and the first `gpus` devices, and the routes between them. */
+/* Keeps the host and the first `gpus` devices, and the routes between them. */
 static void keep_nodes(struct duet_machine *m, unsigned gpus,
                        const struct duet__platform_options *options)
 {
@@ -37,7 +37,7 @@ static void keep_nodes(struct duet_machine *m, unsigned gpus,
         for (unsigned j = 0; j < count; j++) {
             struct duet_route *route = &m->routes[(size_t)i * count + j];
 
-            *route = *duet_machine_route(m, i, j); /* further on, or the same */
+            *route = *duet_machine_route(m, i, j); /* from further on in the array, or in place */
             if (options->no_peer && i != DUET_HOST && j != DUET_HOST)
                 *route = (struct duet_route){.direct = false};
             if (!route->direct)
@@ -53,7 +53,7 @@ static void keep_nodes(struct duet_machine *m, unsigned gpus,
     m->node_count = count;
 }
 
-/* Leaves the first `cpus` CPU workers and those of the first `gpus` devices. */
+/* Keeps the first `cpus` CPU workers and those of the first `gpus` devices. */
 static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
                          const struct duet__platform_options *options)
 {
@@ -73,8 +73,9 @@ static void keep_workers(struct duet_machine *m, unsigned cpus, unsigned gpus,
     m->worker_count = count;
 }
 
-static int choose(const struct duet__platform *platform, const struct duet__platform_options *o,
-                  unsigned *cpus, unsigned *gpus, struct duet_message *message)
+static int choose_counts(const struct duet__platform *platform,
+                         const struct duet__platform_options *o, unsigned *cpus, unsigned *gpus,
+                         struct duet_message *message)
 {
     const struct duet_machine *m = &platform->fixed;
 
@@ -102,7 +103,7 @@ int duet__subset(const struct duet__platform *platform,
                  struct duet_message *message)
 {
     unsigned cpus = 0, gpus = 0;
-    int error = choose(platform, options, &cpus, &gpus, message);
+    int error = choose_counts(platform, options, &cpus, &gpus, message);
 
     if (error != DUET_OK)
         return error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of platforms/ share: loading, building and comparing machines. */
+/* Loads, builds and compares machines in the tests of platforms/. */
 #ifndef DUET_PLATFORMS_TESTING_H
 #define DUET_PLATFORMS_TESTING_H
 
@@ -60,7 +60,7 @@ static inline void assert_origin(const struct duet__platform *platform, const ch
     g_assert_cmpstr(origin, ==, expected);
 }
 
-/* Index of the node of this name. */
+/* Returns the index of the node of this name. */
 static inline unsigned node_of(const struct duet_machine *m, const char *name)
 {
     for (unsigned i = 0; i < m->node_count; i++)
@@ -75,7 +75,7 @@ static inline const struct duet_route *route_of(const struct duet_machine *m, co
     return duet_machine_route(m, node_of(m, from), node_of(m, to));
 }
 
-/* Compares field by field: bytes between fields mean nothing. */
+/* Compares routes field by field, as bytes between fields mean nothing. */
 static inline void assert_equal_routes(const struct duet_machine *a, const struct duet_machine *b)
 {
     for (size_t i = 0; i < (size_t)a->node_count * a->node_count; i++) {

@@ -12,8 +12,8 @@
 
 static const struct duet_arch draft_archs[] = {{"x5650", "cpu"}, {"m2070", "cuda"}};
 
-/* Two sockets, three switches, four GPUs: 1 + 3 cores are left to compute. The limits of hub and
- * host are beyond what their switches give together. */
+/* Two sockets, three switches, four GPUs: 1 + 3 cores are left to compute. Limits of hub and host
+ * are higher than those of their switches together. */
 static const struct duet__platform_socket draft_sockets[] = {{0, 4, {60.5e9, 0}}, {0, 4, {0, 0}}};
 static const struct duet__platform_switch draft_switches[] = {{0, 0, 24.3e9, 25.1e9},
                                                               {0, 0, 23.9e9, 24.7e9},
@@ -29,7 +29,7 @@ static const struct duet__platform_gpu draft_gpus[] = {
 
 #define BORROW(type, array) (struct type *)(uintptr_t)(array)
 
-/* A machine that owns nothing: copy_of makes one of it that does. */
+/* A platform that owns nothing; copy_of makes one that does. */
 static inline struct duet__platform make_draft(void)
 {
     static char description[] = "2 x \"Epyc\", 4 x H200 \xe2\x80\x94 measured\\";
@@ -73,13 +73,13 @@ static inline struct duet__platform make_draft(void)
     };
 }
 
-/* A number of any size that a time can have, with all its digits. */
+/* Draws a time of any size, with all its digits. */
 static inline double any_time(GRand *random)
 {
     return pow(10, g_rand_double_range(random, -9, 3));
 }
 
-/* A point with every field set: all from the generator. */
+/* Draws a point with every field set. */
 static inline struct duet__point any_point(GRand *random, double work)
 {
     struct duet__point p = {.work = work,
@@ -111,7 +111,7 @@ static inline void add_curve(struct duet__calibration *calibration, const char *
         g_error("%s", message.text);
 }
 
-/* Curves with all there is: several points, contexts, architectures. */
+/* Makes curves with several points, contexts and architectures. */
 static inline struct duet__calibration any_calibration(guint32 seed)
 {
     static const char *const names[][3] = {{"dgemm", "x5650", "cholesky"},
@@ -133,7 +133,7 @@ static inline struct duet__calibration any_calibration(guint32 seed)
     return calibration;
 }
 
-/* Bit by bit, but for the origin: struct duet__point has nothing between its members. */
+/* Compares two points bit by bit, except the origin: struct duet__point has no padding. */
 static inline void assert_equal_point(const struct duet__point *a, const struct duet__point *b)
 {
     g_assert_cmpmem(a, offsetof(struct duet__point, origin), b,
@@ -172,7 +172,7 @@ static inline struct folder make_folder(void)
     return folder;
 }
 
-/* Fails if anything else is in the folder: a temporary file. */
+/* Removes a folder. Fails if a temporary file is left in it. */
 static inline void remove_folder(struct folder *folder)
 {
     (void)g_remove(folder->json);
@@ -181,7 +181,7 @@ static inline void remove_folder(struct folder *folder)
     g_free(folder->json);
 }
 
-/* A draft and kernel times as a platform of its own, which duet__platform_fini frees. */
+/* Returns a draft with kernel times as a platform of its own, which duet__platform_fini frees. */
 static inline struct duet__platform copy_of(const struct duet__platform *draft,
                                             const struct duet__calibration *times)
 {

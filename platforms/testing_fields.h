@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structs of random values, by the tables of their members, for tests of their readers and writers.
- */
+/* Random structs by the tables of their members, for tests of readers and writers. */
 #ifndef DUET_PLATFORMS_TESTING_FIELDS_H
 #define DUET_PLATFORMS_TESTING_FIELDS_H
 
@@ -9,7 +8,7 @@
 #include "base/fields.h"
 #include "report/testing_mutate.h"
 
-/* Gives a member, and those of objects, any value that its table allows, but for custom ones. */
+/* Gives members, and those of objects, random values that their tables allow; custom ones stay. */
 static inline void testing_fill(const struct duet__field *fields, void *into, GRand *random)
 {
     for (; fields->key; fields++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing a measured machine, new or over an older file, with the kernel times that stay. */
+/* Writes a measured machine, as a new file or over an older one whose kernel times may stay. */
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "platforms/internal.h"
 #include "base/json.h"
 
-/* Works this close are the same: a count of flops that was rounded in another place. */
+/* Two works this close are the same: a count of flops that was rounded in another place. */
 static const double SAME_WORK = 1e-9;
 
 static int check_path(const char *path, struct duet_message *message)
@@ -34,15 +34,12 @@ static int check_path(const char *path, struct duet_message *message)
     return DUET_OK;
 }
 
-/*
- * Checks the path, and what there is already by what is to be done with it; *old is loaded where
- * that is to merge.
- */
-static int look(const char *path, enum duet__write how, struct duet__platform **old,
-                struct duet_message *message)
+/* Checks the path and the existing file, by what is to be done with it; loads *old for a merge. */
+static int look_at_file(const char *path, enum duet__write how, struct duet__platform **old,
+                        struct duet_message *message)
 {
     int error = check_path(path, message);
-    /* a link that leads nowhere would be replaced, too */
+    /* a link that leads nowhere would also be replaced */
     bool there = g_file_test(path, G_FILE_TEST_EXISTS) || g_file_test(path, G_FILE_TEST_IS_SYMLINK);
 
     if (error != DUET_OK || how == DUET_WRITE_REPLACE || !there)
@@ -55,10 +52,8 @@ static int look(const char *path, enum duet__write how, struct duet__platform **
     return duet__platform_load(path, old, message);
 }
 
-/*
- * What misses in caches cost was found for certain sizes of caches, and means nothing for others:
- * means are kept then.
- */
+/* Forgets the cost of cache misses, which was found for certain sizes of caches, if these have
+ * changed; means stay. */
 static void forget_misses(struct duet__platform *old, const struct duet_sharing *sharing)
 {
     if (old->sharing.shared_bytes == sharing->shared_bytes)
@@ -72,7 +67,7 @@ static void forget_misses(struct duet__platform *old, const struct duet_sharing 
     }
 }
 
-/* The curve of the same kernel, architecture and context; NULL: there is none. */
+/* Returns the curve of the same kernel, architecture and context; NULL: there is none. */
 static const struct duet__curve *counterpart(const struct duet__calibration *calibration,
                                              const struct duet__curve *curve)
 {
@@ -86,7 +81,7 @@ static const struct duet__curve *counterpart(const struct duet__calibration *cal
     return NULL;
 }
 
-/* The point of this work; NULL: there is none. */
+/* Returns the point of this work; NULL: there is none. */
 static struct duet__point *find_work(const struct duet__curve *curve, double work)
 {
     for (size_t i = 0; i < curve->count; i++)
@@ -95,12 +90,11 @@ static struct duet__point *find_work(const struct duet__curve *curve, double wor
     return NULL;
 }
 
-/*
- * Adds to `all` the measured curve with the points that only `old` has, either of which may be
- * NULL. Old ones keep their origin, else `origin`.
- */
-static int join(const struct duet__curve *measured, const struct duet__curve *old,
-                const char *origin, struct duet__calibration *all, struct duet_message *message)
+/* Adds to `all` the measured curve with the points that only `old` has; either curve may be NULL.
+ * Old points keep their origin, else get `origin`. */
+static int curves_join(const struct duet__curve *measured, const struct duet__curve *old,
+                       const char *origin, struct duet__calibration *all,
+                       struct duet_message *message)
 {
     struct duet__curve curve = measured != NULL ? *measured : *old;
     g_autoptr(GArray) points = g_array_new(FALSE, FALSE, sizeof(struct duet__point));
@@ -125,7 +119,7 @@ static int join(const struct duet__curve *measured, const struct duet__curve *ol
     return duet__calibration_add(all, &curve, message);
 }
 
-/* An architecture that only kept kernel times are of stays, too. */
+/* Keeps the architectures of kept kernel times, as names. */
 static void keep_archs(struct duet__platform *p, const struct duet__platform *old)
 {
     for (unsigned i = 0; i < old->arch_count; i++) {
@@ -142,8 +136,9 @@ static void keep_archs(struct duet__platform *p, const struct duet__platform *ol
     }
 }
 
-/* Adds to `p` the kernel times of `old` that it has not. */
-static int merge(struct duet__platform *p, struct duet__platform *old, struct duet_message *message)
+/* Adds to `p` the kernel times that only `old` has. */
+static int platform_merge(struct duet__platform *p, struct duet__platform *old,
+                          struct duet_message *message)
 {
     struct duet__calibration all = {.count = 0};
     const struct duet__calibration *measured = &p->calibration;
@@ -152,11 +147,12 @@ static int merge(struct duet__platform *p, struct duet__platform *old, struct du
 
     forget_misses(old, &p->sharing);
     for (size_t i = 0; i < measured->count && error == DUET_OK; i++)
-        error = join(&measured->curves[i], counterpart(&old->calibration, &measured->curves[i]),
-                     origin, &all, message);
+        error =
+            curves_join(&measured->curves[i], counterpart(&old->calibration, &measured->curves[i]),
+                        origin, &all, message);
     for (size_t i = 0; i < old->calibration.count && error == DUET_OK; i++)
         if (counterpart(measured, &old->calibration.curves[i]) == NULL)
-            error = join(NULL, &old->calibration.curves[i], origin, &all, message);
+            error = curves_join(NULL, &old->calibration.curves[i], origin, &all, message);
     if (error != DUET_OK) {
         duet__calibration_fini(&all);
         return error;
@@ -170,7 +166,7 @@ static int merge(struct duet__platform *p, struct duet__platform *old, struct du
 /* ------------------------------------------------------------------------------------------- */
 /* Histories                                                                                    */
 
-/* What is known of a value in so many executions. */
+/* A value's mean and deviation over a number of executions. */
 struct sample {
     double count, mean, deviation;
 };
@@ -185,8 +181,8 @@ static struct sample pool(struct sample a, struct sample b)
     return (struct sample){count, a.mean + apart * b.count / count, sqrt(squares / (count - 1))};
 }
 
-/* The mean of what both have, else what one of them has. */
-static double weigh(double a, double a_count, double b, double b_count)
+/* Returns the weighted mean of both, or the one that is known. */
+static double weighted_mean(double a, double a_count, double b, double b_count)
 {
     return a > 0 && b > 0 ? (a * a_count + b * b_count) / (a_count + b_count) : fmax(a, b);
 }
@@ -196,8 +192,8 @@ static double expected(const struct duet__point *point)
     return point->base_s > 0 ? point->base_s + point->memory_s : point->mean_s;
 }
 
-/* Measured times by what is now expected. */
-static struct sample relative(const struct duet__point *point, double expected_s)
+/* Returns measured times relative to what is now expected. */
+static struct sample relative_sample(const struct duet__point *point, double expected_s)
 {
     double noise = point->noise > 0 ? point->noise : point->deviation_s / point->mean_s;
     double ratio = expected(point) / expected_s;
@@ -219,17 +215,18 @@ static void pool_points(struct duet__point *into, const struct duet__point *more
     into->median_s = 0;
     into->samples += more->samples;
     into->rejected += more->rejected;
-    into->base_s = weigh(old.base_s, count, more->base_s, new_count);
+    into->base_s = weighted_mean(old.base_s, count, more->base_s, new_count);
     into->memory_s = both
                          ? (old.memory_s * count + more->memory_s * new_count) / (count + new_count)
                          : old.memory_s + more->memory_s;
-    into->busy_ratio = weigh(old.busy_ratio, count, more->busy_ratio, new_count);
+    into->busy_ratio = weighted_mean(old.busy_ratio, count, more->busy_ratio, new_count);
     into->noise =
-        fmin(pool(relative(&old, expected(into)), relative(more, expected(into))).deviation,
+        fmin(pool(relative_sample(&old, expected(into)), relative_sample(more, expected(into)))
+                 .deviation,
              NOISE_MOST);
 }
 
-/* Adds to `all` the curve of a run and the one there is (NULL: none), as one. */
+/* Adds to `all` the curve of a run and the old one (may be NULL), as one. */
 static int pool_curves(const struct duet__curve *run, const struct duet__curve *old,
                        const char *common, const char *origin, struct duet__calibration *all,
                        struct duet_message *message)
@@ -291,9 +288,9 @@ int duet__platform_pool(struct duet__platform *platform, const struct duet__cali
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* The text of the file, read back and built: what cannot be loaded is never written. */
-static int format(const struct duet__platform *p, const char *path, char **text,
-                  struct duet_message *message)
+/* Returns the text of the file, which has been read back and built: what fails is never written. */
+static int format_checked(const struct duet__platform *p, const char *path, char **text,
+                          struct duet_message *message)
 {
     static const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
     struct duet__platform *again = NULL;
@@ -310,7 +307,7 @@ static int format(const struct duet__platform *p, const char *path, char **text,
     }
     duet_machine_fini(&machine);
     duet__platform_free(again);
-    return error == DUET_EPARSE ? DUET_EINVAL : error; /* it is the machine that is wrong */
+    return error == DUET_EPARSE ? DUET_EINVAL : error; /* the machine is wrong, not the text */
 }
 
 int duet__platform_write(struct duet__platform *platform, const char *path, enum duet__write how,
@@ -318,12 +315,12 @@ int duet__platform_write(struct duet__platform *platform, const char *path, enum
 {
     struct duet__platform *old = NULL;
     char *text = NULL;
-    int error = look(path, how, &old, message);
+    int error = look_at_file(path, how, &old, message);
 
     if (error == DUET_OK && old != NULL)
-        error = merge(platform, old, message);
+        error = platform_merge(platform, old, message);
     if (error == DUET_OK)
-        error = format(platform, path, &text, message);
+        error = format_checked(platform, path, &text, message);
     if (error == DUET_OK)
         error = duet__write_file(path, text, message);
     free(text);
@@ -335,7 +332,7 @@ int duet__platform_may_write(const char *path, enum duet__write how, struct duet
 {
     struct duet__platform *old = NULL;
     g_autofree char *folder = g_path_get_dirname(path);
-    int error = look(path, how, &old, message);
+    int error = look_at_file(path, how, &old, message);
 
     if (error == DUET_OK && !g_file_test(folder, G_FILE_TEST_IS_DIR))
         error = duet_fail(message, DUET_EIO, "%s: there is no folder %s", path, folder);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing platforms over older ones: what stays, what is refused, and what an error leaves. */
+/* Writing platforms over older ones: kept times, refusals, and files after errors. */
 #include <string.h>
 
 #include "platforms/testing_draft.h"
@@ -89,14 +89,15 @@ static void test_merge(void)
     struct duet__platform draft = make_draft();
     struct duet__calibration old = any_calibration(1), new = {0};
     const struct duet__point points[] = {
-        simple_point(old.curves[0].points[1].work * (1 + 5e-10), 1), /* the same but for rounding */
-        simple_point(old.curves[0].points[2].work * (1 + 5e-9), 2),  /* another */
+        simple_point(old.curves[0].points[1].work * (1 + 5e-10), 1), /* the same work but for
+                                                                        rounding */
+        simple_point(old.curves[0].points[2].work * (1 + 5e-9), 2),  /* another work */
     };
     const struct duet__curve *curve;
     struct duet__platform *p;
     struct duet_message message = {""};
 
-    write_draft(&draft, &old, folder.json, DUET_WRITE_MERGE); /* there is nothing yet */
+    write_draft(&draft, &old, folder.json, DUET_WRITE_MERGE); /* there is no file yet */
     add_curve(&new, "dgemm", "x5650", "cholesky", points, G_N_ELEMENTS(points));
     add_curve(&new, "dpotrf", "x5650", NULL, points, 1);
     draft.origin = again;
@@ -115,7 +116,7 @@ static void test_merge(void)
                                                      old.curves[i].context));
     g_assert_cmpuint(curve_of(p, "dpotrf", "x5650", "")->count, ==, 1);
     duet__platform_free(p);
-    /* once more is no change, times or texts */
+    /* writing once more changes nothing */
     {
         char *once = contents(folder.json), *twice;
 
@@ -126,7 +127,7 @@ static void test_merge(void)
         g_free(twice);
     }
     g_assert_cmpint(duet__platform_may_write(folder.json, DUET_WRITE_MERGE, &message), ==, DUET_OK);
-    /* with other caches old points keep their means, but not what they knew of memory */
+    /* with other caches old points keep their means, but lose memory_s */
     draft.sharing.shared_bytes *= 2;
     write_draft(&draft, &new, folder.json, DUET_WRITE_MERGE);
     p = load(folder.json);
@@ -138,7 +139,7 @@ static void test_merge(void)
     duet__calibration_fini(&new);
 }
 
-/* Each point says where it comes from, however often it was merged. */
+/* Each point has its own origin, however often it was merged. */
 static void test_origins(void)
 {
     OWNED(remove_folder) struct folder folder = make_folder();
@@ -162,7 +163,7 @@ static void test_origins(void)
     duet__platform_free(p);
 }
 
-/* Times of GPUs stay when the CPUs alone are measured again, and are used when GPUs are back. */
+/* Times of GPUs stay when the CPUs alone are measured again, and serve when GPUs are back. */
 static void test_lost_architecture(void)
 {
     OWNED(remove_folder) struct folder folder = make_folder();
@@ -233,7 +234,7 @@ static void test_in_the_way(void)
     write_draft(&draft, &times, folder.json, DUET_WRITE_NEW);
 }
 
-/* What the format does not allow is found before anything is written. */
+/* Values that the format does not allow are found before anything is written. */
 static void test_bad_drafts(void)
 {
     static struct duet__platform_socket no_arch[] = {{2, 4, {0, 0}}, {0, 4, {0, 0}}},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Machines and kernel times as text: by the tables of keys.c, one line for each part. */
+/* Writes machines and kernel times as text, by the tables of keys.c. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "platforms/internal.h"
 #include "platforms/keys.h"
 
-/* What comes from where its curve, or all of the file, comes from, does not say so again. */
+/* Returns an origin, or NULL if it is that of the curve or of all the file. */
 static const char *own_origin(const char *own, const char *common)
 {
     return g_strcmp0(own, common) != 0 ? own : NULL;
@@ -25,7 +25,7 @@ static void write_curve(struct duet__json_writer *w, const struct duet__platform
     for (size_t i = 0; i < curve.count; i++) {
         struct duet__point point = curve.points[i];
 
-        point.samples = MAX(point.samples, 1); /* what has none was given, not measured */
+        point.samples = MAX(point.samples, 1); /* a point without samples was given, not measured */
         point.origin = own_origin(point.origin, origin);
         duet__json_print(w, "\n    {work: %g", point.work);
         duet__fields_write(w, duet__point_fields, &point, p);
@@ -34,8 +34,8 @@ static void write_curve(struct duet__json_writer *w, const struct duet__platform
     duet__json_print(w, "]}");
 }
 
-/* The members of a table, then the kernel times. */
-static char *format(const struct duet__platform *p, const struct duet__field *fields)
+/* Writes the members of a table, then the kernel times. */
+static char *format_json(const struct duet__platform *p, const struct duet__field *fields)
 {
     char *text = NULL;
     size_t length = 0;
@@ -51,8 +51,9 @@ static char *format(const struct duet__platform *p, const struct duet__field *fi
     return text;
 }
 
-/* What switches and GPUs have like their kind of link is left out, and limits that are none. */
-static void leave_out(struct duet__platform *p)
+/* Leaves out figures that switches and GPUs share with their kind of link, and limits without
+ * effect. */
+static void leave_out_defaults(struct duet__platform *p)
 {
     for (unsigned i = 0; i < p->gpu_count; i++) {
         struct duet__platform_gpu *gpu = &p->gpus[i];
@@ -60,7 +61,7 @@ static void leave_out(struct duet__platform *p)
         const struct duet__platform_link *kind;
 
         if (gpu->position >= p->switch_count || p->switches[gpu->position].kind >= p->kind_count)
-            continue; /* it is refused when the text is read back */
+            continue; /* the reader refuses this text */
         sw = &p->switches[gpu->position];
         kind = &p->kinds[sw->kind];
         if (gpu->to_device.latency_s == kind->to_device.latency_s)
@@ -93,8 +94,8 @@ char *duet__platform_text(const struct duet__platform *platform)
         return NULL;
     p.switches = g_memdup2(p.switches, p.switch_count * sizeof(*p.switches));
     p.gpus = g_memdup2(p.gpus, p.gpu_count * sizeof(*p.gpus));
-    leave_out(&p);
-    text = format(&p, duet__platform_fields);
+    leave_out_defaults(&p);
+    text = format_json(&p, duet__platform_fields);
     g_free(p.switches);
     g_free(p.gpus);
     return text;
@@ -106,5 +107,5 @@ char *duet__format_times(const struct duet__platform *from)
     const struct duet__platform p = {.origin = from->origin ? from->origin : origin,
                                      .calibration = from->calibration};
 
-    return format(&p, duet__times_fields);
+    return format_json(&p, duet__times_fields);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measured machines: what is written is read back as it was measured. */
+/* Measured machines are read back as they were written. */
 #include "platforms/keys.h"
 #include "platforms/testing_draft.h"
 #include "platforms/testing_fields.h"
 
 static const struct duet__calibration nothing = {0};
 
-/* The machine of a draft, written and read back. */
+/* Writes the machine of a draft and reads it back. */
 static struct duet_machine through_files(const struct duet__platform *draft)
 {
     OWNED(remove_folder) struct folder folder = make_folder();
@@ -22,7 +22,7 @@ static struct duet_machine through_files(const struct duet__platform *draft)
 
 static void assert_equal_costs(const struct duet_costs *a, const struct duet_costs *b)
 {
-    g_assert_cmpmem(a, sizeof(*a), b, sizeof(*b)); /* nine numbers, nothing between them */
+    g_assert_cmpmem(a, sizeof(*a), b, sizeof(*b)); /* nine numbers without padding */
 }
 
 static void assert_equal_sharing(const struct duet_sharing *a, const struct duet_sharing *b)
@@ -74,7 +74,7 @@ static void test_workers(void)
     g_assert_true(m.first_waits);
 }
 
-/* What there is once of a machine, whatever it is. */
+/* Every single member of a platform, with random values. */
 static void test_random(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
@@ -113,10 +113,10 @@ static void test_copies(void)
     }
     assert_route(&m, "gpu0", "gpu1", &draft.peers[0].up);
     assert_route(&m, "gpu1", "gpu0", &draft.peers[0].down);
-    g_assert_false(route_of(&m, "gpu0", "gpu2")->direct); /* of one socket: none */
+    g_assert_false(route_of(&m, "gpu0", "gpu2")->direct); /* on one socket: none */
     assert_route(&m, "gpu2", "gpu3", &draft.peers[2].up);
     assert_route(&m, "gpu3", "gpu0", &draft.peers[2].down);
-    /* who shares what */
+    /* links that are shared */
     g_assert_cmpstr(link_of(&m, "host", "gpu0", 0), ==, "pcie0-to-device");
     g_assert_cmpstr(link_of(&m, "host", "gpu1", 0), ==, "pcie0-to-device");
     g_assert_cmpstr(link_of(&m, "host", "gpu0", 1), ==, "");
@@ -144,7 +144,7 @@ static void test_own_links(void)
     g_assert_cmpstr(link_of(&m, "gpu3", "gpu2", 0), ==, "port3-out");
     g_assert_cmpfloat(m.links[route_of(&m, "gpu3", "gpu2")->links[0]].bandwidth_Bps, ==, 340.5e9);
     duet_machine_fini(&m);
-    /* else they do, and these are the limit */
+    /* without own_link they do, and those limit them */
     draft.peers[2].up.bandwidth_Bps = draft.peers[2].down.bandwidth_Bps = 25e9;
     draft.peers[2].own_link = false;
     m = through_files(&draft);
@@ -174,7 +174,7 @@ static void test_cpus_alone(void)
     assert_equal_sharing(&m.sharing, &draft.sharing);
 }
 
-/* What was measured is the whole machine's: fewer workers leave it, more sockets bring cores. */
+/* Measured figures are the whole machine's: fewer workers leave them, more sockets bring cores. */
 static void test_options(void)
 {
     OWNED(remove_folder) struct folder folder = make_folder();
@@ -189,7 +189,7 @@ static void test_options(void)
     assert_equal_sharing(&m.sharing, &draft.sharing);
     g_assert_true(m.first_waits);
     duet_machine_fini(&m);
-    m = build(p, 1, 8); /* the switches over again, on two more sockets */
+    m = build(p, 1, 8); /* the same switches once more, on two more sockets */
     g_assert_cmpuint(m.workers[7].socket, ==, 3);
     g_assert_cmpuint(m.cores, ==, 12);
     assert_equal_sharing(&m.sharing, &draft.sharing);
@@ -225,7 +225,7 @@ static void test_times(void)
     }
 }
 
-/* The machine as XML is equal, too, with its times. */
+/* The machine is equal as XML, too, with its times. */
 static void test_xml(void)
 {
     OWNED(remove_folder) struct folder folder = make_folder();
@@ -256,7 +256,7 @@ static void test_xml(void)
     (void)g_remove(xml_times);
 }
 
-/* The times of one workload, with their origins. */
+/* One workload's times, with their origins. */
 static void test_select(void)
 {
     char first[] = "the first day", second[] = "the second day";

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Writing a machine as a SimGrid platform. A stock SimGrid (network model CM02) sees each copy
- * alone take latency + bytes/bandwidth; properties hold what SimGrid has no notion of.
- */
+/* Writes a machine as a SimGrid platform. A stock SimGrid (network model CM02) sees each copy alone
+ * take latency + bytes/bandwidth; properties hold what SimGrid has no notion of. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,19 +10,19 @@
 #include "base/json.h"
 #include "platforms/keys.h"
 
-/* Wider than any link, so that a link which only adds latency never limits a copy. */
+/* Bandwidth of links that only add latency: wider than any other, they never limit a copy. */
 static const char *const WIDE = "1e18";
 
 struct writer {
     const struct duet_machine *machine;
     GString *text;
-    GHashTable *latencies; /* double -> index of the link that has it */
+    GHashTable *latencies; /* latency (double) -> index of the link that carries it */
 };
 
-static void add(struct writer *w, const char *format, ...) DUET_PRINTF(2, 3);
+static void add_text(struct writer *w, const char *format, ...) DUET_PRINTF(2, 3);
 
-/* Adds to the text; what is put into it is escaped. */
-static void add(struct writer *w, const char *format, ...)
+/* Adds formatted text, whose arguments are escaped. */
+static void add_text(struct writer *w, const char *format, ...)
 {
     g_autofree char *part = NULL;
     va_list args;
@@ -35,7 +33,7 @@ static void add(struct writer *w, const char *format, ...)
     g_string_append(w->text, part);
 }
 
-/* The value of a property; empty where there is nothing to say. */
+/* Formats the value of a property; empty if it need not be written. */
 static void print_value(const struct duet__field *field, const void *value, bool needed,
                         char text[DUET__DIGITS_MAX])
 {
@@ -51,8 +49,8 @@ static void print_value(const struct duet__field *field, const void *value, bool
         g_strlcpy(text, "true", DUET__DIGITS_MAX);
 }
 
-/* Properties PREFIX.KEY of the members that are not 0, and of those a file must have if `needed`.
- */
+/* Writes properties PREFIX.KEY of the members that are not 0, and of those a file must have if
+ * `needed`. */
 static void write_members(struct writer *w, const char *prefix, const struct duet__field *fields,
                           const void *from, bool needed)
 {
@@ -61,7 +59,7 @@ static void write_members(struct writer *w, const char *prefix, const struct due
     for (; fields->key != NULL; fields++) {
         print_value(fields, duet__field_at(fields, from), needed, value);
         if (value[0] != '\0')
-            add(w, "    <prop id=\"%s.%s\" value=\"%s\"/>\n", prefix, fields->key, value);
+            add_text(w, "    <prop id=\"%s.%s\" value=\"%s\"/>\n", prefix, fields->key, value);
     }
 }
 
@@ -70,24 +68,24 @@ static void write_props(struct writer *w, const char *calibration)
     const struct duet_machine *m = w->machine;
     const struct duet__platform rest = {.cores = m->cores, .first_waits = m->first_waits};
 
-    add(w, "    <prop id=\"duet.schema\" value=\"1\"/>\n");
+    add_text(w, "    <prop id=\"duet.schema\" value=\"1\"/>\n");
     if (calibration != NULL)
-        add(w, "    <prop id=\"duet.calibration\" value=\"%s\"/>\n", calibration);
+        add_text(w, "    <prop id=\"duet.calibration\" value=\"%s\"/>\n", calibration);
     write_members(w, "duet.cost", duet__cost_fields, &m->costs, true);
     write_members(w, "duet.sharing", duet__sharing_fields, &m->sharing, false);
     write_members(w, "duet", duet__platform_fields, &rest, false);
     for (unsigned i = 0; i < m->arch_count; i++)
-        add(w, "    <prop id=\"duet.arch.%u\" value=\"%s %s\"/>\n", i, m->archs[i].name,
-            m->archs[i].backend);
+        add_text(w, "    <prop id=\"duet.arch.%u\" value=\"%s %s\"/>\n", i, m->archs[i].name,
+                 m->archs[i].backend);
     for (unsigned i = 0; i < m->worker_count; i++) {
         const struct duet_worker *worker = &m->workers[i];
 
-        add(w, "    <prop id=\"duet.worker.%u\" value=\"%s %s %s %u %u", i, worker->name,
-            m->archs[worker->arch].name, m->nodes[worker->node].name, worker->socket,
-            worker->window);
+        add_text(w, "    <prop id=\"duet.worker.%u\" value=\"%s %s %s %u %u", i, worker->name,
+                 m->archs[worker->arch].name, m->nodes[worker->node].name, worker->socket,
+                 worker->window);
         if (worker->window_short > 0)
-            add(w, " %u", worker->window_short);
-        add(w, "\"/>\n");
+            add_text(w, " %u", worker->window_short);
+        add_text(w, "\"/>\n");
     }
 }
 
@@ -98,8 +96,7 @@ static void write_hosts(struct writer *w, const struct duet__calibration *calibr
 
     for (unsigned i = 0; i < m->node_count; i++) {
         unsigned cores = 0;
-        double speed =
-            0; /* flops a second at best: of dgemm where it is known, else of any kernel */
+        double speed = 0; /* peak flops a second: of dgemm where it is known, else of any kernel */
 
         for (unsigned j = m->worker_count; j-- > 0;) {
             const char *arch = m->archs[m->workers[j].arch].name;
@@ -111,15 +108,16 @@ static void write_hosts(struct writer *w, const struct duet__calibration *calibr
             if (speed == 0)
                 speed = duet__best_rate(calibration, NULL, arch);
         }
-        add(w,
-            "    <host id=\"%s\" speed=\"%sf\" core=\"%u\">\n"
-            "      <prop id=\"duet.kind\" value=\"%s\"/>\n",
-            m->nodes[i].name, duet__digits(speed > 0 ? speed : 1e9, digits), MAX(cores, 1),
-            i == DUET_HOST ? "host" : "device");
+        add_text(w,
+                 "    <host id=\"%s\" speed=\"%sf\" core=\"%u\">\n"
+                 "      <prop id=\"duet.kind\" value=\"%s\"/>\n",
+                 m->nodes[i].name, duet__digits(speed > 0 ? speed : 1e9, digits), MAX(cores, 1),
+                 i == DUET_HOST ? "host" : "device");
         if (i != DUET_HOST)
-            add(w, "      <prop id=\"duet.capacity_bytes\" value=\"%" G_GUINT64_FORMAT "\"/>\n",
-                m->nodes[i].capacity_bytes);
-        add(w, "    </host>\n");
+            add_text(w,
+                     "      <prop id=\"duet.capacity_bytes\" value=\"%" G_GUINT64_FORMAT "\"/>\n",
+                     m->nodes[i].capacity_bytes);
+        add_text(w, "    </host>\n");
     }
 }
 
@@ -130,13 +128,14 @@ static void write_links(struct writer *w)
     for (unsigned i = 0; i < w->machine->link_count; i++) {
         const struct duet_link *link = &w->machine->links[i];
 
-        add(w, "    <link id=\"%s\" bandwidth=\"%sBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n",
-            link->name, duet__digits(link->bandwidth_Bps, digits),
-            link->per_copy ? "FATPIPE" : "SHARED");
+        add_text(w,
+                 "    <link id=\"%s\" bandwidth=\"%sBps\" latency=\"0s\" sharing_policy=\"%s\"/>\n",
+                 link->name, duet__digits(link->bandwidth_Bps, digits),
+                 link->per_copy ? "FATPIPE" : "SHARED");
     }
 }
 
-/* The index of the link that carries a latency, one for all routes that have the same. */
+/* Returns the index of the link that carries a latency, one for all routes with that latency. */
 static unsigned latency_link(struct writer *w, double latency_s)
 {
     unsigned index = g_hash_table_size(w->latencies);
@@ -147,16 +146,16 @@ static unsigned latency_link(struct writer *w, double latency_s)
         return GPOINTER_TO_UINT(found);
     g_hash_table_insert(w->latencies, g_memdup2(&latency_s, sizeof(latency_s)),
                         GUINT_TO_POINTER(index));
-    add(w,
-        "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
-        "sharing_policy=\"FATPIPE\">\n"
-        "      <prop id=\"duet.kind\" value=\"latency\"/>\n"
-        "    </link>\n",
-        index, WIDE, duet__digits(latency_s, digits));
+    add_text(w,
+             "    <link id=\"latency~%u\" bandwidth=\"%sBps\" latency=\"%ss\" "
+             "sharing_policy=\"FATPIPE\">\n"
+             "      <prop id=\"duet.kind\" value=\"latency\"/>\n"
+             "    </link>\n",
+             index, WIDE, duet__digits(latency_s, digits));
     return index;
 }
 
-/* The links that carry latencies, then the routes. */
+/* Writes the links that carry latencies, then the routes. */
 static void write_routes(struct writer *w)
 {
     const struct duet_machine *m = w->machine;
@@ -168,13 +167,13 @@ static void write_routes(struct writer *w)
 
             if (i == j || !route->direct)
                 continue;
-            add(&routes,
-                "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
-                "<link_ctn id=\"latency~%u\"/>",
-                m->nodes[i].name, m->nodes[j].name, latency_link(w, route->latency_s));
+            add_text(&routes,
+                     "    <route src=\"%s\" dst=\"%s\" symmetrical=\"NO\">"
+                     "<link_ctn id=\"latency~%u\"/>",
+                     m->nodes[i].name, m->nodes[j].name, latency_link(w, route->latency_s));
             for (unsigned k = 0; k < route->count; k++)
-                add(&routes, "<link_ctn id=\"%s\"/>", m->links[route->links[k]].name);
-            add(&routes, "</route>\n");
+                add_text(&routes, "<link_ctn id=\"%s\"/>", m->links[route->links[k]].name);
+            add_text(&routes, "</route>\n");
         }
     }
     g_string_append(w->text, routes.text->str);
@@ -189,24 +188,24 @@ static char *format_xml(const struct duet_machine *machine,
                        .latencies =
                            g_hash_table_new_full(g_double_hash, g_double_equal, g_free, NULL)};
 
-    add(&w,
-        "<?xml version='1.0'?>\n"
-        "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
-        "<!-- A machine written by duet. Hosts are memories; load with\n"
-        "     network/model:CM02 network/TCP-gamma:0 network/crosstraffic:0 -->\n"
-        "<platform version=\"4.1\">\n"
-        "  <zone id=\"%s\" routing=\"Full\">\n",
-        machine->name);
+    add_text(&w,
+             "<?xml version='1.0'?>\n"
+             "<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n"
+             "<!-- A machine written by duet. Hosts are memories; load with\n"
+             "     network/model:CM02 network/TCP-gamma:0 network/crosstraffic:0 -->\n"
+             "<platform version=\"4.1\">\n"
+             "  <zone id=\"%s\" routing=\"Full\">\n",
+             machine->name);
     write_props(&w, times);
     write_hosts(&w, calibration);
     write_links(&w);
     write_routes(&w);
-    add(&w, "  </zone>\n</platform>\n");
+    add_text(&w, "  </zone>\n</platform>\n");
     g_hash_table_unref(w.latencies);
     return g_string_free(w.text, FALSE);
 }
 
-/* What cannot be read back is never written. */
+/* Checks that the text can be read back; otherwise it is not written. */
 static int check_text(const char *text, const char *path, struct duet_message *message)
 {
     struct duet__platform again = {.name = ""};
@@ -240,7 +239,7 @@ int duet__platform_write_xml(const struct duet_machine *machine, const struct du
                          "%s: the file's name must have letters, digits or _-.:+ only", path);
     text = format_xml(machine, calibration, timed ? times_name : NULL);
     error = check_text(text, path, message);
-    if (error == DUET_OK && timed) { /* first: a platform that is there always finds its times */
+    if (error == DUET_OK && timed) { /* times first: a platform that is there finds them */
         char *times = duet__format_times(from);
 
         error = duet__write_file(times_path, times, message);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the elements, attributes and properties of XML to a document that tables of fields read. */
+/* Makes elements, attributes and properties of XML a document that tables of fields read. */
 #include "platforms/xml.h"
 
 #include <limits.h>
@@ -19,11 +19,11 @@ struct conversion {
     int error;
 };
 
-static void fail(struct conversion *c, const xmlNode *node, const char *format, ...)
+static void conversion_fail(struct conversion *c, const xmlNode *node, const char *format, ...)
     DUET_PRINTF(3, 4);
 
-/* Notes the first thing that is wrong. */
-static void fail(struct conversion *c, const xmlNode *node, const char *format, ...)
+/* Notes the first error. */
+static void conversion_fail(struct conversion *c, const xmlNode *node, const char *format, ...)
 {
     g_autofree char *what = NULL;
     va_list args;
@@ -37,14 +37,14 @@ static void fail(struct conversion *c, const xmlNode *node, const char *format, 
                          xmlGetLineNo(node), (const char *)node->name, duet__json_clean(what));
 }
 
-/* Notes the line of a value that was made from this element. */
-static json_t *placed(struct conversion *c, const xmlNode *node, json_t *value)
+/* Notes the line of a value, which is that of its element. */
+static json_t *with_line(struct conversion *c, const xmlNode *node, json_t *value)
 {
     g_hash_table_insert(c->lines, value, GSIZE_TO_POINTER((gsize)xmlGetLineNo(node)));
     return value;
 }
 
-/* The value of an attribute, without entities: one text, or none where it is empty. */
+/* Returns the value of an attribute, one text without entities; NULL if it is empty. */
 static const char *value_of(const xmlAttr *attribute)
 {
     return attribute->children != NULL ? (const char *)attribute->children->content : "";
@@ -57,7 +57,7 @@ static const char *attribute(const xmlNode *node, const char *name)
     return found != NULL ? value_of(found) : NULL;
 }
 
-/* Adds a property to the object of an element; those of others are passed over. */
+/* Adds a property to the object of an element; properties of others are ignored. */
 static void add_property(struct conversion *c, const xmlNode *node, json_t *object)
 {
     const char *id = attribute(node, "id"), *value = attribute(node, "value");
@@ -67,7 +67,7 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
     bool numbered;
 
     if (id == NULL || value == NULL) {
-        fail(c, node, "needs id and value");
+        conversion_fail(c, node, "needs id and value");
         return;
     }
     if (!g_str_has_prefix(id, "duet."))
@@ -77,24 +77,24 @@ static void add_property(struct conversion *c, const xmlNode *node, json_t *obje
         json_t *inner = json_object_get(object, *key);
 
         if (inner == NULL) {
-            inner = numbered && key[2] == NULL ? json_array() : placed(c, node, json_object());
+            inner = numbered && key[2] == NULL ? json_array() : with_line(c, node, json_object());
             json_object_set_new(object, *key, inner);
         }
         object = inner;
     }
     if (numbered && json_array_size(object) != number)
-        fail(c, node, "%.60s: numbers start at 0 without a gap", id);
+        conversion_fail(c, node, "%.60s: numbers start at 0 without a gap", id);
     else if (numbered)
-        json_array_append_new(object, placed(c, node, json_string(value)));
+        json_array_append_new(object, with_line(c, node, json_string(value)));
     else if (json_object_get(object, *key) != NULL)
-        fail(c, node, "%.60s is there twice", id);
-    else if (json_object_set_new(object, *key, placed(c, node, json_string(value))) != 0)
-        fail(c, node, "%.60s is no name of a property", id);
+        conversion_fail(c, node, "%.60s is there twice", id);
+    else if (json_object_set_new(object, *key, with_line(c, node, json_string(value))) != 0)
+        conversion_fail(c, node, "%.60s is no name of a property", id);
 }
 
 static json_t *convert(struct conversion *c, const xmlNode *node);
 
-/* Adds what is inside an element to its object; between elements are blanks and comments. */
+/* Adds the contents of an element, but blanks and comments, to its object. */
 static void add_child(struct conversion *c, const xmlNode *child, json_t *object)
 {
     const char *name = (const char *)child->name;
@@ -102,21 +102,21 @@ static void add_child(struct conversion *c, const xmlNode *child, json_t *object
     if (child->type == XML_COMMENT_NODE || child->type == XML_PI_NODE || xmlIsBlankNode(child))
         return;
     if (child->type != XML_ELEMENT_NODE) {
-        fail(c, child->parent, "text or entities inside an element are not read");
+        conversion_fail(c, child->parent, "text or entities inside an element are not read");
     } else if (strcmp(name, "prop") == 0) {
         add_property(c, child, object);
     } else {
         if (json_object_get(object, name) == NULL)
             json_object_set_new(object, name, json_array());
         if (json_array_append_new(json_object_get(object, name), convert(c, child)) != 0)
-            fail(c, child, "is an attribute and an element");
+            conversion_fail(c, child, "is an attribute and an element");
     }
 }
 
-/* An element as an object. Their depth is bounded by the parser. */
+/* Converts an element to an object. The parser bounds the depth. */
 static json_t *convert(struct conversion *c, const xmlNode *node)
 {
-    json_t *object = placed(c, node, json_object());
+    json_t *object = with_line(c, node, json_object());
 
     for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
         json_object_set_new(object, (const char *)a->name, json_string(value_of(a)));
@@ -124,7 +124,7 @@ static json_t *convert(struct conversion *c, const xmlNode *node)
          child = next) {
         next = child->next;
         add_child(c, child, object);
-        xmlUnlinkNode(child); /* so that not both are in memory as a whole */
+        xmlUnlinkNode(child); /* never holds the whole document twice */
         xmlFreeNode(child);
     }
     return object;
@@ -150,7 +150,7 @@ int duet__xml_parse(const char *text, size_t length, const char *path, const cha
         c.error = duet_fail(message, DUET_EPARSE,
                             "%.200s: declarations inside <!DOCTYPE> are not read", path);
     } else if (strcmp((const char *)top->name, name) != 0) {
-        fail(&c, top, "expected <%s>", name);
+        conversion_fail(&c, top, "expected <%s>", name);
     } else {
         root->lines = c.lines = g_hash_table_new(NULL, NULL);
         root->node = convert(&c, top);
@@ -240,7 +240,7 @@ int duet__xml_value(struct duet__json *at, const struct duet__field *field)
         if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
             value = json_boolean(text[0] == 't');
         break;
-    default: /* is a text */
+    default: /* the value is a text */
         return DUET_OK;
     }
     if (value == NULL)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * SimGrid itself loads what duet writes, and sees the same routes: their figures, and copies alone.
- * SimGrid is opened while running, so that this builds without it (and is skipped, status 77).
- */
+/* SimGrid itself loads the written platforms, and sees the same routes: their figures, and copies
+ * alone. It is loaded at run time, so that this builds without it (and is skipped, status 77). */
 #include <dlfcn.h>
 #include <stdio.h>
 
@@ -12,7 +10,7 @@
 
 enum { BYTES = 10000000, SKIPPED = 77 };
 
-/* The functions of SimGrid's C interface that are used, by their names there. */
+/* The functions of SimGrid's C interface in use, by their names there. */
 struct simgrid {
     void (*init)(int *argc, char **argv);
     void (*load_platform)(const char *file);
@@ -54,7 +52,8 @@ static struct simgrid open_simgrid(void *library)
             function = dlsym(library, "sg_actor_start");
         if (function == NULL)
             g_error("SimGrid has no %s", symbols[i].name);
-        memcpy(symbols[i].place, &function, sizeof(function)); /* as POSIX says: same size */
+        memcpy(symbols[i].place, &function, sizeof(function)); /* POSIX says that they have one
+                                                                  size */
     }
     return s;
 }
@@ -65,7 +64,7 @@ struct test {
     unsigned copies;
 };
 
-/* Copies between every pair, one after the other, each of which must take its lone time. */
+/* Copies between every pair, one after the other; each must take its time alone. */
 static void copy_all(struct test *test)
 {
     const struct simgrid *s = &test->simgrid;
@@ -86,7 +85,7 @@ static void copy_all(struct test *test)
     }
 }
 
-/* SimGrid gives an actor no argument but text: the test's address travels in it. */
+/* SimGrid gives an actor only texts: one holds the test's address. */
 static void actor(int argc, char **argv)
 {
     void *test = NULL;
@@ -138,7 +137,7 @@ int main(int argc, char **argv)
                          g_strdup("--cfg=network/TCP-gamma:0"),
                          g_strdup("--cfg=network/crosstraffic:0"),
                          g_strdup("--cfg=surf/precision:1e-12"),
-                         g_strdup("--cfg=contexts/factory:thread"), /* known to sanitizers */
+                         g_strdup("--cfg=contexts/factory:thread"), /* sanitizers know threads */
                          g_strdup("--log=root.thres:warning"),
                          NULL};
     char *all[G_N_ELEMENTS(arguments)];
@@ -149,7 +148,7 @@ int main(int argc, char **argv)
     char address[64];
     char *actor_arguments[] = {address, NULL};
 
-    memcpy(all, arguments, sizeof(all)); /* SimGrid removes what it understood */
+    memcpy(all, arguments, sizeof(all)); /* SimGrid removes the arguments that it understood */
     if (library != NULL) {
         test.simgrid = open_simgrid(library);
         p = load("idgraf");

@@ -99,7 +99,7 @@ static void test_round_trips(void)
     }
 }
 
-/* Options on a machine read from XML give what they give on its description. */
+/* Options on a machine read from XML have the effect that they have on its description. */
 static void test_options(void)
 {
     static const struct duet__link_override link = {"peer_remote", 1e9, 0};

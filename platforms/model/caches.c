@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the data of a task is when it begins: LRU stacks of sockets. */
+/* Finds which data of a task is in the caches when it begins: an LRU stack for each socket. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,20 +14,20 @@ enum { DATES_MIN = 256 };
  * Pieces are numbered from 0, densely.
  */
 struct stack {
-    uint64_t *tree;  /* by date, from 1: bytes of what was touched last then */
-    uint32_t *piece; /* by date: what was touched */
-    uint32_t *date;  /* by piece: of its last touch; 0: it is not on the stack */
+    uint64_t *tree;  /* Fenwick tree: bytes by date of last touch, from 1 */
+    uint32_t *piece; /* by date: the piece that was touched */
+    uint32_t *date;  /* by piece: date of its last touch; 0: it is not on the stack */
     uint32_t dates, now, pieces;
-    uint64_t bytes; /* of all that is on it */
+    uint64_t bytes; /* of all pieces on the stack */
 };
 
-static void add(struct stack *stack, uint32_t date, uint64_t bytes)
+static void tree_add(struct stack *stack, uint32_t date, uint64_t bytes)
 {
     for (; date <= stack->dates; date += date & -date)
         stack->tree[date] += bytes;
 }
 
-/* Bytes of what was touched at dates up to this one. */
+/* Returns the bytes of pieces that were last touched at dates up to this one. */
 static uint64_t up_to(const struct stack *stack, uint32_t date)
 {
     uint64_t sum = 0;
@@ -36,7 +36,7 @@ static uint64_t up_to(const struct stack *stack, uint32_t date)
     return sum;
 }
 
-/* Bytes touched since the piece was, its own not included. false: it is not on the stack. */
+/* Finds the bytes touched since a piece was, without its own. false: it is not on the stack. */
 static bool stack_distance(const struct stack *stack, uint32_t piece, uint64_t *distance)
 {
     if (piece >= stack->pieces || !stack->date[piece])
@@ -45,18 +45,18 @@ static bool stack_distance(const struct stack *stack, uint32_t piece, uint64_t *
     return true;
 }
 
-/* Takes a piece off. `bytes_of`: of all pieces, by number. */
+/* Takes a piece off the stack. `bytes_of`: bytes of all pieces, by number. */
 static void stack_remove(struct stack *stack, uint32_t piece, const uint64_t *bytes_of)
 {
     if (piece >= stack->pieces || !stack->date[piece])
         return;
-    add(stack, stack->date[piece], -bytes_of[piece]); /* modulo 2^64, which takes it away */
+    tree_add(stack, stack->date[piece], -bytes_of[piece]); /* modulo 2^64, this subtracts */
     stack->bytes -= bytes_of[piece];
     stack->date[piece] = 0;
 }
 
-/* Knows a piece with this number. */
-static int know(struct stack *stack, uint32_t piece)
+/* Makes room for the piece of this number. DUET_ENOMEM. */
+static int make_room(struct stack *stack, uint32_t piece)
 {
     if (piece < stack->pieces)
         return DUET_OK;
@@ -78,7 +78,7 @@ static uint32_t on_stack(const struct stack *stack)
     return count;
 }
 
-/* Dates begin anew, in the same order, with room for at least as many again. */
+/* Renumbers dates from 1, in the same order, with room for at least as many again. DUET_ENOMEM. */
 static int renumber(struct stack *stack, const uint64_t *bytes_of)
 {
     uint32_t dates = DATES_MIN, last = 0;
@@ -96,7 +96,7 @@ static int renumber(struct stack *stack, const uint64_t *bytes_of)
         if (stack->date[old] != d)
             continue;
         piece[++last] = old;
-        stack->date[old] = last; /* at most d: no date that is still to be read */
+        stack->date[old] = last; /* last is at most d, so no date still to be read is overwritten */
     }
     free(stack->tree);
     free(stack->piece);
@@ -105,14 +105,14 @@ static int renumber(struct stack *stack, const uint64_t *bytes_of)
     stack->dates = dates;
     stack->now = last;
     for (uint32_t d = 1; d <= last; d++)
-        add(stack, d, bytes_of[piece[d]]);
+        tree_add(stack, d, bytes_of[piece[d]]);
     return DUET_OK;
 }
 
-/* Touches a piece: it is on top. DUET_ENOMEM. */
+/* Puts a piece on top of the stack. DUET_ENOMEM. */
 static int stack_touch(struct stack *stack, uint32_t piece, const uint64_t *bytes_of)
 {
-    int error = know(stack, piece);
+    int error = make_room(stack, piece);
     if (!error && stack->now == stack->dates)
         error = renumber(stack, bytes_of);
     if (error)
@@ -120,7 +120,7 @@ static int stack_touch(struct stack *stack, uint32_t piece, const uint64_t *byte
     stack_remove(stack, piece, bytes_of);
     stack->date[piece] = ++stack->now;
     stack->piece[stack->now] = piece;
-    add(stack, stack->now, bytes_of[piece]);
+    tree_add(stack, stack->now, bytes_of[piece]);
     stack->bytes += bytes_of[piece];
     return DUET_OK;
 }
@@ -134,10 +134,10 @@ static void stack_fini(struct stack *stack)
 
 struct duet__caches {
     struct duet_sharing sharing;
-    unsigned workers, count; /* of CPUs; of stacks */
+    unsigned workers, count; /* numbers of CPU workers and of stacks */
     struct stack *stacks;    /* one a socket */
     unsigned *shared;        /* by worker: the stack of its socket */
-    uint64_t *bytes;         /* by piece; 0: not met yet */
+    uint64_t *bytes;         /* by piece; 0: not used yet */
     uint32_t capacity;
 };
 
@@ -150,11 +150,10 @@ double duet__caches_missing(double distance_bytes, double size_bytes)
     return log2(distance_bytes / (size_bytes / 2)) / 2;
 }
 
-/*
- * Pieces are numbered as the handles are, which a runtime counts from 1. Notes how large this one
- * is when it is met first.
- */
-static int find(struct duet__caches *caches, const struct duet__operand *operand, uint32_t *out)
+/* Sets *out to the number of an operand's piece. Numbers follow the handles, which a runtime counts
+ * from 1. Notes the size of a new piece. */
+static int find_piece(struct duet__caches *caches, const struct duet__operand *operand,
+                      uint32_t *out)
 {
     if (operand->handle > UINT32_MAX / 4)
         return DUET_ENOMEM;
@@ -191,14 +190,14 @@ int duet__caches_touch(struct duet__caches *caches, unsigned worker,
     uint32_t piece = 0;
     int error = DUET_OK;
     for (size_t i = 0; i < count && !error; i++) {
-        error = find(caches, &operands[i], &piece);
+        error = find_piece(caches, &operands[i], &piece);
         if (!error)
             missing[i] = missing_of(caches, stack, piece, registered_bytes);
     }
     for (size_t i = 0; i < count && !error; i++) {
         piece = (uint32_t)operands[i].handle;
         error = stack_touch(stack, piece, caches->bytes);
-        /* what others have of a piece that is written is of no use any more */
+        /* other caches lose a piece that is written */
         for (unsigned s = 0; s < caches->count && operands[i].writes; s++)
             if (&caches->stacks[s] != stack)
                 stack_remove(&caches->stacks[s], piece, caches->bytes);

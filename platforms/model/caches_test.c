@@ -46,18 +46,19 @@ static void test_by_hand(void)
     struct duet__caches *caches;
     machine_init(&machine, 32 * KIB);
     g_assert_cmpint(duet__caches_new(&caches, &machine), ==, 0);
-    /* never touched: all that is registered was written since */
+    /* never touched: all registered data was written since */
     g_assert_cmpfloat(touch(caches, 0, 1, 8 * KIB, false), ==, 1);
     g_assert_cmpfloat(touch(caches, 0, 1, 8 * KIB, false), ==, 0);
     for (uint64_t h = 2; h <= 4; h++)
         (void)touch(caches, 0, h, 8 * KIB, false);
-    /* three others since, and itself: as large as the cache, of which a half is kept for sure */
+    /* three others were touched since, and itself: as much as the cache, a half of which is kept
+     * for sure */
     g_assert_cmpfloat(touch(caches, 0, 1, 8 * KIB, false), ==, 0.5);
-    /* what one worker of a socket has touched, the other finds; another socket has its own cache */
+    /* both workers of a socket use one cache; another socket has its own */
     g_assert_cmpfloat(touch(caches, 1, 1, 8 * KIB, false), ==, 0);
     g_assert_cmpfloat(touch(caches, 2, 1, 8 * KIB, false), ==, 1);
     g_assert_cmpfloat(touch(caches, 2, 1, 8 * KIB, false), ==, 0);
-    /* who writes takes it away from all other sockets, not from its own */
+    /* a write takes the piece from all other sockets, not from the writer's own */
     g_assert_cmpfloat(touch(caches, 1, 1, 8 * KIB, true), ==, 0);
     g_assert_cmpfloat(touch(caches, 0, 1, 8 * KIB, false), ==, 0);
     g_assert_cmpfloat(touch(caches, 2, 1, 8 * KIB, false), ==, 1);
@@ -76,7 +77,7 @@ static void test_unknown(void)
     duet__caches_free(caches);
 }
 
-/* The model as a list of what was touched, latest last. */
+/* A reference: pieces in the order of their last touch, latest last. */
 struct list {
     uint64_t handles[HANDLES];
     unsigned count;
@@ -104,7 +105,8 @@ static double list_distance(const struct list *list, uint64_t handle, const uint
     return -1;
 }
 
-/* The part that is not in the list of this socket; the others lose what is written. */
+/* Returns the part of a piece that is not in the list of this socket; a write removes it from
+ * others. */
 static double list_touch(struct list lists[SOCKETS], unsigned socket,
                          const struct duet__operand *operand, const uint64_t *bytes,
                          const struct duet_machine *machine)
@@ -148,7 +150,7 @@ static void test_random(void)
     duet__caches_free(caches);
 }
 
-/* Operands of one task are looked for before any of them is touched. */
+/* Operands of one task are looked up before any of them is touched. */
 static void test_task(void)
 {
     OWNED(duet_machine_fini) struct duet_machine machine;
@@ -158,7 +160,7 @@ static void test_task(void)
     machine_init(&machine, 64 * KIB);
     g_assert_cmpint(duet__caches_new(&caches, &machine), ==, 0);
     g_assert_cmpint(duet__caches_touch(caches, 0, operands, 2, 64 * KIB, missing), ==, 0);
-    g_assert_cmpfloat(missing[0], ==, 0.5); /* what is registered is as large as the cache */
+    g_assert_cmpfloat(missing[0], ==, 0.5); /* registered data is as large as the cache */
     g_assert_cmpfloat(missing[1], ==, 0.5);
     duet__caches_free(caches);
     duet__caches_free(NULL);

@@ -29,7 +29,7 @@ static bool good_name(const char *name)
     return name[0] != '\0' && memchr(name, '\0', DUET_NAME_MAX) != NULL;
 }
 
-/* Of what only some measurements know; 0 where they do not. */
+/* True if the optional figures of a point are valid; each is 0 where it was not measured. */
 static bool good_details(const struct duet__point *p)
 {
     return not_negative(p->median_s) && not_negative(p->base_s) && not_negative(p->memory_s) &&
@@ -121,23 +121,25 @@ const struct duet__curve *duet__calibration_find(const struct duet__calibration 
     return NULL;
 }
 
-/* The better a curve suits the context, the higher. */
-static int suits(const struct duet__curve *curve, const char *context)
+/* Ranks how well a curve suits the context: higher is better. */
+static int context_rank(const struct duet__curve *curve, const char *context)
 {
     if (context != NULL && strcmp(curve->context, context) == 0)
         return 2;
     return curve->context[0] == '\0';
 }
 
-/* Is another curve of the same kernel and architecture better, or as good and before it? */
+/*
+ * True if another curve of this kernel and architecture is preferred: better, or as good and first.
+ */
 static bool beaten(const struct duet__calibration *calibration, size_t index, const char *context)
 {
     const struct duet__curve *curve = &calibration->curves[index];
-    int own = suits(curve, context);
+    int own = context_rank(curve, context);
 
     for (size_t i = 0; i < calibration->count; i++) {
         const struct duet__curve *other = &calibration->curves[i];
-        int its = suits(other, context);
+        int its = context_rank(other, context);
 
         if (i != index && is_of(other, curve->kernel, curve->arch) &&
             (its > own || (its == own && i < index)))
@@ -150,7 +152,7 @@ void duet__calibration_select(struct duet__calibration *calibration, const char 
 {
     size_t kept = 0;
 
-    /* a curve that is gone still has its name, so that the order does not matter */
+    /* a curve that was removed keeps its name here, so the order does not matter */
     for (size_t i = calibration->count; i-- > 0;) {
         if (!beaten(calibration, i, context))
             continue;
@@ -164,7 +166,7 @@ void duet__calibration_select(struct duet__calibration *calibration, const char 
     calibration->count = kept;
 }
 
-/* The end point's figures at its own rate of work. */
+/* Continues the end point's rate of work. */
 static void continue_rate(const struct duet__point *end, double work, struct duet__point *out)
 {
     double factor = work / end->work;
@@ -178,13 +180,13 @@ static void continue_rate(const struct duet__point *end, double work, struct due
     out->memory_s *= factor;
 }
 
-/* t = c * work^e between two times; 0 if one is not known. */
+/* Interpolates t = c * work^e between two times; 0 if one is not known. */
 static double power_law(double a, double b, double share)
 {
     return a > 0 && b > 0 ? a * pow(b / a, share) : 0;
 }
 
-static double between(double a, double b, double share)
+static double linear_between(double a, double b, double share)
 {
     return (1 - share) * a + share * b;
 }
@@ -194,17 +196,17 @@ static void interpolate(const struct duet__point *a, const struct duet__point *b
 {
     out->mean_s = power_law(a->mean_s, b->mean_s, share);
     out->deviation_s =
-        out->mean_s * between(a->deviation_s / a->mean_s, b->deviation_s / b->mean_s, share);
+        out->mean_s * linear_between(a->deviation_s / a->mean_s, b->deviation_s / b->mean_s, share);
     out->median_s = power_law(a->median_s, b->median_s, share);
     out->base_s = power_law(a->base_s, b->base_s, share);
     if (out->base_s > 0)
         out->memory_s =
-            out->base_s * between(a->memory_s / a->base_s, b->memory_s / b->base_s, share);
+            out->base_s * linear_between(a->memory_s / a->base_s, b->memory_s / b->base_s, share);
     if (a->busy_ratio > 0 && b->busy_ratio > 0)
-        out->busy_ratio = between(a->busy_ratio, b->busy_ratio, share);
-    /* around a base it is not that around a mean */
+        out->busy_ratio = linear_between(a->busy_ratio, b->busy_ratio, share);
+    /* noise around base_s and noise around the mean do not mix */
     if (a->noise > 0 && b->noise > 0 && (a->base_s > 0) == (b->base_s > 0))
-        out->noise = between(a->noise, b->noise, share);
+        out->noise = linear_between(a->noise, b->noise, share);
 }
 
 int duet__curve_point(const struct duet__curve *curve, double work, bool extrapolate,
@@ -221,7 +223,7 @@ int duet__curve_point(const struct duet__curve *curve, double work, bool extrapo
     while (a < last && a[1].work <= work)
         a++;
     *out = (struct duet__point){.work = work};
-    if (a->work == work) /* a measured point gives its own figures, without rounding */
+    if (a->work == work) /* a measured point gives its own figures, without rounding errors */
         *out = *a;
     else if (work < a->work || a == last)
         continue_rate(a, work, out);

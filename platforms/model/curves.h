@@ -26,31 +26,30 @@ struct duet__point {
     double deviation_s; /* standard deviation, >= 0 */
     uint64_t samples;   /* executions measured */
 
-    /* What follows is 0 where it was not measured (duet calibrate measures it). */
+    /* Members below are 0 where they were not measured; duet calibrate measures them. */
     uint64_t rejected; /* outliers: measured, but in none of the other figures */
     double median_s;
     /*
-     * What an execution alone is expected to take: base_s with all its data in the cache that its
-     * socket shares, memory_s more with all of it in memory, and in proportion to the part of its
-     * bytes that is. Both 0: mean_s.
+     * Expected time of an execution alone: base_s with all its data in its socket's shared cache,
+     * and memory_s more with all of it in memory; in between in proportion to the missing bytes.
+     * Both 0: mean_s.
      */
     double base_s, memory_s;
-    double busy_ratio; /* how many times as long when all other workers of its socket compute,
-                          beside what they take of shared caches and bandwidth; from 0.1 to 1000; 0:
-                          as 1 */
-    double noise; /* relative deviation, at most 10, of measured by expected time; 0: as that of the
+    double busy_ratio; /* factor when all other workers of its socket compute, beside the effects of
+                          shared caches and bandwidth; 0.1 to 1000; 0: 1 */
+    double noise; /* relative deviation, at most 10, of measured from expected time; 0: that of the
                      time */
-    const char *origin; /* where it comes from, a text that stays; NULL: as the curve's */
+    const char *origin; /* source of the point, a text that stays; NULL: the curve's */
 };
 
 struct duet__curve {
     char kernel[DUET_NAME_MAX];  /* e.g. "dgemm" */
     char arch[DUET_NAME_MAX];    /* name of the architecture, e.g. "c2050" */
-    char context[DUET_NAME_MAX]; /* workload in which it was measured: the same kernel takes other
+    char context[DUET_NAME_MAX]; /* workload of the measurement, as the same kernel takes other
                                     times on other operands; "": any */
     size_t count;
     struct duet__point *points; /* ascending in work, no two equal */
-    const char *origin;         /* where they come from, a text that stays; NULL: not known */
+    const char *origin;         /* source of the points, a text that stays; NULL: not known */
 };
 
 struct duet__calibration {
@@ -67,22 +66,20 @@ DUET_MUST_CHECK int duet__calibration_add(struct duet__calibration *calibration,
                                           const struct duet__curve *curve,
                                           struct duet_message *message);
 
-/*
- * Keeps one curve of each kernel and architecture: that of the context, else that of any, else the
- * first. NULL: no context is known.
- */
+/* Keeps one curve of each kernel and architecture: that of the context, else one of any context,
+ * else the first. context NULL: not known. */
 void duet__calibration_select(struct duet__calibration *calibration, const char *context);
 
-/* The curve of this kernel on this architecture (the first, if there are contexts), or NULL. */
+/* Returns the curve of a kernel on an architecture (the first of several contexts), or NULL. */
 const struct duet__curve *duet__calibration_find(const struct duet__calibration *calibration,
                                                  const char *kernel, const char *arch);
 
 /*
- * The point at `work`, interpolated between measured points: times by power laws, memory_s
- * in proportion to base_s, ratios and noise (and the deviation's ratio to the mean) linearly in
- * log(work). What one of the two neighbours lacks, the result lacks; samples are 0. Outside them:
- * DUET_ENOMODEL unless `extrapolate`, which continues the rate of work (work/time) of the end
- * point; no gain of efficiency is invented.
+ * Sets *out to the point at `work`. Between measured points times follow power laws, memory_s in
+ * proportion to base_s; ratios and noise (and the deviation's ratio to the mean) are linear in
+ * log(work). A figure that one of the two neighbours lacks is 0; samples are 0. Outside the
+ * measured points: DUET_ENOMODEL unless `extrapolate`, which continues the rate of work (work/time)
+ * of the end point; no gain of efficiency is invented.
  */
 DUET_MUST_CHECK int duet__curve_point(const struct duet__curve *curve, double work,
                                       bool extrapolate, struct duet__point *out);

@@ -13,7 +13,7 @@ static const struct duet__point points[] = {
     {.work = 64e6, .size = 400, .mean_s = 32e-3, .deviation_s = 1.6e-3, .samples = 5},
 };
 
-/* What is asked for of the point at this work. */
+/* Finds the mean and deviation of the point at this work. */
 static int curve_at(const struct duet__curve *curve, double work, bool extrapolate, double *mean_s,
                     double *deviation_s)
 {
@@ -32,7 +32,7 @@ static void assert_near(double value, double expected)
     g_assert_cmpfloat_with_epsilon(value / expected, 1.0, 1e-12);
 }
 
-/* Adds a curve of these names, whatever their length. */
+/* Adds a curve with these names, whatever their length. */
 static int add_points(struct duet__calibration *calibration, const char *kernel, const char *arch,
                       const char *context, const struct duet__point *list, size_t count,
                       struct duet_message *message)
@@ -161,7 +161,7 @@ static void test_refusals(void)
     refused(&c, "k", "a", p, 1, "positive");
 }
 
-/* A point with all that can be measured. */
+/* Returns a point with every figure that can be measured. */
 static struct duet__point whole_point(double work, double mean_s)
 {
     struct duet__point p = {.work = work,
@@ -257,7 +257,7 @@ static void test_select(void)
         double cpu, gpu;
     } cases[] = {
         {"cholesky", 3, 5}, {"lu", 1, 4},
-        {"gemm", 2, 4}, /* that of any; where there is none, the first */
+        {"gemm", 2, 4}, /* the curve of any context; without one, the first */
         {NULL, 2, 4},       {"", 2, 4},
     };
 
@@ -282,7 +282,7 @@ static void test_whole_points(void)
     two[0].memory_s = 0; /* all of it fits into caches */
     g_assert_cmpint(add_points(&c, "k", "a", "", two, 2, NULL), ==, DUET_OK);
     curve = duet__calibration_find(&c, "k", "a");
-    /* a measured point gives its own figures, but for how it was measured */
+    /* a measured point gives its own figures, but for those about how it was measured */
     g_assert_cmpint(duet__curve_point(curve, 1e6, false, &p), ==, DUET_OK);
     g_assert_cmpuint(p.samples, ==, 0);
     g_assert_cmpuint(p.rejected, ==, 0);
@@ -295,7 +295,7 @@ static void test_whole_points(void)
     assert_near(p.deviation_s, 2e-4);
     assert_near(p.median_s, 1.8e-3);
     assert_near(p.base_s, 1e-3);
-    assert_near(p.memory_s, 0.25e-3); /* from 0 to a half of base_s */
+    assert_near(p.memory_s, 0.25e-3); /* between 0 and half of base_s */
     assert_near(p.busy_ratio, 1.5);
     assert_near(p.noise, 2.5e-3); /* linear in log(work) */
     /* outside: refused, or at the rate of the end */
@@ -311,7 +311,7 @@ static void test_whole_points(void)
     g_assert_cmpint(duet__curve_point(NULL, 1, true, &p), ==, DUET_EINVAL);
 }
 
-/* What one of two neighbours lacks, the point between them lacks. */
+/* A figure that one of two neighbours lacks is 0 between them. */
 static void test_half_known(void)
 {
     const struct duet__point two[] = {{.work = 1e6, .mean_s = 1e-3, .samples = 1},

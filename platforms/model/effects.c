@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of the causes that can be left out. */
+/* Names of the effects that can be left out. */
 #include <string.h>
 
 #include "platforms/model/effects.h"
 
-/* By bit of enum duet__effect. */
+/* Names by bit of enum duet__effect. */
 static const char *const names[] = {"caches", "bandwidth", "neighbours",
                                     "cores",  "wake-ups",  "start"};
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a machine does to the time of a kernel beside its size: caches, the bandwidth of memory that
- * cores share, neighbours that compute, cores that are shared in time. Forward in the simulation,
- * backward in the calibration, which finds the figures of struct duet__point with the same code.
- * Plain C: no thread, no clock, deterministic.
+ * Effects of a machine on the time of a kernel, beside its size: caches, the bandwidth of memory
+ * that cores share, neighbours that compute, cores that are shared in time. Forward in the
+ * simulation, backward in the calibration, which finds the figures of struct duet__point with the
+ * same code. Plain C: no thread, no clock, deterministic.
  */
 #ifndef DUET_MODEL_EFFECTS_H
 #define DUET_MODEL_EFFECTS_H
@@ -17,10 +17,10 @@
 
 #include "platforms/model/curves.h"
 
-/* Causes that can be left out, as bits. Names as in duet_config.without. */
+/* Effects that can be left out, as bits. Names as in duet_config.without. */
 enum duet__effect {
-    DUET__EFFECT_CACHES = 1,     /* data is found in caches or not: else base_s */
-    DUET__EFFECT_BANDWIDTH = 2,  /* memory's bandwidth is shared */
+    DUET__EFFECT_CACHES = 1,     /* data may be missing in caches; without: base_s */
+    DUET__EFFECT_BANDWIDTH = 2,  /* memory bandwidth is shared */
     DUET__EFFECT_NEIGHBOURS = 4, /* busy_ratio */
     DUET__EFFECT_CORES = 8,      /* more runnable threads than cores */
     DUET__EFFECT_WAKE_UPS = 16,  /* duet_costs.wake_s and event_s */
@@ -33,7 +33,7 @@ DUET_MUST_CHECK int duet__effects_parse(const char *what, const char *list, unsi
                                         struct duet_message *message);
 
 /* ------------------------------------------------------------------------------------------- */
-/* caches.c: where the data of a task is when it begins                                         */
+/* caches.c: which data of a task is in caches when it begins */
 
 /* An operand: one access of a task to one handle. */
 struct duet__operand {
@@ -62,53 +62,53 @@ DUET_MUST_CHECK int duet__caches_new(struct duet__caches **out, const struct due
 void duet__caches_free(struct duet__caches *caches); /* NULL is fine */
 
 /*
- * A task with these operands begins on CPU worker `worker`: sets missing[0..count-1] to the part of
- * each, 0 to 1, that is not in its socket's cache, then the operands are touched, in order. Tasks
- * are given in the order in which they begin. Logarithmic in the number of handles, of which the
- * greatest says how much memory it takes. DUET_ENOMEM.
+ * Sets missing[0..count-1] to the part of each operand, 0 to 1, that is not in the cache of the
+ * worker's socket when a task begins on CPU worker `worker`, then touches the operands, in order.
+ * Calls come in the order in which tasks begin. Logarithmic in the number of handles; memory grows
+ * with the greatest handle. DUET_ENOMEM.
  */
 DUET_MUST_CHECK int duet__caches_touch(struct duet__caches *caches, unsigned worker,
                                        const struct duet__operand *operands, size_t count,
                                        uint64_t registered_bytes, double *missing);
 
-/* The part of data at `distance_bytes` that a cache of `size_bytes` does not hold; 0 for size 0. */
+/* Returns the part of data at `distance_bytes` that a cache does not hold; 0 for size 0. */
 double duet__caches_missing(double distance_bytes, double size_bytes);
 
 /* ------------------------------------------------------------------------------------------- */
-/* kernel_time.c: what one execution needs */
+/* kernel_time.c: the time of one execution */
 
-/* One execution on a core, alone on the machine: it takes fixed_s + memory_s. */
+/* Time of one execution alone on the machine, on a core: fixed_s + memory_s. */
 struct duet__demand {
-    double fixed_s;    /* > 0; does not depend on the bandwidth of memory */
-    double memory_s;   /* waiting for memory; grows when its bandwidth is short */
-    double bytes;      /* from memory: of the operands, the parts that miss the cache */
-    double busy_ratio; /* see struct duet__point; at least some positive number, 1: no effect */
+    double fixed_s;    /* > 0; independent of the bandwidth of memory */
+    double memory_s;   /* waiting for memory; grows if bandwidth is short */
+    double bytes;      /* read from memory: the parts of operands that miss the cache */
+    double busy_ratio; /* as in struct duet__point, but > 0; 1: no effect */
 };
 
 /*
- * What a calibrated point and the places of its operands give. With `missing` NULL, or for a point
- * without base_s, all is the point's mean time; without DUET__EFFECT_CACHES in `effects` it is
+ * Sets *out from a calibrated point and the missing parts of operands. Without `missing` (NULL), or
+ * for a point without base_s, the time is the mean; without DUET__EFFECT_CACHES in `effects` it is
  * base_s. `operands` and `missing` have `count` elements.
  */
 void duet__demand(const struct duet__point *point, const struct duet__operand *operands,
                   const double *missing, size_t count, unsigned effects, struct duet__demand *out);
 
 /*
- * A draw from the distribution of a point: the factor by which an execution takes longer than
- * expected, log-normal with mean 1 and the relative deviation `noise`, or else deviation_s /
+ * Draws from the distribution of a point: the factor by which an execution takes longer than
+ * expected. Log-normal with mean 1 and the relative deviation `noise`, or else deviation_s /
  * mean_s, from two uniform random numbers in [0, 1).
  */
 double duet__factor(const struct duet__point *point, double u, double v);
 
 /* ------------------------------------------------------------------------------------------- */
-/* rates.c: executions at the same time                                                          */
+/* rates.c: executions that run at the same time */
 
 /* An execution that is running. */
 struct duet__running {
     const struct duet__demand *demand;
     unsigned socket;
-    double rate; /* result: seconds of the execution alone that pass in a second; in (0, 1] if its
-                    busy_ratio is at least 1 */
+    double rate; /* result: seconds of the execution alone that pass in a second; in (0, 1] if
+                    busy_ratio >= 1 */
 };
 
 /*

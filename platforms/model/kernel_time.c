@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one execution needs, from a calibrated point and where its data is; draws around it. */
+/* Computes and draws the time of an execution, from a calibrated point and the missing data. */
 #include <math.h>
 
 #include "platforms/model/effects.h"
 
-static const double NOTHING_S = 1e-12; /* waiting for memory for less is none */
+static const double NOTHING_S = 1e-12; /* shorter waits for memory count as none */
 
 void duet__demand(const struct duet__point *point, const struct duet__operand *operands,
                   const double *missing, size_t count, unsigned effects, struct duet__demand *out)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What calibrations say of classes, for engines whose kernels take calibrated times. */
+/* Looks up classes in calibrations, for engines whose kernels take calibrated times. */
 #include "platforms/model/lookup.h"
 
 #include "core/engine.h"
 
-/* The sizes a curve covers, for a message: tile edges where they are known. */
-static int refuse(const struct duet__class *klass, const struct duet__curve *curve,
-                  struct duet_message *message)
+/* Fails with the sizes that a curve covers: tile edges where they are known. */
+static int refuse_size(const struct duet__class *klass, const struct duet__curve *curve,
+                       struct duet_message *message)
 {
     const struct duet__point *low = &curve->points[0], *high = &curve->points[curve->count - 1];
     const char *kernel = duet__class_kernel(klass);
@@ -44,7 +44,7 @@ int duet__class_timed(const struct duet__class *klass, const struct duet__calibr
         if (!curve && !cost)
             *archs &= ~(UINT64_C(1) << a);
         if (curve && !cost && duet__curve_point(curve, klass->work, extrapolate, &point))
-            return refuse(klass, curve, message);
+            return refuse_size(klass, curve, message);
     }
     if (!*archs && !calibration->count)
         return duet_fail(

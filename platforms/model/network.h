@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What joins the nodes of a simulated cluster, and what MPI makes of it: plain data, for the
- * simulated engine. Read, written and given its shape by platforms/network.c.
- */
+/* The network between the nodes of a simulated cluster, and the costs of MPI on it: plain data for
+ * the simulated engine, read and written by platforms/network.c. */
 #ifndef DUET_MODEL_NETWORK_H
 #define DUET_MODEL_NETWORK_H
 
 #include <stdint.h>
 
 enum duet__network_kind {
-    DUET__NETWORK_SWITCH,    /* every node's card is on one switch, which is never full itself */
+    DUET__NETWORK_SWITCH,    /* all nodes are on one switch, which is never full itself */
     DUET__NETWORK_FAT_TREE,  /* switches in levels (Leiserson, IEEE ToC 34(10), 1985) */
-    DUET__NETWORK_DRAGONFLY, /* groups of routers, all joined to each other (Kim et al., ISCA 2008)
-                              */
+    DUET__NETWORK_DRAGONFLY, /* groups of routers, all joined to each other (Kim et al., ISCA
+                                2008) */
     DUET__NETWORK_TORUS,     /* each node is joined to two others in each dimension */
     DUET__NETWORK_FILE,      /* a SimGrid platform: node i is its i-th host, in natural order */
     DUET__NETWORK_KINDS,
@@ -24,17 +22,16 @@ enum {
 };
 
 /*
- * A message of b bytes from one node to another takes, where nothing else is under way and both
- * ends are ready: overhead_s at the sender, rendezvous_s if b > eager_bytes, latency_s,
- * b / bandwidth_Bps, and overhead_s at the receiver. One of at most eager_bytes does not wait until
- * the receiver is ready.
+ * A message of b bytes takes, with nothing else under way and both ends ready: overhead_s at the
+ * sender, rendezvous_s if b > eager_bytes, latency_s, b / bandwidth_Bps, and overhead_s at the
+ * receiver. A message of at most eager_bytes does not wait until the receiver is ready.
  */
 struct duet__network {
     unsigned kind;        /* enum duet__network_kind */
-    double bandwidth_Bps; /* of a node's card, into either direction, and of every cable; of a file:
-                             0, as it says */
-    double latency_s;     /* whatever the way through the network; of a file: 0, of its route */
-    double overhead_s;    /* of a processor at either end; messages have it one after another */
+    double bandwidth_Bps; /* of a node's card in either direction, and of every cable; of a file: 0,
+                             as it says */
+    double latency_s;     /* whatever the route through the network; of a file: 0, as it says */
+    double overhead_s;    /* of a processor at either end, for one message after another */
     double rendezvous_s;  /* until both ends have found each other */
     uint64_t eager_bytes;
     /*
@@ -46,10 +43,10 @@ struct duet__network {
      */
     unsigned levels;
     unsigned down[DUET__NETWORK_LEVELS], up[DUET__NETWORK_LEVELS], cables[DUET__NETWORK_LEVELS];
-    char file[DUET__NETWORK_FILE_MAX]; /* of DUET__NETWORK_FILE */
+    char file[DUET__NETWORK_FILE_MAX]; /* path, for DUET__NETWORK_FILE */
 };
 
-/* What a message takes that is alone. Not of a file. */
+/* Seconds of a message with nothing else under way. Not for DUET__NETWORK_FILE. */
 static inline double duet__network_message_s(const struct duet__network *network, double bytes)
 {
     return 2 * network->overhead_s + network->latency_s + bytes / network->bandwidth_Bps +

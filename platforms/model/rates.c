@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How fast executions go that run at the same time. */
+/* Rates of executions that run at the same time. */
 #include "platforms/model/effects.h"
 
-enum { STEPS = 60 }; /* of Newton's method at most; it takes four to six */
+enum { STEPS = 60 }; /* most steps of Newton's method; it takes four to six */
 
-/* CPU workers of a socket. */
+/* Returns the number of CPU workers of a socket. */
 static unsigned workers_of(const struct duet_machine *machine, unsigned socket)
 {
     unsigned count = 0;
@@ -13,8 +13,8 @@ static unsigned workers_of(const struct duet_machine *machine, unsigned socket)
     return count;
 }
 
-/* How many times as long an execution takes beside `others` on a socket of `workers`. */
-static double beside(const struct duet__demand *demand, unsigned others, unsigned workers)
+/* Returns the factor of an execution's time beside `others` on a socket of `workers`. */
+static double busy_factor(const struct duet__demand *demand, unsigned others, unsigned workers)
 {
     if (others == 0 || workers < 2)
         return 1;
@@ -22,16 +22,14 @@ static double beside(const struct duet__demand *demand, unsigned others, unsigne
     return 1 + (demand->busy_ratio - 1) * share;
 }
 
-/* Seconds of an execution whose memory part is stretched by x. */
+/* Returns the seconds of an execution whose memory part is stretched by x. */
 static double stretched(const struct duet__demand *demand, double x)
 {
     return demand->fixed_s + demand->memory_s * x;
 }
 
-/*
- * Bytes a second that the socket's executions ask of memory with that stretch, and the derivative
- * by it; `slow`: share of a core that each has. The rates hold 1 / beside meanwhile.
- */
+/* Returns the bytes a second that the socket's executions ask of memory with the stretch x; *slope:
+ * its derivative. `slow`: share of a core that each has. The rates hold 1 / beside meanwhile. */
 static double asked(const struct duet__running *running, size_t count, unsigned socket, double x,
                     double slow, double *slope)
 {
@@ -48,10 +46,8 @@ static double asked(const struct duet__running *running, size_t count, unsigned 
     return sum;
 }
 
-/*
- * The stretch by which the socket's executions get what there is: at least 1. What they ask for is
- * convex and falls with the stretch, so that Newton's method comes from below and never overshoots.
- */
+/* Returns the stretch, at least 1, with which the socket's executions get the bandwidth there is.
+ * Demand is convex and falls with it: Newton's method comes from below and never overshoots. */
 static double stretch_of(const struct duet__running *running, size_t count, unsigned socket,
                          double slow, double bandwidth_Bps)
 {
@@ -77,7 +73,7 @@ static void rate_socket(const struct duet_machine *machine, struct duet__running
     for (size_t i = 0; i < count; i++)
         if (running[i].socket == socket)
             running[i].rate = effects & DUET__EFFECT_NEIGHBOURS
-                                  ? 1 / beside(running[i].demand, here - 1, workers)
+                                  ? 1 / busy_factor(running[i].demand, here - 1, workers)
                                   : 1;
     double x = 1;
     if (effects & DUET__EFFECT_BANDWIDTH)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what executions need, how fast they go beside each other, draws, and names of causes. */
+/* Tests of demands, rates of executions beside each other, draws, and names of effects. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void test_demand(void)
     near(demand.memory_s, 4.4 * 300 / 1100);
     near(demand.bytes, 300);
     near(demand.busy_ratio, 1);
-    /* waiting for less than a picosecond is none */
+    /* waiting for less than a picosecond counts as none */
     duet__demand(&point, operands, little, 2, DUET__EFFECTS, &demand);
     g_assert_cmpfloat(demand.memory_s, ==, 0);
     duet__demand(&point, operands, none, 2, DUET__EFFECTS, &demand);
@@ -84,10 +84,8 @@ static void test_neighbours(void)
     g_assert_cmpfloat(running[2].rate, ==, 1);
 }
 
-/*
- * Two that stream: each asks for 8 GB in 1 s and there are 10 GB/s. x with 16 / x = 10: each runs
- * at 10/16 of its speed. Beside one that only computes nothing changes for that one.
- */
+/* Two executions that stream: each asks for 8 GB in 1 s and there are 10 GB/s. x with 16 / x = 10:
+ * each runs at 10/16 of its speed. One beside them that only computes is not slowed down. */
 static void test_bandwidth(void)
 {
     OWNED(duet_machine_fini) struct duet_machine machine;
@@ -104,7 +102,7 @@ static void test_bandwidth(void)
     near(running[0].rate, 10.0 / 16);
     near(running[2].rate, 10.0 / 16);
     g_assert_cmpfloat(running[1].rate, ==, 1);
-    /* what is asked for is what there is: one half computes, one half waits for memory */
+    /* demand equals supply: one half computes, one half waits for memory */
     const struct duet__demand half = {.fixed_s = 0.5,
                                       .memory_s = 0.5,
                                       .bytes = 8e9,
@@ -157,7 +155,9 @@ static void check_draws(const struct duet__point *point, double ratio)
     g_assert_cmpfloat(fabs(cubes / DRAWS), <, 4 * sqrt(15.0 / DRAWS));
 }
 
-/* The point's noise counts, else the deviation of its times; without either nothing varies. */
+/*
+ * The point's noise counts, else the deviation of its times; without either there is no variation.
+ */
 static void test_factor(void)
 {
     check_draws(&(struct duet__point){.mean_s = 2, .deviation_s = 1, .noise = 0.2}, 0.2);
