@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Bandwidth of the host's memory: vectors beyond all caches, in blocks that belong to one worker
- * each, which also has written them first, so that they lie in its socket's memory.
- */
+/* Measures the bandwidth of the host's memory: vectors beyond all caches, in blocks that one worker
+ * each has written first, so that they lie in its socket's memory. */
 #include <math.h>
 #include <unistd.h>
 
@@ -13,11 +11,12 @@ enum {
     ELEMENTS = 1 << 19, /* of a block: 4 MiB of doubles */
     BLOCK_BYTES = ELEMENTS * sizeof(double),
     MIB = 1 << 20,
-    LEAST_MIB = 128,    /* of both vectors, for each worker: caches may be larger than is told */
+    LEAST_MIB = 128,    /* of both vectors, for each worker: real caches may be larger than the
+                           system says */
     A_WORKER_MIB = 256, /* at most */
-    A_SECOND_MIB = 512, /* at most: for writing them once and reading them often */
-    CACHES = 8,         /* as many times the largest cache */
-    MEMORY_SHARE = 4,   /* at most a quarter of what is free */
+    A_SECOND_MIB = 512, /* at most, for each second: blocks are written once and read often */
+    CACHES = 8,         /* times the largest cache */
+    MEMORY_SHARE = 4,   /* at most a quarter of the free memory */
     SWEEPS = 15,
     SWEEPS_LEAST = 3,
 };
@@ -41,7 +40,7 @@ static int run_stream(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* Small enough that sums of many sweeps stay ordinary numbers. */
+/* Small, so that sums of many sweeps stay finite. */
 static int run_first(const struct duet_call *call)
 {
     double *x = call->buffers[0].data, *y = call->buffers[1].data;
@@ -52,7 +51,7 @@ static int run_first(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* Pairs of blocks for so many workers: the same number for each, at least one. */
+/* Returns the pairs of blocks for this many workers: the same number for each, at least one. */
 static size_t count_pairs(unsigned workers, double left_s)
 {
     long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), pages = sysconf(_SC_AVPHYS_PAGES);
@@ -66,7 +65,7 @@ static size_t count_pairs(unsigned workers, double left_s)
     return (size_t)fmax(1, bytes / (2.0 * BLOCK_BYTES * workers)) * workers;
 }
 
-/* Seconds of once over everything, on the first so many workers. */
+/* Seconds of one sweep over all blocks, on the first `workers` workers. */
 static double sweep(const struct streaming *self, const struct duet_codelet *codelet,
                     enum duet_mode x, unsigned workers)
 {

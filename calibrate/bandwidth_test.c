@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the memory's bandwidth: that it is measured, interrupted and refused. */
+/* Tests of the memory's bandwidth: measured, interrupted and refused. */
 #include <math.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void test_measured(void)
     struct duet_config config = defaults(2);
     struct duet__bandwidth bandwidth;
     struct duet_message message = {""};
-    config.emulate = "idgraf"; /* whose memory is this machine's */
+    config.emulate = "idgraf"; /* its memory is this machine's */
     config.scale = 10;
     if (duet__bandwidth_measure(&(struct duet__measurement){.config = &config, .message = &message},
                                 &bandwidth))

@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a program gets of the shared cache: the size with which it explains the times best. */
+/* Estimates how much of the shared cache a program gets: the size that explains the times best. */
 #include <math.h>
 
 #include "calibrate/model.h"
 
 enum {
     SIZES = 7,
-    ENOUGH = 30000,    /* executions: the search walks the caches some times */
-    LEAST_ROWS = 10,   /* of a kernel that says something about caches */
-    LEAST_A_RUN = 500, /* executions looked at, if it has so many */
+    ENOUGH = 30000,    /* executions: the search walks the caches several times */
+    LEAST_ROWS = 10,   /* least executions by which a kernel tells something of caches */
+    LEAST_A_RUN = 500, /* least executions that are used of each run, if it has so many */
 };
 
-/* A cache keeps a part that falls over two octaves of sizes: finer steps would tell nothing. */
+/*
+ * Sizes that are tried. A cache keeps a part over two octaves of sizes: finer steps tell nothing.
+ */
 static const double parts[SIZES] = {1, 0.7071067812, 0.5, 0.3535533906, 0.25, 0.1767766953, 0.125};
-static const double LARGEST = 0.5;  /* relative error, beyond which an execution says no more */
-static const double BETTER = 0.005; /* by which the sum of squares has to fall */
+static const double LARGEST = 0.5;  /* relative errors count as at most this */
+static const double BETTER = 0.005; /* part by which the sum of squares has to fall */
 
-/* What the search works on. */
+/* State of the search. */
 struct search {
     const struct duet__executions *executions;
-    size_t limit; /* executions of each run that are looked at */
+    size_t limit; /* number of executions of each run that are used */
     struct duet_sharing given;
     duet__kernel_fit_fn *fit;
-    double *missing; /* by operand, with the size at hand */
+    double *missing; /* by operand, for the size that is tried */
 };
 
 /* Sum of squares of relative errors of one group, weighted by its time. */
@@ -43,7 +45,7 @@ static double score_rows(const struct duet__rows *rows, const struct duet__kerne
     return count >= LEAST_ROWS ? sum / (double)count * time : 0;
 }
 
-/* The sum over all kernels of the host with this size. */
+/* Sum of scores over all kernels of the host with this size. */
 static double score(const struct search *search, uint64_t bytes)
 {
     const struct duet__executions *executions = search->executions;
@@ -67,7 +69,7 @@ static double score(const struct search *search, uint64_t bytes)
     return sum;
 }
 
-/* The size given is left only for one that is clearly better. */
+/* The given size is replaced only by one that is clearly better. */
 uint64_t duet__cache_size(const struct duet__executions *executions,
                           const struct duet_sharing *given, duet__kernel_fit_fn *fit)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How good a calibration is, in a few figures. */
+/* Summarises the quality of a calibration in a few figures. */
 #include "calibrate/calibrate.h"
 
 #include <math.h>

@@ -16,23 +16,25 @@
 enum {
     MEMORY_MIB = 256, /* of the host that copies come from and go to, at most */
     LEAST_MIB = 64,
-    A_SECOND_MIB = 128, /* at most: for touching it first */
+    A_SECOND_MIB = 128, /* at most, for each second: it is written first */
     MIB = 1 << 20,
-    MEMORY_SHARE = 8, /* at most this part of what is free */
+    MEMORY_SHARE = 8, /* at most this part of the free memory */
     DEVICE_SHARE = 4,
 };
 
-static const double SHARE = 0.7; /* of the time: the rest is for copies at the same time */
+static const double SHARE = 0.7; /* part of the time for copies alone; the rest is for copies at the
+                                    same time */
 
 struct copying {
     struct duet__microbench bench;
     struct duet__copies *out;
-    struct duet_codelet *fill; /* on emulated devices fills its data, else does nothing */
+    struct duet_codelet *fill; /* fills its data on emulated devices, else does nothing */
     size_t memory_bytes;       /* of the host */
-    size_t used_bytes;         /* of it, from its beginning on, for the last copies */
+    size_t used_bytes;         /* part of the memory, from its beginning, that the last copies
+                                  used */
 };
 
-/* Memory that was never written is read faster than other. */
+/* Writes its data: memory that was never written is read faster. */
 static int run_fill(const struct duet_call *call)
 {
     for (size_t i = 0; i < call->buffer_count; i++) {
@@ -43,7 +45,7 @@ static int run_fill(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* The place of the pair from node `source` to node `destination`, which must be there. */
+/* Returns the index of the pair from node `source` to node `destination`, which must exist. */
 static size_t find_pair(const struct duet__copies *copies, unsigned source, unsigned destination)
 {
     size_t i = 0;
@@ -52,7 +54,7 @@ static size_t find_pair(const struct duet__copies *copies, unsigned source, unsi
     return i;
 }
 
-/* The worker that works on a node. The host's: the first one. */
+/* Returns the worker of a node; of the host, the first one. */
 static unsigned worker_of(const struct copying *copying, unsigned node)
 {
     unsigned worker = 0;
@@ -61,7 +63,7 @@ static unsigned worker_of(const struct copying *copying, unsigned node)
     return worker;
 }
 
-/* The most bytes of one handle of which `count` are on a device at once. */
+/* Most bytes of a handle if `count` handles are on a device at once. */
 static size_t most_bytes(const struct copying *copying, unsigned count)
 {
     const struct duet_machine *machine = copying->bench.machine;
@@ -71,7 +73,7 @@ static size_t most_bytes(const struct copying *copying, unsigned count)
     return most;
 }
 
-/* All pairs, those with the host first. */
+/* Makes all pairs, those with the host first. */
 static void make_pairs(struct duet__copies *out, const struct duet_machine *machine)
 {
     unsigned nodes = machine->node_count;
@@ -89,7 +91,7 @@ static void make_pairs(struct duet__copies *out, const struct duet_machine *mach
                     };
 }
 
-/* Memory of the host; it is page-locked if that is possible. */
+/* Allocates the host's memory, page-locked if possible. */
 static void make_memory(struct copying *copying, bool touch)
 {
     struct duet__microbench *bench = &copying->bench;
@@ -104,29 +106,29 @@ static void make_memory(struct copying *copying, bool touch)
         duet__microbench_note(bench, error);
         return;
     }
-    if (touch) /* memory that was never written is read faster than other */
+    if (touch) /* memory that was never written is read faster */
         memset(bench->memory, 1, copying->memory_bytes);
     error = duet_pin(bench->runtime, bench->memory, copying->memory_bytes);
-    /* without, it is slower, as it is for applications then */
+    /* ordinary memory is slower, as it is for applications then */
     duet__microbench_note(bench, error == DUET_ENOMEM ? DUET_OK : error);
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Alone: a task on the source writes the data, one on the destination reads it, in turn; each copy
-   is in the records                                                                             */
+/* Alone: a task on the source writes the data, one on the destination reads it, in turn; the
+ * records have each copy */
 
 enum {
     SMALLEST = 4096, /* bytes */
     LARGEST = 1 << 26,
     GROWTH = 4,
     REPETITIONS = 5,
-    LEAST_SIZES = 4, /* whatever the time */
+    LEAST_SIZES = 4, /* whatever the time they take */
 };
 
-static const double LONGEST_S = 5e-3; /* larger copies say nothing more */
+static const double LONGEST_S = 5e-3; /* larger copies tell nothing more */
 
-/* A copy from `source` to `destination` began and ended; through the host there are two. Returns
-   the seconds of the longest. */
+/* Adds the copies from `source` to `destination` of these records; through the host there are two.
+ * Returns the seconds of the longest. */
 static double add_copies(GArray *samples, const struct duet__copy_pair *pair,
                          const struct duet_event *events, size_t count)
 {
@@ -147,8 +149,8 @@ static double add_copies(GArray *samples, const struct duet__copy_pair *pair,
     return longest_s;
 }
 
-/* Copies data that is not on the devices yet, in a part of the host's memory that has not been used
-   for the longest time: no cache has it. */
+/* Copies data that is not on the devices yet, from the part of the host's memory that was used
+ * longest ago, so that no cache has it. */
 static void copy_once(struct copying *copying, const struct duet__copy_pair *pair, size_t bytes)
 {
     struct duet__microbench *bench = &copying->bench;
@@ -188,19 +190,19 @@ static void measure_pair(struct copying *copying, struct duet__copy_pair *pair, 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Together: a task at each destination that reads several handles, which are all fetched at once.
-   What counts is copies that the other pair's copies have surrounded                            */
+/* Together: a task at each destination reads several handles, which are all fetched at once. Copies
+ * count if the other pair's copies have surrounded them */
 
 enum {
     COPIES = 5, /* of a pair */
     MEETINGS = 2,
-    ATTEMPTS = 60, /* where the two have missed each other, as they do on a busy machine */
+    ATTEMPTS = 60, /* more are made if the two sides missed each other, as on a busy machine */
     LARGEST_BESIDE = 1 << 24,
 };
 
-static const double GOAL_S = 1.5e-3; /* of one copy alone: long beside its latency */
+static const double GOAL_S = 1.5e-3; /* of one copy alone: long compared with its latency */
 
-/* What one pair copies. */
+/* Copies of one pair. */
 struct side {
     const struct duet__copy_pair *pair;
     struct duet_access accesses[COPIES];
@@ -230,8 +232,8 @@ static void submit(struct copying *copying, struct side *side, enum duet_mode mo
                             worker_of(copying, node), side->accesses, COPIES, NULL);
 }
 
-/* The host's worker is the application's thread: what it fetches begins with the wait, and both
-   pairs to the host go into one task, since it takes one after the other. */
+/* Submits the reading tasks. The host's worker is the application's thread: it fetches when it
+ * waits, one task after the other, so both pairs to the host go into one task. */
 static void submit_reads(struct copying *copying, struct side sides[2])
 {
     struct duet_access both[2 * COPIES];
@@ -255,7 +257,7 @@ static bool is_of(const struct side *side, const struct duet_event *event)
 static void add_surrounded(struct side *side, const struct side *other,
                            const struct duet_event *events, size_t count)
 {
-    double begin_s = INFINITY, end_s = 0; /* of the other */
+    double begin_s = INFINITY, end_s = 0; /* of the other side */
     for (size_t i = 0; i < count; i++) {
         if (is_of(other, &events[i])) {
             begin_s = fmin(begin_s, events[i].start_s);
@@ -286,8 +288,8 @@ static void copy_together(struct copying *copying, struct side sides[2])
     free(events);
 }
 
-/* Bytes a second; where no copy was surrounded, one side had ended before the other began. */
-static double rate(const struct side *side)
+/* Bytes a second; those of the pair alone if no copy was surrounded: the sides have not met. */
+static double side_rate(const struct side *side)
 {
     return side->bytes > 0 && side->seconds > 0 ? side->bytes / side->seconds
                                                 : side->pair->bandwidth_Bps;
@@ -307,12 +309,12 @@ static void measure_two(struct copying *copying, size_t first, size_t second)
     for (unsigned i = 0; i < 2 * COPIES; i++)
         duet__microbench_forget(&copying->bench, sides[i % 2].accesses[i / 2].handle);
     out->together[out->together_count++] =
-        (struct duet__together){first, second, rate(&sides[0]), rate(&sides[1])};
+        (struct duet__together){first, second, side_rate(&sides[0]), side_rate(&sides[1])};
 }
 
 /* ------------------------------------------------------------------------------------------- */
 
-static void measure(struct copying *copying, bool touch)
+static void measure_pairs(struct copying *copying, bool touch)
 {
     struct duet__copies *out = copying->out;
     unsigned nodes = copying->bench.machine->node_count;
@@ -344,10 +346,10 @@ int duet__copies_measure(const struct duet__measurement *given, struct duet__cop
     *out = (struct duet__copies){0};
     if (given->config->gpus == 0)
         return DUET_OK;
-    /* at the pace of a platform nothing is read or written */
+    /* emulated times need no memory that was written */
     if (duet__microbench_open(&copying.bench, given, "pinned", 1, INT_MAX) &&
         copying.bench.machine->node_count > 1)
-        measure(&copying, !emulate || strcmp(emulate, "free") == 0);
+        measure_pairs(&copying, !emulate || strcmp(emulate, "free") == 0);
     error = duet__microbench_close(&copying.bench);
     if (error)
         duet__copies_fini(out);

@@ -18,13 +18,13 @@ struct duet__copy_pair {
     uint64_t samples;
     double latency_s, bandwidth_Bps; /* t = latency + bytes / bandwidth, robust fit */
     double error;                    /* median relative error of that fit */
-    bool direct;                     /* false: it went through the host */
+    bool direct;                     /* false: copies went through the host */
 };
 
-/* Two directed pairs at the same time. */
+/* Copies of two directed pairs at the same time. */
 struct duet__together {
     size_t first, second;         /* indices into pairs */
-    double first_Bps, second_Bps; /* what each gets then */
+    double first_Bps, second_Bps; /* bandwidth of each at the same time */
 };
 
 struct duet__copies {
@@ -33,30 +33,30 @@ struct duet__copies {
     size_t pair_count;
     struct duet__together *together;
     size_t together_count;
-    /* what is inferred: by device (memory node - 1), the number of the switch it is behind: devices
-       of one switch share its link to the host */
+    /* inferred: by device (memory node - 1), the number of its switch; devices of one switch share
+     * its link to the host */
     unsigned *switches;
     unsigned switch_count;
-    double *to_device_Bps, *to_host_Bps; /* of each switch's link, as its devices get it together */
+    double *to_device_Bps, *to_host_Bps; /* of each switch's link, shared by its devices */
 };
 
 /*
- * Measures through tasks that need data elsewhere. Sizes from 4 KiB up to what takes some
- * milliseconds; in the host's memory copies take place after place, so that no cache has what they
- * read, from the beginning again once all of it was used. With no device, and after an error, *out
- * is empty. The caller owns *out (duet__copies_fini).
+ * Measures copies by tasks that need data elsewhere. Sizes go from 4 KiB to copies of some
+ * milliseconds. In the host's memory copies move on from place to place, and begin again once all
+ * of it was used, so that no cache has their data. Without devices, and after an error, *out is
+ * empty. The caller owns *out (duet__copies_fini).
  */
 DUET_MUST_CHECK int duet__copies_measure(const struct duet__measurement *given,
                                          struct duet__copies *out);
 
 /*
- * The inference alone, from pairs and together: devices whose copies from the host slow each other
- * down by more than a tenth share a link (transitively), unless it is the host's memory that all
- * share. Fills switches and the links' bandwidths.
+ * Infers switches and the links' bandwidths from pairs and together: devices whose copies from the
+ * host slow each other down by more than a tenth share a link (transitively), unless all devices
+ * share the host's memory.
  */
 void duet__copies_infer(struct duet__copies *copies);
 
-/* One copy that was alone. */
+/* One copy without others beside it. */
 struct duet__copy_sample {
     double bytes, seconds;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Latency and bandwidth out of measured copies. */
+/* Fits latency and bandwidth to measured copies. */
 #include "calibrate/copies.h"
 
 #include <math.h>
@@ -15,10 +15,8 @@ struct line {
     double latency_s, byte_s;
 };
 
-/*
- * A copy, and the median of those of its size. Errors are relative to that: by their own times the
- * shortest of times that scatter would have the most weight.
- */
+/* A copy, and the median time of its size. Errors are relative to the median: relative to their own
+ * times, the shortest of scattered times would have the most weight. */
 struct timed {
     struct duet__copy_sample copy;
     double usual_s;
@@ -29,7 +27,7 @@ static double relative(const struct line *line, const struct timed *t)
     return fabs(line->latency_s + line->byte_s * t->copy.bytes - t->copy.seconds) / t->usual_s;
 }
 
-/* Weighted least squares; `line` is what the weights come from, NULL: of relative errors alone. */
+/* Weighted least squares; weights come from `line`, or if that is NULL, from relative errors. */
 static struct line solve(const struct timed *timed, size_t count, const struct line *line)
 {
     double w = 0, wx = 0, wy = 0, wxx = 0, wxy = 0, determinant;

@@ -10,7 +10,7 @@ enum { SIZES = 7, TIMES = 5, COUNT = SIZES * TIMES };
 
 static const double LATENCY_S = 1.1e-5, BYTES_PER_S = 6e9;
 
-/* Copies of 4 KiB to 16 MiB; `noise` times at most so much longer or shorter. */
+/* Makes copies of 4 KiB to 16 MiB, `noise` times longer or shorter at most. */
 static void make(struct duet__copy_sample *samples, double noise)
 {
     for (unsigned i = 0; i < COUNT; i++) {
@@ -57,7 +57,7 @@ static void test_noise(void)
     g_assert_cmpfloat(pair.error, >, 0.005);
 }
 
-/* Of each size one copy was interrupted for a millisecond: nothing changes. */
+/* One copy of each size that was interrupted for a millisecond changes nothing. */
 static void test_outliers(void)
 {
     struct duet__copy_sample samples[COUNT];
@@ -69,7 +69,7 @@ static void test_outliers(void)
     assert_near(pair.bandwidth_Bps, BYTES_PER_S, 1e-3);
 }
 
-/* Of each size two copies were ten times as fast as the others: nothing changes. */
+/* Two copies of each size that were ten times as fast as the others change nothing. */
 static void test_scattered(void)
 {
     struct duet__copy_sample samples[COUNT];
@@ -81,7 +81,7 @@ static void test_scattered(void)
     assert_near(pair.bandwidth_Bps, BYTES_PER_S, 1e-3);
 }
 
-/* One size says nothing of the latency, and a latency below 0 is none. */
+/* Copies of one size tell nothing of the latency, and a latency below 0 becomes 0. */
 static void test_no_latency(void)
 {
     struct duet__copy_sample samples[] = {{1e6, 1e-3}, {1e6, 1e-3}, {2e6, 3e-3}, {4e6, 7e-3}};

@@ -40,14 +40,14 @@ static void test_idgraf(void)
     g_assert_cmpuint(copies.switches[4], ==, copies.switches[0]);
 }
 
-/* What copies of some sizes take on a route. */
+/* Returns the mean seconds of copies of some sizes on a route. */
 static double seconds(double latency_s, double bandwidth_Bps, unsigned size)
 {
     return latency_s + 4096 * pow(4, size) / bandwidth_Bps;
 }
 
-/* Returns the least, of all pairs of GPUs, of the time of a copy between them by that of the two
- * copies through the host, on average over sizes. */
+/* Compares, for each pair of GPUs, a copy between them with the two copies through the host, on
+ * average over sizes. Returns the least ratio. */
 static double least_of_both(const struct duet__copies *copies, const struct duet_machine *machine)
 {
     double least = 10;
@@ -69,9 +69,9 @@ static double least_of_both(const struct duet__copies *copies, const struct duet
 }
 
 /*
- * At another scale, and through the host: two copies, one after the other. Between them threads
- * have to run, for a time that varies, most of it where copies are small, so that a busy machine
- * spoils the fit: it is measured until the fit is good. One copy of the two is about half.
+ * Copies through the host at another scale: two, one after the other. Threads have to run between
+ * them, for a varying time that weighs most in small copies, and a busy machine spoils the fit: it
+ * is repeated until it is good. One copy of the two is about half.
  */
 static void test_no_peer(void)
 {
@@ -89,7 +89,7 @@ static void test_no_peer(void)
     } while (least <= 0.75);
 }
 
-/* Devices that compute copy as fast as they do. */
+/* Devices that compute copy as fast as they really do. */
 static void test_free(void)
 {
     struct duet_config config = defaults("free", 2);
@@ -125,7 +125,7 @@ static bool stop_after(void *context)
     return (*left)-- == 0;
 }
 
-/* Wherever it is interrupted, it ends and leaves nothing (the sanitizers look). */
+/* A measurement that is interrupted anywhere ends and leaves nothing (the sanitizers look). */
 static void test_stop(void)
 {
     struct duet_config config = defaults("idgraf", 1);

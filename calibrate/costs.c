@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the runtime's own operations take: which there are, and what the simulation charges. */
+/* The runtime's own operations, measured and as the simulation charges them. */
 #include "calibrate/costs.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 static const char one_worker[] = "there is one CPU worker, the application's own thread";
 static const char no_device[] = "there is no device";
 
-/* As they are before anything was measured. */
+/* The costs before anything was measured. */
 static const struct duet__measured none[DUET__COSTS] = {
     [DUET__COST_SUBMIT] = {"submit", "submitting a task of three accesses that waits for another"},
     [DUET__COST_PUSH] = {"push", "making a task ready when the one before it ends: the time of a "
@@ -43,7 +43,7 @@ static const struct duet__measured none[DUET__COSTS] = {
                           .why = no_device},
 };
 
-/* The benches, and what is measured in each. */
+/* The benches, and the costs that each measures. */
 static const struct {
     const char *policy;
     int cpus, gpus;

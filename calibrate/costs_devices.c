@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Costs of the thread that feeds a device: the first one. From records of chains of tasks. */
+/* Measures costs of the thread that feeds the first device, from records of chains of tasks. */
 #include <stdlib.h>
 
 #include "calibrate/microbench.h"
@@ -8,10 +8,11 @@ enum {
     CHAIN = 200, /* tasks */
     COPIES = 100,
     COPY_BYTES = 4096,
-    BLOCK_BYTES = 65536, /* that kernels write without reading them */
+    BLOCK_BYTES = 65536, /* of data that kernels write without reading it */
 };
 
-/* A chain of empty kernels on the device: what launches took, and the ends of those before them. */
+/* Runs a chain of empty kernels on the device: adds the times of launches, and the times until the
+ * ends of the kernels before them were known. */
 static void run_chain(struct duet__microbench *bench, struct duet_handle *data,
                       struct duet_handle *block, GArray *launches, GArray *ends)
 {
@@ -40,7 +41,7 @@ static void run_chain(struct duet__microbench *bench, struct duet_handle *data,
     free(events);
 }
 
-/* Data that the host changes and the device reads, in turn. */
+/* Runs tasks with data that the host changes and the device reads, in turn. */
 static void run_copies(struct duet__microbench *bench, struct duet_handle *data, GArray *launches)
 {
     const struct duet_access change = {data, DUET_RW}, read = {data, DUET_R};
@@ -75,7 +76,8 @@ void duet__costs_devices(struct duet__microbench *bench, struct duet__measured *
     bench->memory = g_malloc0(COPY_BYTES + BLOCK_BYTES);
     data = duet__microbench_vector(bench, bench->memory, COPY_BYTES);
     block = duet__microbench_vector(bench, (char *)bench->memory + COPY_BYTES, BLOCK_BYTES);
-    run_chain(bench, data, block, values[0], values[1]); /* finds no memory prepared */
+    run_chain(bench, data, block, values[0], values[1]); /* the first chain finds no memory
+                                                            prepared */
     g_array_set_size(values[0], 0);
     g_array_set_size(values[1], 0);
     run_chain(bench, data, block, values[0], values[1]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Costs of tasks on CPU workers. With one of them the application's thread submits and then runs
- * everything itself, so that both times are found without anybody beside it; with two, the second
- * one steals what the first one does not come to.
+ * Measures costs of tasks on CPU workers. With one worker the application's thread submits and then
+ * runs everything itself, so both times are found undisturbed; with two, the second one steals the
+ * tasks that the first one does not come to.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -21,15 +21,13 @@ static const double SHARE = 0.25; /* of the time that is left */
 /* ------------------------------------------------------------------------------------------- */
 /* One worker                                                                                   */
 
-/* Seconds a task. */
+/* Times of a batch, in seconds a task. */
 struct batch {
     double submit_s, run_s;
 };
 
-/*
- * Tasks that read two handles and, in a chain, change the third one; else they read that too and
- * are all ready at once.
- */
+/* Runs tasks that read two handles and, in a chain, change the third one; else they read that too
+ * and are all ready at once. */
 static struct batch run_batch(struct duet__microbench *bench, struct duet_handle *const *handles,
                               bool chain)
 {
@@ -76,9 +74,9 @@ void duet__costs_tasks(struct duet__microbench *bench, struct duet__measured *co
 /* Two workers                                                                                  */
 
 /*
- * Submitted tasks are on the first worker's list. While the application does not wait that worker
- * is asleep for a millisecond at least. The second one is called by the second submission, steals
- * the oldest task, which holds it until all are there, and then the others one after the other. Few
+ * Number of tasks to steal. Submitted tasks are on the first worker's list, which sleeps for at
+ * least a millisecond while the application does not wait. The second worker is woken by the second
+ * submission, steals the oldest task, which holds it until all are there, and then the others. Few
  * enough for that millisecond.
  */
 enum { STOLEN = 500, ATTEMPTS = 100 };
@@ -118,7 +116,7 @@ static void wait_for(const _Atomic(unsigned) *count, unsigned wanted)
         (void)sched_yield();
 }
 
-/* Seconds of a task, 0 if the first worker has run any. */
+/* Seconds of a stolen task, 0 if the first worker has run any. */
 static double steal_batch(struct duet__microbench *bench, const struct duet_codelet *hold,
                           const struct duet_codelet *stolen)
 {
@@ -130,7 +128,7 @@ static double steal_batch(struct duet__microbench *bench, const struct duet_code
     wait_for(&theft.held, 1);
     atomic_store(&theft.open, true);
     wait_for(&theft.stolen, STOLEN);
-    duet__microbench_wait(bench); /* before `theft` goes */
+    duet__microbench_wait(bench); /* before `theft` goes out of scope */
     if (bench->error || duet_worker_tasks(bench->runtime, 0) != before)
         return 0;
     return (theft.last_s - theft.first_s) / (STOLEN - 1);

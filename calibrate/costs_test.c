@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Tests of the costs: what has to be there and what cannot, on machines of several kinds. Times
- * are only held to what they are by definition; the machine may be busy.
- */
+/* Tests of the costs: which are measured and which cannot be, on several kinds of machines. Times
+ * are only held to their definitions, as the machine may be busy. */
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -34,7 +32,7 @@ static void measure(const struct duet_config *config, struct duet__measured *cos
     g_assert_cmpint(sched_getaffinity(0, sizeof before, &before), ==, 0);
     if (duet__costs_measure(&given, costs))
         g_error("%s", message.text);
-    /* where the measuring thread had to leave a core, it may use that again */
+    /* the measuring thread may use the core again that it had to leave */
     g_assert_cmpint(sched_getaffinity(0, sizeof after, &after), ==, 0);
     g_assert_true(CPU_EQUAL(&before, &after));
     for (unsigned i = 0; i < DUET__COSTS; i++) {
@@ -60,12 +58,12 @@ static void assert_measured(const struct duet__measured *costs, unsigned first, 
 {
     for (unsigned i = first; i <= last; i++) {
         g_assert_cmpuint(costs[i].times.count, >, 0);
-        if (i != DUET__COST_PUSH) /* a difference */
+        if (i != DUET__COST_PUSH) /* a difference may be anything */
             g_assert_cmpfloat(costs[i].times.median, >, 0);
     }
 }
 
-/* With one worker and no device the tasks' own costs are all that there is. */
+/* With one worker and no device only the tasks' own costs are measured. */
 static void test_alone(void)
 {
     struct duet_config config = defaults(1, 0);
@@ -113,17 +111,18 @@ static void test_fill(void)
     struct duet_costs filled;
     for (unsigned i = 0; i < DUET__COSTS; i++)
         costs[i] = (struct duet__measured){.times = {.count = 1, .median = 1 + i}};
-    costs[DUET__COST_PUSH].times.median = -1; /* noise: is nothing */
+    costs[DUET__COST_PUSH].times.median = -1; /* noise: counts as 0 */
     costs[DUET__COST_STEAL].times.count = 0;  /* not measured */
     duet__costs_fill(costs, &filled);
     g_assert_cmpfloat(filled.submit_s, ==, 1 + DUET__COST_SUBMIT);
     g_assert_cmpfloat(filled.push_s, ==, 0);
     g_assert_cmpfloat(filled.pop_s, ==, 1 + DUET__COST_POP);
     g_assert_cmpfloat(filled.steal_s, ==, 0);
-    costs[DUET__COST_STEAL].times.count = 1; /* beyond a pop, which is the one before it */
+    costs[DUET__COST_STEAL].times.count = 1; /* above a pop: the difference is charged */
     duet__costs_fill(costs, &filled);
     g_assert_cmpfloat(filled.steal_s, ==, DUET__COST_STEAL - DUET__COST_POP);
-    costs[DUET__COST_STEAL].times.median = costs[DUET__COST_POP].times.median / 2; /* noise again */
+    costs[DUET__COST_STEAL].times.median = costs[DUET__COST_POP].times.median / 2; /* noise again:
+                                                                                      counts as 0 */
     duet__costs_fill(costs, &filled);
     g_assert_cmpfloat(filled.steal_s, ==, 0);
     g_assert_cmpfloat(filled.kernel_launch_s, ==, 1 + DUET__COST_KERNEL_LAUNCH);
@@ -139,7 +138,9 @@ static bool stop_after(void *context)
     return (*left)-- == 0;
 }
 
-/* Wherever it is interrupted, it ends at once and leaves nothing (the sanitizers look). */
+/*
+ * A measurement that is interrupted anywhere ends at once and leaves nothing (the sanitizers look).
+ */
 static void test_stop(void)
 {
     struct duet_config config = defaults(2, 1);
@@ -161,7 +162,7 @@ static void test_stop(void)
             canceled++;
         }
     } while (error);
-    g_assert_cmpuint(canceled, >=, 4); /* it is asked more often than at the beginning of parts */
+    g_assert_cmpuint(canceled, >=, 4); /* `stop` is called not only when a part begins */
 }
 
 static void test_refused(void)

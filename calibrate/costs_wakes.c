@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long a CPU worker that sleeps, as it had nothing to do, takes to begin a task. */
+/* Measures how long a sleeping CPU worker takes to begin a task. */
 #include <math.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -9,16 +9,17 @@
 
 enum { WAKES = 60, WAKES_LEAST = 5 };
 
-static const double ASLEEP_S = 2e-3; /* after so long it sleeps for sure */
-static const double AWAKE_S = 2e-4;  /* before it is woken: a thread that has just slept is slow */
+static const double ASLEEP_S = 2e-3; /* a worker surely sleeps after this time */
+static const double AWAKE_S = 2e-4;  /* this thread runs so long before it wakes the worker: a
+                                        thread that has just slept is slow */
 static const double WATCH_S = 1e-3;
 static const double SHARE = 0.25; /* of the time that is left */
 
 struct waking {
     struct duet__microbench *bench;
     struct duet_codelet *stamp;
-    _Atomic(double) began_s; /* of the last kernel; 0: not yet */
-    _Atomic(int) processor;  /* that it ran on */
+    _Atomic(double) began_s; /* of the last kernel; 0: not begun */
+    _Atomic(int) processor;  /* number of the processor that it ran on */
 };
 
 static int run_stamp(const struct duet_call *call)
@@ -29,7 +30,9 @@ static int run_stamp(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* Seconds from submitting a task for the second worker, which sleeps, until it begins. */
+/*
+ * Returns the seconds from submitting a task for the second worker, which sleeps, until it begins.
+ */
 static double wake_once(struct waking *waking)
 {
     double begin_s, due_s = duet__clock_s() + ASLEEP_S;
@@ -39,8 +42,8 @@ static double wake_once(struct waking *waking)
     atomic_store(&waking->began_s, 0);
     begin_s = duet__clock_s();
     duet__microbench_submit(waking->bench, waking->stamp, 1, NULL, 0, waking);
-    /* a wait would put this thread to sleep, too, and when it woke the other one would sleep again;
-       one that does not come to begin because this thread has its core is waited for in the end */
+    /* A wait would put this thread to sleep, too, and let the other one sleep again meanwhile. If
+     * the task does not begin because this thread has its core, it is waited for in the end. */
     while (atomic_load(&waking->began_s) == 0 && duet__clock_s() < begin_s + WATCH_S)
         ;
     duet__microbench_wait(waking->bench);
@@ -59,10 +62,8 @@ static void measure(struct waking *waking, double submit_s, struct duet__measure
     duet__measured_set(wake, values);
 }
 
-/*
- * The worker is bound to its core, and the scheduler likes to run this thread there while that
- * sleeps: each would then take the core from the other, so this thread keeps off it, if it may.
- */
+/* Keeps this thread off the worker's core, if allowed: the scheduler likes to run it there while
+ * the worker sleeps, and each would take the core from the other. */
 void duet__costs_wakes(struct duet__microbench *bench, struct duet__measured *costs)
 {
     struct duet__measured *spin = &costs[DUET__COST_SPIN];
@@ -73,7 +74,7 @@ void duet__costs_wakes(struct duet__microbench *bench, struct duet__measured *co
     int processor;
     if (bench->cpus < 2)
         return;
-    /* that is the runtime's own decision, and needs no measurement */
+    /* the runtime itself decides so: there is nothing to measure */
     spin->why = "there are fewer cores than workers: none watches before it sleeps";
     if (duet__usable_cores() >= bench->cpus) {
         spin->times =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions out of recorded runs, by the point they belong to. */
+/* Extracts executions from recorded runs, in groups by kernel and work. */
 #include "calibrate/executions.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* One run                                                                                      */
 
-/* Is this a record of a task on a worker that there is? */
+/* True if this is a record of a task on a worker of the machine. */
 static bool is_task(const struct duet_event *event, const struct duet_machine *machine)
 {
     return event->kind == DUET_EVENT_TASK && event->worker >= 0 &&
@@ -30,7 +30,7 @@ static void read_operands(struct duet__executions *all, const struct duet__recor
     }
 }
 
-/* The group of what has these names and this work, which is new or not. */
+/* Returns the group of these names and this work, an existing or a new one. */
 static struct duet__group *find_group(GArray *groups, const struct duet__group *wanted)
 {
     struct duet__group own = *wanted;
@@ -59,7 +59,7 @@ static void read_task(struct duet__executions *all, const struct duet__recorded_
         .run = (uint32_t)all->run_count,
         .worker = (uint32_t)event->worker,
     };
-    if (event->failed) /* it may have touched nothing */
+    if (event->failed) /* it may not have touched its data */
         return;
     if (worker->node == DUET_HOST)
         read_operands(all, recording, event->id, execution);
@@ -76,7 +76,7 @@ static void read_task(struct duet__executions *all, const struct duet__recorded_
     g_array_append_val(group->members, index);
 }
 
-/* The bytes of all handles that are accessed. */
+/* Bytes of all handles that are accessed. */
 static uint64_t registered(const struct duet__recording *recording)
 {
     g_autoptr(GHashTable) seen = g_hash_table_new(NULL, NULL);
@@ -87,10 +87,8 @@ static uint64_t registered(const struct duet__recording *recording)
     return sum;
 }
 
-/*
- * The record is one of a piece of a task, after which that waited: adds its seconds to those of the
- * task, for the last of its records. Pieces of one task follow each other.
- */
+/* True if a record is of a piece of a task that then waited; its seconds are added to the task's
+ * last record. Pieces of one task follow each other. */
 static bool is_piece(GHashTable *pieces, const struct duet_event *event)
 {
     double *sum_s = event->paused ? g_hash_table_lookup(pieces, &event->id) : NULL;
@@ -104,7 +102,7 @@ static bool is_piece(GHashTable *pieces, const struct duet_event *event)
     return true;
 }
 
-/* Marks the executions of a run, from `first` on, that write data which none before has written. */
+/* Marks the executions of a run, from `first` on, that are the first to write some data. */
 static void find_fresh(struct duet__executions *all, size_t first)
 {
     g_autoptr(GHashTable) written = g_hash_table_new(NULL, NULL);

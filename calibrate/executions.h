@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executions out of recorded runs: what they took, who computed beside them, where their data was.
- */
+/* Executions in recorded runs: their times, busy neighbours, and operands. */
 #ifndef DUET_CALIBRATE_EXECUTIONS_H
 #define DUET_CALIBRATE_EXECUTIONS_H
 
@@ -19,25 +18,24 @@
 
 /* One recorded run. Everything is borrowed. */
 struct duet__recorded_run {
-    struct duet__recording recording; /* with accesses, or its operands are not known */
+    struct duet__recording recording; /* has accesses, else operands are not known */
     const char *context;              /* the workload; NULL: "" */
-    /* the same for runs that did the same: the same problem, on as many workers, under one policy;
-       0: like no other */
+    /* equal for runs of the same problem on as many workers under one policy; 0: like no other */
     uint64_t repeats;
-    /* the same for runs of one problem on as many workers, whatever the policy; 0: not known */
+    /* equal for runs of one problem on as many workers, under any policy; 0: not known */
     uint64_t problem;
-    bool disturbed; /* others computed meanwhile; whoever gives runs chooses among them */
+    bool disturbed; /* others computed meanwhile; the caller decides whether to use it */
 };
 
-/* One task. */
+/* One executed task. */
 struct duet__execution {
-    double seconds;   /* what it took, without what the runtime spends on a task */
-    double others;    /* how many of the socket's other CPU workers computed meanwhile, as a mean */
-    uint32_t run;     /* index */
-    uint32_t worker;  /* of the run's machine */
-    uint32_t workers; /* CPU workers of its socket, this one included; 0: it is no CPU worker */
-    bool fresh;       /* the first of its run to write some data, as far as operands are known */
-    uint32_t operands; /* how many; 0 where accesses were not recorded, and on devices */
+    double seconds;    /* of the execution, without the runtime's overhead */
+    double others;     /* mean number of the socket's other CPU workers that computed meanwhile */
+    uint32_t run;      /* index of its run */
+    uint32_t worker;   /* index in the run's machine */
+    uint32_t workers;  /* number of CPU workers of its socket, itself included; 0: on a device */
+    bool fresh;        /* first of its run to write some data, as far as operands are known */
+    uint32_t operands; /* number; 0 if accesses were not recorded, and on devices */
     size_t first;      /* index of its first operand */
 };
 
@@ -45,7 +43,7 @@ struct duet__execution {
 struct duet__executed_run {
     const struct duet__recorded_run *of; /* borrowed */
     size_t first, count;
-    uint64_t registered_bytes; /* of its distinct handles */
+    uint64_t registered_bytes; /* of all distinct handles */
     double state;              /* of the machine, see duet__states_remove; 0: not known */
 };
 
@@ -53,11 +51,11 @@ struct duet__executed_run {
 struct duet__group {
     const char *kernel, *arch, *context; /* borrowed */
     double work;                         /* > 0 */
-    bool host;                           /* all of them ran on CPU workers */
+    bool host;                           /* all its executions ran on CPU workers */
     GArray *members;                     /* size_t: indices, in order of runs */
 };
 
-/* Executions that failed, or have no work, are in no group. */
+/* Executions and their groups. Those that failed or have no work are in no group. */
 struct duet__executions {
     struct duet__execution *list;
     size_t count;
@@ -75,9 +73,9 @@ static inline const struct duet__group *duet__group_at(const struct duet__execut
 }
 
 /*
- * Reads the TASK records of all runs. `overhead_s` is taken off every time, but never leaves less
- * than a tenth of it. *out borrows from `runs` and is the caller's (duet__executions_fini).
- * DUET_EINVAL with a message where there is not a single one; *out is then empty.
+ * Reads the TASK records of all runs. `overhead_s` is subtracted from every time, of which at least
+ * a tenth is left. *out borrows from `runs` and is the caller's (duet__executions_fini).
+ * DUET_EINVAL with a message if there is no execution; *out is then empty.
  */
 DUET_MUST_CHECK int duet__executions_read(const struct duet__recorded_run *runs, size_t run_count,
                                           double overhead_s, struct duet__executions *out,
@@ -86,30 +84,28 @@ DUET_MUST_CHECK int duet__executions_read(const struct duet__recorded_run *runs,
 void duet__executions_fini(struct duet__executions *executions); /* safe on a zeroed one, twice */
 
 /*
- * Computes duet__execution.others and workers of `count` executions of one run, `events` being
- * their records in the same order: on each socket, the time that all its workers have computed up
- * to a date is a function that is walked along once; what it grows by during an execution, less the
- * execution itself, is what the others did.
+ * Computes duet__execution.others and workers of `count` executions of one run; `events` are their
+ * records in the same order. The time that all workers of a socket have computed up to a date is a
+ * function, walked along once. Its growth during an execution, less the execution, is what the
+ * others did.
  */
 void duet__neighbours_find(const struct duet_machine *machine,
                            const struct duet_event *const *events,
                            struct duet__execution *executions, size_t count);
 
-/*
- * Sets missing[i], the part that is in no cache, of every operand i of the first `limit` executions
- * of each run (0: all), with caches of this size.
- */
+/* Sets missing[i], the part of operand i that is in no cache, for the first `limit` executions of
+ * each run (0: all), with caches of this size. */
 void duet__missing_find(const struct duet__executions *executions,
                         const struct duet_sharing *sharing, size_t limit, double *missing);
 
 /*
  * Takes the state of the machine out of the times of host kernels. On a machine that others use, or
- * whose clock changes, a run is faster or slower as a whole than another one that did the same: a
- * state is the factor by which. It is the median over the run's executions, each weighted by its
- * usual time, of measured by usual time; usual is the median of that kernel in all runs that did
- * the same (duet__recorded_run.repeats), and states are scaled so that their median is 1. Then the
- * runs have their state, and their times are divided by it: they are those of the median state.
- * Runs of fewer than three that did the same have no known state (0), and their times stay.
+ * whose clock changes, a whole run may be faster or slower than equal runs
+ * (duet__recorded_run.repeats): its state is that factor. It is the median over the run's
+ * executions, weighted by their usual times, of measured by usual time; the usual time is the
+ * median of that kernel in equal runs. States are scaled to a median of 1, and times are divided by
+ * them: they become those of the median state. Fewer than three equal runs have no known state (0),
+ * and keep their times.
  */
 void duet__states_remove(struct duet__executions *all);
 

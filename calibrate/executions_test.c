@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what is read from records, by hand. */
+/* Tests of reading records, by hand. */
 #include <math.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static int gather(struct duet_machine *machine, struct duet_event *events, size_
                   struct duet__executions *out)
 {
     static const char *kernels[] = {"b", "a"};
-    static struct duet__recorded_run run; /* what is read borrows from it */
+    static struct duet__recorded_run run; /* the executions borrow from it */
 
     run = (struct duet__recorded_run){
         .recording = {machine, events, count, kernels, 2, 10, accesses, access_count},
@@ -68,8 +68,7 @@ static void test_others(void)
     duet__executions_fini(&executions);
 }
 
-/* Groups are sorted by names and work; failed tasks, copies and workers that are not there are no
-   samples. */
+/* Groups are sorted by names and work; failed tasks, copies and unknown workers are no samples. */
 static void test_groups(void)
 {
     OWNED(duet_machine_fini) struct duet_machine machine;
@@ -99,13 +98,13 @@ static void test_groups(void)
         g_assert_true(group->host == (i < 3));
     }
     duet__executions_fini(&executions);
-    /* nothing at all */
+    /* no execution at all */
     events[0].failed = true;
     g_assert_cmpint(gather(&machine, events, 1, NULL, 0, 0, &executions), ==, DUET_EINVAL);
     g_assert_null(executions.list);
 }
 
-/* What the runtime takes is subtracted, but never more than nine tenths. */
+/* The runtime's overhead is subtracted, but at most nine tenths of a time. */
 static void test_overhead(void)
 {
     OWNED(duet_machine_fini) struct duet_machine machine;
@@ -117,7 +116,9 @@ static void test_overhead(void)
     g_assert_cmpfloat(executions.list[1].seconds, ==, 0.025);
 }
 
-/* Operands: looked up by task, registered once, what is missing of them by their bytes. */
+/*
+ * Operands are looked up by task, registered once, and weighted by their bytes in the missing part.
+ */
 static void test_operands(void)
 {
     enum { MANY = 11 };
@@ -146,13 +147,13 @@ static void test_operands(void)
     duet__missing_find(&executions, &machine.sharing, 0, missing);
     duet__rows_make(&executions, duet__group_at(&executions, 0), missing, 0, &rows);
     g_assert_cmpuint(rows.count, ==, 3);
-    /* the first task finds nothing: as far away as all that is registered */
+    /* the first task finds no data in the cache: its distance is all registered data */
     g_assert_cmpfloat(rows.missing[0], ==,
                       duet__caches_missing(1000 * MANY, (double)machine.sharing.shared_bytes));
     g_assert_cmpfloat(rows.bytes, ==, 1000.0 * (MANY + 2) / 3);
     g_assert_cmpfloat(rows.list[0].bytes, ==, 1000 * MANY);
     g_assert_cmpfloat(rows.list[1].bytes, ==, 1000);
-    /* the last has just been used */
+    /* the last task's data has just been used */
     g_assert_cmpfloat(rows.missing[2], ==,
                       duet__caches_missing(1000, (double)machine.sharing.shared_bytes));
     duet__rows_fini(&rows);

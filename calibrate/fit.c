@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Robust fit of times that grow with what comes from memory. */
+/* Fits times that grow with the missing part of data, robustly. */
 #include "calibrate/fit.h"
 
 #include <math.h>
@@ -7,25 +7,25 @@
 #include <glib.h>
 
 enum {
-    ROUNDS = 4, /* with Huber's weights: what they change falls by a factor of about ten in each */
-    FIT_ROWS = 10000, /* coefficients come from at most: with 5 % of noise that leaves 0.05 %, and
-                           the sum of times is of all rows */
+    ROUNDS = 4,       /* with Huber's weights: each changes the result ten times less */
+    FIT_ROWS = 10000, /* most rows for the coefficients: 5 % of noise then leaves 0.05 %; the sum of
+                         times is of all rows */
 };
 
-static const double HUBER = 2; /* deviations from which on a row counts less */
-static const double LEAST_SPREAD =
-    1e-3;                              /* relative, of times: below that clocks and rounding are */
-static const double LEAST_BASE = 0.01; /* of the mean: something is always left without any miss */
-static const double TO_DEVIATION = 1.4826; /* of a normal distribution, by its MAD */
+static const double HUBER = 2;           /* deviations beyond which a row counts less */
+static const double LEAST_SPREAD = 1e-3; /* relative, of times: smaller ones are of clocks and
+                                            rounding */
+static const double LEAST_BASE = 0.01;   /* part of the mean: some time is left without any miss */
+static const double TO_DEVIATION = 1.4826; /* deviation of a normal distribution by its MAD */
 
-/* Expected time to divide by: never so small that a row counts more than all others. */
+/* Expected time to divide by, not so small that a row outweighs all others. */
 static double scale_of(const struct duet__fit_data *data, const struct duet__fit *fit, size_t row,
                        double unit_s)
 {
     return fmax(duet__fit_seconds(fit, data->missing[row]), 0.01 * unit_s);
 }
 
-/* The median over the used rows of their relative errors, or without a fit of their times. */
+/* Median over the used rows of their relative errors, or, without a fit, of their times. */
 static double median_row(const struct duet__fit_data *data, const struct duet__fit *fit,
                          double unit_s)
 {
@@ -42,7 +42,7 @@ static double median_row(const struct duet__fit_data *data, const struct duet__f
 }
 
 /* Minimises c' G c / 2 - r' c over c >= 0, with G = {{g[0], g[1]}, {g[1], g[2]}} positive definite:
- * where one unknown would be negative, it is 0. */
+ * an unknown that would be negative is 0. */
 static void solve(const double g[3], const double r[2], double c[2])
 {
     double determinant = g[0] * g[2] - g[1] * g[1];
@@ -57,15 +57,13 @@ static void solve(const double g[3], const double r[2], double c[2])
     }
 }
 
-/*
- * One fit of `used` rows, in units of `unit_s`: divided by what `last` expects of them, which errs
- * by `spread`; NULL: by their own times.
- */
+/* One fit of `used` rows, in units of `unit_s`: each divided by the time that `last` expects, which
+ * errs by `spread`; last NULL: by its own time. */
 static void fit_once(const struct duet__fit_data *data, size_t used, double unit_s, double spread,
                      const struct duet__fit *last, struct duet__fit *out)
 {
     size_t step = used / FIT_ROWS + 1, met = 0;
-    /* nothing is known of the base before: only as much as makes the equations definite */
+    /* the base has no prior: just enough to make the equations definite */
     double prior = spread * spread / data->spread / data->spread;
     double g[3] = {1e-12, 0, prior}, r[2] = {0, prior * data->prior_s / unit_s}, c[2];
     for (size_t i = 0; i < data->count; i++) {
@@ -88,7 +86,7 @@ static void fit_once(const struct duet__fit_data *data, size_t used, double unit
     out->memory_s = data->flat || c[1] < 1e-12 ? 0 : c[1] * unit_s; /* the rest is rounding */
 }
 
-/* Expected times add up to the measured ones, which are these. */
+/* Scales the fit, so that expected times add up to `measured`. */
 static void keep_sum(const struct duet__fit_data *data, size_t used, double measured,
                      struct duet__fit *fit)
 {
@@ -97,7 +95,7 @@ static void keep_sum(const struct duet__fit_data *data, size_t used, double meas
     for (size_t i = 0; i < data->count; i++)
         if (data->used[i])
             expected += duet__fit_seconds(fit, data->missing[i]);
-    /* stalls and the like come in proportion to time, so all parts of it grow by the same factor */
+    /* stalls are in proportion to time, so all parts of it grow by one factor */
     fit->base_s *= measured / expected;
     fit->memory_s *= measured / expected;
 }

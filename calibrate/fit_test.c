@@ -51,7 +51,7 @@ static void test_robust(void)
     }
     struct duet__fit found = fit(&table, ROWS, 0, false);
     g_assert_cmpfloat(fabs(sum_of(&table, &found) / sum_of(&table, NULL) - 1), <, 1e-12);
-    /* 8 of 300 rows are three times as long: all grows by 5 %, in proportion */
+    /* 8 of 300 rows are three times as long: both parts grow by 5 % */
     g_assert_cmpfloat(fabs(found.memory_s / found.base_s - 0.5), <, 0.02);
     found = fit(&table, ROWS, 0, true);
     g_assert_cmpfloat(fabs(sum_of(&table, &found) / sum_of(&table, NULL) - 1), <, 1e-12);
@@ -61,28 +61,29 @@ static void test_robust(void)
     g_assert_cmpfloat(found.base_s, ==, 0);
 }
 
-/* Neither part is negative: what would be is 0, and the other takes all. */
+/* Neither part is negative: one that would be is 0, and the other takes all. */
 static void test_nonnegative(void)
 {
     struct table table;
     for (size_t i = 0; i < ROWS; i++) {
         table.missing[i] = (double)i / ROWS;
         table.used[i] = true;
-        table.seconds[i] = 2e-3 - 1e-3 * table.missing[i]; /* faster from memory */
+        table.seconds[i] = 2e-3 - 1e-3 * table.missing[i]; /* from memory it is faster */
     }
     struct duet__fit found = fit(&table, ROWS, 0, false);
     g_assert_cmpfloat(found.memory_s, ==, 0);
     g_assert_cmpfloat(fabs(sum_of(&table, &found) / sum_of(&table, NULL) - 1), <, 1e-12);
     for (size_t i = 0; i < ROWS; i++) {
         table.missing[i] = 0.5 + table.missing[i] / 2;
-        table.seconds[i] = 4e-3 * table.missing[i] - 1.9e-3; /* nothing, and less, without memory */
+        table.seconds[i] = 4e-3 * table.missing[i] - 1.9e-3; /* without memory it would take less
+                                                                than nothing */
     }
     found = fit(&table, ROWS, 4e-3, false);
     g_assert_cmpfloat(found.base_s, >, 0);
     g_assert_cmpfloat(found.base_s, <, 0.1 * found.memory_s);
 }
 
-/* Where all is always missing, memory takes what was known of it before, and the base the rest. */
+/* If all data is always missing, memory gets its prior, and the base the rest. */
 static void test_constant(void)
 {
     struct table table;
@@ -94,7 +95,7 @@ static void test_constant(void)
     struct duet__fit found = fit(&table, ROWS, 7e-4, false);
     g_assert_cmpfloat(fabs(found.memory_s - 7e-4), <, 1e-6);
     g_assert_cmpfloat(fabs(found.base_s - 3e-4), <, 1e-6);
-    /* one that would take more than there is leaves a base */
+    /* a prior beyond the whole time leaves some base */
     found = fit(&table, ROWS, 5e-3, false);
     g_assert_cmpfloat(found.base_s, >, 0);
     g_assert_cmpfloat(fabs(found.base_s + found.memory_s - 1e-3), <, 1e-9);
@@ -103,7 +104,7 @@ static void test_constant(void)
     g_assert_cmpfloat(fabs(duet__fit_seconds(&found, 1) - 0.99e-3), <, 1e-9);
 }
 
-/* Each sentence of the rule. */
+/* Each sentence of the rule for outliers. */
 static void test_outliers(void)
 {
     double measured[ROWS], expected[ROWS];
@@ -123,13 +124,14 @@ static void test_outliers(void)
     g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 3);
     g_assert_true(rejected[9]);
     for (size_t i = 0; i < ROWS; i += 3)
-        measured[i] = 20 * expected[i]; /* a third: no outliers, it is like that */
+        measured[i] = 20 * expected[i]; /* a third: a wide distribution without outliers */
     g_assert_cmpuint(duet__outliers(measured, expected, ROWS, rejected), ==, 0);
     for (size_t i = 0; i < ROWS; i++)
         g_assert_false(rejected[i]);
 }
 
-/* A short kernel that now and then is interrupted keeps that; one that is slow on purpose not. */
+/* Stalls of a short kernel, which is interrupted now and then, are kept; one that is slow by itself
+ * is not. */
 static void test_stalls(void)
 {
     enum { MANY = 20000 };

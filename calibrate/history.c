@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel times that runs of programs leave in a platform file, one after another or at once. */
-#include "runtime/history.h"
+/* Keeps kernel times of programs' runs in a platform file, one after another or at once. */
+#include "calibrate/history.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,21 +14,21 @@
 #include "calibrate/calibrate.h"
 
 struct duet__history {
-    char *path;                     /* absolute, and of a link what it leads to */
-    char *processor;                /* what the system says of the cores; NULL: nothing */
-    unsigned gpus;                  /* that the run uses */
-    struct duet__platform platform; /* this machine, all of it, without kernel times */
+    char *path;                     /* absolute; the target of a link */
+    char *processor;                /* the system's name of the cores; NULL: it has none */
+    unsigned gpus;                  /* number that the run uses */
+    struct duet__platform platform; /* the whole machine, without kernel times */
 };
 
 static const char made_by[] = "runs kept by DUET_CALIBRATE";
-static const double SAME_MEMORY = 0.1; /* what kernels leave of it differs */
+static const double SAME_MEMORY = 0.1; /* relative difference of bandwidths that kernels get */
 
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-/* Describes all of it: those of its workers that this run does without are its workers, too. */
-static int look(struct duet__history *history, const struct duet_config *config,
-                struct duet_message *message)
+/* Describes the whole machine, including the workers that this run does without. */
+static int history_look(struct duet__history *history, const struct duet_config *config,
+                        struct duet_message *message)
 {
     g_autofree char *base = g_path_get_basename(history->path);
     struct duet__request runs = {0};
@@ -65,7 +65,7 @@ static bool has_arch(const struct duet__platform *platform, const struct duet_ar
     return false;
 }
 
-/* What the machine of the file has not, though this one has; NULL: nothing. Free with g_free. */
+/* Returns the part that the file's machine lacks and this one has; NULL: none. Free with g_free. */
 static char *difference(const struct duet__history *history, const struct duet__platform *there)
 {
     const struct duet__platform *here = &history->platform;
@@ -87,9 +87,9 @@ static char *difference(const struct duet__history *history, const struct duet__
     return NULL;
 }
 
-/* The platform of the file, which is of this machine; *out stays NULL where there is none yet. */
-static int load(const struct duet__history *history, struct duet__platform **out,
-                struct duet_message *message)
+/* Loads the platform of the file, if it is of this machine; *out stays NULL if there is no file. */
+static int history_load(const struct duet__history *history, struct duet__platform **out,
+                        struct duet_message *message)
 {
     if (!g_file_test(history->path, G_FILE_TEST_EXISTS))
         return DUET_OK;
@@ -109,12 +109,12 @@ int duet__history_open(struct duet__history **out, const struct duet_config *con
     char *resolved = realpath(config->calibrate, NULL);
     history->path = g_canonicalize_filename(resolved ? resolved : config->calibrate, NULL);
     free(resolved);
-    /* merging is what leaves an older file where it is */
+    /* merging leaves an older file where it is */
     int error = duet__platform_may_write(history->path, DUET_WRITE_MERGE, message);
     if (!error)
-        error = look(history, config, message);
+        error = history_look(history, config, message);
     if (!error)
-        error = load(history, &there, message);
+        error = history_load(history, &there, message);
     duet__platform_free(there);
     if (error)
         duet__history_free(g_steal_pointer(out));
@@ -134,16 +134,16 @@ void duet__history_free(struct duet__history *history)
 /* ------------------------------------------------------------------------------------------- */
 /* The lock                                                                                     */
 
-/* Whether the descriptor is still that of the name: who unlocks removes the file before. */
-static bool current(int descriptor, const char *name)
+/* True if the descriptor is still that of the name: who unlocks first removes the file. */
+static bool lock_is_current(int descriptor, const char *name)
 {
     struct stat own, named;
     return fstat(descriptor, &own) == 0 && stat(name, &named) == 0 && own.st_dev == named.st_dev &&
            own.st_ino == named.st_ino;
 }
 
-/* Locks the file `name`, which is made; its descriptor, or -1 with errno. */
-static int lock(const char *name)
+/* Locks the file `name`, which is created. Returns its descriptor, or -1 with errno. */
+static int lock_file(const char *name)
 {
     enum { PAUSE_US = 5000 };
     gint64 end_us = g_get_monotonic_time() + G_TIME_SPAN_MINUTE;
@@ -151,11 +151,13 @@ static int lock(const char *name)
         int descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666), why;
         if (descriptor < 0)
             return -1;
-        /* not for ever: who has it may have been stopped, and the program has its own result */
+        /*
+         * Waits not for ever: the owner may have been stopped, and the program has its own result.
+         */
         while ((why = flock(descriptor, LOCK_EX | LOCK_NB) ? errno : 0) == EWOULDBLOCK &&
                g_get_monotonic_time() < end_us)
             g_usleep(PAUSE_US);
-        if (!why && current(descriptor, name))
+        if (!why && lock_is_current(descriptor, name))
             return descriptor;
         close(descriptor);
         errno = why;
@@ -167,7 +169,7 @@ static int lock(const char *name)
 int duet__history_lock(const char *path, struct duet_message *message)
 {
     g_autofree char *name = g_strconcat(path, ".lock", NULL);
-    int locked = lock(name);
+    int locked = lock_file(name);
     if (locked < 0)
         return duet_fail(message, DUET_EIO, "cannot lock %s: %s", name,
                          errno == EWOULDBLOCK ? "others have it for a minute" : g_strerror(errno));
@@ -184,11 +186,11 @@ void duet__history_unlock(const char *path, int locked)
 /* ------------------------------------------------------------------------------------------- */
 /* A run                                                                                        */
 
-/* Adds the run to the platform, whose figures the fit lives by. */
-static int add(struct duet__platform *platform, const struct duet__recorded_run *run,
-               struct duet_message *message)
+/* Adds the run to the platform, whose figures the fit uses. */
+static int history_pool(struct duet__platform *platform, const struct duet__recorded_run *run,
+                        struct duet_message *message)
 {
-    /* the size of the cache stays: what memory adds to times is of that size in all runs */
+    /* Keeps the size of the cache, to which memory's part of the times refers in all runs. */
     const struct duet__model_options options = {.sharing = platform->sharing,
                                                 .task_overhead_s = platform->costs.pop_s,
                                                 .folds = 1,
@@ -207,9 +209,9 @@ static int replace(const struct duet__history *history, const struct duet__recor
                    struct duet_message *message)
 {
     struct duet__platform *there = NULL, fresh = history->platform;
-    int error = load(history, &there, message);
+    int error = history_load(history, &there, message);
     if (!error)
-        error = add(there ? there : &fresh, run, message);
+        error = history_pool(there ? there : &fresh, run, message);
     if (!error)
         error = duet__platform_write(there ? there : &fresh, history->path, DUET_WRITE_REPLACE,
                                      message);
@@ -218,7 +220,7 @@ static int replace(const struct duet__history *history, const struct duet__recor
     return error;
 }
 
-/* Whether there is anything to add: some processes of a program may have nothing to do. */
+/* True if there are kernels to add: some processes of a program may have nothing to do. */
 static bool has_kernels(const struct duet__recording *recording)
 {
     for (size_t i = 0; i < recording->event_count; i++)

@@ -34,7 +34,7 @@ static struct duet_config configuration(void)
 {
     struct duet_config config = testing_config(NULL, 1, 0);
     config.no_bind = true;
-    config.context = "history/test"; /* no name as it is */
+    config.context = "history/test"; /* not valid as a name */
     config.calibrate = path;
     return config;
 }
@@ -68,7 +68,7 @@ static void *run_twice(void *data)
     return data;
 }
 
-/* The one point of the file, which is of so many runs, and the only file there is. */
+/* Loads the file, the only one in the folder, whose one point is of so many runs. */
 static struct duet__platform *load_runs(uint64_t runs)
 {
     struct duet__platform *platform = load(path);
@@ -115,7 +115,7 @@ static void test_threads(void)
     duet__platform_free(load_runs(1 + 2 * THREADS));
 }
 
-/* What the file says of the machine stays, and where its figures come from. */
+/* The file's description of the machine, and the origins of its figures, stay. */
 static void test_machine_stays(void)
 {
     struct duet__platform *platform;
@@ -179,7 +179,7 @@ static void test_refused(void)
 
 enum change { MEMORY, PROCESSOR, ARCHITECTURE, CORES, CHANGES };
 
-/* A file in which one thing is not as on this machine. */
+/* A file is refused if one thing in it is not as on this machine. */
 static void test_other_machine(void)
 {
     static const char *const says[] = {"GiB of memory, but this has",
@@ -213,7 +213,7 @@ static void test_other_machine(void)
     }
 }
 
-/* A file that has gone bad meanwhile is left as it is, and the program has its result. */
+/* A file that has become invalid meanwhile stays, and the program has its result. */
 static void test_bad_at_the_end(void)
 {
     const struct duet_config config = configuration();
@@ -241,7 +241,7 @@ static void test_nothing(void)
     duet__history_free(history);
 }
 
-/* Parts of a sample, joined one after another, are as all of it, whatever their sizes. */
+/* Parts of a sample, pooled one after another, equal the whole, whatever their sizes. */
 static void test_pool(void)
 {
     static const size_t sizes[] = {1, 7, 2, 40};
@@ -285,7 +285,7 @@ static void test_pool(void)
     g_assert_cmpstr(curve->origin, ==, "runs");
 }
 
-/* What only one of both has, that one's; what both have, by samples. */
+/* Figures that one of both has are kept; those that both have are weighted by samples. */
 static void test_pool_parts(void)
 {
     struct duet__point old = {.work = 5, .mean_s = 1, .samples = 3, .base_s = 1, .memory_s = 4};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one kernel takes: memory from executions alone, neighbours from those that were not. */
+/* Fits the times of one kernel: memory from executions alone, neighbours from the others. */
 #include <math.h>
 #include <string.h>
 
@@ -8,27 +8,26 @@
 #include "calibrate/kernel_fit.h"
 
 enum {
-    LEAST_ROWS = 10, /* for more than a mean: with few of them, the prior has more to say */
-    LEAST_MEAN = 5,  /* for a ratio of two conditions */
-    ROUNDS = 3,      /* of rejection: the second sees what the outliers of the first had hidden */
-    STEPS = 30,      /* towards a busy ratio: a few are enough, and it ends in any case */
+    LEAST_ROWS = 10, /* for more than a mean; the prior weighs more with few rows */
+    LEAST_MEAN = 5,  /* least rows for a ratio of two conditions */
+    ROUNDS = 3,      /* of rejection: each finds outliers that others had hidden before */
+    STEPS = 30,      /* most steps towards a busy ratio; a few are enough */
 };
 
 static const double BUSY_LOW = 0.8, BUSY_HIGH = 3;
-/* relative to the median time: how far what memory costs may be from what its bandwidth says, where
-   the data does not tell */
+/* deviation of memory's time from that by its bandwidth, relative to the median time */
 static const double SPREAD = 0.15;
 
 /* ------------------------------------------------------------------------------------------- */
 /* Forward                                                                                      */
 
 /*
- * A row beside `others` executions like it: as many times as long as the busy ratio says, but no
- * less than it takes all of them to get their bytes if they wait for memory at all. That is what
- * duet__rates comes to when all executions are alike.
+ * Time of a row beside `others` executions like it: the busy ratio times as long, but, if it waits
+ * for memory at all, at least the time in which all get their bytes. duet__rates gives this if all
+ * executions are alike.
  */
-static double beside(const struct duet__kernel_fit *kernel, const struct duet__row *row,
-                     double alone_s, bool waits, double others)
+static double seconds_beside(const struct duet__kernel_fit *kernel, const struct duet__row *row,
+                             double alone_s, bool waits, double others)
 {
     double share = row->workers > 1 ? others / (row->workers - 1) : 0;
     double seconds = alone_s * (1 + (kernel->busy_ratio - 1) * share);
@@ -44,29 +43,30 @@ double duet__kernel_seconds(const struct duet__kernel_fit *kernel, const struct 
     double alone_s = duet__fit_seconds(&kernel->fit, rows->missing[row]), seconds;
     double fewer = floor(r->others), rest = r->others - fewer;
     bool waits = kernel->fit.memory_s * rows->missing[row] > 0;
-    seconds = beside(kernel, r, alone_s, waits, fewer);
-    /* a part of the time there was one more: what is done in a second is the mean */
+    seconds = seconds_beside(kernel, r, alone_s, waits, fewer);
+    /* one more computed for a part of the time: the rates are averaged */
     if (rest > 0)
-        seconds = 1 / ((1 - rest) / seconds + rest / beside(kernel, r, alone_s, waits, fewer + 1));
+        seconds = 1 / ((1 - rest) / seconds +
+                       rest / seconds_beside(kernel, r, alone_s, waits, fewer + 1));
     return seconds;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Backward                                                                                     */
 
-/* What is at work in one fit, by row. */
+/* State of one fit, by row. */
 struct work {
     const struct duet__rows *rows;
     bool *kept;      /* used, and no outlier */
-    bool *fitted;    /* of these, what base and memory come from */
-    double *seconds; /* measured, without what the bandwidth of memory made of it */
+    bool *fitted;    /* rows of base and memory */
+    double *seconds; /* measured, without the effect of shared bandwidth */
     double *expected;
-    bool all;  /* fitted are those that were not alone, too */
-    bool wild; /* outliers are still among those kept */
+    bool all;  /* rows beside others are fitted, too */
+    bool wild; /* kept rows still have outliers */
 };
 
-/* Chooses the rows for base and memory. Returns how many. */
-static size_t choose(struct work *work)
+/* Chooses the rows for base and memory. Returns their number. */
+static size_t choose_rows(struct work *work)
 {
     const struct duet__rows *rows = work->rows;
     size_t kept = 0, alone = 0;
@@ -82,11 +82,10 @@ static size_t choose(struct work *work)
     return kept;
 }
 
-/*
- * A row's measured time; while there are outliers no more than the largest ratio explains. A
- * stalled one would make up for all others, which then were those that are too short.
- */
-static double believed(const struct work *work, const struct duet__kernel_fit *kernel, size_t row)
+/* Measured time of a row, while there are outliers at most that of the largest ratio: a stalled row
+ * would otherwise make up for all others, which then would seem too short. */
+static double capped_seconds(const struct work *work, const struct duet__kernel_fit *kernel,
+                             size_t row)
 {
     struct duet__kernel_fit most = *kernel;
     most.busy_ratio = BUSY_HIGH;
@@ -94,22 +93,22 @@ static double believed(const struct work *work, const struct duet__kernel_fit *k
                       : work->rows->seconds[row];
 }
 
-/* How much the busy rows' expected times with that ratio are beyond the measured ones. */
-static double beyond(const struct work *work, struct duet__kernel_fit *kernel, double ratio)
+/* Excess of the busy rows' expected times, with that ratio, over the measured ones. */
+static double busy_excess(const struct work *work, struct duet__kernel_fit *kernel, double ratio)
 {
     const struct duet__rows *rows = work->rows;
     double sum = 0;
     kernel->busy_ratio = ratio;
     for (size_t i = 0; i < rows->count; i++)
         if (work->kept[i] && duet__row_busy(&rows->list[i]))
-            sum += duet__kernel_seconds(kernel, rows, i) - believed(work, kernel, i);
+            sum += duet__kernel_seconds(kernel, rows, i) - capped_seconds(work, kernel, i);
     return sum;
 }
 
 /*
- * Sets the ratio by which the busy rows' expected times add up to the measured ones, which grow
- * with it: by false position, halving what stays (the Illinois method; Dowell, Jarratt, BIT 11,
- * 1971).
+ * Sets the ratio with which the busy rows' expected times, which grow with it, add up to the
+ * measured ones: by false position, halving the end that stays (the Illinois method; Dowell,
+ * Jarratt, BIT 11, 1971).
  */
 static void find_busy_ratio(const struct work *work, struct duet__kernel_fit *kernel)
 {
@@ -120,16 +119,16 @@ static void find_busy_ratio(const struct work *work, struct duet__kernel_fit *ke
         busy += work->kept[i] && duet__row_busy(&work->rows->list[i]);
     if (work->all || busy < LEAST_MEAN)
         return;
-    below = beyond(work, kernel, low);
-    above = beyond(work, kernel, high);
-    /* that neighbours make a kernel so much faster is not what has happened: the model of caches or
-       of the bandwidth is wrong here, and a ratio would carry that over to other circumstances */
+    below = busy_excess(work, kernel, low);
+    above = busy_excess(work, kernel, high);
+    /* Neighbours cannot make a kernel so much faster: the model of caches or bandwidth is wrong
+     * here, and a ratio would carry that over to other circumstances. */
     if (below >= 0 || above <= 0)
         ratio = last = below >= 0 ? 1 : high;
     for (int step = 0, side = 0; step < STEPS && fabs(ratio - last) > 1e-9; step++) {
         last = ratio;
         ratio = high - above * (high - low) / (above - below);
-        double value = beyond(work, kernel, ratio);
+        double value = busy_excess(work, kernel, ratio);
         if (value > 0) {
             high = ratio;
             above = value;
@@ -152,15 +151,15 @@ static void fit_once(struct work *work, struct duet__kernel_fit *kernel)
                                   .seconds = work->seconds,
                                   .used = work->fitted,
                                   .spread = SPREAD};
-    data.flat = choose(work) < LEAST_ROWS || !(rows->bytes > 0);
+    data.flat = choose_rows(work) < LEAST_ROWS || !(rows->bytes > 0);
     if (kernel->bandwidth_Bps > 0)
         data.prior_s = rows->bytes / kernel->bandwidth_Bps;
     duet__fit(&data, &kernel->fit);
     find_busy_ratio(work, kernel);
 }
 
-/* Expected times; and measured ones as they would be if each had memory for itself. */
-static void expect(struct work *work, const struct duet__kernel_fit *kernel)
+/* Computes expected times, and measured ones as if each had memory for itself. */
+static void compute_expected(struct work *work, const struct duet__kernel_fit *kernel)
 {
     const struct duet__rows *rows = work->rows;
     struct duet__kernel_fit without = *kernel;
@@ -180,7 +179,7 @@ void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double ba
     double *expected = g_new(double, rows->count + 1);
     double *seconds = g_memdup2(rows->seconds, (rows->count + 1) * sizeof *seconds);
     struct work work = {rows, kept, fitted, seconds, expected, false, false};
-    /* without outliers only what the bandwidth makes of times changes with a round */
+    /* without outliers only the bandwidth's effect on times changes with a round */
     int rounds = rejected ? ROUNDS : 1 + (bandwidth_Bps > 0);
     *out = (struct duet__kernel_fit){.busy_ratio = 1, .bandwidth_Bps = bandwidth_Bps};
     for (size_t i = 0; i < rows->count; i++)
@@ -188,7 +187,7 @@ void duet__kernel_fit(const struct duet__rows *rows, const bool *used, double ba
     for (int round = 0; round < rounds; round++) {
         work.wild = rejected && round == 0;
         fit_once(&work, out);
-        expect(&work, out);
+        compute_expected(&work, out);
         if (rejected)
             duet__outliers(rows->seconds, expected, rows->count, rejected);
         for (size_t i = 0; i < rows->count && rejected; i++)

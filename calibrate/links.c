@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which devices share a link to the host, out of what their copies get at the same time. */
+/* Infers which devices share a link to the host, from simultaneous copies. */
 #include <math.h>
 
 #include <glib.h>
 
 #include "calibrate/copies.h"
 
-static const double SLOWER = 0.9; /* of what a pair gets alone: below it has been slowed down */
+static const double SLOWER = 0.9; /* by the bandwidth of a pair alone; below, the pair has been
+                                     slowed down */
 
-/* The device of a pair with the host, counted from 0. */
+/* Returns the device of a pair with the host, counted from 0. */
 static unsigned device_of(const struct duet__copy_pair *pair)
 {
     return (pair->source == DUET_HOST ? pair->destination : pair->source) - 1;
 }
 
-/* Do both come from the host, or both go there, from or to two devices? */
+/* True if both pairs come from the host, or both go there, with different devices. */
 static bool is_like(const struct duet__copies *copies, const struct duet__together *t,
                     bool to_device)
 {
@@ -25,7 +26,8 @@ static bool is_like(const struct duet__copies *copies, const struct duet__togeth
     return device_of(a) != device_of(b);
 }
 
-/* Shared fairly, a link slows down only that one of two that could use more than half of it. */
+/* True if one of two was slowed down. A fairly shared link slows down only one that could use more
+ * than half of it. */
 static bool slowed(const struct duet__copies *copies, const struct duet__together *t)
 {
     return t->first_Bps < SLOWER * copies->pairs[t->first].bandwidth_Bps ||
@@ -38,9 +40,9 @@ static double sum(const struct duet__together *t)
 }
 
 /*
- * Is it the host's memory? Then any two devices get the same together, however they are connected,
- * and that is more than a link gives that one of them fills. With two devices nothing tells one
- * from the other, and a link it is.
+ * True if the host's memory is the limit: any two devices then get the same together, however they
+ * are connected, and more than a link that one of them fills. Two devices alone cannot tell: that
+ * is taken for a link.
  */
 static bool memory_bound(const struct duet__copies *copies)
 {
@@ -59,16 +61,16 @@ static bool memory_bound(const struct duet__copies *copies)
     return copies->node_count > 3 && least > SLOWER * most && SLOWER * least > alone;
 }
 
-/* All that is behind switch `old` is behind `new_`. */
-static void join(struct duet__copies *copies, unsigned old, unsigned new_)
+/* Moves all devices of switch `old` to switch `new_`. */
+static void merge_switches(struct duet__copies *copies, unsigned old, unsigned new_)
 {
     for (unsigned d = 0; d + 1 < copies->node_count; d++)
         if (copies->switches[d] == old)
             copies->switches[d] = new_;
 }
 
-/* Finds the switches, numbered without gaps in order of their first devices. */
-static void group(struct duet__copies *copies)
+/* Finds the switches, numbered in order of their first devices. */
+static void find_switches(struct duet__copies *copies)
 {
     unsigned devices = copies->node_count - 1, *switches = copies->switches;
     bool memory = memory_bound(copies);
@@ -79,14 +81,14 @@ static void group(struct duet__copies *copies)
         unsigned a = switches[device_of(&copies->pairs[t->first])];
         unsigned b = switches[device_of(&copies->pairs[t->second])];
         if (is_like(copies, t, true) && slowed(copies, t))
-            join(copies, MAX(a, b), MIN(a, b));
+            merge_switches(copies, MAX(a, b), MIN(a, b));
     }
     for (unsigned d = 0; d < devices; d++)
         if (switches[d] >= copies->switch_count)
-            join(copies, switches[d], copies->switch_count++);
+            merge_switches(copies, switches[d], copies->switch_count++);
 }
 
-/* The median of what two devices of this switch get together; 0 if it has one. */
+/* Median of the bandwidth that two devices of this switch share; 0 if it has one device. */
 static double get_together(const struct duet__copies *copies, unsigned number, bool to_device,
                            double *room)
 {
@@ -101,7 +103,7 @@ static double get_together(const struct duet__copies *copies, unsigned number, b
     return duet__median(room, count);
 }
 
-/* A link is at least as wide as what one device gets through it alone. */
+/* Sets the links' bandwidths: at least that of one device alone. */
 static void find_links(struct duet__copies *copies)
 {
     double *room = g_new0(double, copies->together_count + 1);
@@ -128,6 +130,6 @@ void duet__copies_infer(struct duet__copies *copies)
     copies->to_device_Bps = g_renew(double, copies->to_device_Bps, copies->node_count);
     copies->to_host_Bps = g_renew(double, copies->to_host_Bps, copies->node_count);
     copies->switch_count = 0;
-    group(copies);
+    find_switches(copies);
     find_links(copies);
 }

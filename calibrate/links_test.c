@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of what is inferred of shared links, on made-up figures. */
+/* Tests of inferring shared links, on made-up figures. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 
 enum { DEVICES = 4, ALONE = 0 };
 
-/* What two devices get from the host together (`to_device`) or to it; ALONE: as when alone. */
+/* Bandwidth that two devices share from the host (`to_device`) or to it; ALONE: as when alone. */
 struct figures {
     double to_device[DEVICES], to_host[DEVICES]; /* alone, by device */
     double (*together)(unsigned a, unsigned b, bool to_device, unsigned which);
@@ -51,7 +51,7 @@ static struct duet__copies infer(const struct figures *figures)
                                      .bandwidth_Bps = figures->to_host[d]};
     }
     for (unsigned a = 0; a < devices; a++) {
-        /* both directions of one device share what they share: that is no switch */
+        /* both directions of one device share something, which is no switch */
         copies.together[copies.together_count++] =
             (struct duet__together){.first = pair_of(a, true),
                                     .second = pair_of(a, false),
@@ -122,7 +122,7 @@ static void test_one(void)
     g_assert_cmpfloat(fabs(copies.to_device_Bps[0] - 12e9), <, 0.06 * 12e9);
 }
 
-/* Only a pair of the chain 0-1-2 is seen to share at a time: all three are behind one switch. */
+/* A chain 0-1-2 whose pairs share one by one is behind one switch. */
 static double chain(unsigned a, unsigned b, bool to_device, unsigned which)
 {
     return b == a + 1 && b < 3 ? 6e9 : ALONE;
@@ -135,7 +135,7 @@ static void test_transitive(void)
     assert_switches(&copies, (unsigned[]){0, 0, 0, 1}, 2);
 }
 
-/* Each alone gets 12 GB/s, any two 18 together: that is what the host's memory gives. */
+/* Each alone gets 12 GB/s, any two 18 together: the host's memory is the limit. */
 static double of_memory(unsigned a, unsigned b, bool to_device, unsigned which)
 {
     return 9e9;
@@ -148,7 +148,7 @@ static void test_memory(void)
     assert_switches(&copies, (unsigned[]){0, 1, 2, 3}, 4);
     g_assert_cmpfloat(copies.to_device_Bps[2], ==, 12e9);
     duet__copies_fini(&copies);
-    /* of two devices nothing tells whether it is a link or memory: a link */
+    /* two devices alone cannot tell a link from memory: it is a link */
     figures.devices = 2;
     copies = infer(&figures);
     assert_switches(&copies, (unsigned[]){0, 0}, 1);
@@ -156,7 +156,7 @@ static void test_memory(void)
     duet__copies_fini(&copies);
 }
 
-/* A slow device beside a fast one gets what it gets alone; the fast one is slowed down. */
+/* A slow device beside a fast one is not slowed down; the fast one is. */
 static double unequal(unsigned a, unsigned b, bool to_device, unsigned which)
 {
     return a == 0 && b == 1 && which == 0 ? 9e9 : ALONE;
@@ -185,7 +185,7 @@ static void test_noise(void)
     assert_switches(&copies, (unsigned[]){0, 1, 2, 3}, 4);
 }
 
-/* Nothing at all, one device, and inferring twice. */
+/* No devices, one device, and inferring twice. */
 static void test_small(void)
 {
     struct figures figures = {.to_device = ALL_12, .to_host = ALL_12, .devices = 1};

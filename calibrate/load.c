@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who else computes on this machine, by the counts of its system. */
+/* Finds whether others compute on this machine, by its system's counters. */
 #include "calibrate/load.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@
 #include "base/clock.h"
 
 static const double LOOK_S = 0.2;
-/* In cores: an idle system takes less of one core; of many, it may take a little of each. */
+/* Cores: an idle system takes less of one core; of many, it may take a little of each. */
 static const double LEAST = 0.1, SHARE = 0.01;
-/* The system counts in ticks, of 10 ms on most, and one more or less says nothing. */
+/* The system counts in ticks, mostly of 10 ms, and one more or less tells nothing. */
 static const double COUNTED_S = 0.03;
 
 /* Fields as in proc(5): guests are users as well. */
@@ -82,7 +82,7 @@ struct duet__disturbance duet__load_between(const struct duet__load *before,
     struct duet__disturbance result = {.others = NAN, .stolen = NAN, .cores = after->cores};
     if (!(wall_s > 0) || !isfinite(others_s) || !isfinite(stolen_s))
         return result;
-    /* the counts of ticks are not exact, our own time is */
+    /* counts of ticks are inexact, unlike our own time */
     result.stolen = stolen_s / wall_s;
     result.others = fmin(fmax(others_s / wall_s, 0) + result.stolen, after->cores);
     result.disturbed =

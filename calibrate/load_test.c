@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of who else computes on the machine, with made-up counts of its system. */
+/* Tests of the load by others, with made-up counters of the system. */
 #include <math.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static void test_read(void)
     g_assert_cmpfloat(load.own_s, ==, 4);
 }
 
-/* What is no such text is not known, and disturbs nothing. */
+/* An invalid text gives no load, and disturbs nothing. */
 static void test_broken(void)
 {
     static const char *const texts[] = {"",
@@ -53,7 +53,7 @@ static void test_broken(void)
     }
 }
 
-/* Two readings ten seconds apart, in which we have computed for 12 s. */
+/* Load between two readings ten seconds apart, in which we have computed for 12 s. */
 static struct duet__disturbance ten_seconds(double busy_s, double stolen_s, unsigned cores)
 {
     struct duet__load before = {.at_s = 100,
@@ -96,7 +96,7 @@ static void test_between(void)
     g_free(text);
 }
 
-/* A tick too many in a tenth of a second is not yet somebody else; three of them are. */
+/* One tick too many in a tenth of a second is no disturbance; three are. */
 static void test_short(void)
 {
     struct duet__load before = {.at_s = 1, .busy_s = 5, .own_s = 1, .cores = 2};
@@ -107,7 +107,7 @@ static void test_short(void)
     g_assert_true(duet__load_between(&before, &after).disturbed);
 }
 
-/* On this machine it can be read, and what this process does is not somebody else's doing. */
+/* The load of this machine can be read, and this process's own work is not others'. */
 static void test_here(void)
 {
     struct duet__load before = duet__load_now(), after;
@@ -123,7 +123,7 @@ static void test_here(void)
     }
     g_assert_cmpuint(between.cores, >, 0);
     g_assert_cmpfloat(between.others, >=, 0);
-    /* each core is counted in ticks, of which some may be one too many */
+    /* each core is counted in ticks, some of which may be one too many */
     g_assert_cmpfloat(between.others, <=, 1.25 * between.cores);
     g_assert_cmpfloat(after.busy_s, >, before.busy_s);
 }

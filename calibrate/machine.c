@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what was measured to a described machine; and what the system tells of it. */
+/* Describes the machine by measurements and by what the system reports. */
 #include "calibrate/calibrate.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Caches                                                                                       */
 
-/* A line about a cache of the first core, as sysfs has it; NULL: none. Caller frees. */
+/* Returns a line about a cache of the first core, as sysfs has it; NULL: none. Caller frees. */
 static char *cache_text(unsigned index, const char *what)
 {
     g_autofree char *path =
@@ -42,7 +42,7 @@ uint64_t duet__cache_find(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Sockets                                                                                      */
 
-/* The number of a socket in the description, which leaves out those without a worker. */
+/* Number of a socket in the description, which leaves out sockets without a worker. */
 static unsigned place_of(const struct duet_machine *machine, unsigned socket)
 {
     unsigned place = 0;
@@ -55,7 +55,7 @@ static unsigned place_of(const struct duet_machine *machine, unsigned socket)
     return place;
 }
 
-/* Each worker takes a core of its socket: those of GPUs feed these. */
+/* Describes sockets. Each worker takes a core of its socket, those of GPUs to feed them. */
 static void describe_sockets(const struct duet_machine *machine, struct duet__platform *p)
 {
     p->sockets = g_new0(struct duet__platform_socket, machine->worker_count);
@@ -74,7 +74,7 @@ static void describe_sockets(const struct duet_machine *machine, struct duet__pl
 /* ------------------------------------------------------------------------------------------- */
 /* Devices                                                                                      */
 
-/* The worker of a memory node, which devices have one of. */
+/* Returns the worker of a device's memory node. */
 static const struct duet_worker *worker_of(const struct duet_machine *machine, unsigned node)
 {
     for (unsigned w = 0; w < machine->worker_count; w++)
@@ -83,7 +83,7 @@ static const struct duet_worker *worker_of(const struct duet_machine *machine, u
     return &machine->workers[0];
 }
 
-/* Copies from one node to another: as measured, else as the machine is thought to be. */
+/* Figures of copies from one node to another: measured, else of the assumed machine. */
 static struct duet__platform_figure figures(const struct duet__calibrating *c, unsigned source,
                                             unsigned destination)
 {
@@ -97,7 +97,7 @@ static struct duet__platform_figure figures(const struct duet__calibrating *c, u
                                           route->latency_s * c->pace};
 }
 
-/* Devices whose routes from the host begin with one link are behind one switch. */
+/* Returns the assumed switch: devices whose routes from the host begin with one link share one. */
 static unsigned assumed_switch(const struct duet_machine *machine, unsigned node,
                                const struct duet__platform *platform)
 {
@@ -112,10 +112,8 @@ static unsigned assumed_switch(const struct duet_machine *machine, unsigned node
     return next;
 }
 
-/*
- * GPUs, and the switches they are behind, numbered in the order of their first GPUs: each as fast
- * as its GPUs are together, and at least as the fastest of them alone.
- */
+/* Describes GPUs and their switches, numbered in the order of their first GPUs. A switch is as fast
+ * as its GPUs together, and at least as the fastest alone. */
 static void describe_gpus(const struct duet__calibrating *c, struct duet__platform *p)
 {
     const struct duet_machine *machine = &c->info.machine;
@@ -147,7 +145,7 @@ static void describe_gpus(const struct duet__calibrating *c, struct duet__platfo
     }
 }
 
-/* The middle of `count` figures that lie `stride` bytes apart: one that was measured. */
+/* Returns the middle one of `count` figures that lie `stride` bytes apart. */
 static double middle(const double *first, size_t stride, unsigned count)
 {
     g_autofree double *values = g_new(double, count);
@@ -157,7 +155,7 @@ static double middle(const double *first, size_t stride, unsigned count)
     return values[(count - 1) / 2];
 }
 
-/* One kind of all links between host and switches, as hypothetical ones would be. */
+/* Makes one kind of all links between host and switches, also for hypothetical ones. */
 static void describe_kind(struct duet__platform *p)
 {
     size_t sw = sizeof(*p->switches), gpu = sizeof(*p->gpus);
@@ -172,7 +170,7 @@ static void describe_kind(struct duet__platform *p)
     };
 }
 
-/* The mean of those pairs of a reach and direction that copy directly. */
+/* Mean of those pairs of a reach and direction that copy directly. */
 static struct duet__platform_figure mean_peer(const struct duet__calibrating *c,
                                               const struct duet__platform *p,
                                               enum duet__reach wanted, bool up)
@@ -195,13 +193,13 @@ static struct duet__platform_figure mean_peer(const struct duet__calibrating *c,
                                           sum.latency_s / MAX(count, 1)};
 }
 
-/*
- * A direct copy that is this much faster than the links to the host between two GPUs does not cross
- * them; one that is hardly faster was measured on a better day.
- */
+/* A direct copy this much faster than the links to the host between two GPUs does not cross them; a
+ * smaller difference comes from the time of measuring. */
 static const double OWN_LINK = 1.1;
 
-/* Are the direct copies of this reach too fast for the links to the host between any two GPUs? */
+/*
+ * True if direct copies of this reach are too fast for the links to the host between any two GPUs.
+ */
 static bool is_own(const struct duet__platform *p, enum duet__reach reach)
 {
     const struct duet__platform_peer *peer = &p->peers[reach];
@@ -258,7 +256,7 @@ int duet__machine_look(struct duet__calibrating *c, struct duet_message *message
 void duet__costs_fill(const struct duet__measured costs[DUET__COSTS], struct duet_costs *out)
 {
     double median_s[DUET__COSTS];
-    /* push is a difference, which noise can turn negative where it is small */
+    /* push is a difference, which noise may turn negative */
     for (unsigned i = 0; i < DUET__COSTS; i++)
         median_s[i] = costs[i].times.count ? fmax(costs[i].times.median, 0) : 0;
     *out = (struct duet_costs){
@@ -285,7 +283,7 @@ const char *duet__processor(const struct duet__calibrating *c)
 }
 
 /* "2 CPUs (AMD EPYC) and 1 GPU (h200), calibrated"; caller frees. */
-static char *describe(const struct duet__calibrating *c)
+static char *description_text(const struct duet__calibrating *c)
 {
     const struct duet_machine *machine = &c->info.machine;
     const char *of = c->request->paced ? c->request->runs->config.emulate : duet__processor(c);
@@ -296,7 +294,7 @@ static char *describe(const struct duet__calibrating *c)
                            c->gpus ? gpus : "", c->request->paced ? "emulated" : "calibrated");
 }
 
-/* Where the figures come from, and which do not come from there; caller frees. */
+/* Returns the sources of the figures, and the figures with other sources; caller frees. */
 static char *origin(const struct duet__calibrating *c)
 {
     g_autoptr(GDateTime) now = g_date_time_new_now_utc();
@@ -314,7 +312,7 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet__plat
     const struct duet_machine *machine = &c->info.machine;
     const struct duet__calibration *times = &c->model.calibration;
     *platform = (struct duet__platform){
-        .description = describe(c),
+        .description = description_text(c),
         .origin = origin(c),
         .archs = g_memdup2(machine->archs, machine->arch_count * sizeof(*machine->archs)),
         .arch_count = machine->arch_count,

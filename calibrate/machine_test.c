@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the description: what becomes of measured, and of assumed, copies. */
+/* Tests of the description, from measured and from assumed copies. */
 #include <string.h>
 
 #include <glib.h>
@@ -8,7 +8,7 @@
 
 enum { GPUS = 3 };
 
-/* What each GPU gets alone, in both directions. */
+/* Bandwidth of each GPU alone, in both directions. */
 static const double alone_Bps[GPUS] = {8e9, 12e9, 3e9};
 
 /* A CPU, and GPUs whose routes from and to the host have a link of their own each. */
@@ -80,13 +80,12 @@ static void test_measured(void)
     g_assert_cmpfloat(platform.switches[0].to_host_Bps, ==, 14e9);
     g_assert_cmpfloat(platform.switches[1].to_device_Bps, ==, 5e9);
     g_assert_cmpfloat(platform.switches[1].to_host_Bps, ==, 3e9);
-    /* hypothetical ones are as the middle one of these */
+    /* hypothetical switches have the middle one of these figures */
     g_assert_cmpfloat(platform.kinds[0].to_device.bandwidth_Bps, ==, 5e9);
     g_assert_null(strstr(platform.origin, "copies are not measured"));
 }
 
-/* Nobody has measured: each GPU has a switch of its own, which is as fast as it is thought to be.
- */
+/* Without measurements each GPU has a switch of its own, with its assumed speed. */
 static void test_assumed(void)
 {
     OWNED(duet__platform_fini) struct duet__platform platform;

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Everything that a calibration measures, one after another, within the time it may take. */
+/* Measures all parts of a calibration, one after another, within its time. */
 #include <math.h>
 #include <string.h>
 
 #include "calibrate/calibrate.h"
 #include "base/clock.h"
 
-enum { TASKS_ENOUGH = 2000000 /* executions, whose records are kept until the end */ };
+enum { TASKS_ENOUGH = 2000000 /* executions in kept records */ };
 
 /* Parts of the whole time. */
 static const double costs_share = 0.15, bandwidth_share = 0.05, copies_share = 0.2;
-/* Of the time that the setups of a group have in a round: the longest run, alone and of cold data,
-   which is filled in, and beside which the others are short. */
+/* Part of a group's time in a round for the longest run, alone and of cold data, which is sized by
+ * it; the others are short. */
 static const double longest_share = 0.4;
 
 static double elapsed(const struct duet__calibrating *c)
@@ -35,8 +35,8 @@ static bool given_up(const struct duet__calibrating *c)
     return c->monitor && duet__monitor_signal(c->monitor) != 0;
 }
 
-/* Draws a bar of the time that has passed. */
-static void draw(struct duet__calibrating *c)
+/* Draws a bar of the elapsed time. */
+static void draw_bar(struct duet__calibrating *c)
 {
     duet__progress_say(&c->bar, elapsed(c) / c->request->budget_s, c->now.what);
 }
@@ -48,19 +48,19 @@ static void G_GNUC_PRINTF(2, 3) begin(struct duet__calibrating *c, const char *f
     (void)g_vsnprintf(c->now.what, sizeof c->now.what, format, args);
     va_end(args);
     c->now.message.text[0] = '\0';
-    draw(c);
+    draw_bar(c);
 }
 
-/* Asked between measurements: whether to give up. */
+/* Called between measurements. Returns true to give up. */
 static bool stop(void *context)
 {
-    draw(context);
+    draw_bar(context);
     return given_up(context);
 }
 
-/* What is being measured now has failed, unless it was given up; the rest goes on. Of all that fail
-   with the same words, one is enough. */
-static void note(struct duet__calibrating *c, int error)
+/* Notes the failure of the current measurement, unless it was given up. Failures with the same
+ * words are noted once. */
+static void note_failure(struct duet__calibrating *c, int error)
 {
     if (!error || given_up(c))
         return;
@@ -73,10 +73,11 @@ static void note(struct duet__calibrating *c, int error)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is measured once                                                                        */
+/* Measurements made once */
 
-/* What a measurement is given that has this part of the time. */
-static struct duet__measurement give(struct duet__calibrating *c, const char *what, double part)
+/* Returns the input of a measurement with this part of the time. */
+static struct duet__measurement make_measurement(struct duet__calibrating *c, const char *what,
+                                                 double part)
 {
     begin(c, "%s", what);
     return (struct duet__measurement){.config = &c->request->runs->config,
@@ -91,26 +92,26 @@ void duet__calibrating_once(struct duet__calibrating *c)
     const struct duet__calibrate_request *request = c->request;
     struct duet__measurement given;
     int error = 0;
-    /* at a platform's pace its costs and its memory are in its description */
+    /* an emulated platform has its costs and memory in its description */
     if (!request->paced) {
         begin(c, "the speed of the cores");
         c->probe_s = duet__probe_seconds(c->cpus);
     }
     if (!request->paced && !request->no_costs) {
-        given = give(c, "the runtime's own operations", costs_share);
+        given = make_measurement(c, "the runtime's own operations", costs_share);
         error = duet__costs_measure(&given, c->costs);
         c->has_costs = !error;
-        note(c, error);
+        note_failure(c, error);
     }
     if (!request->paced && !given_up(c)) {
-        given = give(c, "memory's bandwidth", bandwidth_share);
-        note(c, duet__bandwidth_measure(&given, &c->bandwidth));
+        given = make_measurement(c, "memory's bandwidth", bandwidth_share);
+        note_failure(c, duet__bandwidth_measure(&given, &c->bandwidth));
     }
     if (c->gpus && !request->no_copies && !given_up(c)) {
-        given = give(c, "copies", copies_share);
+        given = make_measurement(c, "copies", copies_share);
         error = duet__copies_measure(&given, &c->copies);
         c->has_copies = !error;
-        note(c, error);
+        note_failure(c, error);
     }
 }
 
@@ -131,14 +132,14 @@ static void note_load(struct duet__calibrating *c, const struct duet__load *befo
         g_array_append_val(rounds, round);
 }
 
-/* Whether there is time for a setup, if it has not been asked for. */
+/* True if there is time for an optional setup, or it was requested. */
 static bool affordable(const struct duet__calibrating *c, const struct duet__setup *setup)
 {
     return !setup->optional || c->request->rounds ||
            elapsed(c) + duet__setup_seconds(c, setup) <= c->request->budget_s;
 }
 
-/* The next setup's turn, in a round that is to take so long. */
+/* Makes the next setup's turn, in a round that is to take so long. */
 static void take_turn(struct duet__calibrating *c, double round_s)
 {
     struct duet__setup *setup = duet__setup_at(c, c->next);
@@ -155,15 +156,15 @@ static void take_turn(struct duet__calibrating *c, double round_s)
                   problem->precision, duet__setup_workers(setup));
         int error = duet__setup_measure(c, setup, round_s / c->setups->len / 2);
         setup->failed = error != 0;
-        note(c, error);
+        note_failure(c, error);
         note_load(c, &before, first);
     }
     c->next = (c->next + 1) % c->setups->len;
     c->rounds += c->next == 0;
 }
 
-/* Whether there are to be more turns: a whole round, or those that were asked for; else until the
-   slice is over, and as long as their records can be kept. */
+/* True if there are to be more turns: until a whole round, or the requested ones, are done; else
+ * until the slice ends, while their records can be kept. */
 static bool has_more(const struct duet__calibrating *c, double end_s)
 {
     uint64_t tasks = 0;
@@ -174,11 +175,11 @@ static bool has_more(const struct duet__calibrating *c, double end_s)
     return elapsed(c) < end_s && tasks < TASKS_ENOUGH;
 }
 
-/* Round after round over all setups, so that a machine that changes changes for all of them. */
+/* Goes round over all setups, so that a machine that changes does so for all of them. */
 void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double round_s)
 {
     double begun = elapsed(c);
-    guint idle = 0; /* turns without a run */
+    guint idle = 0; /* turns in sequence without a run */
     while (!given_up(c) && idle < c->setups->len && has_more(c, begun + seconds)) {
         guint before = c->runs->len;
         take_turn(c, round_s);
@@ -190,8 +191,8 @@ void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
-/* Whether a run is to be left out: it was disturbed, and others of its problem were not. */
-static bool leave_out(const struct duet__calibrating *c, const struct duet__recorded_run *run)
+/* True if a run is to be left out: it was disturbed, and others of its problem were not. */
+static bool is_left_out(const struct duet__calibrating *c, const struct duet__recorded_run *run)
 {
     for (guint i = 0; run->disturbed && i < c->runs->len; i++) {
         const struct duet__recorded_run *other =
@@ -210,20 +211,20 @@ void duet__calibrating_fit(struct duet__calibrating *c)
     };
     struct duet__recorded_run *runs = g_new(struct duet__recorded_run, c->runs->len + 1);
     size_t count = 0;
-    /* what sharing memory takes is no neighbour's doing: as the simulation has it */
+    /* shared bandwidth is modelled by itself, not as neighbours' effect, as in the simulation */
     options.sharing.bandwidth_Bps = c->bandwidth.all_Bps;
     duet__kept_data_free(c);
-    if (c->probe_s > 0) /* the speed at which the machine was measured, not that of a moment */
+    if (c->probe_s > 0) /* the speed at which the machine was measured */
         c->probe_s = fmin(c->probe_s, duet__probe_seconds(c->cpus));
     begin(c, "fitting");
     for (guint i = 0; i < c->runs->len; i++) {
         const struct duet__recorded_run *run =
             &g_array_index(c->runs, struct duet__recorded_run, i);
-        if (!leave_out(c, run))
+        if (!is_left_out(c, run))
             runs[count++] = *run;
     }
     c->left_out = c->runs->len - count;
-    note(c, duet__model_fit(runs, count, &options, &c->model, &c->now.message));
+    note_failure(c, duet__model_fit(runs, count, &options, &c->model, &c->now.message));
     g_free(runs);
 }
 

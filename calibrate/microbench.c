@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What measurements through the public interface share. */
+/* Shared by measurements through the public interface. */
 #include "calibrate/microbench.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static int run_empty(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* Where a pace is emulated, something has to be its time. */
+/* Time of emulated kernels, which need one. */
 static double some_time(const void *args, const char *arch)
 {
     return 1e-5;
@@ -79,7 +79,7 @@ static struct duet_config configure(const struct duet_config *given, const char 
                                     int gpus)
 {
     struct duet_config own = *given;
-    own.nearest_source = true; /* what is measured are copies between two devices alone */
+    own.nearest_source = true; /* copies between two devices alone are measured */
     own.policy = policy;
     own.window = 0;
     own.record_accesses = own.report = own.set_arch = false;
@@ -89,7 +89,7 @@ static struct duet_config configure(const struct duet_config *given, const char 
     own.quiet = true;
     if (gpus) {
         own.cpus = cpus;
-        own.gpus = MIN(own.gpus, gpus); /* all of them stay all */
+        own.gpus = MIN(own.gpus, gpus); /* -1 stays: all */
         return own;
     }
     own.emulate = NULL;

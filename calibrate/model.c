@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From recorded runs to a calibration, and how good it is. */
+/* Fits a calibration to recorded runs, and judges it. */
 #include "calibrate/model.h"
 
 #include <math.h>
 #include <string.h>
 
 enum {
-    LEAST_ROWS = 10, /* that say what memory gives */
+    LEAST_ROWS = 10, /* least rows that tell a bandwidth */
 };
 
-/* What is at work. */
+/* State of the fit. */
 struct fitting {
     struct duet__executions executions;
     double *missing;
@@ -17,10 +17,11 @@ struct fitting {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* What memory gives                                                                            */
+/* Bandwidth of memory */
 
-/* Is it the only kernel of the host in its workload, so that all neighbours do the same? */
-static bool lonely(const struct duet__executions *executions, const struct duet__group *group)
+/* True if it is the only kernel of the host in its workload, so that all neighbours run it, too. */
+static bool is_only_kernel(const struct duet__executions *executions,
+                           const struct duet__group *group)
 {
     for (guint i = 0; i < executions->groups->len; i++) {
         const struct duet__group *other = duet__group_at(executions, i);
@@ -31,8 +32,8 @@ static bool lonely(const struct duet__executions *executions, const struct duet_
     return true;
 }
 
-/* Bytes that an execution got from memory, where it was most of them; else 0. */
-static double got(const struct duet__row *row, bool busy)
+/* Bytes a second that an execution got from memory, if most of its data came from there; else 0. */
+static double memory_rate(const struct duet__row *row, bool busy)
 {
     if (!duet__row_cold(row) || !(busy ? duet__row_busy(row) : duet__row_alone(row)))
         return 0;
@@ -40,22 +41,22 @@ static double got(const struct duet__row *row, bool busy)
 }
 
 /*
- * Bytes a second that executions got from memory: alone, or busy, and then with their neighbours,
- * which do the same. That is what duet__kernel_seconds holds against the bandwidth. The mean, so
- * that times add up; without those that are far from the median.
+ * Mean bytes a second that executions got from memory: alone, or busy, and then with their
+ * neighbours, which do the same; duet__kernel_seconds compares that with the bandwidth. A mean, so
+ * that times add up, without values far from the median.
  */
-static double attained(const struct duet__rows *rows, bool busy)
+static double attained_Bps(const struct duet__rows *rows, bool busy)
 {
     double *rates = g_new(double, rows->count + 1);
     double bytes = 0, seconds = 0, median = 0;
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++)
-        if (got(&rows->list[i], busy) > 0)
-            rates[count++] = got(&rows->list[i], busy) / rows->seconds[i];
+        if (memory_rate(&rows->list[i], busy) > 0)
+            rates[count++] = memory_rate(&rows->list[i], busy) / rows->seconds[i];
     if (count >= LEAST_ROWS)
         median = duet__median(rates, count);
     for (size_t i = 0; i < rows->count && median > 0; i++) {
-        double own = got(&rows->list[i], busy);
+        double own = memory_rate(&rows->list[i], busy);
         if (!(own > 0) || fabs(log(own / rows->seconds[i] / median)) > log(2))
             continue;
         bytes += own;
@@ -66,9 +67,9 @@ static double attained(const struct duet__rows *rows, bool busy)
 }
 
 /*
- * The bandwidth that was measured, or what a kernel got if that is more: a limit is not below what
- * was reached. Both are of other seconds, and the machine may have been slower in those. Leaves
- * what a cache of this size misses.
+ * Finds the bandwidth: that measured, or more if a kernel got more, as a limit is not below what
+ * was reached. The machine may have been slower when it was measured. Leaves the missing parts for
+ * a cache of this size.
  */
 static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *sharing)
 {
@@ -81,9 +82,9 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
         if (!group->host)
             continue;
         duet__rows_make(executions, group, fitting->missing, 0, &rows);
-        best_Bps = fmax(best_Bps, attained(&rows, false));
-        if (lonely(executions, group))
-            best_Bps = fmax(best_Bps, attained(&rows, true));
+        best_Bps = fmax(best_Bps, attained_Bps(&rows, false));
+        if (is_only_kernel(executions, group))
+            best_Bps = fmax(best_Bps, attained_Bps(&rows, true));
         duet__rows_fini(&rows);
     }
     fitting->bandwidth_Bps = best_Bps;
@@ -92,7 +93,7 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
 /* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
-/* Curves of the points: those that differ only in work are beside each other. */
+/* Makes curves of points: those that differ only in work are neighbours. */
 static int add_curves(struct duet__model *out, struct duet_message *message)
 {
     struct duet__point *points = g_new(struct duet__point, out->quality_count);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * From recorded runs on this machine to what its kernels take: for each kernel, architecture, size
- * and workload a struct duet__point, and the size of the shared cache that explains them best.
- */
+/* Fits kernel times to recorded runs on this machine: a struct duet__point for each kernel,
+ * architecture, size and workload, and the size of the shared cache that explains them best. */
 #ifndef DUET_CALIBRATE_MODEL_H
 #define DUET_CALIBRATE_MODEL_H
 
@@ -10,17 +8,17 @@
 #include "base/stats.h"
 
 struct duet__model_options {
-    /* what the machine is known to have (0: not known). The shared cache is a first guess: what a
-       program gets of it is found out */
+    /* known resources of the machine (0: not known). The shared cache is a first guess: the fit
+     * finds the part that a program gets */
     struct duet_sharing sharing;
-    /* what the runtime spends on a task on its worker, within the measured time of a kernel (see
-       real/worker.c: a kernel begins when the worker asks for it); is subtracted. 0: nothing */
+    /* the runtime's time for a task on its worker within the measured time of a kernel (see
+     * real/worker.c: a kernel begins when the worker asks for it); is subtracted. 0: nothing */
     double task_overhead_s;
     unsigned folds; /* of the cross-validation, at least 2; 0: 5; 1: none */
-    /* to see what parts of the model are worth (bench/corpus/) */
-    duet__kernel_fit_fn *fit; /* another one; NULL: duet__kernel_fit */
-    bool keep_states;         /* in the times of runs */
-    bool keep_size;           /* of the shared cache, as it is given */
+    /* switches to leave parts of the model out (bench/corpus/) */
+    duet__kernel_fit_fn *fit; /* replaces duet__kernel_fit; NULL: that */
+    bool keep_states;         /* leaves the machine's states in times */
+    bool keep_size;           /* keeps the given size of the shared cache */
 };
 
 /* Conditions of executions. */
@@ -30,40 +28,41 @@ enum {
     DUET__CONDITIONS = 4,     /* these bits, combined */
 };
 
-/* What the model errs on executions that it has not seen, relative to the measured times. */
+/* Errors of the model on executions that it has not seen, relative to the measured times. */
 struct duet__model_error {
-    double sum;       /* of the sum over all of them, signed: (predicted - measured) / measured */
-    double execution; /* median over single executions, absolute */
+    double sum;       /* of the sum over all executions, signed: (predicted - measured) /
+                         measured */
+    double execution; /* median of absolute errors of single executions */
 };
 
-/* One point, and how good it is. */
+/* One point, and its quality. */
 struct duet__quality {
     char kernel[DUET_NAME_MAX], arch[DUET_NAME_MAX], context[DUET_NAME_MAX];
     struct duet__point point;
-    /* times by conditions (their bits), count 0: none was measured; of kernels of the host */
+    /* times by conditions (their bits), count 0: none was measured; for kernels of the host */
     struct duet__summary conditions[DUET__CONDITIONS];
     struct duet__model_error error; /* cross-validated; NaN: it was not */
-    double all_s;                   /* the time of all executions together */
-    double rejected_s;              /* the time of outliers */
-    double fresh_s; /* the time of outliers that were the first of their run to write some data */
+    double all_s;                   /* of all executions together */
+    double rejected_s;              /* of all outliers */
+    double fresh_s; /* of outliers that were the first of their run to write some data */
 };
 
 /* Owned by the caller: duet__model_fini. */
 struct duet__model {
     struct duet__calibration calibration; /* curves with contexts */
-    struct duet_sharing sharing;   /* of the options, the size as found; the bandwidth at least
-                                      what kernels got */
+    struct duet_sharing sharing;   /* from the options, with the size found; bandwidth at least that
+                                      of kernels */
     struct duet__quality *quality; /* one a point */
     size_t quality_count;
 };
 
 /*
  * Fits. Host kernels (of workers of node 0) get everything a struct duet__point has; those of
- * devices mean, median, deviation, noise, samples. Kernels that failed are left out. Outliers
- * are rejected (the rule stands in docs/calibrate.md) and counted. Runs with one busy worker give
- * the condition "others idle", runs with several the busy ones. Times of the host are those of the
- * machine's median state (duet__states_remove).
- * DUET_EINVAL where there is no execution at all; *out is then empty.
+ * devices mean, median, deviation, noise, samples. Kernels that failed are left out. Outliers are
+ * rejected (by the rule in docs/calibrate.md) and counted. Runs with one busy worker give the
+ * condition "others idle", runs with several the busy ones. Times of the host are those of the
+ * machine's median state (duet__states_remove). DUET_EINVAL where there is no execution at all;
+ * *out is then empty.
  */
 DUET_MUST_CHECK int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
                                     const struct duet__model_options *options,
@@ -75,15 +74,16 @@ void duet__model_fini(struct duet__model *model); /* safe on a zeroed one, and t
 /* Its parts                                                                                     */
 
 /*
- * The point of a group, and how good it is, into what is zeroed: by runs, if the group has
- * executions of as many as there are folds, else by blocks of successive executions (fewer if there
- * are not so many). The errors of a single execution are NaN.
+ * Fits the point of a group and its quality, both zeroed before: cross-validated by runs, if the
+ * group is in as many runs as there are folds, else by blocks of successive executions (fewer if
+ * there are not so many). The errors of a single execution are NaN.
  */
 void duet__point_fit(const struct duet__executions *executions, const struct duet__group *group,
                      const double *missing, double bandwidth_Bps,
                      const struct duet__model_options *options, struct duet__quality *out);
 
-/* The size of the shared cache that explains the times best, of some up to the one given; 0 stays.
+/*
+ * Returns the size of the shared cache that explains the times best, up to the one given; 0 stays.
  */
 uint64_t duet__cache_size(const struct duet__executions *executions,
                           const struct duet_sharing *given, duet__kernel_fit_fn *fit);

@@ -34,7 +34,7 @@ static const struct duet__curve *curve_of(const struct duet__model *model, int k
     return curve;
 }
 
-/* Vectors that are read once: nothing is ever in a cache, so what is a miss cannot be told. */
+/* Vectors that are read once never are in a cache, so the cost of a miss cannot be told. */
 static void test_stream(void)
 {
     OWNED(made_free) struct made made;
@@ -46,7 +46,7 @@ static void test_stream(void)
     made_observe(&made, "saxpy");
     fit_runs(&made, 1, &sharing, &model);
     const struct duet__point *point = point_of(&model, GEMM);
-    /* memory gets what its bandwidth says, the base what remains */
+    /* memory gets the time by its bandwidth, the base the rest */
     g_assert_cmpfloat(fabs(point->memory_s / (2 * MIB / 10e9) - 1), <, 0.01);
     g_assert_cmpfloat(fabs((point->base_s + point->memory_s) / 1e-3 - 1), <, 1e-9);
     g_assert_cmpuint(model.quality[0].conditions[DUET__CONDITION_COLD].count, ==, 100);
@@ -79,7 +79,7 @@ static void test_devices(void)
     g_assert_cmpfloat(model.quality[0].error.execution, <, 0.12);
 }
 
-/* Few executions: the mean, and nothing wild. */
+/* Few executions give a mean and finite figures. */
 static void test_few(void)
 {
     for (unsigned count = 1; count < 15; count++) {
@@ -103,7 +103,7 @@ static void test_few(void)
         if (count < 10)
             g_assert_cmpfloat(fabs(point->base_s / point->mean_s - 1), <, 1e-12);
         g_assert_cmpfloat(point->size, ==, 100);
-        if (count == 1) { /* without it there is nothing to predict it from */
+        if (count == 1) { /* nothing is left to predict it from */
             g_assert_cmpfloat(point->deviation_s, ==, 0);
             g_assert_cmpfloat(point->noise, ==, 0);
             g_assert_true(isnan(model.quality[0].error.execution));
@@ -115,7 +115,7 @@ static void test_few(void)
     }
 }
 
-/* The edge of tiles: not of vectors, nor of what has no whole edge. */
+/* The edge of square tiles; vectors have none. */
 static void test_size(void)
 {
     static const struct {
@@ -133,8 +133,7 @@ static void test_size(void)
     }
 }
 
-/* Runs without records of accesses give means, unchecked if that is wished; nothing at all is
-   refused. */
+/* Runs without recorded accesses give means; no runs are refused. */
 static void test_refused(void)
 {
     OWNED(made_free) struct made made;
@@ -156,8 +155,8 @@ static void test_refused(void)
     g_assert_cmpint(duet__model_fit(NULL, 0, &options, &model, NULL), ==, DUET_EINVAL);
 }
 
-/* What duet__kernel_seconds computes directly is what duet__rates gives: both are used, the one to
-   look back, the other to look ahead. `predict` of the other tests uses the latter. */
+/* duet__kernel_seconds, which is for fitting, and duet__rates, which is for predicting, agree.
+ * `predict` of the other tests uses the latter. */
 static void test_forward(void)
 {
     struct made made[3];
@@ -171,13 +170,13 @@ static void test_forward(void)
                                          .busy_ratio = i ? 1.4 : 1});
     fit_runs(made, 2, &sharing, &model);
     predict(&model, &made[2], ratio);
-    for (int k = 1; k < KERNELS; k++) /* no noise: what is left are the last tasks of the run */
+    for (int k = 1; k < KERNELS; k++) /* no noise: the last tasks of the run remain */
         g_assert_cmpfloat(fabs(ratio[k] - 1), <, 0.01);
     for (int i = 0; i < 3; i++)
         made_free(&made[i]);
 }
 
-/* What the model has may be left out, to see what it is worth. */
+/* Parts of the model may be left out, to see their worth. */
 static void fit_nothing(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                         struct duet__kernel_fit *out, bool *rejected)
 {

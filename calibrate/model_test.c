@@ -4,16 +4,14 @@
 
 static const struct duet_sharing sizes = {8 * MIB, 0};
 
-/* Relative distance. */
+/* Returns the relative distance. */
 static double distance(double value, double right)
 {
     return fabs(value / right - 1);
 }
 
-/*
- * All kernels of a run predicted within `bound`; the one with the fewest executions by far, one a
- * column of tiles, within twice that.
- */
+/* Checks that all kernels of a run are predicted within `bound`; the one with by far the fewest
+ * executions, one a column of tiles, within twice that. */
 static void assert_predicts(const struct duet__model *model, const struct made *made, double bound)
 {
     double ratio[KERNELS];
@@ -33,7 +31,7 @@ static void free_all(struct made *made, size_t count, struct duet__model *model)
     duet__model_fini(model);
 }
 
-/* Without noise what is found is what was put in, up to what the prior (spread 0.001) moves. */
+/* Without noise the model is found again, up to the effect of the prior (spread 0.001). */
 static void test_exact(void)
 {
     struct made made[3];
@@ -59,7 +57,7 @@ static void test_exact(void)
     free_all(made, 3, &model);
 }
 
-/* What a real machine adds. Other sizes of the problem, with other misses, are predicted. */
+/* With noise as on a real machine, other sizes of the problem, with other misses, are predicted. */
 static void test_noise(void)
 {
     struct made made[6];
@@ -135,7 +133,7 @@ static void test_busy(void)
     }
 }
 
-/* Executions that lost much time beside others are outliers, and say nothing of neighbours. */
+/* Executions that lost much time beside others are outliers, and tell nothing of neighbours. */
 static void test_busy_stalled(void)
 {
     struct made made[2];
@@ -150,7 +148,9 @@ static void test_busy_stalled(void)
     fit_runs(made, 2, &sizes, &model);
     g_assert_cmpuint(made[1].outliers[GEMM], >, 0);
     g_assert_cmpuint(point_of(&model, GEMM)->rejected, ==, made[1].outliers[GEMM]);
-    /* their time is known, and how much of it the first writes of tiles took: in the first step */
+    /*
+     * the time of outliers is known, and the part of the first writes of tiles, in the first step
+     */
     const struct duet__quality *gemm = &model.quality[0];
     double first_s = 0, out_s = 0;
     for (guint i = 0, gemms = 0; i < made[1].events->len; i++) {
@@ -169,7 +169,7 @@ static void test_busy_stalled(void)
     free_all(made, 2, &model);
 }
 
-/* Twice as fast beside others: whatever that was, neighbours do not do it. */
+/* Neighbours cannot make an execution twice as fast: such times have another cause. */
 static void test_busy_absurd(void)
 {
     struct made made[2];
@@ -181,7 +181,7 @@ static void test_busy_absurd(void)
     free_all(made, 2, &model);
 }
 
-/* Only runs on all workers: base and misses are theirs. */
+/* Runs on all workers alone give base and misses. */
 static void test_only_busy(void)
 {
     struct made made[2];
@@ -221,7 +221,9 @@ static void test_poisoned(void)
     }
 }
 
-/* The sizes of caches are found, whatever was guessed; when nothing tells, the guess stays. */
+/*
+ * The size of the cache is found, whatever was guessed; if the data does not tell, the guess stays.
+ */
 static void test_sharing(void)
 {
     for (unsigned i = 0; i < 3; i++) {
@@ -249,7 +251,7 @@ static void test_sharing(void)
     }
 }
 
-/* Executions are predicted from other runs, if there are enough. */
+/* Executions are predicted from other runs, if there are enough runs. */
 static void test_by_run(void)
 {
     struct made made[2];
@@ -262,8 +264,8 @@ static void test_by_run(void)
     struct duet__model_options options = {.sharing = sizes, .folds = 2};
     g_assert_cmpint(duet__model_fit(runs, 2, &options, &model, NULL), ==, 0);
     for (size_t i = 0; i < model.quality_count; i++) {
-        /* one run is predicted by a quarter too high, the other by a fifth too low; some percent of
-           prior on top of it */
+        /* one run is predicted a quarter too high, the other a fifth too low, and some percent by
+         * the prior */
         g_assert_cmpfloat(model.quality[i].error.execution, >, 0.19);
         g_assert_cmpfloat(model.quality[i].error.execution, <, 0.26);
         g_assert_cmpfloat(fabs(model.quality[i].error.sum), <, 0.02);
@@ -271,7 +273,7 @@ static void test_by_run(void)
     free_all(made, 2, &model);
 }
 
-/* The same runs give the same figures, to the last bit. */
+/* Equal runs give equal figures, to the last bit. */
 static void test_deterministic(void)
 {
     struct made made[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who computed beside an execution. */
+/* Computes how many neighbours computed during an execution. */
 #include <math.h>
 
 #include "calibrate/executions.h"
@@ -11,10 +11,10 @@ struct edge {
     bool begins;
 };
 
-/* One socket, up to a date. */
+/* The state of a socket at a date. */
 struct socket {
-    double at_s, computed_s;   /* by all its workers */
-    unsigned workers, running; /* of CPUs */
+    double at_s, computed_s;   /* date, and seconds computed by all its workers */
+    unsigned workers, running; /* numbers of CPU workers */
 };
 
 static gint by_date(gconstpointer a, gconstpointer b)
@@ -27,7 +27,7 @@ static gint by_date(gconstpointer a, gconstpointer b)
     return (int)right->begins - (int)left->begins;
 }
 
-/* The beginnings and ends of executions on CPU workers, in order. */
+/* Returns the beginnings and ends of executions on CPU workers, in order. */
 static GArray *find_edges(const struct duet_machine *machine,
                           const struct duet_event *const *events, size_t count)
 {
@@ -64,7 +64,7 @@ void duet__neighbours_find(const struct duet_machine *machine,
         socket->at_s = edge->at_s;
         if (edge->begins) {
             socket->running++;
-            e->others = -socket->computed_s; /* a difference on the way */
+            e->others = -socket->computed_s; /* becomes a difference at the end */
             continue;
         }
         socket->running--;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fits what simulated messages are charged to measured ones. */
+/* Fits the costs of simulated messages to measured ones. */
 #include "calibrate/network.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 
 enum { SMALL_BYTES = 64, FIGURES = 3 /* at no bytes; a byte; beyond eager */ };
 
-/* Without outliers. */
+/* Summarises times without outliers. */
 static struct duet__summary summarise(const double *seconds, size_t count, size_t *rejected)
 {
     double *values = g_new(double, count + 1), *expected = g_new(double, count + 1);
@@ -45,14 +45,12 @@ static void row_of(const struct duet__network_fit *fit, size_t i, double row[FIG
     row[2] = bytes > fit->network.eager_bytes ? 1 : 0;
 }
 
-/*
- * Least squares of relative errors, reweighted so that it is their absolute values; one figure
- * after the other, none below 0, again and again until they stay.
- */
+/* Least squares of relative errors, reweighted towards absolute values; one figure after the other,
+ * none below 0, until they stay. */
 static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
 {
     enum { ROUNDS = 100, SWEEPS = 200 };
-    static const double CLOSE = 1e-3; /* errors that are told apart no more */
+    static const double CLOSE = 1e-3; /* errors this close count as equal */
 
     for (int round = 0; round < ROUNDS; round++) {
         double a[FIGURES][FIGURES] = {{0}}, right[FIGURES] = {0}, row[FIGURES];
@@ -83,7 +81,7 @@ static void fit_figures(const struct duet__network_fit *fit, double x[FIGURES])
     }
 }
 
-/* As far as they are known. */
+/* Rounds to the digits that are known. */
 static double rounded(double value)
 {
     char digits[DUET_NAME_MAX];
@@ -124,7 +122,7 @@ int duet__network_fit(const struct duet__mpi_measured *measured, struct duet__ne
     return DUET_OK;
 }
 
-/* All processes do the same, so that nothing here depends on the time. */
+/* All processes make the same calls, so nothing here depends on time. */
 int duet__foreign_measure(const struct duet__measurement *given, struct duet__measured *out)
 {
     enum { BATCH = 1000, BATCHES = 30, HANDLES = 3, NODE = 1 };
@@ -150,7 +148,7 @@ int duet__foreign_measure(const struct duet__measurement *given, struct duet__me
                 duet__microbench_submit(&bench, bench.empty, 0, accesses, HANDLES, NULL);
             task_s = (duet__clock_s() - begin_s) / BATCH;
             duet__microbench_wait(&bench);
-            if (batch > 0) /* the first finds cold caches */
+            if (batch > 0) /* the first batch finds cold caches */
                 g_array_append_val(values, task_s);
         }
         for (unsigned i = 0; i < HANDLES; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network between processes of MPI: from measured messages to figures. */
+/* The network between processes of MPI: figures from measured messages. */
 #ifndef DUET_CALIBRATE_NETWORK_H
 #define DUET_CALIBRATE_NETWORK_H
 
@@ -11,9 +11,9 @@
 /* Messages of one size. */
 struct duet__network_size {
     uint64_t bytes;
-    struct duet__summary ping; /* seconds of one, of which outliers are no part */
-    size_t rejected;           /* these */
-    double stream_s;           /* of each of many at once, the median; 0: not measured */
+    struct duet__summary ping; /* seconds of one, without outliers */
+    size_t rejected;           /* number of outliers */
+    double stream_s;           /* median seconds of each of many at once; 0: not measured */
     double predicted_s;        /* duet__network_message_s */
 };
 
@@ -24,18 +24,19 @@ struct duet__network_fit {
 };
 
 /*
- * Overhead: what each of many small messages takes, given to MPI at once, in the median, since all
- * that they share is processors (the gap of LogP, Culler et al., PPoPP 1993); but no more than half
- * of a small message's time, as both ends have one. Latency, bandwidth and rendezvous by least
- * absolute relative errors of the medians of all sizes, none of them negative: so that each size is
- * predicted, not only the largest. DUET_EINVAL with a message where nothing was measured.
+ * Fits figures to measured messages. Overhead: the median time of each of many small messages given
+ * to MPI at once, since all that they share is processors (the gap of LogP, Culler et al., PPoPP
+ * 1993); but at most half of a small message's time, as both ends have one. Latency, bandwidth and
+ * rendezvous: by least absolute relative errors of the medians of all sizes, none of them negative,
+ * so that each size is predicted, not only the largest. DUET_EINVAL with a message if nothing was
+ * measured.
  */
 DUET_MUST_CHECK int duet__network_fit(const struct duet__mpi_measured *measured,
                                       struct duet__network_fit *out, struct duet_message *message);
 
 /*
- * What the submission of a task that runs on node 1 alone takes on another one, with three
- * accesses. In every process, of which config->nodes says how many there are. Errors as
+ * Measures the submission on one node of a task, with three accesses, that runs on another node
+ * alone. Called in every process, of which config->nodes is the number. Errors as
  * duet__costs_measure.
  */
 DUET_MUST_CHECK int duet__foreign_measure(const struct duet__measurement *given,

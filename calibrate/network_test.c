@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of a network from messages that were made by them, with noise and outliers. */
+/* Fits figures of a network to messages made with them, with noise and outliers. */
 #include <math.h>
 
 #include <glib.h>
@@ -8,7 +8,7 @@
 
 enum { EACH = 21 };
 
-/* Messages of `network`, a tenth of which took many times as long, the others 1 % more or less. */
+/* Makes messages of `network`; a tenth took many times as long, the others vary by 1 %. */
 static struct duet__mpi_measured make(const struct duet__network *network)
 {
     struct duet__mpi_measured m = {.nodes = 2, .eager_bytes = network->eager_bytes};
@@ -78,7 +78,7 @@ static void test_odd(void)
     struct duet__network_fit fit;
     struct duet_message message = {""};
 
-    for (size_t i = 0; i < (size_t)EACH * DUET__MPI_SIZES; i++) /* the more bytes, the faster */
+    for (size_t i = 0; i < (size_t)EACH * DUET__MPI_SIZES; i++) /* faster with more bytes */
         m.sizes[i / EACH].pings[i % EACH] = 1e-3 / (double)(1 << i / EACH);
     g_assert_cmpint(duet__network_fit(&m, &fit, &message), ==, DUET_OK);
     g_assert_true(fit.network.overhead_s >= 0 && fit.network.latency_s >= 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which executions tell nothing of a kernel. */
+/* Finds executions that tell nothing of a kernel. */
 #include <math.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 enum { ROUGH = 2000 };
 
 static const double MADS = 8, AT_LEAST = 1.5, ALWAYS = 3; /* see fit.h */
-static const double STALL_S = 200e-6, STALLS = 0.05;      /* longest one, share of all time */
-static const double MOST = 0.25;                          /* share of outliers */
+static const double STALL_S = 200e-6, STALLS = 0.05;      /* longest stall, share of all time */
+static const double MOST = 0.25;                          /* largest share of outliers */
 
 double duet__rough_median(const double *values, size_t count)
 {
@@ -21,8 +21,8 @@ double duet__rough_median(const double *values, size_t count)
     return duet__median(some, kept);
 }
 
-/* What was lost, if this is a stall rather than an outlier; else 0. */
-static double stall(double measured, double expected, double usual)
+/* Seconds lost if this is a stall rather than an outlier; else 0. */
+static double stall_seconds(double measured, double expected, double usual)
 {
     double lost = measured - usual * expected;
     return lost > 0 && lost <= STALL_S ? lost : 0;
@@ -44,11 +44,12 @@ size_t duet__outliers(const double *measured, const double *expected, size_t cou
         rejected[i] = distance > above || distance < -limit;
         time += expected[i];
         if (rejected[i])
-            stalls += stall(measured[i], expected[i], usual);
+            stalls += stall_seconds(measured[i], expected[i], usual);
     }
     bool ordinary = stalls <= STALLS * time;
     for (size_t i = 0; i < count; i++) {
-        rejected[i] = rejected[i] && !(ordinary && stall(measured[i], expected[i], usual) > 0);
+        rejected[i] =
+            rejected[i] && !(ordinary && stall_seconds(measured[i], expected[i], usual) > 0);
         marked += rejected[i];
     }
     if ((double)marked <= MOST * (double)count)

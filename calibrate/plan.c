@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `duet calibrate` runs: which problems on which workers, and how large they are. */
+/* Plans the runs of `duet calibrate`: problems, their sizes, and their workers. */
 #include "calibrate/calibrate.h"
 
 #include <string.h>
 
 enum {
-    TILES_MIN = 4,         /* a side: fewer leave nothing to be done at the same time */
-    TILES_WARM = 12,       /* a side: more of them repeat what the first have told */
-    TILES_PACED = 10,      /* a side, where nothing is computed and no cache matters */
-    TASKS_MAX = 20000,     /* of a run: their records are kept */
-    TILES_DEFAULT = 3,     /* tiles a workload */
-    CACHE_USUAL = 1 << 25, /* bytes, where it is not known how much there is */
+    TILES_MIN = 4,         /* a side: fewer leave no tasks for several workers */
+    TILES_WARM = 12,       /* a side: more repeat what the first have told */
+    TILES_PACED = 10,      /* a side, if nothing is computed and no cache matters */
+    TASKS_MAX = 20000,     /* of a run, whose records are kept */
+    TILES_DEFAULT = 3,     /* number of tiles a workload */
+    CACHE_USUAL = 1 << 25, /* bytes, if the size is not known */
 };
 
-/* Of vectors. Other workloads are tried with half, once and twice their own tile. */
+/* Tiles of vectors. Other workloads are tried with half, once and twice their own tile. */
 static const uint64_t vector_tiles[TILES_DEFAULT] = {1 << 16, 1 << 18, 1 << 20};
 
 /* Tiles for devices, which want larger ones than cores do. */
 static const uint64_t device_tiles[] = {1024, 2048};
 
-/* In caches, one pass over the vectors is over before there is anything to see. */
+/* A pass over vectors in caches ends too soon: several are made. */
 static const struct duet__setting passes[] = {{"iterations", "8"}};
 
-/* Tasks of uneven work would be a size each: they are measured with even ones. */
+/* Tasks of uneven work would each have a size of their own: work is made even. */
 static const struct duet__setting even[] = {{"sizes", "fixed"}};
 
 static bool is_uneven(const struct duet__workload *workload)
@@ -46,7 +46,7 @@ static double shared_bytes(const struct duet__calibrating *c)
 /* ------------------------------------------------------------------------------------------- */
 /* Sizes                                                                                        */
 
-/* The most tiles a side with which the data fits in a quarter of the shared cache. */
+/* Most tiles a side with which the data fits in a quarter of the shared cache. */
 static uint64_t warm_size(const struct duet__calibrating *c, const struct duet__workload *workload,
                           struct duet__problem problem)
 {
@@ -61,13 +61,13 @@ static uint64_t warm_size(const struct duet__calibrating *c, const struct duet__
     return chosen;
 }
 
-/* The least tiles a side of a problem that is to be larger than those before it. */
+/* Least tiles a side of a problem that is to be larger than the one that fits into caches. */
 static uint64_t least_tiles(const struct duet__setup *setup)
 {
     return (3 * setup->warmup_n / setup->problem.tile + 1) / 2;
 }
 
-/* Flops of a turn with one run, which the warm-up comes before. */
+/* Flops of a turn with one run, including the warm-up. */
 static double effort(const struct duet__setup *setup)
 {
     struct duet__problem warmup = setup->problem, problem = setup->problem;
@@ -94,7 +94,7 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
 {
     const struct duet__workload *workload = setup->workload;
     double cache = shared_bytes(c), memory = (double)c->info.survey.memory_bytes / 4;
-    double rate = 0; /* flops a second of the first runs of its group; 0: there are none yet */
+    double rate = 0; /* flops a second of the first runs of its group; 0: none yet */
     struct duet__problem problem = setup->problem;
     uint64_t least;
     if (setup->problem.n || setup->workload->program)
@@ -114,7 +114,7 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
         problem.n = tiles * problem.tile;
         seconds = rate > 0 ? workload->flops(&problem) / rate : 0;
         bytes = (double)workload->bytes(&problem);
-        /* the one before was the last that is possible, or that there is time for */
+        /* the size before was the last that is possible, or affordable */
         if (tiles > least &&
             (workload->check(&problem, NULL) || workload->tasks(&problem) > TASKS_MAX ||
              (memory > 0 && bytes > memory) || seconds > 3 * fair_s ||
@@ -128,7 +128,7 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
 /* ------------------------------------------------------------------------------------------- */
 /* Setups                                                                                       */
 
-/* Adds runs of one problem, on all kinds of workers that there are, or on devices alone. */
+/* Adds runs of one problem on all kinds of workers, or on devices alone. */
 static void add_setups(struct duet__calibrating *c, struct duet__setup setup, bool devices)
 {
     setup.group = c->groups;
@@ -144,7 +144,7 @@ static void add_setups(struct duet__calibrating *c, struct duet__setup setup, bo
         g_array_append_val(c->setups, setup);
 }
 
-/* Sizes by default: one in caches, or as near to that as tiles allow, and one beyond. */
+/* Adds the default sizes: one in caches, or as near to that as tiles allow, and one beyond. */
 static void add_usual(struct duet__calibrating *c, struct duet__setup setup, bool devices)
 {
     struct duet__setup cold = setup;
@@ -161,7 +161,7 @@ static void add_usual(struct duet__calibrating *c, struct duet__setup setup, boo
     add_setups(c, cold, devices);
 }
 
-/* Adds what is to be measured of one workload with one tile. DUET_EINVAL: it cannot have a size. */
+/* Adds the setups of one workload with one tile. DUET_EINVAL: it cannot have a size. */
 static int add_subject(struct duet__calibrating *c, const struct duet__subject *subject,
                        bool optional, struct duet_message *message)
 {
@@ -190,7 +190,7 @@ static int add_subject(struct duet__calibrating *c, const struct duet__subject *
     return error ? duet_fail(message, error, "%s: %s", subject->workload->name, why.text) : 0;
 }
 
-/* The tile of a workload at this place of its list; 0: the list is shorter. */
+/* Returns the tile of a workload at this place of its list; 0: the list is shorter. */
 static uint64_t tile_at(const struct duet__calibrate_request *request,
                         const struct duet__workload *workload, size_t place)
 {
@@ -199,13 +199,13 @@ static uint64_t tile_at(const struct duet__calibrate_request *request,
         return request->tiles.items[place];
     if (request->paced)
         return place ? 0 : workload->default_tile;
-    if (is_uneven(workload)) /* as small and as large as their pieces are */
+    if (is_uneven(workload)) /* one size for all its pieces */
         return (own << 2 * place) / 8;
     return on_vectors(workload) ? vector_tiles[place] : (own << place) / 2;
 }
 
-/* Adds all workloads in all precisions, those that have one, with their tile at this place; or all
-   squares with a tile for devices alone. */
+/* Adds all workloads in all their precisions with their tile at this place; or all workloads on
+ * squares with a tile for devices alone. */
 static void list_tiles(const struct duet__calibrate_request *request, size_t place,
                        uint64_t device_tile, GArray *subjects)
 {
@@ -222,7 +222,7 @@ static void list_tiles(const struct duet__calibrate_request *request, size_t pla
 }
 
 /* Lists subjects, quick ones first: large tiles for devices, then each workload's first (smallest)
-   tile, then its second, so that a short budget leaves only large ones out. */
+ * tile, then its second, so that a short budget leaves out only large ones. */
 static GArray *list_subjects(const struct duet__calibrating *c)
 {
     const struct duet__calibrate_request *request = c->request;
@@ -242,7 +242,7 @@ int duet__plan_make(struct duet__calibrating *c, struct duet_message *message)
     const struct duet__calibrate_request *request = c->request;
     bool listed = request->subjects != NULL;
     bool optional = !listed && !request->tiles.count && !request->sizes.count;
-    /* sizes that are given need not suit the workloads that nobody has named */
+    /* given sizes need not suit workloads that were not named */
     bool all = request->chosen && !listed;
     g_autoptr(GArray) subjects = listed ? g_array_ref(request->subjects) : list_subjects(c);
     int error = 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One point: its figures, and how well it predicts executions that it was not made of. */
+/* Computes a point's figures, and how well it predicts executions that it was not fitted to. */
 #include <math.h>
 
 #include "calibrate/model.h"
 
 enum {
     FOLDS = 5,
-    NOISE_MOST = 10 /* that a calibration takes: of stalls in the shortest kernels */
+    NOISE_MOST = 10 /* most that a calibration has, as from stalls in the shortest kernels */
 };
 
-/* A fitted group: its rows, what they gave, which of them are outliers. */
+/* A fitted group: rows, figures, and marks of outliers. */
 struct fitted {
     const struct duet__executions *executions;
     const struct duet__group *group;
@@ -22,7 +22,7 @@ struct fitted {
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */
 
-/* The edge of the tiles of an execution; 0 where they are not square, or it cannot be told. */
+/* Edge of an execution's tiles; 0 if they are not square, or it cannot be told. */
 static double edge_of(const struct duet__executions *executions, const struct duet__group *group)
 {
     const struct duet__execution *first =
@@ -36,14 +36,14 @@ static double edge_of(const struct duet__executions *executions, const struct du
         sum += operands[i].bytes;
         largest = MAX(largest, operands[i].bytes);
     }
-    /* work that is not the bytes is flops: such kernels work on tiles, beside vectors maybe */
+    /* work other than the bytes is flops: such kernels are on tiles, perhaps with vectors */
     if (element == 0 || largest == 0 || !(equal || group->work != (double)sum))
         return 0;
     edge = round(sqrt((double)largest / element));
     return edge * edge * element == (double)largest ? edge : 0;
 }
 
-/* What only kernels of the host have. */
+/* Fills the figures that only kernels of the host have. */
 static void fill_host(const struct fitted *fitted, struct duet__point *out)
 {
     const struct duet__kernel_fit *kernel = &fitted->kernel;
@@ -52,7 +52,7 @@ static void fill_host(const struct fitted *fitted, struct duet__point *out)
     out->busy_ratio = kernel->busy_ratio;
 }
 
-/* Everything that a point says. */
+/* Fills all figures of a point. */
 static void fill_point(const struct fitted *fitted, struct duet__point *out)
 {
     const struct duet__rows *rows = &fitted->rows;
@@ -83,7 +83,7 @@ static void fill_point(const struct fitted *fitted, struct duet__point *out)
     g_free(values);
 }
 
-/* Adds up the time of a point's executions and of its outliers, which no figure contains. */
+/* Adds up the time of a point's executions and of its outliers, which are in no other figure. */
 static void fill_rejected(const struct fitted *fitted, struct duet__quality *out)
 {
     for (size_t i = 0; i < fitted->rows.count; i++) {
@@ -98,13 +98,13 @@ static void fill_rejected(const struct fitted *fitted, struct duet__quality *out
 /* ------------------------------------------------------------------------------------------- */
 /* Quality                                                                                      */
 
-/* Which part of the executions each is left out with. */
+/* The fold with which each execution is left out. */
 struct folds {
     unsigned count;
     unsigned *of; /* by row */
 };
 
-/* Runs, in turn; or blocks of executions, where there are not enough runs. */
+/* Divides into folds by runs, in turn; or by blocks of executions, if there are too few runs. */
 static void divide_runs(const struct duet__rows *rows, unsigned wanted, struct folds *folds)
 {
     size_t runs = 0, run = 0;
@@ -118,16 +118,17 @@ static void divide_runs(const struct duet__rows *rows, unsigned wanted, struct f
     }
 }
 
-/* What was predicted of the executions that were left out, all parts together. */
+/* Predictions of the executions that were left out, over all folds. */
 struct predictions {
     size_t count;
-    double predicted_s, measured_s; /* sums */
-    double *errors;                 /* relative, of each */
+    double predicted_s, measured_s; /* sums of seconds */
+    double *errors;                 /* relative errors, by execution */
 };
 
-/* Outliers are those of the whole group: nobody is asked to predict them. */
-static void leave_out(const struct fitted *fitted, const struct folds *folds, unsigned fold,
-                      struct predictions *p)
+/* Predicts the executions of one fold from the others. Outliers of the whole group are not
+ * predicted. */
+static void predict_fold(const struct fitted *fitted, const struct folds *folds, unsigned fold,
+                         struct predictions *p)
 {
     const struct duet__rows *rows = &fitted->rows;
     bool *used = g_new(bool, rows->count + 1), any = false;
@@ -149,7 +150,7 @@ static void leave_out(const struct fitted *fitted, const struct folds *folds, un
     g_free(used);
 }
 
-/* Where nothing could be left out, nothing is known: NaN. */
+/* Cross-validates; NaN if nothing could be left out. */
 static struct duet__model_error cross_validate(const struct fitted *fitted, unsigned wanted)
 {
     struct folds folds = {.of = g_new0(unsigned, fitted->rows.count + 1)};
@@ -158,7 +159,7 @@ static struct duet__model_error cross_validate(const struct fitted *fitted, unsi
     if (wanted > 1)
         divide_runs(&fitted->rows, wanted, &folds);
     for (unsigned fold = 0; fold < folds.count; fold++)
-        leave_out(fitted, &folds, fold, &p);
+        predict_fold(fitted, &folds, fold, &p);
     if (p.count)
         error = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
                                            .execution = duet__median(p.errors, p.count)};

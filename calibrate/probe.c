@@ -13,8 +13,8 @@ enum {
     EDGE = 96,
     CACHE_LINE = 64,
     ROW = 104,     /* elements of a row: 13 cache lines, so that a column spreads over all sets */
-    PANEL = 8,     /* columns that are computed together: a cache line of each row */
-    PRODUCTS = 30, /* of one repetition: some milliseconds */
+    PANEL = 8,     /* columns computed together: a cache line of each row */
+    PRODUCTS = 30, /* of one repetition, which takes some milliseconds */
     REPETITIONS = 15,
 };
 
@@ -26,10 +26,9 @@ struct prober {
 };
 
 /*
- * C := C / 2 + A B: stays finite, however often. The sums are variables, one for each column of a
- * panel, so that nothing is stored while B is loaded: a load that follows a store at the same place
- * of another page may have to wait for it, and where the pages are differs from one process to the
- * next.
+ * C := C / 2 + A B, which stays finite. The sums are variables, one for each column of a panel, so
+ * that nothing is stored while B is loaded: a load after a store at the same offset of another page
+ * may have to wait, and the addresses of pages differ from process to process.
  */
 static void multiply(struct prober *self)
 {
@@ -85,6 +84,6 @@ double duet__probe_seconds(unsigned threads)
         g_thread_join(probers[i].thread);
     free(probers);
     duet__sort(seconds, values);
-    /* not the median: threads that are not bound may share a core at first */
+    /* the lower quartile: threads that are not bound may share a core at first */
     return duet__quantile(seconds, values, 0.25);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The executions of one point as rows. */
+/* Makes rows of the executions of one point. */
 #include "calibrate/kernel_fit.h"
 
-static void add(const struct duet__executions *executions, const struct duet__execution *e,
-                const double *missing, struct duet__rows *out)
+static void row_add(const struct duet__executions *executions, const struct duet__execution *e,
+                    const double *missing, struct duet__rows *out)
 {
     struct duet__row *row = &out->list[out->count];
     *row = (struct duet__row){.run = e->run, .others = e->others, .workers = e->workers};
@@ -28,7 +28,7 @@ void duet__rows_make(const struct duet__executions *executions, const struct due
         size_t index = g_array_index(group->members, size_t, i);
         const struct duet__execution *e = &executions->list[index];
         if (!limit || index - executions->runs[e->run].first < limit)
-            add(executions, e, missing, out);
+            row_add(executions, e, missing, out);
     }
     out->bytes /= (double)MAX(out->count, 1);
 }

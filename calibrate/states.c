@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the machine in each run, beside others that did the same. */
+/* Finds the state of the machine in each run, compared with equal runs. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "calibrate/executions.h"
 #include "base/stats.h"
 
-enum { LEAST_RUNS = 3 }; /* that did the same: of two, neither is the usual one */
+enum { LEAST_RUNS = 3 }; /* of equal runs: of two, neither is the usual one */
 
-/* An execution among those to which it is compared: in order of `of`, then of `value`. */
+/* An execution among those that it is compared with, sorted by `of`, then by `value`. */
 struct ranked {
     uint64_t of;
     double value;
@@ -23,8 +23,8 @@ static int by_rank(const void *a, const void *b)
     return (left->value > right->value) - (left->value < right->value);
 }
 
-/* Sets usual[i] of the executions of a group: the median of those in runs that did the same. `room`
-   has as many elements. */
+/* Sets usual[i] for the executions of a group: the median over equal runs. `room` has as many
+ * elements. */
 static void find_usual(const struct duet__executions *all, const struct duet__group *group,
                        struct ranked *room, double *usual)
 {
@@ -46,7 +46,8 @@ static void find_usual(const struct duet__executions *all, const struct duet__gr
     }
 }
 
-/* How a run's executions are beside the usual ones; 0: there are none. `room` for all of them. */
+/* Ratio of a run's executions to the usual ones; 0: there are none. `room` has one element for
+ * each. */
 static double level_of(const struct duet__executions *all, const struct duet__executed_run *run,
                        const double *usual, struct ranked *room)
 {
@@ -67,8 +68,8 @@ static double level_of(const struct duet__executions *all, const struct duet__ex
     return 0;
 }
 
-/* Scales the states of the runs that did the same as this one, which is the first of them, to a
-   median of 1; too few have none. `room` for all runs. */
+/* Scales the states of runs equal to this one, the first of them, to a median of 1; too few have
+ * none. `room` has one element for each run. */
 static void scale_states(struct duet__executions *all, size_t first, double *room)
 {
     uint64_t repeats = all->runs[first].of->repeats;

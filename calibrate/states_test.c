@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the machine's state: runs that are slower or faster as a whole. */
+/* Tests of the machine's state: whole runs that are slower or faster. */
 #include "calibrate/testing_model.h"
 
 enum { RUNS = 7 };
 
 static const struct duet_sharing sizes = {8 * MIB, 0};
 
-/* Of 7 runs two are much slower: a neighbour has the machine's memory. The median of log is 0. */
+/* States of 7 runs; in two a neighbour has the machine's memory. The median of log is 0. */
 static const double states[RUNS] = {1, 1.5, 0.98, 1.02, 1.6, 1, 0.97};
 
 static void make_runs(struct made *made, uint64_t item, double outliers)
@@ -32,9 +32,9 @@ static void free_runs(struct made *made, struct duet__model *model)
 }
 
 /*
- * Found is what the kernels take in the median state, which is 1: within 2 % of noise by the root
- * of 8 executions in each of the runs, for the kernel with the fewest. Without knowing which runs
- * did the same it is nearer to the mean of the states, 1.15 (some slow executions are outliers).
+ * The fit finds kernel times in the median state, which is 1: within 2 % of noise by the root of 8
+ * executions in each of the runs, for the kernel with the fewest. Without knowing equal runs it is
+ * nearer to the mean of the states, 1.15 (some slow executions are outliers).
  */
 static void test_median(void)
 {
@@ -52,14 +52,14 @@ static void test_median(void)
                 continue;
             }
             g_assert_cmpfloat(fabs(ratio[k] - 1), <, 0.02);
-            /* what the executions of a run do not have in common is left: 2 %, not 60 */
+            /* variations within a run remain: 2 %, not 60 */
             g_assert_cmpfloat(point->noise, <, 0.03);
         }
         free_runs(made, &model);
     }
 }
 
-/* Executions that were held up are no state of the machine. */
+/* Delayed executions are no state of the machine. */
 static void test_outliers(void)
 {
     struct made made[RUNS];
@@ -73,7 +73,7 @@ static void test_outliers(void)
     free_runs(made, &model);
 }
 
-/* Of two runs that did the same, nobody knows which is the usual one. */
+/* Two equal runs do not tell which is the usual one. */
 static void test_few(void)
 {
     struct made made[RUNS];
@@ -88,7 +88,7 @@ static void test_few(void)
     free_runs(made, &model);
 }
 
-/* Runs that did something else have states of their own: half the size is not half the state. */
+/* Runs of other problems have states of their own: half the size is not half the state. */
 static void test_items(void)
 {
     struct made made[RUNS];

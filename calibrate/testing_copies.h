@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What tests of measured copies share: Idgraf's emulated buses, which take the times they say. */
+/* Shared by tests of measured copies: Idgraf's emulated buses, which take exact times. */
 #ifndef DUET_CALIBRATE_TESTING_COPIES_H
 #define DUET_CALIBRATE_TESTING_COPIES_H
 
@@ -12,17 +12,15 @@
 #include "calibrate/copies.h"
 #include "runtime/testing.h"
 
-/*
- * Dates of emulated copies are exact, alone. A busy machine can only make two that are to be at the
- * same time miss each other.
- */
+/* Fails unless a value is near. Emulated copies alone have exact dates; on a busy machine two that
+ * should be simultaneous may miss each other. */
 static inline void testing_near(const char *what, double value, double expected, double tolerance)
 {
     if (!(fabs(value - expected) <= tolerance * expected))
         g_error("%s: %g instead of %g", what, value, expected);
 }
 
-/* The machine that was measured. */
+/* Builds the measured machine. */
 static inline void testing_machine(const struct duet_config *config, struct duet_machine *machine)
 {
     struct duet_runtime *duet = testing_open(config);
@@ -49,7 +47,7 @@ static inline void testing_pairs(const struct duet__copies *copies,
     }
 }
 
-/* The link that a route shares with others. */
+/* Returns the link that a route shares with others. */
 static inline unsigned testing_shared(const struct duet_machine *machine, unsigned source,
                                       unsigned destination)
 {
@@ -64,7 +62,7 @@ static inline void testing_switches(const struct duet__copies *copies,
         unsigned down = testing_shared(machine, DUET_HOST, a);
         unsigned up = testing_shared(machine, a, DUET_HOST);
         g_assert_cmpuint(own, <, copies->switch_count);
-        /* a GPU that is slower than its switch and alone behind it hides what that has */
+        /* a GPU slower than its switch, and alone behind it, hides the switch's bandwidth */
         testing_near("down", copies->to_device_Bps[own], machine->links[down].bandwidth_Bps, 0.02);
         testing_near("up", copies->to_host_Bps[own], machine->links[up].bandwidth_Bps, 0.02);
         for (unsigned b = a + 1; b < machine->node_count; b++)

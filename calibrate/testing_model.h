@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recorded runs made with the model that is to be found: shared by the tests of the fit. */
+/* Recorded runs made with a known model, for tests of the fit. */
 #ifndef DUET_CALIBRATE_TESTING_MODEL_H
 #define DUET_CALIBRATE_TESTING_MODEL_H
 
@@ -15,7 +15,7 @@ enum { POTRF, TRSM, SYRK, GEMM, KERNELS, MIB = 1 << 20 };
 
 static const char *kernel_names[KERNELS] = {"dpotrf", "dtrsm", "dsyrk", "dgemm"};
 
-/* What the kernels take; the busy ratio is the same for all. Tiles of 256, as on a real machine. */
+/* True times of the kernels, for tiles of 256; the busy ratio is the same for all. */
 static const struct duet__point truth[KERNELS] = {
     {.base_s = 300e-6, .memory_s = 45e-6},
     {.base_s = 400e-6, .memory_s = 160e-6},
@@ -23,16 +23,16 @@ static const struct duet__point truth[KERNELS] = {
     {.base_s = 690e-6, .memory_s = 235e-6},
 };
 
-/* How a run is made. */
+/* Parameters of a run. */
 struct plan {
     unsigned workers, tiles, edge; /* edge of a tile; 0: 256 */
-    struct duet_sharing sharing;   /* 0: 8 MiB, bandwidth not known */
+    struct duet_sharing sharing;   /* 0: 8 MiB, unknown bandwidth */
     double busy_ratio;             /* with more than one worker; 0: 1 */
     double noise;                  /* relative deviation */
-    double outliers, factor;       /* share of executions, and how much longer they take */
-    int poisoned;                  /* kernel that has them, -1: all */
-    double drift;                  /* the last execution is slower than the first by that part */
-    double scale;                  /* of all true times; 0: 1 */
+    double outliers, factor;       /* share of executions, and the factor of their times */
+    int poisoned;                  /* kernel with outliers, -1: all */
+    double drift;                  /* part by which the last execution is slower than the first */
+    double scale;                  /* factor of all true times; 0: 1 */
     uint32_t seed;
     const char *context;
 };
@@ -45,7 +45,7 @@ struct made {
     uint64_t outliers[KERNELS];
 };
 
-/* What making a run needs. */
+/* State while a run is made. */
 struct maker {
     const struct plan *plan;
     struct made *made;
@@ -65,7 +65,7 @@ static double normal(GRand *random)
     return sum;
 }
 
-/* The time of an execution: alone, or with one like it on each of the other workers. */
+/* True time of an execution: alone, or with one like it on each of the other workers. */
 static double true_seconds(struct maker *maker, int kernel, const struct duet__operand *operands,
                            const double *missing, size_t count)
 {
@@ -159,7 +159,7 @@ static void made_free(struct made *made)
     duet_machine_fini(&made->machine);
 }
 
-/* The observation borrows from `made`, which must not move. */
+/* Makes the recorded run, which borrows from `made`; that must not move. */
 static void made_observe(struct made *made, const char *context)
 {
     made->observation = (struct duet__recorded_run){
@@ -234,9 +234,9 @@ static const struct duet__point *point_of(const struct duet__model *model, int k
 }
 
 /*
- * How far the model is from a run, by kernel: expected sum of times, as the simulation computes it,
- * by the measured one. The run is one of one worker, or all of its workers are taken to compute all
- * the time.
+ * Sets ratios by kernel: sum of expected times, as the simulation computes them, by that of the
+ * measured ones. The run is one of one worker, or all of its workers are taken to compute all the
+ * time.
  */
 static void predict(const struct duet__model *model, const struct made *made, double ratio[KERNELS])
 {
@@ -249,7 +249,7 @@ static void predict(const struct duet__model *model, const struct made *made, do
     machine.sharing = model->sharing;
     for (size_t i = 0; i < run->recording.access_count; i++)
         all = MAX(all, run->recording.accesses[i].handle);
-    /* handles are numbers of tiles of the whole matrix, of which one triangle is used */
+    /* handles are numbers of tiles of the whole matrix, one triangle of which is used */
     unsigned n = (unsigned)lround(sqrt((double)all));
     all = (uint64_t)n * (n + 1) / 2 * run->recording.accesses[0].bytes;
     g_assert_cmpint(duet__caches_new(&caches, &machine), ==, 0);

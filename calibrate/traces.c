@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs that were made before, out of their traces. */
+/* Reads earlier runs from their traces. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,9 +7,9 @@
 #include "trace/trace.h"
 #include "runtime/open.h"
 
-/* Whether it is of runs on machines like this one. */
-static int check(const struct duet__calibrating *c, const struct duet__trace *trace,
-                 const char *path, struct duet_message *message)
+/* Checks that a trace is of real runs on machines like this one. */
+static int check_trace(const struct duet__calibrating *c, const struct duet__trace *trace,
+                       const char *path, struct duet_message *message)
 {
     const struct duet_machine *here = &c->info.machine, *there = trace->run.recording.machine;
     if (g_strcmp0(trace->world, "simulated") == 0)
@@ -33,7 +33,7 @@ static int check(const struct duet__calibrating *c, const struct duet__trace *tr
     return DUET_OK;
 }
 
-/* A number for a text, from 1, the same for the same. */
+/* Returns a number, from 1, that is equal for equal texts. */
 static uint64_t number_of(GHashTable *numbers, const char *text)
 {
     guint found = GPOINTER_TO_UINT(g_hash_table_lookup(numbers, text));
@@ -44,7 +44,7 @@ static uint64_t number_of(GHashTable *numbers, const char *text)
     return found;
 }
 
-/* The setup of runs of this problem, which is not measured (again); a new one of this workload. */
+/* Returns the setup of runs of this problem, which is not measured again; else a new one. */
 static struct duet__setup *setup_of(struct duet__calibrating *c, uint64_t problem,
                                     const struct duet__setup *own)
 {
@@ -53,9 +53,9 @@ static struct duet__setup *setup_of(struct duet__calibrating *c, uint64_t proble
     return duet__setup_at(c, (guint)problem - 1);
 }
 
-/* Takes over the recording. */
-static void add(struct duet__calibrating *c, struct duet__request *runs, struct duet__trace *trace,
-                GHashTable *problems, GHashTable *repeats)
+/* Adds the runs of a trace, whose recording it takes over. */
+static void add_runs(struct duet__calibrating *c, struct duet__request *runs,
+                     struct duet__trace *trace, GHashTable *problems, GHashTable *repeats)
 {
     const struct duet_machine *machine = trace->run.recording.machine;
     char *name = duet__program_name(trace->workload ? trace->workload : "unknown");
@@ -97,9 +97,9 @@ int duet__calibrating_read(struct duet__calibrating *c, struct duet__request *ru
         struct duet__trace trace;
         error = duet__trace_load(paths->pdata[i], &trace, message);
         if (!error)
-            error = check(c, &trace, paths->pdata[i], message);
+            error = check_trace(c, &trace, paths->pdata[i], message);
         if (!error)
-            add(c, runs, &trace, problems, repeats);
+            add_runs(c, runs, &trace, problems, repeats);
         duet__trace_fini(&trace);
     }
     return error;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Some recorded runs of one problem on certain workers, in a session of their own. */
+/* Makes some recorded runs of one problem on certain workers, in a session of their own. */
 #include <string.h>
 
 #include "calibrate/calibrate.h"
 #include "runs/session.h"
 #include "base/clock.h"
 
-enum { RUNS_MAX = 3 /* of a turn: rounds make more of them, at other times */ };
+enum { RUNS_MAX = 3 /* of a turn: later rounds make more */ };
 
-/* The order in which tasks run: two, so that the same operands come from different places. */
+/* Policy of the next run: two alternate, so that the same operands come from different places. */
 static const char *policy_of(const struct duet__calibrating *c)
 {
     const char *given = c->request->runs->config.policy;
@@ -16,7 +16,7 @@ static const char *policy_of(const struct duet__calibrating *c)
 }
 
 /* Counts a run, and keeps its records. */
-static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct duet__run *run)
+static void keep_run(struct duet__calibrating *c, struct duet__setup *setup, struct duet__run *run)
 {
     uint64_t place = (uint64_t)(setup - duet__setup_at(c, 0));
     const struct duet__recorded_run observation = {
@@ -33,7 +33,7 @@ static void keep(struct duet__calibrating *c, struct duet__setup *setup, struct 
     setup->tasks += run->stats.tasks;
 }
 
-/* The warm-up, then the others, on data of their own. */
+/* Makes the warm-up run, then the others, on their own data. */
 static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
                    struct duet__session *session, double slice_s)
 {
@@ -43,7 +43,7 @@ static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
     *problem = setup->problem;
     problem->n = setup->warmup_n;
     problem->data = c->kept[0].problem.data;
-    if (!setup->workload->program) /* each of whose runs begins anew */
+    if (!setup->workload->program) /* a program's runs begin anew */
         error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
     problem->n = setup->problem.n;
     problem->data = c->kept[problem->n != setup->warmup_n].problem.data;
@@ -52,7 +52,7 @@ static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
         struct duet__run run = {0};
         error = duet__session_run(session, &run, DUET_RECORDS_ACCESSES, &c->now.message);
         if (!error)
-            keep(c, setup, &run);
+            keep_run(c, setup, &run);
         duet__run_fini(&run);
         if (duet__clock_s() - start_s >= slice_s)
             break;
@@ -60,7 +60,7 @@ static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
     return error;
 }
 
-/* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
+/* True if a runtime with as many workers has been opened, and its remarks printed. */
 static bool was_opened(const struct duet__calibrating *c, const struct duet__setup *setup)
 {
     for (guint i = 0; i < c->setups->len; i++) {
@@ -71,7 +71,7 @@ static bool was_opened(const struct duet__calibrating *c, const struct duet__set
     return false;
 }
 
-/* What a setup's runs are of, on which resources. */
+/* Makes the request of a setup's runs. */
 static void make_request(const struct duet__calibrating *c, const struct duet__setup *setup,
                          struct duet__request *request)
 {
@@ -83,19 +83,19 @@ static void make_request(const struct duet__calibrating *c, const struct duet__s
     request->config.gpus = setup->gpus;
     request->config.set_arch = setup->devices;
     request->config.context = setup->workload->name;
-    if (!c->request->paced && !setup->gpus) /* cores are no other ones where nothing is emulated */
+    if (!c->request->paced && !setup->gpus) /* the cores themselves, if nothing is emulated */
         request->config.emulate = NULL;
 }
 
 /* Frees what is kept, if anything is. */
-static void discard(struct duet__kept_data *kept)
+static void kept_data_free(struct duet__kept_data *kept)
 {
     if (kept->problem.data)
         kept->workload->discard(kept->problem.data);
     kept->problem.data = NULL;
 }
 
-/* The data of a setup's problem of this size, as it was kept or else in its place. */
+/* Keeps the data of a setup's problem of this size: as it is, or in place of other data. */
 static int keep_data(struct duet__kept_data *kept, const struct duet__setup *setup, uint64_t n,
                      struct duet_message *message)
 {
@@ -105,7 +105,7 @@ static int keep_data(struct duet__kept_data *kept, const struct duet__setup *set
         old->tile == setup->problem.tile && old->precision == setup->problem.precision &&
         old->settings == setup->problem.settings)
         return 0;
-    discard(kept);
+    kept_data_free(kept);
     *kept = (struct duet__kept_data){setup->workload, setup->problem};
     old->n = n;
     error = setup->workload->generate(setup->workload, old, &old->data, message);
@@ -122,7 +122,7 @@ int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, 
                                     .monitor = c->monitor,
                                     .quiet = was_opened(c, setup)};
     const bool computes = !c->request->paced && setup->workload->generate; /* in this process */
-    size_t at = setup->problem.n != setup->warmup_n; /* else one serves for both */
+    size_t at = setup->problem.n != setup->warmup_n; /* else one data set serves for both */
     double start_s = duet__clock_s();
     int error = 0;
     make_request(c, setup, &request);
@@ -141,5 +141,5 @@ int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup, 
 void duet__kept_data_free(struct duet__calibrating *c)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(c->kept); i++)
-        discard(&c->kept[i]);
+        kept_data_free(&c->kept[i]);
 }
