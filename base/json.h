@@ -160,7 +160,7 @@ void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, c
  * Writes several members at once, by a text that looks like the result without the quotes around
  * keys:
  *
- * duet__json_print(json, "median: %g, runs: %zu, cause: {name: %s, known: %d}", ...);
+ *     duet__json_print(json, "median: %g, runs: %zu, cause: {name: %s, known: %d}", ...);
  *
  * As in the calls above, %g is a number, %u, %zu and %" PRIu64 " are whole ones, %s is a text or
  * null, and %d is a truth value, written as true or false. Any other word is written as it is
@@ -182,9 +182,8 @@ bool duet__good_name(const char *name, size_t size);
  */
 bool duet__scan_whole(const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
-/*
- * Formats `value` in the fewest digits that read back as it, always with a '.'. Returns `buffer`.
- */
+/* Formats `value` in the fewest digits that read back as it, always with a '.'. Returns
+ * `buffer`. */
 const char *duet__digits(double value, char buffer[DUET__DIGITS_MAX]);
 
 #endif

@@ -11,9 +11,8 @@ enum {
     LEAST_A_RUN = 500, /* least executions that are used of each run, if it has so many */
 };
 
-/*
- * Sizes that are tried. A cache keeps a part over two octaves of sizes: finer steps tell nothing.
- */
+/* Sizes that are tried. A cache keeps a part over two octaves of sizes: finer steps tell
+ * nothing. */
 static const double parts[SIZES] = {1, 0.7071067812, 0.5, 0.3535533906, 0.25, 0.1767766953, 0.125};
 static const double LARGEST = 0.5;  /* relative errors count as at most this */
 static const double BETTER = 0.005; /* part by which the sum of squares has to fall */

@@ -135,9 +135,8 @@ DUET_MUST_CHECK int duet__plan_make(struct duet__calibrating *c, struct duet_mes
  */
 void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *setup, double fair_s);
 
-/*
- * Estimates the seconds of a turn with one run, by the nearest run of its workload; 0: not known.
- */
+/* Estimates the seconds of a turn with one run, by the nearest run of its workload; 0: not
+ * known. */
 double duet__setup_seconds(const struct duet__calibrating *c, const struct duet__setup *setup);
 
 /* "alone", "busy", "gpus": the workers of the setup's runs; and their size. Constants. */

@@ -138,9 +138,8 @@ static bool stop_after(void *context)
     return (*left)-- == 0;
 }
 
-/*
- * A measurement that is interrupted anywhere ends at once and leaves nothing (the sanitizers look).
- */
+/* A measurement that is interrupted anywhere ends at once and leaves nothing (the sanitizers
+ * look). */
 static void test_stop(void)
 {
     struct duet_config config = defaults(2, 1);

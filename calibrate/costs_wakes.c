@@ -30,9 +30,8 @@ static int run_stamp(const struct duet_call *call)
     return DUET_OK;
 }
 
-/*
- * Returns the seconds from submitting a task for the second worker, which sleeps, until it begins.
- */
+/* Returns the seconds from submitting a task for the second worker, which sleeps, until it
+ * begins. */
 static double wake_once(struct waking *waking)
 {
     double begin_s, due_s = duet__clock_s() + ASLEEP_S;

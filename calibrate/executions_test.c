@@ -116,9 +116,8 @@ static void test_overhead(void)
     g_assert_cmpfloat(executions.list[1].seconds, ==, 0.025);
 }
 
-/*
- * Operands are looked up by task, registered once, and weighted by their bytes in the missing part.
- */
+/* Operands are looked up by task, registered once, and weighted by their bytes in the missing
+ * part. */
 static void test_operands(void)
 {
     enum { MANY = 11 };

@@ -151,9 +151,8 @@ static int lock_file(const char *name)
         int descriptor = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666), why;
         if (descriptor < 0)
             return -1;
-        /*
-         * Waits not for ever: the owner may have been stopped, and the program has its own result.
-         */
+        /* Waits not for ever: the owner may have been stopped, and the program has its own
+         * result. */
         while ((why = flock(descriptor, LOCK_EX | LOCK_NB) ? errno : 0) == EWOULDBLOCK &&
                g_get_monotonic_time() < end_us)
             g_usleep(PAUSE_US);

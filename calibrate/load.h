@@ -17,9 +17,8 @@ struct duet__load {
     unsigned cores;
 };
 
-/*
- * Disturbance between two dates, as a mean number of cores: 0.5 is half of one core all the time.
- */
+/* Disturbance between two dates, as a mean number of cores: 0.5 is half of one core all the
+ * time. */
 struct duet__disturbance {
     double others; /* used by other processes, stolen time included; NaN: not known */
     double stolen; /* part of it that the hypervisor took */

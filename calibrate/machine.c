@@ -197,9 +197,8 @@ static struct duet__platform_figure mean_peer(const struct duet__calibrating *c,
  * smaller difference comes from the time of measuring. */
 static const double OWN_LINK = 1.1;
 
-/*
- * True if direct copies of this reach are too fast for the links to the host between any two GPUs.
- */
+/* True if direct copies of this reach are too fast for the links to the host between any two
+ * GPUs. */
 static bool is_own(const struct duet__platform *p, enum duet__reach reach)
 {
     const struct duet__platform_peer *peer = &p->peers[reach];

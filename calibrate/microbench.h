@@ -52,15 +52,13 @@ double duet__microbench_share(const struct duet__microbench *bench, double part)
 /* Notes an error of the runtime, if it is the first one; 0 is none. */
 void duet__microbench_note(struct duet__microbench *bench, int error);
 
-/*
- * Makes a kernel for all architectures, which does nothing where it is NULL. NULL after an error.
- */
+/* Makes a kernel for all architectures, which does nothing where it is NULL. NULL after an
+ * error. */
 struct duet_codelet *duet__microbench_kernel(struct duet__microbench *bench, const char *name,
                                              duet_kernel_fn cpu, duet_kernel_fn emulated);
 
-/*
- * Registers data of `bytes` bytes; NULL after an error. To be forgotten before its memory is freed.
- */
+/* Registers data of `bytes` bytes; NULL after an error. To be forgotten before its memory is
+ * freed. */
 struct duet_handle *duet__microbench_vector(struct duet__microbench *bench, void *data,
                                             size_t bytes);
 void duet__microbench_forget(struct duet__microbench *bench,

@@ -82,9 +82,8 @@ void duet__point_fit(const struct duet__executions *executions, const struct due
                      const double *missing, double bandwidth_Bps,
                      const struct duet__model_options *options, struct duet__quality *out);
 
-/*
- * Returns the size of the shared cache that explains the times best, up to the one given; 0 stays.
- */
+/* Returns the size of the shared cache that explains the times best, up to the one given; 0
+ * stays. */
 uint64_t duet__cache_size(const struct duet__executions *executions,
                           const struct duet_sharing *given, duet__kernel_fit_fn *fit);
 

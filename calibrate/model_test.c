@@ -148,9 +148,8 @@ static void test_busy_stalled(void)
     fit_runs(made, 2, &sizes, &model);
     g_assert_cmpuint(made[1].outliers[GEMM], >, 0);
     g_assert_cmpuint(point_of(&model, GEMM)->rejected, ==, made[1].outliers[GEMM]);
-    /*
-     * the time of outliers is known, and the part of the first writes of tiles, in the first step
-     */
+    /* the time of outliers is known, and the part of the first writes of tiles, in the first
+     * step */
     const struct duet__quality *gemm = &model.quality[0];
     double first_s = 0, out_s = 0;
     for (guint i = 0, gemms = 0; i < made[1].events->len; i++) {
@@ -221,9 +220,8 @@ static void test_poisoned(void)
     }
 }
 
-/*
- * The size of the cache is found, whatever was guessed; if the data does not tell, the guess stays.
- */
+/* The size of the cache is found, whatever was guessed; if the data does not tell, the guess
+ * stays. */
 static void test_sharing(void)
 {
     for (unsigned i = 0; i < 3; i++) {

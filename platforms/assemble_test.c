@@ -20,9 +20,8 @@ static struct duet__platform assemble(const struct duet__assembly *assembly)
     return p;
 }
 
-/*
- * Machines of every CPU with every GPU, in each way of linking that these have, raise no suspicion.
- */
+/* Machines of every CPU with every GPU, in each way of linking that these have, raise no
+ * suspicion. */
 static void test_all(void)
 {
     for (unsigned i = 0; i < catalogue.device_count * catalogue.device_count; i++) {
@@ -190,9 +189,8 @@ static void test_mixed(void)
     }
 }
 
-/*
- * Two dies of a package have more links between them than to others, and each its own to the CPU.
- */
+/* Two dies of a package have more links between them than to others, and each its own to the
+ * CPU. */
 static void test_dies(void)
 {
     const struct duet__gpu_group group = {5, "mi250x"};

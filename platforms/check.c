@@ -63,9 +63,8 @@ double duet__best_rate(const struct duet__calibration *calibration, const char *
     return best;
 }
 
-/*
- * Reports kernels with more flops a second than the product of matrices with the same first letter.
- */
+/* Reports kernels with more flops a second than the product of matrices with the same first
+ * letter. */
 static void check_peak(const struct duet__calibration *calibration, const struct duet__curve *curve,
                        GPtrArray *list)
 {

@@ -86,9 +86,8 @@ static void test_kernel_times(void)
     }
 }
 
-/*
- * Every machine has its workloads' kernels on both architectures, none of them from guessed rows.
- */
+/* Every machine has its workloads' kernels on both architectures, none of them from guessed
+ * rows. */
 static void test_kernel_sets(void)
 {
     static const char *const kernels[] = {"dgemm",   "sgemm",        "spotrf",       "strsm",

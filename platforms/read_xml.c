@@ -67,9 +67,8 @@ static const struct duet__field host_fields[] = {
     {NULL},
 };
 
-/*
- * Finds the host whose memory is node 0: the marked one, else the one named "host", else the first.
- */
+/* Finds the host whose memory is node 0: the marked one, else the one named "host", else the
+ * first. */
 static int check_host(const struct duet__json *at, void *root, unsigned index)
 {
     struct zone *zone = root;

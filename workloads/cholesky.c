@@ -38,7 +38,7 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"potrf", "trsm", "syrk", "gemm", NULL};
 
-/* Their numbers in a build. */
+/* Numbers of the kernels in a build. */
 enum { POTRF, TRSM, SYRK, GEMM, BLOCKS };
 
 static uint32_t block_of(const struct duet__problem *problem)
@@ -77,16 +77,16 @@ static uint64_t bytes(const struct duet__problem *problem)
 {
     uint64_t full = problem->n / problem->tile, rest = problem->n % problem->tile;
     uint64_t square = problem->tile * problem->tile;
-    /* Square tiles, then the border: as many rest x tile tiles as full rows, and its corner. */
+    /* square tiles, then the border: as many rest x tile tiles as full rows, and its corner */
     uint64_t elements = full * (full + 1) / 2 * square + full * rest * problem->tile + rest * rest;
     return elements * duet__element_bytes(problem);
 }
 
 /* Arguments of a diagonal tile that is factorised by blocks. */
 struct blocks_args {
-    struct duet__tile_args size; /* first, for the flops */
+    struct duet__tile_args size; /* first member, for the flops */
     uint32_t block;              /* edge of a block */
-    int32_t priority;            /* of the task, added to its children's */
+    int32_t priority;            /* of the task; added to its children's */
     uint32_t cpu_only;           /* children run on CPUs only */
 };
 
@@ -177,7 +177,7 @@ static int submit_left(const struct duet__build *build)
     return error;
 }
 
-/* The kernels in the precision of the tile, which the build has registered. */
+/* Finds the kernels in the precision of the tile, which the build has registered. */
 static int find_kernels(struct duet__build *build, size_t element_bytes)
 {
     for (unsigned i = 0; kernels[i]; i++) {
@@ -228,7 +228,7 @@ static int expand(struct duet_expansion *expansion, const struct duet_call *call
     return error;
 }
 
-/* Finds the kernel of diagonal tiles that are factorised by blocks, or registers it. */
+/* Finds or registers the kernel of diagonal tiles that are factorised by blocks. */
 static int find_blocks(const struct duet__build *build, struct duet_codelet **out)
 {
     const struct duet_codelet_desc desc = {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The Cholesky graph, both orders: counts, flops, sizes, priorities, and that its tasks factorise
- * a matrix in the order of submission and in others that its accesses allow.
- */
+/* The Cholesky graph in both orders: counts, flops, sizes, priorities; its tasks factorise a matrix
+ * in the order of submission and in others that its accesses allow. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -140,7 +138,8 @@ static void factorise(uint64_t n, uint64_t tile, const struct duet__setting *set
         move_tiles(state, a, NULL, true);
         recorder_execute(recorder, naive, random);
         move_tiles(state, NULL, again, true);
-        g_assert_cmpmem(again, size * sizeof *again, l, size * sizeof *l); /* to the bit */
+        g_assert_cmpmem(again, size * sizeof *again, l, size * sizeof *l); /* equal to the last
+                                                                              bit */
     }
     g_rand_free(random);
     g_free(a);
@@ -199,7 +198,7 @@ static char *history(const struct duet_runtime *recorder, guint tile)
     return g_string_free(text, FALSE);
 }
 
-/* Both orders make the same graph, but not in the same order. */
+/* Both orders make the same graph, in different order. */
 static void test_variants(void)
 {
     void *states[2];
@@ -213,7 +212,7 @@ static void test_variants(void)
         g_free(one);
         g_free(other);
     }
-    /* After the panel (6 tasks): all its updates, or only that of the second diagonal tile. */
+    /* After the panel (6 tasks) come all its updates, or only that of the second diagonal tile. */
     g_assert_cmpstr(recorder_task(a, 7)->codelet->name, ==, "dgemm");
     g_assert_cmpstr(recorder_task(b, 7)->codelet->name, ==, "dpotrf");
     recorder_free(a);
@@ -222,7 +221,7 @@ static void test_variants(void)
     recorded_cholesky.fini(states[1]);
 }
 
-/* Flops of square tiles, as kernel times are calibrated for them. */
+/* Flops are those of square tiles, for which kernel times are calibrated. */
 static void test_flops(void)
 {
     const struct duet__tile_args b = {.m = 960, .n = 960, .k = 960};
@@ -252,7 +251,7 @@ static void test_kernels(void)
     free_graph(&recorded_cholesky, recorder, state);
 }
 
-/* The panel of step 0 in T = 3 tiles: 6, then 5 and 4; updates 5, 3, 4; then step 1. */
+/* Priorities of step 0 with T = 3 tiles: panel 6, 5, 4; updates 5, 3, 4; then step 1. */
 static void test_priorities(void)
 {
     static const int expected[] = {6, 5, 4, 5, 3, 4, 4, 2, 2, 2};
@@ -265,7 +264,7 @@ static void test_priorities(void)
     free_graph(&recorded_cholesky, recorder, state);
 }
 
-/* Whatever call fails, the error comes back, nothing leaks and there is no state. */
+/* Whatever call fails, the error is returned, nothing leaks and there is no state. */
 static void test_failures(void)
 {
     struct duet__problem problem = problem_of(30, 10, NULL);
@@ -323,7 +322,8 @@ static void test_damage(void)
     check_damage(&recorded_cholesky, problem_of(131, 32, NULL), changes, G_N_ELEMENTS(changes));
 }
 
-/* The same factor to the bit in both layouts and orders: kernels do not see where tiles lie. */
+/* Both layouts and orders give the same factor to the last bit: kernels do not see where tiles
+ * lie. */
 static void test_layouts(void)
 {
     struct duet__problem tiles = problem_of(131, 32, NULL), whole = problem_of(131, 32, &lapack);
@@ -358,7 +358,7 @@ static void test_indefinite(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Two levels                                                                                   */
 
-/* By blocks with naive kernels, and with its own. The blocks' edge need not divide the tile's. */
+/* Blocks with naive kernels, and with the workload's own. Their edge need not divide the tile's. */
 static void test_blocks(void)
 {
     static const struct duet__setting block = {"block", "3"};
@@ -376,7 +376,7 @@ static void test_blocks(void)
     recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
 }
 
-/* The graph with blocks is the same but for the kernel of diagonal tiles larger than a block. */
+/* Blocks change nothing in the graph but the kernel of diagonal tiles larger than a block. */
 static void test_blocks_graph(void)
 {
     static const struct duet__setting block = {"block", "5"};
@@ -384,7 +384,8 @@ static void test_blocks_graph(void)
     struct duet__problem problem = problem_of(33, 10, &block);
     struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
     g_assert_cmpuint(recorder_count(recorder, "dpotrf_blocks"), ==, 3);
-    g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, 1); /* the last one, of order 3 */
+    g_assert_cmpuint(recorder_count(recorder, "dpotrf"), ==, 1); /* the last diagonal tile, of order
+                                                                    3 */
     g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / recorded_cholesky.flops(&problem), 1,
                                    1e-13);
     g_assert_cmpint(recorder_task(recorder, 0)->priority, ==, 8);

@@ -22,7 +22,7 @@ static int devices(void)
     return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
-/* Does the setting `name` leave the diagonal tiles to the CPUs? */
+/* True if the setting `name` leaves the diagonal tiles to the CPUs. */
 static bool kept_on_cpus(const struct duet__problem *problem, const char *name)
 {
     for (size_t i = 0; i < problem->setting_count; i++) {
@@ -32,7 +32,8 @@ static bool kept_on_cpus(const struct duet__problem *problem, const char *name)
     return true;
 }
 
-/* With set_arch a kernel that GPUs have code for runs there only, unless it is placed elsewhere. */
+/* True if the kernel runs on GPUs only: with set_arch, if GPUs have code for it and it is not
+ * placed elsewhere. */
 static bool is_for_gpus(const struct duet__problem *problem, const char *base)
 {
     if (!strcmp(base, "potrf"))
@@ -42,7 +43,7 @@ static bool is_for_gpus(const struct duet__problem *problem, const char *base)
     return duet__cuda_kernel(base) != NULL;
 }
 
-/* Is it one for GPUs? */
+/* True if the class is one for GPUs. */
 static bool look_at_class(const struct duet_class_stats *class, const struct duet_machine *machine,
                           const struct duet__problem *problem)
 {
@@ -56,7 +57,8 @@ static bool look_at_class(const struct duet_class_stats *class, const struct due
     return is_for_gpus(problem, class->kernel + 1);
 }
 
-/* A task that expands runs nowhere; its children are where cholesky.c says. */
+/* Checks where each kernel ran. A task that expands runs nowhere; its children are where cholesky.c
+ * says. */
 static void look(struct duet_runtime *runtime, const struct duet__problem *problem)
 {
     struct duet_stats stats;
@@ -92,8 +94,7 @@ static void test_two(void)
         run_all(&(struct place){.cpus = 1, .gpus = 2, .set_arch = true, .look = look});
 }
 
-/* A tile on a GPU that is not positive definite: what cuSOLVER has found becomes the run's error.
- */
+/* A tile that is not positive definite, as cuSOLVER finds on a GPU, is the run's error. */
 static void test_failing_kernel(void)
 {
     static const struct run run = {"cholesky", 200, 64, {{"potrf", "any"}}};

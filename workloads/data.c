@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the tiles of a matrix lie in memory, and random contents that depend on seed and place. */
+/* Places the tiles of a matrix in memory, and fills them at random by seed and place. */
 #include "workloads/data.h"
 
 #include <stdlib.h>
@@ -28,21 +28,21 @@ static uint64_t mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* The index-th number of a stream. */
-static uint64_t number(uint64_t key, uint64_t index)
+/* Returns the index-th number of a stream. */
+static uint64_t random_number(uint64_t key, uint64_t index)
 {
     return mix(key + (index + 1) * golden);
 }
 
-/* The same, uniform in [-1/2, 1/2). */
+/* Returns the index-th number of a stream, uniform in [-1/2, 1/2). */
 static double uniform(uint64_t key, uint64_t index)
 {
-    return (double)(number(key, index) >> 11) * 0x1p-53 - 0.5;
+    return (double)(random_number(key, index) >> 11) * 0x1p-53 - 0.5;
 }
 
 uint64_t duet__data_key(uint64_t seed, unsigned matrix)
 {
-    return number(mix(seed), matrix);
+    return random_number(mix(seed), matrix);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -64,17 +64,15 @@ void *duet__pages_allocate(uint64_t bytes)
     uint64_t page = bytes < LARGE_PAGE_BYTES ? PAGE_BYTES : LARGE_PAGE_BYTES;
     uint64_t pages = (bytes + page - 1) / page;
     void *memory = bytes >> ADDRESS_BITS ? NULL : aligned_alloc(page, pages * page);
-    /* advice, which may be refused */
+    /* only advice, which may be refused */
     if (memory && page == LARGE_PAGE_BYTES)
         (void)madvise(memory, pages * page, MADV_HUGEPAGE);
     return memory;
 }
 
-/*
- * Addresses for all tiles, of which this process writes some: more than there is memory for may be
- * had. Large pages would bring the tiles beside those that are smaller.
- */
-static void *reserve(const struct duet__storage *s, uint64_t bytes)
+/* Reserves addresses for all tiles, of which this process writes some: more than there is memory
+ * may be reserved. Large pages would also back the tiles beside smaller ones. */
+static void *reserve_memory(const struct duet__storage *s, uint64_t bytes)
 {
     uint64_t tile = s->whole ? 0 : (uint64_t)s->tile_rows * s->tile_cols * s->element_bytes;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -88,7 +86,7 @@ static void *reserve(const struct duet__storage *s, uint64_t bytes)
 int duet__storage_allocate(struct duet__storage *s, struct duet_message *message)
 {
     uint64_t bytes = duet__storage_bytes(s);
-    s->memory = s->dealt ? reserve(s, bytes) : duet__pages_allocate(bytes);
+    s->memory = s->dealt ? reserve_memory(s, bytes) : duet__pages_allocate(bytes);
     if (s->memory)
         return 0;
     return duet_fail(message, DUET_ENOMEM,
@@ -113,7 +111,7 @@ size_t duet__piece(uint64_t size, uint32_t tile, uint32_t index)
     return rest < tile ? (size_t)rest : tile;
 }
 
-/* Where a tile begins, in elements, if one follows the other. */
+/* Returns the offset of a tile, in elements, if tiles follow each other. */
 static uint64_t tile_offset(const struct duet__storage *s, uint32_t i, uint32_t j)
 {
     uint64_t row = (uint64_t)i * s->tile_rows, col = (uint64_t)j * s->tile_cols;
@@ -158,7 +156,7 @@ double duet__storage_value(const struct duet__storage *s, uint64_t i, uint64_t j
 /* ------------------------------------------------------------------------------------------- */
 /* Contents                                                                                     */
 
-/* As it will be when stored. */
+/* Rounds a value to the precision in which it is stored. */
 static double rounded(const struct duet__storage *s, double value)
 {
     return s->element_bytes == 4 ? (double)(float)value : value;
@@ -176,7 +174,7 @@ double duet__storage_initial(const struct duet__storage *s, uint64_t i, uint64_t
         (s->contents == DUET__SPARSE && !duet__sparse_tile(i / s->tile_rows, j / s->tile_cols)))
         return 0;
     bool mirrored = s->contents == DUET__SYMMETRIC && i < j;
-    double value = uniform(number(s->key, mirrored ? i : j), mirrored ? j : i);
+    double value = uniform(random_number(s->key, mirrored ? i : j), mirrored ? j : i);
     if (i == j && s->contents != DUET__RANDOM)
         value += (double)s->rows;
     return rounded(s, value);
@@ -187,7 +185,7 @@ void duet__storage_initial_column(const struct duet__storage *s, uint64_t i, uin
 {
     bool stream = s->contents != DUET__ZEROS && s->contents != DUET__SPARSE &&
                   (s->contents != DUET__SYMMETRIC || i >= j);
-    uint64_t key = number(s->key, j);
+    uint64_t key = random_number(s->key, j);
     for (size_t r = 0; stream && r < count; r++)
         out[r] = rounded(s, uniform(key, i + r));
     for (size_t r = 0; !stream && r < count; r++)
@@ -229,7 +227,7 @@ struct filling {
     const void *self;
 };
 
-/* Columns of tiles. */
+/* Fills columns of tiles. */
 static void fill_columns(void *self, uint64_t first, uint64_t end)
 {
     const struct filling *filling = self;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The memory of a matrix that a workload computes on: where its tiles lie, and what they are filled
- * with, which is a function of seed, row and column: the same on every machine and in every layout.
- */
+/* The memory of a matrix that a workload computes on: the places of its tiles, and their contents,
+ * which are a function of seed, row and column: the same on every machine and in every layout. */
 #ifndef DUET_DATA_H
 #define DUET_DATA_H
 
@@ -12,42 +10,40 @@
 
 #include <duet/duet.h>
 
-/* What a matrix is filled with. */
+/* Contents of a matrix. */
 enum duet__contents {
     DUET__ZEROS,
     DUET__RANDOM,    /* uniform in [-1/2, 1/2) */
-    DUET__DOMINANT,  /* that, and as many as it has rows added to the diagonal */
-    DUET__SPARSE,    /* the same in tiles that duet__sparse_tile has, zeros in others */
+    DUET__DOMINANT,  /* random, with the number of rows added to the diagonal */
+    DUET__SPARSE,    /* DUET__DOMINANT in tiles that duet__sparse_tile has, 0 in others */
     DUET__SYMMETRIC, /* DUET__DOMINANT and symmetric, hence positive definite (PLASMA's plghe) */
 };
 
-/* A matrix; all but `memory` is the caller's to fill. */
+/* A matrix; the caller fills all members but `memory`. */
 struct duet__storage {
     uint64_t rows, cols;           /* elements */
-    uint32_t tile_rows, tile_cols; /* of all tiles but the last of a column or row */
+    uint32_t tile_rows, tile_cols; /* of all tiles but the last in a column or row */
     size_t element_bytes;          /* 4 or 8; floating point unless filled with zeros */
-    bool lower;                    /* the tiles above the diagonal are not there */
-    bool whole;                    /* one column-major matrix with ld = rows, as LAPACK has it; else
+    bool lower;                    /* there are no tiles above the diagonal */
+    bool whole;                    /* one column-major matrix with ld = rows, as in LAPACK; else
                                       tile after tile, columns first, ld = rows of the tile */
-    bool dealt; /* among nodes: no memory is used but for tiles that are written here */
+    bool dealt;                    /* among nodes: only tiles written here use memory */
     enum duet__contents contents;
-    uint64_t key; /* what the random numbers are a function of (duet__data_key) */
+    uint64_t key; /* of the random numbers (duet__data_key) */
     char *memory; /* aligned to 4,096 bytes */
 };
 
-/* Elements of the index-th of the pieces of length `tile` that `size` is cut into. */
+/* Returns the elements of piece `index` if `size` is cut into pieces of `tile`. */
 size_t duet__piece(uint64_t size, uint32_t tile, uint32_t index);
 
-/* The key of matrix number `matrix` of a problem with this seed. */
+/* Returns the key of matrix number `matrix` of a problem with this seed. */
 uint64_t duet__data_key(uint64_t seed, unsigned matrix);
 
-/* Bytes of its memory. */
+/* Returns the bytes of its memory. */
 uint64_t duet__storage_bytes(const struct duet__storage *storage);
 
-/*
- * Memory for so many bytes, untouched, in large pages where the system has some: with small ones
- * memory is slower. NULL where there is none; free.
- */
+/* Allocates memory, untouched, in large pages where the system has some: with small ones memory is
+ * slower. NULL: none is left. Free with free. */
 void *duet__pages_allocate(uint64_t bytes);
 
 /* Allocates the memory, untouched. DUET_ENOMEM with a message that says how many bytes. */
@@ -57,36 +53,37 @@ DUET_MUST_CHECK int duet__storage_allocate(struct duet__storage *storage,
 /* Frees the memory. Safe on a zeroed storage, and twice. */
 void duet__storage_free(struct duet__storage *storage);
 
-/* Where the tile at row i, column j of the grid begins; *ld: its leading dimension, elements. */
+/* Returns the first element of the tile at row i, column j of the grid; *ld: leading dimension in
+ * elements. */
 void *duet__storage_tile(const struct duet__storage *storage, uint32_t i, uint32_t j, size_t *ld);
 
-/* Returns a tile of the storage as the buffer that a kernel gets. */
+/* Returns a tile of the storage as a buffer for kernels. */
 struct duet_buffer duet__storage_view(const struct duet__storage *storage, uint32_t i, uint32_t j);
 
-/* Where the element at row i, column j lies: for checks, not for speed. */
+/* Returns the address of the element at row i, column j; slow, for checks. */
 void *duet__storage_at(const struct duet__storage *storage, uint64_t i, uint64_t j);
 
-/* The value of that element, of floating point. */
+/* Returns the value of the floating-point element at row i, column j. */
 double duet__storage_value(const struct duet__storage *storage, uint64_t i, uint64_t j);
 
 /*
- * Has a sparse matrix tile (i,j)? The pattern of sparselu in the Barcelona OpenMP Tasks Suite
- * (Duran et al., ICPP 2009): three diagonals, and of the tiles with two even numbers those whose
- * smaller number is a multiple of 3.
+ * True if a sparse matrix has tile (i,j). The pattern is that of sparselu in the Barcelona OpenMP
+ * Tasks Suite (Duran et al., ICPP 2009): three diagonals, and of the tiles with two even numbers
+ * those whose smaller number is a multiple of 3.
  */
 bool duet__sparse_tile(uint64_t i, uint64_t j);
 
-/* The value that duet__storage_fill gives to element (i, j), whatever its memory holds now. */
+/* Returns the value that duet__storage_fill gives to element (i, j), whatever is stored now. */
 double duet__storage_initial(const struct duet__storage *storage, uint64_t i, uint64_t j);
 
-/* The same for `count` rows of column j from row i on. */
+/* Returns these values for `count` rows of column j from row i on. */
 void duet__storage_initial_column(const struct duet__storage *storage, uint64_t i, uint64_t j,
                                   size_t count, double *out);
 
-/* Whether tile (i,j) is wanted. Called by several threads at once. */
+/* True if tile (i,j) is to be filled. Called by several threads at once. */
 typedef bool duet__tile_fn(const void *self, uint32_t i, uint32_t j);
 
-/* Writes the initial values of every tile that there is and that is wanted; NULL: all are. */
+/* Fills every existing tile for which `wanted` (NULL: all) is true with its initial values. */
 void duet__storage_fill(const struct duet__storage *storage, duet__tile_fn *wanted,
                         const void *self);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where tiles lie, and contents that do not depend on it. */
+/* Places of tiles, and contents that do not depend on them. */
 #include <glib.h>
 #include "workloads/data.h"
 
@@ -25,7 +25,7 @@ static void allocate(struct duet__storage *storage)
     g_assert_cmpuint((guintptr)storage->memory % 4096, ==, 0);
 }
 
-/* Tiles cover the memory without overlap: every element that is there has bytes of its own. */
+/* Tiles cover the memory without overlap: every existing element has bytes of its own. */
 static void covers(struct duet__storage storage)
 {
     allocate(&storage);
@@ -84,7 +84,7 @@ static void test_leading_dimensions(void)
     duet__storage_free(&storage);
 }
 
-/* The same elements whatever layout, tile and precision; columns as elements. */
+/* Elements are equal whatever layout, tile and precision, and so are columns. */
 static void test_contents(void)
 {
     for (int i = 0; i < 4 * 8; i++) {
@@ -136,7 +136,7 @@ static void test_kinds(void)
             squares += value * value;
         }
     }
-    /* mean 0 and variance 1/12, within five standard deviations of these for 10,000 numbers */
+    /* mean 0 and variance 1/12, within five standard deviations for 10,000 numbers */
     g_assert_cmpfloat(fabs(sum / 1e4), <, 5 * sqrt(1.0 / 12 / 1e4));
     g_assert_cmpfloat(fabs(squares / 1e4 - 1.0 / 12), <, 5 * sqrt(1.0 / 180 / 1e4));
     g_assert_cmpuint(duet__data_key(1, 0), !=, duet__data_key(2, 0));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The n-th Fibonacci number with a task for each call of the recursion, which waits for the tasks
- * of its two parts: nothing but scheduling, as runtimes are compared by (Duran et al., ICPP 2009).
- * Calls of numbers up to `tile` are made at once, inside their task. There is no data: tasks run on
- * CPUs, from their stacks they give each other what they have found.
+ * Computes the n-th Fibonacci number with a task for each call of the recursion, which waits for
+ * the tasks of its two parts: only scheduling, as runtimes are compared by (Duran et al., ICPP
+ * 2009). Calls of numbers up to `tile` run inside their task. There is no data: tasks run on CPUs
+ * and return results on their parents' stacks.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 
 enum { N_MAX = 90, TASKS_MAX = 100000000 };
 
-static const double CALL_S = 1e-9; /* that a call takes in simulations: estimated */
+static const double CALL_S = 1e-9; /* estimated time of a call in simulations */
 
 static const char *const kernels[] = {NULL};
 
-/* What a run leaves. */
+/* Result of a run. */
 struct result {
     unsigned n;
     uint64_t value;
 };
 
-/* What a task is given. */
+/* Arguments of a task. */
 struct call {
     unsigned n, tile;
     uint64_t *value;
@@ -44,13 +44,13 @@ static double series(uint64_t n, double first, double second, double more)
     return first;
 }
 
-/* Of the recursion by itself. */
+/* Number of calls of the recursion without tasks. */
 static double calls_of(unsigned n)
 {
     return series(n, 1, 1, 1);
 }
 
-/* One for each number up to the tile, and one more than its two parts need for each beyond. */
+/* Number of tasks: one for a number up to the tile, else one more than its two parts have. */
 static double count(const struct duet__problem *problem)
 {
     return problem->n <= problem->tile ? 1 : series(problem->n - problem->tile + 1, 1, 1, 1);
@@ -81,7 +81,7 @@ static uint64_t tasks(const struct duet__problem *problem)
     return (uint64_t)count(problem);
 }
 
-/* Additions. */
+/* Flops: the additions. */
 static double flops(const struct duet__problem *problem)
 {
     return series(problem->n, 0, 0, 1);
@@ -92,7 +92,7 @@ static uint64_t bytes(const struct duet__problem *problem)
     return 0;
 }
 
-/* Seconds that a task takes by itself, without its children. */
+/* Seconds of a task by itself, without its children. */
 static double cost(const void *args, const char *arch)
 {
     const struct call *call = args;
@@ -122,7 +122,7 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
                                             .args_bytes = sizeof part};
         error = duet_expand_submit(expansion, &desc);
     }
-    /* also where the second part could not be submitted: the first one writes to this stack */
+    /* waits even if the second part was not submitted: the first one writes to this stack */
     const int waited = duet_expand_wait(expansion);
     error = error ? error : waited;
     if (!error)

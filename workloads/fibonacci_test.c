@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fibonacci: counts, the number it finds, what is refused. Runs on all devices: run_test.c. */
+/* fibonacci: counts, the number it finds, refused problems. Runs on all devices: run_test.c. */
 #include <duet/trace.h>
 
 #include "workloads/test_run.h"
@@ -9,7 +9,7 @@ static struct duet__problem of(uint64_t n, uint64_t tile)
     return (struct duet__problem){.n = n, .tile = tile, .precision = 'd'};
 }
 
-/* As many tasks as it says, and additions; the right number, and what was there is none. */
+/* Tasks and additions are as many as stated; the run computes the right number. */
 static void test_counts(void)
 {
     static const struct {
@@ -35,7 +35,7 @@ static void test_counts(void)
         g_assert_cmpfloat(w->flops(&problem), ==, (double)cases[i].flops);
         g_assert_cmpint(w->verify(problem.data, NULL, &verdict, NULL), ==, DUET_OK);
         g_assert_cmpfloat(verdict.residual, ==, 0);
-        w->fill(problem.data, NULL); /* what has not been computed is not right */
+        w->fill(problem.data, NULL); /* a result that was not computed is not right */
         g_assert_cmpint(w->verify(problem.data, NULL, &verdict, NULL), ==, DUET_OK);
         g_assert_cmpfloat(verdict.residual, >=, verdict.threshold);
         g_assert_cmpint(duet_close(runtime), ==, DUET_OK);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks of factorisations along a flat tree, and what was done applied to a vector. */
+/* Submits tasks of factorisations along a flat tree, and applies the factors to a vector. */
 #include "workloads/flat_tree.h"
 
 #include <float.h>
@@ -11,8 +11,8 @@
 
 #include "workloads/kernels.h"
 
-enum { CHUNK = 512 /* elements of a column of A that are made at a time */ };
-enum { LOWER, UPPER, TRIANGLES }; /* of a diagonal tile; the diagonal belongs to the upper one */
+enum { CHUNK = 512 /* elements of a column of A made at a time */ };
+enum { LOWER, UPPER, TRIANGLES }; /* of a diagonal tile; UPPER has the diagonal */
 
 const struct duet__parameter duet__flat_tree_parameters[] = {
     {"inner", "1..4096", "32", "columns that the kernels take at a time"},
@@ -60,9 +60,10 @@ static struct duet_handle *factors(const struct duet__build *build, uint32_t m, 
     return duet__tile(&build->matrices[DUET__FLAT_FACTORS], m, k);
 }
 
-/* Factorises the diagonal tile, and cuts it for the tasks that follow, if there are any; data that
- * a node owns is whole. */
-static int diagonal(const struct duet__build *build, uint32_t k, struct duet_handle **triangles)
+/* Factorises the diagonal tile, and cuts it for the tasks that follow, if any; data that a node
+ * owns is whole. */
+static int factorise_diagonal(const struct duet__build *build, uint32_t k,
+                              struct duet_handle **triangles)
 {
     const struct duet__tiles *a = build->matrices;
     const struct duet_access accesses[] = {
@@ -127,7 +128,7 @@ int duet__flat_tree_submit(const struct duet__build *build)
     int error = 0;
     for (uint32_t k = 0; !error && k < t; k++) {
         struct duet_handle *triangles[TRIANGLES];
-        error = diagonal(build, k, triangles);
+        error = factorise_diagonal(build, k, triangles);
         for (uint32_t n = k + 1; !error && n < t; n++)
             error = row(build, k, n, triangles[LOWER]);
         for (uint32_t m = k + 1; !error && m < t; m++) {
@@ -148,8 +149,8 @@ int duet__flat_tree_submit(const struct duet__build *build)
 /* ------------------------------------------------------------------------------------------- */
 /* Judging                                                                                      */
 
-static int vector(struct duet__flat_judge *judge, unsigned number, enum duet__contents contents,
-                  struct duet__storage *out)
+static int make_vector(struct duet__flat_judge *judge, unsigned number,
+                       enum duet__contents contents, struct duet__storage *out)
 {
     const struct duet__storage *a = &judge->data->matrices[DUET__FLAT_A];
     *out = (struct duet__storage){.rows = a->rows,
@@ -172,9 +173,9 @@ int duet__flat_tree_judge(void *data, double *residual,
     struct duet__flat_judge judge = {.data = data, .message = message};
     const struct duet__storage *a = &judge.data->matrices[DUET__FLAT_A];
     judge.roundoff = a->element_bytes == 4 ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2;
-    int error = vector(&judge, 2, DUET__RANDOM, &judge.x);
+    int error = make_vector(&judge, 2, DUET__RANDOM, &judge.x);
     if (!error)
-        error = vector(&judge, 3, DUET__ZEROS, &judge.y);
+        error = make_vector(&judge, 3, DUET__ZEROS, &judge.y);
     judge.values = calloc(a->rows, sizeof *judge.values);
     if (!error && !judge.values)
         error = duet_fail(message, DUET_ENOMEM, "no memory to judge a matrix of order %llu",
@@ -187,9 +188,9 @@ int duet__flat_tree_judge(void *data, double *residual,
     return error;
 }
 
-/* What the kernel of tile (m,k) did, to the vector's tiles k and m. */
-static int apply(const struct duet__flat_judge *judge, const char *const *kernels, bool backward,
-                 uint32_t m, uint32_t k, const struct duet__storage *vector)
+/* Applies the transformation of tile (m,k) to the vector's tiles k and m. */
+static int apply_tile(const struct duet__flat_judge *judge, const char *const *kernels,
+                      bool backward, uint32_t m, uint32_t k, const struct duet__storage *vector)
 {
     const struct duet__tiled_data *data = judge->data;
     const struct duet_buffer buffers[] = {
@@ -215,7 +216,7 @@ int duet__flat_tree_apply(const struct duet__flat_judge *judge, const char *cons
     for (uint32_t step = 0; !error && step < t; step++) {
         uint32_t k = backward ? t - 1 - step : step;
         for (uint32_t i = k; !error && i < t; i++)
-            error = apply(judge, kernels, backward, backward ? t - 1 - (i - k) : i, k, vector);
+            error = apply_tile(judge, kernels, backward, backward ? t - 1 - (i - k) : i, k, vector);
     }
     return error;
 }

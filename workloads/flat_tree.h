@@ -24,37 +24,33 @@
 
 #include "workloads/tiles.h"
 
-/* The order of the kernels of such a workload, and of its matrices. */
+/* Indices of the kernels of such a workload, and of its matrices. */
 enum { DUET__DIAGONAL, DUET__ROW, DUET__COUPLE, DUET__UPDATE };
 enum { DUET__FLAT_A, DUET__FLAT_FACTORS };
 
-/* Those on panels, which `panel` places (in struct duet__tiled: `placed`). */
+/* The kernels on panels, which `panel` places (in struct duet__tiled: `placed`). */
 enum { DUET__PANEL_KERNELS = 1 << DUET__DIAGONAL | 1 << DUET__COUPLE };
 
 /* The parameters of these workloads: inner, panel, layout. */
 extern const struct duet__parameter duet__flat_tree_parameters[];
 
-/* The check of an n x n matrix. DUET_EINVAL with a message. */
+/* Checks an n x n matrix. DUET_EINVAL with a message. */
 DUET_MUST_CHECK int duet__flat_tree_check(const struct duet__problem *problem,
                                           struct duet_message *message);
 
-/*
- * Sets the shapes of A, random, and of its factors: a tile of `inner` rows, and `more`, for each
- * tile on and below the diagonal.
- */
+/* Sets the shapes of A, random, and of its factors: a tile of `inner` rows and `more` for each tile
+ * on and below the diagonal. */
 void duet__flat_tree_shapes(const struct duet__problem *problem, unsigned more,
                             struct duet__shape *out);
 
-/* Bytes of both. */
+/* Returns the bytes of A and its factors. */
 uint64_t duet__flat_tree_bytes(const struct duet__problem *problem, unsigned more);
 
 /* Submits every task. Errors: those of duet__build_task and duet_cut_triangles. */
 DUET_MUST_CHECK int duet__flat_tree_submit(const struct duet__build *build);
 
-/*
- * Judging by a vector, in n^2 operations (Freivalds; see kernels_probe.c): what a factorisation did
- * to A is done to n elements.
- */
+/* State of a judgement by a vector, in n^2 operations (Freivalds; see kernels_probe.c): the vector
+ * is transformed as A was. */
 struct duet__flat_judge {
     const struct duet__tiled_data *data;
     struct duet__storage x, y; /* n elements in A's tiles and precision: x random, y zeros */
@@ -63,22 +59,22 @@ struct duet__flat_judge {
     struct duet_message *message;
 };
 
-/* Makes what a judgement works with, and lets `judge` set *residual. Errors are its own, and
- * DUET_ENOMEM with a message. */
+/* Makes the state, and has `judge` set *residual. Errors are those of `judge`, and DUET_ENOMEM with
+ * a message. */
 DUET_MUST_CHECK int duet__flat_tree_judge(void *data, double *residual,
                                           int (*judge)(struct duet__flat_judge *, double *residual),
                                           struct duet_message *message);
 
-/* Applies the transformations in their order by the kernels of these names, or, if they can be
- * undone, `backward`. Errors are the kernels'. */
+/* Applies the transformations to `vector`, in order or, if they can be undone, `backward`, by the
+ * kernels of these names. Errors are the kernels'. */
 DUET_MUST_CHECK int duet__flat_tree_apply(const struct duet__flat_judge *judge,
                                           const char *const *kernels, bool backward,
                                           const struct duet__storage *vector);
 
-/* values := A x for A as it was filled; returns the Frobenius norm of A. */
+/* Sets values := A x for the initial A; returns the Frobenius norm of A. */
 double duet__flat_tree_product(const struct duet__flat_judge *judge, const struct duet__storage *x);
 
-/* The 2-norm of a - values, which has n elements; NULL: of a. */
+/* Returns the 2-norm of a - values, with n elements; values NULL: of a. */
 double duet__flat_tree_distance(const struct duet__storage *a, const double *values);
 
 #endif

@@ -26,7 +26,7 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"gemm", NULL};
 
-/* The matrices of a build. */
+/* Indices of the matrices of a build. */
 enum { A, B, C };
 
 static uint64_t rows(const struct duet__problem *problem)
@@ -87,13 +87,14 @@ static int product(const struct duet__build *build, uint32_t i, uint32_t j, uint
     return duet__tile_task(build, 0, args, 0, accesses, 3);
 }
 
-/* Tiles of C, first inclusive, last exclusive. */
+/* A part of C: tiles, first inclusive, last exclusive. */
 struct part {
     uint32_t row, rows_end, col, cols_end;
 };
 
-/* The last part of a row of parts needs these tiles of A last, that of a column those of B. */
-static int let_go(const struct duet__build *build, const struct part *part, uint32_t l)
+/* Releases tiles: the last part of a row of parts is the last user of these tiles of A, that of a
+ * column of those of B. */
+static int release_tiles(const struct duet__build *build, const struct part *part, uint32_t l)
 {
     const struct duet__tiles *c = &build->matrices[C];
     int error = 0;
@@ -105,7 +106,7 @@ static int let_go(const struct duet__build *build, const struct part *part, uint
     return error;
 }
 
-/* A column of A and a row of B meet a whole part of C. */
+/* Submits the products of a column of A and a row of B for a whole part of C. */
 static int submit_part(const struct duet__build *build, const struct part *part)
 {
     uint32_t depth_tiles = build->matrices[A].col_tiles;
@@ -114,7 +115,7 @@ static int submit_part(const struct duet__build *build, const struct part *part)
         for (uint32_t i = part->row; !error && i < part->rows_end; i++)
             for (uint32_t j = part->col; !error && j < part->cols_end; j++)
                 error = product(build, i, j, l);
-        error = error ? error : let_go(build, part, l);
+        error = error ? error : release_tiles(build, part, l);
     }
     return error;
 }
@@ -124,7 +125,7 @@ static uint32_t least(uint64_t a, uint32_t b)
     return a < b ? (uint32_t)a : b;
 }
 
-/* Blocks are of so many tiles on each node. */
+/* Submits all products, by blocks of tiles on each node. */
 static int submit(const struct duet__build *build)
 {
     const struct duet__tiles *c = &build->matrices[C];
@@ -156,16 +157,17 @@ static const struct duet__tiled tiled = {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Is the result right?                                                                         */
+/* Judging the result */
 
 /*
- * Instead of computing the product again: C x = C0 x + A (B x) with a random vector x (Freivalds,
- * "Fast probabilistic algorithms", MFCS 1979), judged element by element as BLAS's test programs do
- * (xMMCH, threshold 16): by the roundoff of the sum of the absolute values of all that was added.
- * The elements of x are at least 1/2 in absolute value, so that no single wrong element of C hides.
+ * The product is not computed again: C x = C0 x + A (B x) is checked with a random vector x
+ * (Freivalds, "Fast probabilistic algorithms", MFCS 1979), element by element as in BLAS's test
+ * programs (xMMCH, threshold 16): by the roundoff of the sum of the absolute values of all that was
+ * added. The elements of x are at least 1/2 in absolute value, so that no single wrong element of C
+ * hides.
  */
 
-/* A vector and, element by element, what its rounding errors are measured with. */
+/* A vector and, for each element, the scale of its rounding errors. */
 struct sums {
     double *value, *gauge;
 };
@@ -186,7 +188,7 @@ static void sums_fini(struct sums *sums)
     free(sums->gauge);
 }
 
-/* A product with a vector, of which a part of the rows is computed at a time. */
+/* A product with a vector, computed in parts of rows. */
 struct product {
     const struct duet__storage *matrix;
     const struct duet__judging *how;
@@ -194,7 +196,7 @@ struct product {
     struct sums *y;
 };
 
-/* Rows [first, end) of y := y + M x, with M as it was filled. */
+/* Adds to rows [first, end) of y the product M x, with the initial M. */
 static void add_rows(void *self, uint64_t first, uint64_t end)
 {
     const struct product *product = self;
@@ -214,7 +216,7 @@ static void add_rows(void *self, uint64_t first, uint64_t end)
     }
 }
 
-/* Rows [first, end) of y := y - M x, with M as it is now. */
+/* Subtracts from rows [first, end) of y the product M x, with the present M. */
 static void subtract_rows(void *self, uint64_t first, uint64_t end)
 {
     const struct product *product = self;

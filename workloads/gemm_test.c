@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matrix product's graph: counts, flops, settings, and that its tasks compute the product. */
+/* The matrix product's graph: counts, flops, settings; its tasks compute the product. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */

@@ -6,8 +6,8 @@
  * The grid is cut into blocks of tile x tile points. A step has a task for each block, which reads
  * the block of the step before and the borders of its four neighbours, and writes the block and its
  * own borders: its first row (north), its last row (south), its first column (west) and its last
- * column (east), handles of their own, so that what travels from one block to another is a border
- * and not a block. There are two of everything, for odd and even steps.
+ * column (east), handles of their own, so that borders and not blocks travel between blocks.
+ * Everything exists twice, for odd and even steps.
  *
  * The boundary values are borders of blocks that are not there: north of the first row of blocks is
  * a border south that no task writes, and so on. So there is only one kind of task.
@@ -26,9 +26,9 @@ static const struct duet__parameter parameters[] = {
 static const char *const kernels[] = {"jacobi2d", NULL};
 
 /*
- * What there are two of, and the matrices' numbers: of step parity p, GRIDS * p more. With T x T
- * blocks SOUTH has T + 1 rows, row i the borders south of the blocks in row i - 1; NORTH has those
- * north of row i, and T + 1 rows as well; columns of EAST and WEST likewise.
+ * Matrices of a step: parity p has numbers GRIDS * p + these. With T x T blocks SOUTH has T + 1
+ * rows, row i the borders south of the blocks in row i - 1; NORTH has T + 1 rows, row i the borders
+ * north of the blocks in row i; columns of EAST and WEST likewise.
  */
 enum { GRID, NORTH, SOUTH, WEST, EAST, GRIDS };
 
@@ -68,14 +68,14 @@ static uint64_t bytes(const struct duet__problem *problem)
     return (2 * n * n + 8 * (t + 1) * n) * duet__element_bytes(problem);
 }
 
-/* Three additions and a multiplication a point. */
+/* Flops: three additions and a multiplication a point. */
 static double flops_jacobi2d(const void *args)
 {
     const struct duet__tile_args *size = args;
     return 4.0 * size->m * size->n;
 }
 
-/* The task of block (i,j) in a step that reads what is at `old` and writes what is at `new`. */
+/* Submits the task of block (i,j) in a step that reads `old` and writes `new`. */
 static int step_block(const struct duet__build *build, const struct duet__tiles *old,
                       const struct duet__tiles *new, uint32_t i, uint32_t j)
 {
@@ -126,8 +126,8 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
     }
 }
 
-/* The row or column of blocks that a border belongs to, at place `index` among others of its kind;
- * `shifted`: those of the blocks before it. Values on the boundary are beside the only reader. */
+/* Returns the row or column of blocks that a border at place `index` belongs to; `shifted`: that of
+ * the blocks before. Boundary values belong to their only reader. */
 static uint64_t block_of(uint32_t index, bool shifted, uint64_t blocks)
 {
     uint64_t block = shifted && index ? index - 1 : index;
@@ -135,10 +135,10 @@ static uint64_t block_of(uint32_t index, bool shifted, uint64_t blocks)
 }
 
 /*
- * Each node has a rectangle of blocks, as near a square as its grid allows: what is sent in a step
- * is what lies around it. Cyclically dealt blocks would have all their borders sent. Bands, in a
- * grid of one column or row, have two neighbours instead of four and longer borders, which pays
- * where messages are dear.
+ * Owner of a block or border. Each node has a rectangle of blocks, as near a square as its grid
+ * allows, and a step sends the borders around it; cyclically dealt blocks would send all their
+ * borders. Bands, in a grid of one column or row, have two neighbours instead of four and longer
+ * borders, which pays where messages are dear.
  */
 static unsigned owner(const struct duet_runtime *runtime, const struct duet__problem *problem,
                       unsigned matrix, uint32_t i, uint32_t j)
@@ -160,8 +160,8 @@ static const struct duet__tiled tiled = {
 /* ------------------------------------------------------------------------------------------- */
 /* Contents                                                                                     */
 
-/* The grid with its boundary: rows and columns 0 and n + 1 are the boundary, random like the rest.
- */
+/* Describes the grid with its boundary, rows and columns 0 and n + 1, which are random like the
+ * rest. */
 static struct duet__storage framed(const struct duet__tiled_data *data)
 {
     uint64_t edge = data->problem.n + 2;
@@ -176,10 +176,11 @@ static struct duet__storage framed(const struct duet__tiled_data *data)
     };
 }
 
-/* Where row `index` of NORTH and SOUTH, or column `index` of WEST and EAST, lies in the frame. */
+/* Returns the position in the frame of row `index` of NORTH and SOUTH, or column `index` of WEST
+ * and EAST. */
 static uint64_t frame_border(const struct duet__problem *problem, unsigned kind, uint64_t index)
 {
-    uint64_t first = index * problem->tile + 1; /* of the blocks number `index` */
+    uint64_t first = index * problem->tile + 1; /* first point of the blocks number `index` */
     uint64_t border = kind == NORTH || kind == WEST ? first : first - 1;
     uint64_t last = kind == NORTH || kind == WEST ? problem->n + 1 : problem->n;
     return border < last ? border : last;
@@ -195,7 +196,7 @@ static uint64_t frame_col(const struct duet__problem *problem, unsigned kind, ui
     return kind == WEST || kind == EAST ? frame_border(problem, kind, col) : col + 1;
 }
 
-/* Fills a column of a tile; rows of a tile follow each other in the frame too. */
+/* Fills a column of a tile; rows of a tile are adjacent in the frame, too. */
 static void fill_column(const struct duet__storage *frame, uint64_t row, uint64_t col, size_t rows,
                         char *out)
 {
@@ -221,7 +222,7 @@ static void fill_tile(const struct duet__tiled_data *data, unsigned number, uint
                     tile + c * ld * matrix->element_bytes);
 }
 
-/* Both steps get the contents of the first, of which the odd one keeps only the boundary. */
+/* Fills both steps with the contents of the first; the odd one keeps only the boundary. */
 static void fill(void *pointer, const struct duet_runtime *runtime)
 {
     const struct duet__tiled_data *data = pointer;
@@ -238,10 +239,10 @@ static void fill(void *pointer, const struct duet_runtime *runtime)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Is the result right?                                                                         */
+/* Judging the result */
 
-/* A step on columns of the grid with its boundary, whose columns have `edge` points, in the order
- * of additions in which the tasks do it, so that the results must be equal. */
+/* Defines a step on columns of the grid with its boundary, whose columns have `edge` points; the
+ * order of additions is that of the tasks, so that results must be equal. */
 #define DEFINE_STEP(name, type)                                                                    \
     static void name(const type *old, type *new, size_t edge, size_t first, size_t end)            \
     {                                                                                              \
@@ -257,7 +258,7 @@ static void fill(void *pointer, const struct duet_runtime *runtime)
 DEFINE_STEP(step_single, float)
 DEFINE_STEP(step_double, double)
 
-/* Points of `grid` that differ from the inner points of `frame`. */
+/* Number of points of `grid` that differ from the inner points of `frame`. */
 static uint64_t count_different(const struct duet__storage *grid, const struct duet__storage *frame)
 {
     uint64_t count = 0;
@@ -273,7 +274,7 @@ struct stepping {
     const struct duet__storage *old, *new;
 };
 
-/* Columns of inner points, counted from 0. */
+/* Computes columns of inner points, counted from 0. */
 static void step_columns(void *self, uint64_t first, uint64_t end)
 {
     const struct stepping *s = self;

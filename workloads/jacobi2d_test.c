@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jacobi2d: counts, that blocks and borders make what a sweep over the whole grid makes, checks. */
+/* jacobi2d: counts; blocks and borders compute the same as a sweep over the whole grid; checks. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -61,7 +61,7 @@ static void test_failures(void)
     check_failures(&recorded_jacobi2d, &problem, 1 + 2 * (4 + 4 * 6) + 4, NULL);
 }
 
-/* The mean of the neighbours' values of the step before, from the definition. */
+/* Returns the mean of the neighbours' values of the step before, by definition. */
 static double point(const struct duet__tiled_data *data, unsigned step, uint64_t i, uint64_t j)
 {
     struct duet__storage frame = framed(data);

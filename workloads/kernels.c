@@ -2,7 +2,7 @@
 /* Finds kernels by name. */
 #include "workloads/kernels.h"
 
-/* Those that need no BLAS. */
+/* The kernels that need no BLAS. */
 static const struct duet__kernel kernels[] = {
     {"jacobi2d", duet__kernel_jacobi2d},
     {"nbody", duet__kernel_nbody},

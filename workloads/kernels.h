@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tasks of workloads compute on CPUs, and how their results are judged. What needs BLAS
- * and LAPACK stands in kernels_blas*.c and kernels_verify.c; a build without has kernels_absent.c
- * instead.
+ * Kernels of the workloads' tasks on CPUs, and judges of their results. Those that need BLAS and
+ * LAPACK are in kernels_blas*.c and kernels_verify.c; a build without has kernels_absent.c instead.
  *
  * A kernel works in single or double precision, as the elements of its buffers are, with their
  * sizes and leading dimensions, which may differ from one replica to another. It fails with
@@ -55,10 +54,10 @@ struct duet__axpy_args {
     double alpha;
 };
 
-/* The same for the kernels that need BLAS; for duet__kernel. */
+/* Returns a kernel that needs BLAS, for duet__kernel. */
 duet_kernel_fn duet__blas_kernel(const char *base);
 
-/* Of a table that ends with base NULL. */
+/* An element of a table that ends with base NULL. */
 struct duet__kernel {
     const char *base;
     duet_kernel_fn run;
@@ -71,33 +70,34 @@ static inline duet_kernel_fn duet__kernel_in(const struct duet__kernel *kernel, 
     return kernel->run;
 }
 
-/* Those that need none. */
+/* The kernels that need no BLAS. */
 int duet__kernel_jacobi2d(const struct duet_call *call);
 int duet__kernel_nbody(const struct duet_call *call);
 int duet__kernel_sort(const struct duet_call *call);
 
 /*
- * A call of BLAS uses one thread from now on, in the whole process, and never more again: OpenBLAS
+ * Makes each call of BLAS use one thread from now on, in the whole process and for good: OpenBLAS
  * 0.3.21 was seen to wait forever after the number had been raised later. Not while another thread
- * is in such a call. DUET_ENOMEM with a message: there is no address space for calls from so many
- * threads at once, and OpenBLAS would try for ever to have it. Nothing in a build without BLAS.
+ * is in such a call. DUET_ENOMEM with a message: the address space is too small for calls from so
+ * many threads at once, for which OpenBLAS would try for ever. Does nothing in a build without
+ * BLAS.
  */
 DUET_MUST_CHECK int duet__blas_begin(unsigned threads, struct duet_message *message);
 
 /*
  * Judges the lower triangle `a`, filled, then factorised: *residual = ||A - L L'|| / (n ||A|| eps)
  * in the 1-norm with eps the unit roundoff of the precision, as LAPACK's test program does
- * (xPOT01). NaN where the factor holds one. On one thread, so as many flops as the factorisation
- * on one core, or until `how` (NULL: never) stops it. DUET_ENOMEM with a message.
+ * (xPOT01). NaN if the factor has one. On one thread, so as many flops as the factorisation on one
+ * core, or until `how` (NULL: never) stops it. DUET_ENOMEM with a message.
  */
 DUET_MUST_CHECK int duet__residual_cholesky(const struct duet__storage *a,
                                             const struct duet__judging *how, double *residual,
                                             struct duet_message *message);
 
 /*
- * The same for P A = L U (xGET01): ||P A - L U|| / (n ||A|| eps). `pivots` has the row interchanges
- * of panel k in its tile (k,0), relative to the panel; NULL: there were none. NaN also where an
- * interchange is none.
+ * Judges P A = L U (xGET01): ||P A - L U|| / (n ||A|| eps); otherwise as duet__residual_cholesky.
+ * `pivots` has the row interchanges of panel k in its tile (k,0), relative to the panel; NULL:
+ * none. NaN also if an interchange is invalid.
  */
 DUET_MUST_CHECK int duet__residual_lu(const struct duet__storage *a,
                                       const struct duet__storage *pivots,
@@ -129,10 +129,8 @@ DUET_MUST_CHECK int duet__judge_lu(const struct duet__storage *a,
                                    const struct duet__judging *how, struct duet__verdict *verdict,
                                    struct duet_message *message);
 
-/*
- * The order in which the interchanges leave the rows: row i of P A is row rows[i] of A. false if
- * one of them is none.
- */
+/* Computes the order of rows after the interchanges: row i of P A is row rows[i] of A. false if an
+ * interchange is invalid. */
 bool duet__permutation(uint64_t *rows, uint64_t n, const struct duet__storage *pivots);
 
 #endif

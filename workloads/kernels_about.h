@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is behind the kernels, for people: which libraries, and whether they are to be had. */
+/* The libraries behind the kernels, for people: names, and whether they can be opened. */
 #ifndef DUET_KERNELS_ABOUT_H
 #define DUET_KERNELS_ABOUT_H
 
@@ -14,7 +14,7 @@ struct duet__blas {
     const char *threading; /* "sequential", "pthreads", "OpenMP"; kernels use one thread anyway */
 };
 
-/* Fills *blas with constants. false: none in this build. */
+/* Fills *blas with constants. false: this build has no BLAS. */
 bool duet__blas_about(struct duet__blas *blas);
 
 /*
@@ -23,7 +23,7 @@ bool duet__blas_about(struct duet__blas *blas);
  */
 DUET_MUST_CHECK int duet__cuda_about(struct duet_message *message);
 
-/* The same of CLBlast, for OpenCL's devices. */
+/* Opens CLBlast, for OpenCL's devices; otherwise as duet__cuda_about. */
 DUET_MUST_CHECK int duet__opencl_about(struct duet_message *message);
 
 #endif

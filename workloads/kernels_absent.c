@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the place of the kernels and checks that need BLAS, where there is none. */
+/* Stands in for the kernels and checks that need BLAS, in a build without it. */
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 

@@ -10,7 +10,7 @@
 
 #include "workloads/kernels.h"
 
-enum { SOLVE_LEAF = 32 /* order of a triangle from which on xTRSM is left to itself */ };
+enum { SOLVE_LEAF = 32 /* order up to which a triangle is solved by xTRSM itself */ };
 
 _Static_assert(sizeof(lapack_int) == 4, "pivots are stored as LAPACK writes them");
 
@@ -19,7 +19,7 @@ static const size_t BUFFER_BYTES = (size_t)128 << 20;
 
 int duet__blas_begin(unsigned threads, struct duet_message *message)
 {
-    static atomic_uint found; /* for so many threads there was room before */
+    static atomic_uint found; /* number of threads for which there was room before */
     openblas_set_num_threads(1);
     if (threads <= atomic_load(&found))
         return DUET_OK;
@@ -40,7 +40,7 @@ static bool is_single(const struct duet_buffer *a)
     return a->element_bytes == sizeof(float);
 }
 
-/* Sizes and strides as BLAS takes them: they are checked where a problem is (2^29 at most). */
+/* Converts a size or stride for BLAS; checks of the problem bound it (2^29 at most). */
 static int blas_int(size_t size)
 {
     return (int)size;
@@ -92,7 +92,7 @@ void duet__blas_syrk(const struct duet_buffer *a, const struct duet_buffer *c)
                     ldc);
 }
 
-/* In BLAS's words. */
+/* A triangular matrix in BLAS's words. */
 struct triangle {
     CBLAS_SIDE side;
     CBLAS_UPLO uplo;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The OpenBLAS that kernels on CPUs call. */
+/* Describes the OpenBLAS that kernels on CPUs call. */
 #include <cblas.h>
 
 #include "workloads/kernels_about.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels of LU factorisations with incremental pivoting: rows are interchanged within a tile, or
- * between two of which one is below the other. Of the factors of a tile, the last row has the
- * interchanges, and what is above it has the multipliers that went up into the diagonal tile, a
- * unit lower triangle for each panel of as many columns. Interchange i of a panel of w columns is
- * with row r of the lower tile, from 1, where w + r stands; where i stands, with none. Those of a
- * diagonal tile are the same with one panel, and that tile as the lower one.
+ * between two tiles, one below the other. The last row of a tile's factors has the interchanges;
+ * the rows above have the multipliers that went up into the diagonal tile, a unit lower triangle
+ * for each panel of as many columns. Interchange i of a panel of w columns is w + r for row r of
+ * the lower tile, from 1; i for none. A diagonal tile has one panel, and is its own lower tile.
  */
 #include "workloads/kernels_blas_incremental.h"
 
@@ -16,9 +15,9 @@
 #include "workloads/data.h"
 #include "workloads/kernels_blas.h"
 
-/* Notes LAPACK's interchanges; `shift`: what is added to those that interchange something. */
-static void note(const struct duet_buffer *t, size_t first, size_t count, const int32_t *pivots,
-                 size_t shift)
+/* Notes LAPACK's interchanges; `shift` is added to those that interchange something. */
+static void note_interchanges(const struct duet_buffer *t, size_t first, size_t count,
+                              const int32_t *pivots, size_t shift)
 {
     for (size_t i = 0; i < count; i++) {
         size_t other = (size_t)pivots[i];
@@ -28,7 +27,7 @@ static void note(const struct duet_buffer *t, size_t first, size_t count, const 
     }
 }
 
-/* Interchanges `count` rows of `upper`, as columns of the factors from `first` on say. */
+/* Interchanges `count` rows of `upper`, by the columns of the factors from `first` on. */
 static int interchange(const struct duet_call *call, const struct duet_buffer *t, size_t first,
                        size_t count, const struct duet_buffer *upper,
                        const struct duet_buffer *lower)
@@ -46,8 +45,8 @@ static int interchange(const struct duet_call *call, const struct duet_buffer *t
     return 0;
 }
 
-/* The error for LAPACK's info of columns from `first` on. */
-static int judge(const struct duet_call *call, size_t first, int info)
+/* Returns the error for LAPACK's info of columns from `first` on. */
+static int info_error(const struct duet_call *call, size_t first, int info)
 {
     return info ? duet_fail(call->message, DUET_ETASK,
                             "column %zu of a tile has no pivot but 0: the matrix is singular",
@@ -61,8 +60,8 @@ int duet__kernel_getrf_incpiv(const struct duet_call *call)
     int32_t *pivots = malloc(a->cols * sizeof *pivots);
     if (!pivots)
         return duet_fail(call->message, DUET_ENOMEM, "no memory for %zu pivots", a->cols);
-    int error = judge(call, 0, duet__blas_getrf(a, pivots));
-    note(t, 0, a->cols, pivots, a->cols);
+    int error = info_error(call, 0, duet__blas_getrf(a, pivots));
+    note_interchanges(t, 0, a->cols, pivots, a->cols);
     free(pivots);
     return error;
 }
@@ -76,14 +75,14 @@ int duet__kernel_gessm(const struct duet_call *call)
     return error;
 }
 
-/* Columns of the panel that begins at column `first`. */
+/* Returns the number of columns of the panel that begins at column `first`. */
 static size_t panel_width(const struct duet_buffer *t, size_t first)
 {
     size_t inner = t->rows - 1;
     return t->cols - first < inner ? t->cols - first : inner;
 }
 
-/* What the elimination of the panel at `first` does to rows of the upper tile and to the lower. */
+/* Applies the elimination of the panel at `first` to rows of the upper tile and to the lower. */
 static int transform(const struct duet_call *call, const struct duet_buffer *v,
                      const struct duet_buffer *t, size_t first, const struct duet_buffer *upper,
                      const struct duet_buffer *lower)
@@ -100,15 +99,15 @@ static int transform(const struct duet_call *call, const struct duet_buffer *v,
 }
 
 /* Copies all elements, or those on and above the diagonal. */
-static void copy(const struct duet_buffer *to, const struct duet_buffer *from, bool upper)
+static void copy_tile(const struct duet_buffer *to, const struct duet_buffer *from, bool upper)
 {
     for (size_t j = 0; j < to->cols; j++)
         memcpy(duet__window(to, 0, j, 1, 1).data, duet__window(from, 0, j, 1, 1).data,
                (upper ? j + 1 : to->rows) * to->element_bytes);
 }
 
-/* Factorises the panel at `first` in room for as many columns of both tiles. */
-static int eliminate(const struct duet_call *call, size_t first, void *room, int32_t *pivots)
+/* Factorises the panel at `first` in `room`, which holds as many columns of both tiles. */
+static int eliminate_panel(const struct duet_call *call, size_t first, void *room, int32_t *pivots)
 {
     const struct duet_buffer *u = &call->buffers[0], *b = &call->buffers[1], *t = &call->buffers[2];
     size_t width = panel_width(t, first);
@@ -121,14 +120,14 @@ static int eliminate(const struct duet_call *call, size_t first, void *room, int
     struct duet_buffer top = duet__window(&panel, 0, 0, width, width);
     struct duet_buffer bottom = duet__window(&panel, width, 0, b->rows, width);
     memset(room, 0, panel.rows * width * panel.element_bytes);
-    copy(&top, &diagonal, true);
-    copy(&bottom, &below, false);
+    copy_tile(&top, &diagonal, true);
+    copy_tile(&bottom, &below, false);
     int info = duet__blas_getrf(&panel, pivots);
-    copy(&diagonal, &top, true);
-    copy(&below, &bottom, false);
-    copy(&multipliers, &top, false);
-    note(t, first, width, pivots, 0);
-    return judge(call, first, info);
+    copy_tile(&diagonal, &top, true);
+    copy_tile(&below, &bottom, false);
+    copy_tile(&multipliers, &top, false);
+    note_interchanges(t, first, width, pivots, 0);
+    return info_error(call, first, info);
 }
 
 int duet__kernel_tstrf(const struct duet_call *call)
@@ -140,7 +139,7 @@ int duet__kernel_tstrf(const struct duet_call *call)
     if (!room)
         return duet_fail(call->message, DUET_ENOMEM, "no memory for %zu bytes of a panel", bytes);
     for (size_t first = 0; !error && first < u->cols; first += width) {
-        error = eliminate(call, first, room, (void *)(room + bytes));
+        error = eliminate_panel(call, first, room, (void *)(room + bytes));
         size_t next = first + panel_width(t, first), rest = u->cols - next;
         if (error || !rest)
             continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of LU factorisations with incremental pivoting; what they do is in kernels.h. */
+/* Kernels of LU factorisations with incremental pivoting, described in kernels.h. */
 #ifndef DUET_KERNELS_BLAS_INCREMENTAL_H
 #define DUET_KERNELS_BLAS_INCREMENTAL_H
 

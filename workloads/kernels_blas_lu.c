@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Kernels of LU factorisations: of a tile without pivoting, which LAPACK does not have; of a panel
- * of tiles with partial pivoting; and the row interchanges that it asks for.
- */
+/* Kernels of LU factorisations: of a tile without pivoting, which LAPACK lacks; of a panel of tiles
+ * with partial pivoting; and the row interchanges of that. */
 #include "workloads/kernels_blas_lu.h"
 
 #include <math.h>
@@ -19,8 +17,9 @@ enum {
 /* ------------------------------------------------------------------------------------------- */
 /* Without pivoting                                                                             */
 
-/* Column by column. The number of the first pivot that is 0 or not finite, from 1; 0: none. */
-static size_t eliminate(const struct duet_buffer *a)
+/* Eliminates column by column. Returns the number of the first pivot that is 0 or not finite, from
+ * 1; 0: none. */
+static size_t eliminate_columns(const struct duet_buffer *a)
 {
     for (size_t k = 0; k < a->rows; k++) {
         double pivot = duet__view_get(a, k, k);
@@ -31,32 +30,34 @@ static size_t eliminate(const struct duet_buffer *a)
     return 0;
 }
 
-/* By halves (Toledo, "Locality of reference in LU decomposition with partial pivoting", SIAM J.
- * Matrix Anal. Appl. 18, 1997, without the pivoting), so that nearly all of it is products. Returns
- * as eliminate does. */
-static size_t factorise(const struct duet_buffer *a)
+/*
+ * Factorises by halves (Toledo, "Locality of reference in LU decomposition with partial pivoting",
+ * SIAM J. Matrix Anal. Appl. 18, 1997, without the pivoting), so that nearly all of it is products.
+ * Returns the first bad pivot, from 1, or 0.
+ */
+static size_t factorise_halves(const struct duet_buffer *a)
 {
     if (a->rows <= LEAF)
-        return eliminate(a);
+        return eliminate_columns(a);
     size_t half = (a->rows / 2 + LEAF - 1) / LEAF * LEAF, rest = a->rows - half;
     struct duet_buffer a11 = duet__window(a, 0, 0, half, half);
     struct duet_buffer a12 = duet__window(a, 0, half, half, rest);
     struct duet_buffer a21 = duet__window(a, half, 0, rest, half);
     struct duet_buffer a22 = duet__window(a, half, half, rest, rest);
-    size_t bad = factorise(&a11);
+    size_t bad = factorise_halves(&a11);
     if (bad)
         return bad;
     duet__blas_trsm(DUET__LEFT_LOWER_UNIT, &a11, &a12);
     duet__blas_trsm(DUET__RIGHT_UPPER, &a11, &a21);
     duet__blas_gemm(false, -1, &a21, &a12, &a22);
-    bad = factorise(&a22);
+    bad = factorise_halves(&a22);
     return bad ? half + bad : 0;
 }
 
 int duet__kernel_getrf_nopiv(const struct duet_call *call)
 {
     const struct duet_buffer *a = &call->buffers[0];
-    size_t bad = factorise(a);
+    size_t bad = factorise_halves(a);
     if (!bad)
         return 0;
     double pivot = duet__view_get(a, bad - 1, bad - 1);
@@ -67,8 +68,8 @@ int duet__kernel_getrf_nopiv(const struct duet_call *call)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* With partial pivoting: buffers 1 to buffer_count - 1 are tiles one below the other, all with as
-   many rows as the first but for the last one.                                                 */
+/* With partial pivoting. Buffers 1 to buffer_count - 1 are tiles one below the other, with as many
+ * rows as the first, but for the last. */
 
 static size_t panel_rows(const struct duet_call *call)
 {
@@ -78,7 +79,7 @@ static size_t panel_rows(const struct duet_call *call)
     return rows;
 }
 
-/* Are the tiles windows of one column-major matrix, each below the one before? */
+/* True if the tiles are windows of one column-major matrix, each below the one before. */
 static bool is_contiguous(const struct duet_call *call)
 {
     for (size_t t = 2; t < call->buffer_count; t++) {
@@ -99,7 +100,7 @@ static void copy_columns(const struct duet_buffer *to, const struct duet_buffer 
 }
 
 /* Copies the tiles into the panel, or back out of it. */
-static void gather(const struct duet_call *call, const struct duet_buffer *panel, bool back)
+static void copy_panel(const struct duet_call *call, const struct duet_buffer *panel, bool back)
 {
     size_t row = 0;
     for (size_t t = 1; t < call->buffer_count; t++) {
@@ -110,7 +111,7 @@ static void gather(const struct duet_call *call, const struct duet_buffer *panel
     }
 }
 
-/* The error for LAPACK's info of a panel. */
+/* Returns the error for LAPACK's info of a panel. */
 static int judge_panel(const struct duet_call *call, const struct duet_buffer *panel, int info)
 {
     if (!info)
@@ -132,9 +133,9 @@ int duet__kernel_getrf(const struct duet_call *call)
     if (!panel.data)
         return duet_fail(call->message, DUET_ENOMEM, "no memory for a panel of %zu x %zu",
                          panel.rows, panel.cols);
-    gather(call, &panel, false);
+    copy_panel(call, &panel, false);
     int info = duet__blas_getrf(&panel, pivots);
-    gather(call, &panel, true);
+    copy_panel(call, &panel, true);
     free(panel.data);
     return judge_panel(call, &panel, info);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of LU factorisations; what they do is in kernels.h. */
+/* Kernels of LU factorisations, described in kernels.h. */
 #ifndef DUET_KERNELS_BLAS_LU_H
 #define DUET_KERNELS_BLAS_LU_H
 

@@ -13,19 +13,19 @@
     ((a)->element_bytes == sizeof(float) ? LAPACKE_s##name(LAPACK_COL_MAJOR, __VA_ARGS__)          \
                                          : LAPACKE_d##name(LAPACK_COL_MAJOR, __VA_ARGS__))
 
-/* Sizes and strides as LAPACK takes them: they are checked where a problem is (2^29 at most). */
+/* Converts a size or stride for LAPACK; checks of the problem bound it (2^29 at most). */
 static lapack_int size(size_t elements)
 {
     return (lapack_int)elements;
 }
 
-/* Columns of a block reflector: as many as factors `t` have rows, but no more than there are. */
+/* Columns of a block reflector: the rows of factors `t`, but no more than `columns`. */
 static lapack_int inner(const struct duet_buffer *t, size_t columns)
 {
     return size(t->rows < columns ? t->rows : columns);
 }
 
-/* Room for `inner` columns of a tile. */
+/* Allocates room for `inner` columns of a tile. */
 static int work_of(const struct duet_call *call, const struct duet_buffer *t, size_t columns,
                    void **work)
 {
@@ -35,8 +35,8 @@ static int work_of(const struct duet_call *call, const struct duet_buffer *t, si
                              t->rows, columns);
 }
 
-/* LAPACK objects to sizes alone, of which there are no wrong ones. */
-static int done(void *work, lapack_int info)
+/* Frees the workspace. LAPACK objects only to sizes, which are right. */
+static int free_work(void *work, lapack_int info)
 {
     free(work);
     return info ? DUET_ETASK : 0;
@@ -56,8 +56,8 @@ int duet__kernel_geqrt(const struct duet_call *call)
     int error = work_of(call, t, a->cols, &work);
     if (error)
         return error;
-    return done(work, LAPACK(a, geqrt_work, n, n, inner(t, a->cols), a->data, size(a->ld), t->data,
-                             size(t->ld), work));
+    return free_work(work, LAPACK(a, geqrt_work, n, n, inner(t, a->cols), a->data, size(a->ld),
+                                  t->data, size(t->ld), work));
 }
 
 int duet__kernel_ormqr(const struct duet_call *call)
@@ -67,9 +67,9 @@ int duet__kernel_ormqr(const struct duet_call *call)
     int error = work_of(call, t, c->cols, &work);
     if (error)
         return error;
-    return done(work, LAPACK(c, gemqrt_work, 'L', form(call), size(c->rows), size(c->cols),
-                             size(v->cols), inner(t, v->cols), v->data, size(v->ld), t->data,
-                             size(t->ld), c->data, size(c->ld), work));
+    return free_work(work, LAPACK(c, gemqrt_work, 'L', form(call), size(c->rows), size(c->cols),
+                                  size(v->cols), inner(t, v->cols), v->data, size(v->ld), t->data,
+                                  size(t->ld), c->data, size(c->ld), work));
 }
 
 int duet__kernel_tsqrt(const struct duet_call *call)
@@ -79,9 +79,9 @@ int duet__kernel_tsqrt(const struct duet_call *call)
     int error = work_of(call, t, b->cols, &work);
     if (error)
         return error;
-    return done(work,
-                LAPACK(b, tpqrt_work, size(b->rows), size(b->cols), 0, inner(t, b->cols), r->data,
-                       size(r->ld), b->data, size(b->ld), t->data, size(t->ld), work));
+    return free_work(work, LAPACK(b, tpqrt_work, size(b->rows), size(b->cols), 0, inner(t, b->cols),
+                                  r->data, size(r->ld), b->data, size(b->ld), t->data, size(t->ld),
+                                  work));
 }
 
 int duet__kernel_tsmqr(const struct duet_call *call)
@@ -92,8 +92,8 @@ int duet__kernel_tsmqr(const struct duet_call *call)
     int error = work_of(call, t, lower->cols, &work);
     if (error)
         return error;
-    return done(work, LAPACK(lower, tpmqrt_work, 'L', form(call), size(lower->rows),
-                             size(lower->cols), size(v->cols), 0, inner(t, v->cols), v->data,
-                             size(v->ld), t->data, size(t->ld), upper->data, size(upper->ld),
-                             lower->data, size(lower->ld), work));
+    return free_work(work, LAPACK(lower, tpmqrt_work, 'L', form(call), size(lower->rows),
+                                  size(lower->cols), size(v->cols), 0, inner(t, v->cols), v->data,
+                                  size(v->ld), t->data, size(t->ld), upper->data, size(upper->ld),
+                                  lower->data, size(lower->ld), work));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of QR factorisations; what they do is in kernels.h. */
+/* Kernels of QR factorisations, described in kernels.h. */
 #ifndef DUET_KERNELS_BLAS_QR_H
 #define DUET_KERNELS_BLAS_QR_H
 

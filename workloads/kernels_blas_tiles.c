@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernels on tiles and vectors that are one call of BLAS or LAPACK, and the list of all. */
+/* Kernels on tiles and vectors that are one call of BLAS or LAPACK, and the list of all kernels. */
 #include "workloads/kernels.h"
 #include "workloads/kernels_blas.h"
 #include "workloads/kernels_blas_incremental.h"

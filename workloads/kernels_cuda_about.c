@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the libraries that kernels on GPUs call are to be had. */
+/* Opens the libraries that kernels on GPUs call. */
 #include "workloads/kernels_about.h"
 #include "workloads/kernels_cuda_library.h"
 

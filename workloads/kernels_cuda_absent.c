@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the place of the kernels for GPUs, where there is no CUDA toolkit. */
+/* Stands in for the kernels for GPUs, in a build without the CUDA toolkit. */
 #include "workloads/kernels_about.h"
 #include "workloads/kernels_cuda.h"
 

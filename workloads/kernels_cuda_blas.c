@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The kernels that are one call of cuBLAS or cuSOLVER, in the precision of their buffers, and the
- * list of all kernels for GPUs. Scalars are read from the host's memory by the call itself.
- */
+/* Kernels that are one call of cuBLAS or cuSOLVER, in the precision of their buffers, and the list
+ * of all kernels for GPUs. The call itself reads scalars from the host's memory. */
 #include <stdbool.h>
 
 #include "workloads/kernels.h"
@@ -15,7 +13,7 @@ static bool is_single(const struct duet_buffer *a)
     return a->element_bytes == sizeof(float);
 }
 
-/* Sizes and strides as BLAS takes them: they are checked where a problem is (2^29 at most). */
+/* Converts a size or stride for BLAS; checks of the problem bound it (2^29 at most). */
 static int blas_int(size_t size)
 {
     return (int)size;
@@ -26,15 +24,13 @@ static int handles_of(const struct duet_call *call, struct duet__cuda_handles **
     return duet__cuda_handles(out, (cudaStream_t)call->stream, call->message);
 }
 
-/*
- * Calls function NAME of cuBLAS with a handle and these arguments; the result is that of
- * duet__cublas_check.
- */
+/* Calls function NAME of cuBLAS with a handle and these arguments; the value is that of
+ * duet__cublas_check. */
 #define CUBLAS(handles, message, name, ...)                                                        \
     duet__cublas_check((handles)->library, (handles)->library->name((handles)->blas, __VA_ARGS__), \
                        #name, message)
 
-/* Likewise of cuSOLVER. */
+/* Calls function NAME of cuSOLVER; the value is that of duet__cusolver_check. */
 #define CUSOLVER(handles, message, name, ...)                                                      \
     duet__cusolver_check((handles)->library->name((handles)->solver, __VA_ARGS__), #name, message)
 
@@ -75,7 +71,7 @@ static int syrk(const struct duet_call *call)
                   &minus, a->data, lda, &one, c->data, ldc);
 }
 
-/* What a triangular matrix is and where it stands, in BLAS's words. */
+/* A triangular matrix in BLAS's words. */
 struct triangle {
     cublasSideMode_t side;
     cublasFillMode_t uplo;
@@ -138,7 +134,7 @@ static int axpy(const struct duet_call *call)
 /* ------------------------------------------------------------------------------------------- */
 /* Factorisations of tiles                                                                      */
 
-/* What a factorisation works with. */
+/* State of a factorisation. */
 struct factoring {
     struct duet__cuda_handles *handles;
     const struct duet_buffer *a;
@@ -148,7 +144,7 @@ struct factoring {
     int *info;
 };
 
-static int begin(struct factoring *f, const struct duet_call *call)
+static int call_begin(struct factoring *f, const struct duet_call *call)
 {
     const struct duet_buffer *a = &call->buffers[0];
     *f = (struct factoring){.a = a, .n = blas_int(a->rows), .ld = blas_int(a->ld)};
@@ -156,14 +152,14 @@ static int begin(struct factoring *f, const struct duet_call *call)
     return error ? error : duet__cuda_solver(f->handles, call->message);
 }
 
-/* When f->elements is known. */
+/* Gets the workspace; f->elements is set before. */
 static int get_workspace(struct factoring *f, const struct duet_call *call)
 {
     return duet__cuda_workspace(f->handles, (size_t)f->elements * f->a->element_bytes,
                                 &f->workspace, &f->info, call->message);
 }
 
-/* Lets what cuSOLVER found become the status of the kernel. */
+/* Makes the info of cuSOLVER the status of the kernel. */
 static int report(const struct factoring *f, const struct duet_call *call)
 {
     return duet__cudart_check(cudaMemcpyAsync(call->status, f->info, sizeof *f->info,
@@ -198,13 +194,13 @@ static int potrf_double(struct factoring *f, const struct duet_call *call)
 static int potrf(const struct duet_call *call)
 {
     struct factoring f;
-    int error = begin(&f, call);
+    int error = call_begin(&f, call);
     if (!error)
         error = is_single(f.a) ? potrf_single(&f, call) : potrf_double(&f, call);
     return error ? error : report(&f, call);
 }
 
-/* Without room for pivots, cuSOLVER does not pivot. */
+/* Factorises without pivoting, as there is no room for pivots. */
 static int getrf_single(struct factoring *f, const struct duet_call *call)
 {
     int error = CUSOLVER(f->handles, call->message, cusolverDnSgetrf_bufferSize, f->n, f->n,
@@ -232,7 +228,7 @@ static int getrf_double(struct factoring *f, const struct duet_call *call)
 static int getrf_nopiv(const struct duet_call *call)
 {
     struct factoring f;
-    int error = begin(&f, call);
+    int error = call_begin(&f, call);
     if (!error)
         error = is_single(f.a) ? getrf_single(&f, call) : getrf_double(&f, call);
     return error ? error : report(&f, call);

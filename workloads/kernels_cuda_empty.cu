@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A kernel that does nothing, by which a launch is measured. */
+/* A kernel that does nothing, to measure a launch. */
 #include <cuda_runtime.h>
 
 #include "workloads/kernels_cuda.h"

@@ -11,7 +11,7 @@ int duet__cublas_check(const struct duet__cuda_library *library, cublasStatus_t 
                      "%s: %s", call, library->cublasGetStatusName(status));
 }
 
-/* cuSOLVER has no function for this. */
+/* Names of statuses, for which cuSOLVER has no function. */
 static const struct {
     cusolverStatus_t status;
     const char *name;

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a kernel for GPUs does when CUDA refuses something: it returns an error that names the call,
- * leaves nothing half made, and works when it is called again. On the fake CUDA, which can be told
- * to fail.
- */
+/* A kernel for GPUs that CUDA refuses returns an error that names the call, leaves nothing half
+ * made, and works when it is called again. On the fake CUDA, which can be told to fail. */
 #include <string.h>
 
 #include <cuda_runtime_api.h>
@@ -15,9 +12,9 @@
 #include "workloads/kernels_cuda_handles.h"
 #include "workloads/tiles.h"
 
-enum { N = 4, DEVICES = 5 /* each test has one of its own, on which nothing was made before */ };
+enum { N = 4, DEVICES = 5 /* one for each test, on which nothing was made before */ };
 
-/* A stream, and what kernels work on: an N x N tile in the device's memory. */
+/* A stream, and an N x N tile in the device's memory. */
 struct bench {
     cudaStream_t stream;
     struct duet_buffer tiles[3];
@@ -86,7 +83,7 @@ static void works(struct bench *bench, const char *base)
     g_assert_cmpint(*bench->status, ==, 0);
 }
 
-/* A handle that cannot be made is made by the next call. */
+/* A handle that could not be made is made by the next call. */
 static void test_handles(void)
 {
     struct bench bench = bench_open(0);
@@ -103,7 +100,7 @@ static void test_handles(void)
     bench_close(&bench);
 }
 
-/* A workspace that cannot be had; then a status that cannot be copied. */
+/* A workspace that cannot be allocated; then a status that cannot be copied. */
 static void test_workspace(void)
 {
     struct bench bench = bench_open(1);
@@ -121,7 +118,7 @@ static void test_workspace(void)
     bench_close(&bench);
 }
 
-/* What the libraries do not take. */
+/* Arguments that the libraries refuse. */
 static void test_arguments(void)
 {
     struct bench bench = bench_open(2);
@@ -134,7 +131,7 @@ static void test_arguments(void)
     bench_close(&bench);
 }
 
-/* A stream that is not there any more: what is enqueued on it is refused. */
+/* Work that is enqueued on a destroyed stream is refused. */
 static void test_streams(void)
 {
     struct bench bench = bench_open(3);
@@ -191,7 +188,7 @@ static void test_broken(void)
     g_assert_nonnull(strchr(message.text, ':'));
 }
 
-/* What has no name is told by its number. */
+/* A status without a name is reported by number. */
 static void test_names(void)
 {
     struct duet_message message = {""};
@@ -205,7 +202,7 @@ static void test_names(void)
 
 static const struct fake_cuda_config config = {.devices = DEVICES};
 
-/* Handles are bound anew if a new stream lies at the address of a destroyed one. */
+/* Handles are bound anew if a new stream has the address of a destroyed one. */
 static void test_same_address(void)
 {
     struct duet__cuda_handles *handles[2];

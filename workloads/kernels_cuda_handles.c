@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handles of cuBLAS and cuSOLVER: one a stream, spare ones for the threads to come. */
+/* Handles of cuBLAS and cuSOLVER: one for each stream, and spare ones for threads to come. */
 #include "workloads/kernels_cuda_handles.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { ALIGNMENT = 256 /* of what cudaMalloc gives */, MIB = 1 << 20 };
+enum { ALIGNMENT = 256 /* of addresses from cudaMalloc */, MIB = 1 << 20 };
 
-/* One stream's, in the list of its thread or among the spare ones. */
+/* Handles of a stream, in the list of its thread or among the spare ones. */
 struct owned {
-    struct duet__cuda_handles handles; /* first */
+    struct duet__cuda_handles handles; /* first member */
     int device;
     void *workspace; /* device memory; NULL: none yet */
     size_t workspace_bytes;
@@ -17,13 +17,13 @@ struct owned {
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pthread_key_t key; /* of a thread: its struct owned, a list */
-static int key_error;     /* why there is no key; 0: there is */
+static pthread_key_t key; /* of a thread's list of struct owned */
+static int key_error;     /* error of making the key; 0: it is made */
 static pthread_mutex_t spare_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct owned *spare; /* of threads that have ended, all devices */
+static struct owned *spare; /* handles of ended threads, for all devices */
 
-/* A thread ends: its device's streams are closed, so nothing of it is in flight. */
-static void leave(void *list)
+/* Called when a thread ends. Its device's streams are closed, so none of its work is in flight. */
+static void handles_leave(void *list)
 {
     pthread_mutex_lock(&spare_lock);
     while (list) {
@@ -37,11 +37,11 @@ static void leave(void *list)
 
 static void make_key(void)
 {
-    key_error = pthread_key_create(&key, leave);
+    key_error = pthread_key_create(&key, handles_leave);
 }
 
 /* Takes spare handles of a device; NULL if there are none. */
-static struct owned *take(int device)
+static struct owned *spare_take(int device)
 {
     pthread_mutex_lock(&spare_lock);
     struct owned **at = &spare;
@@ -64,8 +64,8 @@ size_t duet__cuda_handles_spare(void)
     return count;
 }
 
-/* New handles of the current device, with cuBLAS's made; NULL with *error. */
-static struct owned *make(int device, int *error, struct duet_message *message)
+/* Makes new handles of the current device, with cuBLAS's; NULL with *error. */
+static struct owned *handles_make(int device, int *error, struct duet_message *message)
 {
     const struct duet__cuda_library *library = duet__cuda_library(message);
     *error = DUET_EABSENT;
@@ -86,13 +86,13 @@ static struct owned *make(int device, int *error, struct duet_message *message)
     return NULL;
 }
 
-/* Binds the handles to a stream, until it is replaced at its address or the thread ends. */
+/* Binds the handles to a stream, until another one has its address or the thread ends. */
 static int bind_stream(struct duet__cuda_handles *handles, cudaStream_t stream,
                        unsigned long long id, struct duet_message *message)
 {
     const struct duet__cuda_library *library = handles->library;
     handles->stream = stream;
-    handles->stream_id = 0; /* no stream's: the next call tries again if this one fails */
+    handles->stream_id = 0; /* bound to none: if this fails, the next call tries again */
     int error = duet__cublas_check(library, library->cublasSetStream(handles->blas, stream),
                                    "cublasSetStream", message);
     if (!error && handles->solver)
@@ -103,14 +103,15 @@ static int bind_stream(struct duet__cuda_handles *handles, cudaStream_t stream,
     return error;
 }
 
-/* Handles for a stream that this thread has none for yet, put at the head of its list. NULL with
+/* Gets handles for a stream that this thread has none for yet, at the head of its list. NULL with
  * *error. */
-static struct owned *acquire(struct owned *list, int device, cudaStream_t stream,
-                             unsigned long long id, int *error, struct duet_message *message)
+static struct owned *handles_acquire(struct owned *list, int device, cudaStream_t stream,
+                                     unsigned long long id, int *error,
+                                     struct duet_message *message)
 {
-    struct owned *owned = take(device);
+    struct owned *owned = spare_take(device);
     if (!owned)
-        owned = make(device, error, message);
+        owned = handles_make(device, error, message);
     if (!owned)
         return NULL;
     *error = bind_stream(&owned->handles, stream, id, message);
@@ -120,7 +121,7 @@ static struct owned *acquire(struct owned *list, int device, cudaStream_t stream
     if (!*error)
         return owned;
     owned->next = NULL;
-    leave(owned);
+    handles_leave(owned);
     return NULL;
 }
 
@@ -141,7 +142,7 @@ int duet__cuda_handles(struct duet__cuda_handles **out, cudaStream_t stream,
     while (owned && (owned->handles.stream != stream || owned->device != device))
         owned = owned->next;
     if (!owned)
-        owned = acquire(list, device, stream, id, &error, message);
+        owned = handles_acquire(list, device, stream, id, &error, message);
     else if (owned->handles.stream_id != id)
         error = bind_stream(&owned->handles, stream, id, message);
     if (owned)
@@ -162,15 +163,15 @@ int duet__cuda_solver(struct duet__cuda_handles *handles, struct duet_message *m
     }
     error = duet__cusolver_check(library->cusolverDnSetStream(handles->solver, handles->stream),
                                  "cusolverDnSetStream", message);
-    if (error) { /* unbound it would use the default stream */
+    if (error) { /* unbound, it would use the default stream */
         (void)library->cusolverDnDestroy(handles->solver);
         handles->solver = NULL;
     }
     return error;
 }
 
-/* Replaces the workspace by a larger one: the stream frees the old one after what uses it. */
-static int grow(struct owned *owned, size_t bytes, struct duet_message *message)
+/* Replaces the workspace by a larger one: the stream frees the old one after its last use. */
+static int workspace_grow(struct owned *owned, size_t bytes, struct duet_message *message)
 {
     void *memory = NULL;
     cudaStream_t stream = owned->handles.stream;
@@ -196,7 +197,7 @@ int duet__cuda_workspace(struct duet__cuda_handles *handles, size_t bytes, void 
 {
     struct owned *owned = (struct owned *)handles;
     size_t needed = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT + ALIGNMENT;
-    int error = needed > owned->workspace_bytes ? grow(owned, needed, message) : 0;
+    int error = needed > owned->workspace_bytes ? workspace_grow(owned, needed, message) : 0;
     if (error)
         return error;
     *out = owned->workspace;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What kernels on GPUs need of cuBLAS and cuSOLVER: a handle for each stream of a GPU's worker. A
+ * Handles of cuBLAS and cuSOLVER for kernels on GPUs: one for each stream of a GPU's worker. A
  * handle takes long to create, so those of a thread that ends are kept for the next one on the same
  * device, in the next run of the process.
  */
@@ -13,7 +13,7 @@
 
 #include "workloads/kernels_cuda_library.h"
 
-/* The libraries as one stream uses them; that thread's alone. */
+/* Handles of one stream, used by one thread. */
 struct duet__cuda_handles {
     const struct duet__cuda_library *library;
     cudaStream_t stream;
@@ -23,36 +23,34 @@ struct duet__cuda_handles {
 };
 
 /*
- * The handles of this thread for `stream` of the current device, made or taken over by the first
- * call; cuBLAS's is bound to the stream. They stay the library's. Errors, with a message that names
- * what failed: DUET_EABSENT (no library), DUET_ENOMEM, DUET_ETASK.
+ * Returns the handles of this thread for `stream` of the current device, made or taken over by the
+ * first call; cuBLAS's is bound to the stream. The library keeps them. Errors, with a message that
+ * names the failed call: DUET_EABSENT (no library), DUET_ENOMEM, DUET_ETASK.
  */
 DUET_MUST_CHECK int duet__cuda_handles(struct duet__cuda_handles **out, cudaStream_t stream,
                                        struct duet_message *message);
 
-/* Makes the handle of cuSOLVER, bound to the stream, if there is none yet. Same errors. */
+/* Makes the handle of cuSOLVER, bound to the stream, if there is none yet. Errors as
+ * duet__cuda_handles. */
 DUET_MUST_CHECK int duet__cuda_solver(struct duet__cuda_handles *handles,
                                       struct duet_message *message);
 
 /*
- * Device memory of at least `bytes`, aligned to 256, for work that is enqueued on the stream before
- * the next call of this function for the same handles. It has room for an int behind it, *info, in
- * which cuSOLVER leaves what it found. Grows in stream order, so that nothing is waited for.
- * DUET_ENOMEM, DUET_ETASK with a message.
+ * Returns device memory of at least `bytes`, aligned to 256, for work enqueued on the stream before
+ * the next call for the same handles. An int behind it, *info, is for the status from cuSOLVER.
+ * Grows in stream order, without waiting. DUET_ENOMEM, DUET_ETASK with a message.
  */
 DUET_MUST_CHECK int duet__cuda_workspace(struct duet__cuda_handles *handles, size_t bytes,
                                          void **out, int **info, struct duet_message *message);
 
-/*
- * Number of handles in this process that no thread uses: those that the next threads of their
- * devices take over. For tests.
- */
+/* Number of handles in this process that no thread uses, for the next threads of their devices. For
+ * tests. */
 size_t duet__cuda_handles_spare(void);
 
 /*
- * The error of a call that has not succeeded, with its name and that of the status in the message:
- * "cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED". DUET_ENOMEM where memory was short, else
- * DUET_ETASK; 0 for success.
+ * Returns the error of a failed call, with the names of call and status in the message:
+ * "cublasDgemm: CUBLAS_STATUS_EXECUTION_FAILED". DUET_ENOMEM if memory was short, else DUET_ETASK;
+ * 0 for success.
  */
 int duet__cublas_check(const struct duet__cuda_library *library, cublasStatus_t status,
                        const char *call, struct duet_message *message);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kernel jacobi2d on GPUs: a block of points, and the borders it gives to its neighbours, from
- * the block and the borders of the step before. jacobi2d.c says what the accesses are,
- * kernels_jacobi2d.c has the same for CPUs.
+ * The kernel jacobi2d on GPUs: computes a block of points, and the borders for its neighbours, from
+ * the block and the borders of the step before. jacobi2d.c lists the accesses, kernels_jacobi2d.c
+ * has the kernel for CPUs.
  */
 #include <cuda_runtime.h>
 
@@ -11,12 +11,12 @@
 namespace
 {
 
-/* Buffers of the call; those that are read first. */
+/* Buffers of the call, those that are read first. */
 enum { OLD, FROM_NORTH, FROM_SOUTH, FROM_WEST, FROM_EAST, NEW, NORTH, SOUTH, WEST, EAST, BUFFERS };
 
 enum {
-    THREADS = 128, /* of a block: neighbouring rows, which lie side by side in memory */
-    COLUMNS = 4,   /* of a thread: a point that was east of one is the next one itself */
+    THREADS = 128, /* of a block: neighbouring rows, adjacent in memory */
+    COLUMNS = 4,   /* of a thread: the point east of one is its next */
 };
 
 struct buffers {
@@ -28,7 +28,7 @@ template <typename Real> __device__ Real &at(const duet_buffer &matrix, size_t i
     return static_cast<Real *>(matrix.data)[i + j * matrix.ld];
 }
 
-/* The old point at (i,j), where j may be one outside of the block. */
+/* Returns the old point at (i,j), where j may be one outside of the block. */
 template <typename Real> __device__ Real beside(const buffers &b, size_t i, size_t j, size_t cols)
 {
     if (j == static_cast<size_t>(-1))
@@ -36,7 +36,7 @@ template <typename Real> __device__ Real beside(const buffers &b, size_t i, size
     return j < cols ? at<Real>(b.of[OLD], i, j) : at<Real>(b.of[FROM_EAST], i, 0);
 }
 
-/* A new point belongs to the borders where it lies on the edge of the block. */
+/* Stores a new point, also in the borders if it lies on the edge of the block. */
 template <typename Real>
 __device__ void store(const buffers &b, size_t i, size_t j, size_t rows, size_t cols, Real value)
 {
@@ -51,10 +51,8 @@ __device__ void store(const buffers &b, size_t i, size_t j, size_t rows, size_t 
         at<Real>(b.of[EAST], i, 0) = value;
 }
 
-/*
- * Sums in the order of the CPU's kernel, and a product that is added to nothing, so that there is
- * nothing to be fused: the same results, to the last bit.
- */
+/* Adds in the order of the CPU's kernel, and multiplies without adding, so that nothing is fused:
+ * results are equal to the last bit. */
 template <typename Real>
 __global__ void __launch_bounds__(THREADS) step(buffers b, size_t rows, size_t cols)
 {

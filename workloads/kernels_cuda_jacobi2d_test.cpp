@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * The code of the kernel jacobi2d for GPUs, compiled for the host: every thread of its grid runs,
- * one after another, and the results are the CPU's to the last bit, gaps included. What only a GPU
- * can tell is whether nvcc's code does the same (kernels_cuda_test.c).
+ * one after another, and the results are the CPU's to the last bit, gaps included. Only a GPU can
+ * tell whether nvcc's code does the same (kernels_cuda_test.c).
  */
 #include <cuda_runtime.h>
 
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-// a function and a structure that have one name are usual in C
+// a function and a structure with one name are usual in C
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #include <glib.h>
@@ -22,10 +22,10 @@ extern "C" int duet__kernel_jacobi2d(const struct duet_call *call);
 namespace
 {
 
-// What CUDA's compiler provides, for the thread that is running now.
+// Variables that CUDA's compiler provides, for the thread that is running now.
 dim3 block_index, thread_index;
 
-struct buffers; // the kernel's
+struct buffers; // of the kernel
 
 cudaError_t launch(const void *kernel, dim3 grid, dim3 block, void **arguments, size_t shared,
                    cudaStream_t stream);

@@ -8,24 +8,21 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The text of what a name stands for. */
+/* The text of a macro's value. */
 #define TEXT(name) TEXT_AS_IS(name)
 #define TEXT_AS_IS(name) #name
 
-/* A library of the toolkit whose headers were compiled: one of another version is another ABI. */
+/* File of the library whose headers were compiled: another version has another ABI. */
 static const char cublas_file[] = "libcublas.so." TEXT(CUBLAS_VER_MAJOR);
 static const char cusolver_file[] = "libcusolver.so." TEXT(CUSOLVER_VER_MAJOR);
 
-/* What the first call found. */
+/* Result of the first call. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct duet__cuda_library opened;
-static struct duet_message refused; /* why it is not open; "": it is */
+static struct duet_message refused; /* reason why it is not open; "": it is */
 
-/*
- * Where the system looks (and LD_LIBRARY_PATH says), else where the toolkit was when this was
- * compiled. NULL with the reason, which is that of the first try: it names a file that one can
- * look for.
- */
+/* Opens a library where the system looks (and LD_LIBRARY_PATH says), else where the toolkit was at
+ * compile time. NULL with the reason of the first try, which names a file that one can look for. */
 static void *open_library(const char *file)
 {
     char path[1024];
@@ -44,8 +41,9 @@ static void *open_library(const char *file)
     return library;
 }
 
-/* POSIX lets a pointer to a function be one to data; C does not: hence by memcpy. */
-static bool find(void *library, const char *file, const char *name, void *function, size_t bytes)
+/* Copies the address by memcpy: POSIX, but not C, lets a pointer to a function be one to data. */
+static bool find_function(void *library, const char *file, const char *name, void *function,
+                          size_t bytes)
 {
     void *address = dlsym(library, name);
     if (!address)
@@ -63,7 +61,7 @@ static void open_all(void)
     void *solver = blas ? open_library(cusolver_file) : NULL;
     bool found = solver != NULL;
 #define FIND(library, file, name)                                                                  \
-    found = found && find(library, file, TEXT(name), &opened.name, sizeof opened.name);
+    found = found && find_function(library, file, TEXT(name), &opened.name, sizeof opened.name);
 #define FIND_BLAS(name) FIND(blas, cublas_file, name)
 #define FIND_SOLVER(name) FIND(solver, cusolver_file, name)
     DUET__CUBLAS_FUNCTIONS(FIND_BLAS)

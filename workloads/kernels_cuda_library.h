@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cuBLAS and cuSOLVER, opened when first needed: they are hundreds of megabytes, which a command
- * that computes on no GPU is not to pay for, and a machine without them runs everything else.
- */
+/* cuBLAS and cuSOLVER, opened when first needed: they are hundreds of megabytes, which a command
+ * without GPUs need not load, and a machine without them runs everything else. */
 #ifndef DUET_KERNELS_CUDA_LIBRARY_H
 #define DUET_KERNELS_CUDA_LIBRARY_H
 
@@ -11,7 +9,7 @@
 
 #include <duet/error.h>
 
-/* X(name): the functions of cuBLAS that are called, as cublas_v2.h names them. */
+/* X(name): the functions of cuBLAS in use, as cublas_v2.h names them. */
 #define DUET__CUBLAS_FUNCTIONS(X)                                                                  \
     X(cublasCreate)                                                                                \
     X(cublasDestroy)                                                                               \
@@ -26,7 +24,7 @@
     X(cublasSaxpy)                                                                                 \
     X(cublasDaxpy)
 
-/* The same of cuSOLVER. */
+/* X(name): the functions of cuSOLVER in use. */
 #define DUET__CUSOLVER_FUNCTIONS(X)                                                                \
     X(cusolverDnCreate)                                                                            \
     X(cusolverDnDestroy)                                                                           \
@@ -41,9 +39,8 @@
     X(cusolverDnDgetrf)
 
 /*
- * Their addresses, each in a member of its name: library->cublasDgemm(handle, ...). The header of
- * cuBLAS maps names to those of its second interface (cublasDgemm_v2); that holds for the members
- * as well, so that nobody sees it.
+ * Addresses of the functions, each in a member of its name: library->cublasDgemm(handle, ...). The
+ * header of cuBLAS maps names to those of its second interface (cublasDgemm_v2), members included.
  */
 struct duet__cuda_library {
 #define X(name) __typeof__(name) *name;
@@ -53,9 +50,9 @@ struct duet__cuda_library {
 };
 
 /*
- * The libraries, opened by the first call in the process; it may take a second, others wait. They
- * stay until the process ends. NULL with a message that names the library, the reason and what to
- * do. Any thread.
+ * Returns the libraries, opened by the first call in the process; it may take a second, others
+ * wait. They stay until the process ends. NULL with a message that names the library, the reason
+ * and what to do. Any thread.
  */
 const struct duet__cuda_library *duet__cuda_library(struct duet_message *message);
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The libraries of the toolkit open, and have every function that is called: no GPU is needed for
- * that. Skipped where they are not installed, which the message then says.
- */
+/* The libraries of the toolkit open, and have every function in use, without a GPU. Skipped if they
+ * are not installed, as the message then says. */
 #include "workloads/kernels_cuda_library.h"
 
 #include <stdbool.h>
@@ -12,7 +10,7 @@
 
 enum { THREADS = 4, SKIPPED = 77 };
 
-/* Skips a test where the libraries are not; after the first call of all. */
+/* Skips a test if the libraries are absent. */
 static bool absent(void)
 {
     struct duet_message message = {""};
@@ -45,7 +43,7 @@ static gpointer ask(gpointer out)
     return NULL;
 }
 
-/* Every thread gets the same ones; the first calls in the process are these. */
+/* All threads get the same libraries; these are the process's first calls. */
 static void test_threads(void)
 {
     GThread *threads[THREADS];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every kernel for GPUs against the one for CPUs, in both precisions, on matrices whose columns
- * have gaps between them (which must stay as they are), of sizes from 1 on, odd ones too; what the
- * mathematics does not allow becomes a status; handles are used again. Nothing here knows whether
- * the GPU is a real one: without any, all of it is skipped.
+ * have gaps between them (which must stay), of sizes from 1 on, odd ones too; an impossible
+ * factorisation becomes a status; handles are reused. Runs on real or fake GPUs, and is skipped
+ * without any.
  */
 #include "workloads/kernels_cuda.h"
 
@@ -56,7 +56,7 @@ static size_t bytes_of(const struct duet_buffer *buffer)
     return buffer->ld * buffer->cols * buffer->element_bytes;
 }
 
-/* A copy in the device's memory, gaps too. */
+/* Copies a buffer, gaps too, to the device's memory. */
 static struct duet_buffer to_device(const struct duet_buffer *host)
 {
     struct duet_buffer copy = *host;
@@ -65,15 +65,15 @@ static struct duet_buffer to_device(const struct duet_buffer *host)
     return copy;
 }
 
-/* Back, and frees it. */
+/* Copies a buffer back, and frees the copy. */
 static void from_device(const struct duet_buffer *host, const struct duet_buffer *copy)
 {
     check(cudaMemcpy(host->data, copy->data, bytes_of(host), cudaMemcpyDeviceToHost));
     check(cudaFree(copy->data));
 }
 
-/* Enqueues a kernel on copies of the buffers, waits, and brings these back: *status is the one
- * that it left. Returns what the kernel did. */
+/* Enqueues a kernel on copies of the buffers, waits, and copies them back; *status is the kernel's.
+ * Returns its error. */
 static int launch(const struct seat *seat, const char *base, const struct duet_buffer *buffers,
                   size_t count, const void *args, int *status)
 {
@@ -99,8 +99,8 @@ static int launch(const struct seat *seat, const char *base, const struct duet_b
     return error;
 }
 
-/* What stands above the diagonal is nobody's after potrf, and cuSOLVER does not say that it stays.
- */
+/* Clears the part above the diagonal, which is unspecified after potrf: cuSOLVER does not promise
+ * to keep it. */
 static void forget_upper(const struct duet_buffer *a)
 {
     for (size_t j = 1; j < a->cols; j++) {
@@ -109,8 +109,8 @@ static void forget_upper(const struct duet_buffer *a)
     }
 }
 
-/* The same kernel by the CPU and by the GPU, on the same buffers: elements differ by less than
- * scale x 10^-14 (10^-6 in single precision), gaps not at all. Frees the buffers. */
+/* Runs a kernel on the CPU and on the GPU, on the same buffers: elements differ by less than scale
+ * x 10^-14 (10^-6 in single precision), gaps not at all. Frees the buffers. */
 static void compare(const char *base, struct duet_buffer *buffers, size_t count, const void *args,
                     double scale)
 {
@@ -142,7 +142,7 @@ static void compare(const char *base, struct duet_buffer *buffers, size_t count,
     close_seat(&seat);
 }
 
-/* Runs the test for every pair of sizes in both precisions, where the CPU's kernels are. */
+/* Runs the test for every pair of sizes in both precisions, if the CPU has its kernels. */
 static void each(void (*test)(size_t m, size_t n, size_t element_bytes))
 {
     if (!duet__kernel("gemm")) {
@@ -201,7 +201,7 @@ static void trsm_r(size_t m, size_t n, size_t element_bytes)
     compare("trsm_r", b, 2, NULL, 10);
 }
 
-/* The diagonal of L is taken for 1; its other elements are small, or the solution would grow. */
+/* The diagonal of L counts as 1; its other elements are small, or the solution would grow. */
 static void trsm_l(size_t m, size_t n, size_t element_bytes)
 {
     struct duet_buffer b[] = {make(0, m, m, element_bytes, 9), make(1, m, n, element_bytes, 0)};
@@ -227,7 +227,7 @@ static void getrf_nopiv(size_t n, size_t unused, size_t element_bytes)
     compare("getrf_nopiv", &a, 1, NULL, 10 * (double)n);
 }
 
-/* The status of a tile of order 5 whose element (2,2) spoils it is that of its third row. */
+/* The status of a tile of order 5 with a bad element (2,2) is its third row. */
 static void spoilt(const char *base, size_t element_bytes, double value)
 {
     struct seat seat = open_seat();
@@ -255,10 +255,10 @@ static void test_failures(void)
 static void jacobi2d(size_t m, size_t n, size_t element_bytes)
 {
     struct duet_buffer b[] = {
-        make(0, m, n, element_bytes, 0), /* the old block, then what its neighbours gave */
+        make(0, m, n, element_bytes, 0), /* the old block, then its neighbours' borders */
         make(1, 1, n, element_bytes, 0), make(2, 1, n, element_bytes, 0),
         make(3, m, 1, element_bytes, 0), make(4, m, 1, element_bytes, 0),
-        make(5, m, n, element_bytes, 0), /* the new block, then what it gives */
+        make(5, m, n, element_bytes, 0), /* the new block, then its own borders */
         make(6, 1, n, element_bytes, 0), make(7, 1, n, element_bytes, 0),
         make(8, m, 1, element_bytes, 0), make(9, m, 1, element_bytes, 0),
     };
@@ -268,7 +268,7 @@ static void jacobi2d(size_t m, size_t n, size_t element_bytes)
 static void test_jacobi2d(void)
 {
     each(jacobi2d);
-    jacobi2d(300, 7, 8); /* more rows than one block of threads has */
+    jacobi2d(300, 7, 8); /* more rows than a block of threads has */
     jacobi2d(257, 130, 4);
 }
 
@@ -285,7 +285,7 @@ static struct duet__cuda_handles *handles_for(cudaStream_t stream)
     return handles;
 }
 
-/* Two streams, each with handles of its own that stay the same. *blas: what the first one got. */
+/* Uses two streams, each of which keeps handles of its own. *blas: those of the first. */
 static gpointer use_two(gpointer blas)
 {
     struct seat first = open_seat(), second = open_seat();
@@ -313,7 +313,7 @@ static void test_handles(void)
                   (before[0] == after[1] && before[1] == after[0]));
 }
 
-/* Two threads at a time have different ones. */
+/* Two simultaneous threads have different handles. */
 static gpointer use_kernels(gpointer unused)
 {
     for (size_t n = 1; n < 40; n += 6) {
@@ -338,7 +338,7 @@ static void test_threads(void)
         g_thread_join(threads[i]);
 }
 
-/* It grows while what was there is in use, and what is asked for and info are apart. */
+/* The workspace grows while the old one is in use, and does not overlap info. */
 static void test_workspace(void)
 {
     struct seat seat = open_seat();

@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The kernel jacobi2d: a block of points, and the borders it gives to its neighbours, from the
- * block and the borders of the step before. jacobi2d.c says what the accesses are.
- */
+/* The kernel jacobi2d: computes a block of points, and the borders for its neighbours, from the
+ * block and the borders of the step before. jacobi2d.c lists the accesses. */
 #include <string.h>
 
 #include "workloads/kernels.h"
 
-/* Buffers of the call; those that are read first. */
+/* Buffers of the call, those that are read first. */
 enum { OLD, FROM_NORTH, FROM_SOUTH, FROM_WEST, FROM_EAST, NEW, NORTH, SOUTH, WEST, EAST };
 
-/*
- * A column of new points from the same column of old ones, those to its left and right, and the
- * points above and below. Not contracted to fused operations and always in this order.
- */
+/* Computes a column of new points from the same column of old ones, those to its left and right,
+ * and the points above and below; not contracted to fused operations and always in this order. */
 #define DEFINE_COLUMN(name, type)                                                                  \
     static void name(void *out, const void *same, const void *left, const void *right,             \
                      const void *above, const void *below, size_t rows)                            \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel nbody: a step of the bodies of one subset. nbody.c says what the accesses are. */
+/* The kernel nbody: moves the bodies of a subset by one step. nbody.c lists the accesses. */
 #include <math.h>
 #include <string.h>
 
@@ -7,12 +7,10 @@
 #include "workloads/nbody.h"
 #include "workloads/tiles.h"
 
-enum { LANES = 64 /* bodies at a time: a number that compilers know, for vectors */ };
+enum { LANES = 64 /* bodies at a time: a constant, so that compilers use vectors */ };
 
-/*
- * Bodies of `own` from `first` on: what all others pull them by, subset after subset; velocities;
- * then where they go. Lanes beyond the last body compute what nobody reads.
- */
+/* Moves the bodies of `own` from `first` on: pull of all other bodies, subset after subset;
+ * velocities; places. Lanes beyond the last body compute unused values. */
 #define DEFINE_STEP(name, type, root)                                                              \
     static void name(const struct duet_buffer *all, size_t subsets, size_t own, size_t first,      \
                      type bodies)                                                                  \

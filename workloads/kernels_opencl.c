@@ -24,7 +24,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* The library                                                                                  */
 
-/* X(name): the functions that are called, as clblast_c.h declares them. */
+/* X(name): the functions in use, as clblast_c.h declares them. */
 #define FUNCTIONS(X)                                                                               \
     X(CLBlastSgemm)                                                                                \
     X(CLBlastDgemm)                                                                                \
@@ -38,15 +38,15 @@
 static const char file[] = "libclblast.so.1";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct duet_message refused; /* why it is not open; "": it is */
+static struct duet_message refused; /* reason why it is not open; "": it is */
 static struct {
 #define MEMBER(name) __typeof__(&name) name;
     FUNCTIONS(MEMBER)
 #undef MEMBER
 } library;
 
-/* POSIX lets a pointer to a function be one to data; C does not: hence by memcpy. */
-static void find(void *opened, const char *name, void *function, size_t bytes)
+/* Copies the address by memcpy: POSIX, but not C, lets a pointer to a function be one to data. */
+static void find_function(void *opened, const char *name, void *function, size_t bytes)
 {
     void *address = dlsym(opened, name);
     if (!address)
@@ -61,7 +61,7 @@ static void open_library(void)
         duet_fail(&refused, 0, "%s cannot be opened (%s): install CLBlast", file, dlerror());
         return;
     }
-#define FIND(name) find(opened, #name, &library.name, sizeof library.name);
+#define FIND(name) find_function(opened, #name, &library.name, sizeof library.name);
     FUNCTIONS(FIND)
 #undef FIND
 }
@@ -75,7 +75,7 @@ int duet__opencl_about(struct duet_message *message)
 /* ------------------------------------------------------------------------------------------- */
 /* Calls                                                                                        */
 
-/* Where a call computes, and on what: each buffer's first element in the device's one object. */
+/* Place of a call: its queue, and each buffer's first element in the device's one object. */
 struct place {
     cl_command_queue queue;
     cl_mem memory;
@@ -83,15 +83,13 @@ struct place {
     bool single, first;
 };
 
-/*
- * Until a call has returned, there is one at a time: CLBlast 1.5.3 fills its tables in the first,
- * and crashes where another thread calls it meanwhile.
- */
+/* Held until a first call has returned: CLBlast 1.5.3 fills its tables in it, and crashes if
+ * another thread calls it meanwhile. */
 static pthread_mutex_t first_call = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic(bool) filled;
 
-/* Errors: DUET_EABSENT with a message. Else the call is to be made, and ended. */
-static int begin(struct place *place, const struct duet_call *call)
+/* Begins a call, which is then to be made and ended. DUET_EABSENT with a message. */
+static int call_begin(struct place *place, const struct duet_call *call)
 {
     const struct duet_opencl *opencl = call->stream;
     *place = (struct place){.queue = opencl->queue,
@@ -107,9 +105,9 @@ static int begin(struct place *place, const struct duet_call *call)
     return error;
 }
 
-/* The errors of CLBlast that one may meet have numbers of their own; others are OpenCL's. */
-static int end(const struct duet_call *call, const struct place *place, const char *name,
-               CLBlastStatusCode status)
+/* Ends a call. Usual errors of CLBlast have numbers of their own; others are OpenCL's. */
+static int call_end(const struct duet_call *call, const struct place *place, const char *name,
+                    CLBlastStatusCode status)
 {
     if (place->first) {
         atomic_store(&filled, true);
@@ -130,7 +128,7 @@ static int end(const struct duet_call *call, const struct place *place, const ch
     }
 }
 
-/* Columns are what BLAS means by them. */
+/* Column-major, as in BLAS. */
 static const CLBlastLayout columns = CLBlastLayoutColMajor;
 
 static int gemm(const struct duet_call *call)
@@ -141,39 +139,41 @@ static int gemm(const struct duet_call *call)
         args->form & DUET__TRANSPOSED ? CLBlastTransposeYes : CLBlastTransposeNo;
     const float alpha = args->form & DUET__MINUS ? -1 : 1;
     struct place p;
-    int error = begin(&p, call);
+    int error = call_begin(&p, call);
     if (error)
         return error;
     if (p.single)
-        return end(call, &p, "CLBlastSgemm",
-                   library.CLBlastSgemm(columns, CLBlastTransposeNo, trans, c->rows, c->cols,
-                                        a->cols, alpha, p.memory, p.at[0], a->ld, p.memory, p.at[1],
-                                        b->ld, 1, p.memory, p.at[2], c->ld, &p.queue, NULL));
-    return end(call, &p, "CLBlastDgemm",
-               library.CLBlastDgemm(columns, CLBlastTransposeNo, trans, c->rows, c->cols, a->cols,
-                                    alpha, p.memory, p.at[0], a->ld, p.memory, p.at[1], b->ld, 1,
-                                    p.memory, p.at[2], c->ld, &p.queue, NULL));
+        return call_end(call, &p, "CLBlastSgemm",
+                        library.CLBlastSgemm(columns, CLBlastTransposeNo, trans, c->rows, c->cols,
+                                             a->cols, alpha, p.memory, p.at[0], a->ld, p.memory,
+                                             p.at[1], b->ld, 1, p.memory, p.at[2], c->ld, &p.queue,
+                                             NULL));
+    return call_end(call, &p, "CLBlastDgemm",
+                    library.CLBlastDgemm(columns, CLBlastTransposeNo, trans, c->rows, c->cols,
+                                         a->cols, alpha, p.memory, p.at[0], a->ld, p.memory,
+                                         p.at[1], b->ld, 1, p.memory, p.at[2], c->ld, &p.queue,
+                                         NULL));
 }
 
 static int syrk(const struct duet_call *call)
 {
     const struct duet_buffer *a = &call->buffers[0], *c = &call->buffers[1];
     struct place p;
-    int error = begin(&p, call);
+    int error = call_begin(&p, call);
     if (error)
         return error;
     if (p.single)
-        return end(call, &p, "CLBlastSsyrk",
-                   library.CLBlastSsyrk(columns, CLBlastTriangleLower, CLBlastTransposeNo, c->rows,
-                                        a->cols, -1, p.memory, p.at[0], a->ld, 1, p.memory, p.at[1],
-                                        c->ld, &p.queue, NULL));
-    return end(call, &p, "CLBlastDsyrk",
-               library.CLBlastDsyrk(columns, CLBlastTriangleLower, CLBlastTransposeNo, c->rows,
-                                    a->cols, -1, p.memory, p.at[0], a->ld, 1, p.memory, p.at[1],
-                                    c->ld, &p.queue, NULL));
+        return call_end(call, &p, "CLBlastSsyrk",
+                        library.CLBlastSsyrk(columns, CLBlastTriangleLower, CLBlastTransposeNo,
+                                             c->rows, a->cols, -1, p.memory, p.at[0], a->ld, 1,
+                                             p.memory, p.at[1], c->ld, &p.queue, NULL));
+    return call_end(call, &p, "CLBlastDsyrk",
+                    library.CLBlastDsyrk(columns, CLBlastTriangleLower, CLBlastTransposeNo, c->rows,
+                                         a->cols, -1, p.memory, p.at[0], a->ld, 1, p.memory,
+                                         p.at[1], c->ld, &p.queue, NULL));
 }
 
-/* What a triangular matrix is and where it stands, in BLAS's words. */
+/* A triangular matrix in BLAS's words. */
 struct triangle {
     CLBlastSide side;
     CLBlastTriangle triangle;
@@ -182,7 +182,7 @@ struct triangle {
 };
 
 /* Copies B between the device's one object and `own`, where its columns have no gaps. */
-static cl_int copy(const struct place *p, const struct duet_buffer *b, cl_mem own, bool back)
+static cl_int copy_own(const struct place *p, const struct duet_buffer *b, cl_mem own, bool back)
 {
     const size_t there[3] = {p->at[1] * b->element_bytes, 0, 0}, here[3] = {0, 0, 0};
     const size_t pitch = b->ld * b->element_bytes, own_pitch = b->rows * b->element_bytes;
@@ -193,12 +193,12 @@ static cl_int copy(const struct place *p, const struct duet_buffer *b, cl_mem ow
                                           own_pitch, 0, 0, NULL, NULL);
 }
 
-/* Solves on a B of its own. A status of CLBlast, of which OpenCL's errors are some. */
+/* Solves on a copy of B. Returns a status of CLBlast, which may be an error of OpenCL. */
 static CLBlastStatusCode solve_own(const struct place *p, const struct duet_buffer *t,
                                    const struct duet_buffer *b, struct triangle kind, cl_mem own)
 {
     cl_command_queue queue = p->queue;
-    cl_int error = copy(p, b, own, false);
+    cl_int error = copy_own(p, b, own, false);
     if (!error && p->single)
         error = library.CLBlastStrsm(columns, kind.side, kind.triangle, kind.trans, kind.diagonal,
                                      b->rows, b->cols, 1, p->memory, p->at[0], t->ld, own, 0,
@@ -207,13 +207,11 @@ static CLBlastStatusCode solve_own(const struct place *p, const struct duet_buff
         error = library.CLBlastDtrsm(columns, kind.side, kind.triangle, kind.trans, kind.diagonal,
                                      b->rows, b->cols, 1, p->memory, p->at[0], t->ld, own, 0,
                                      b->rows, &queue, NULL);
-    return (CLBlastStatusCode)(error ? error : copy(p, b, own, true));
+    return (CLBlastStatusCode)(error ? error : copy_own(p, b, own, true));
 }
 
-/*
- * B := B T^-1 or T^-1 B. In an object of its own: CLBlast (1.5.3) copies all of B's object up to
- * the end of B away and back, and so would undo what comes into other tiles meanwhile.
- */
+/* B := B T^-1 or T^-1 B, in an object of its own: CLBlast (1.5.3) copies all of B's object up to
+ * the end of B away and back, and would undo concurrent writes to other tiles. */
 static int solve(const struct duet_call *call, struct triangle kind)
 {
     const struct duet_opencl *opencl = call->stream;
@@ -221,14 +219,14 @@ static int solve(const struct duet_call *call, struct triangle kind)
     const size_t bytes = b->rows * b->cols * b->element_bytes;
     struct place p;
     cl_int status;
-    int error = begin(&p, call);
+    int error = call_begin(&p, call);
     if (error)
         return error;
     cl_mem own = clCreateBuffer(opencl->context, CL_MEM_READ_WRITE, bytes, NULL, &status);
     if (status)
-        return end(call, &p, "clCreateBuffer", (CLBlastStatusCode)status);
-    error = end(call, &p, "CLBlastXtrsm", solve_own(&p, t, b, kind, own));
-    (void)clReleaseMemObject(own); /* once what is enqueued has used it */
+        return call_end(call, &p, "clCreateBuffer", (CLBlastStatusCode)status);
+    error = call_end(call, &p, "CLBlastXtrsm", solve_own(&p, t, b, kind, own));
+    (void)clReleaseMemObject(own); /* freed after the enqueued work */
     return error;
 }
 
@@ -255,16 +253,16 @@ static int axpy(const struct duet_call *call)
     const struct duet__axpy_args *args = call->args;
     size_t count = call->buffers[1].rows;
     struct place p;
-    int error = begin(&p, call);
+    int error = call_begin(&p, call);
     if (error)
         return error;
     if (p.single)
-        return end(call, &p, "CLBlastSaxpy",
-                   library.CLBlastSaxpy(count, (float)args->alpha, p.memory, p.at[0], 1, p.memory,
-                                        p.at[1], 1, &p.queue, NULL));
-    return end(call, &p, "CLBlastDaxpy",
-               library.CLBlastDaxpy(count, args->alpha, p.memory, p.at[0], 1, p.memory, p.at[1], 1,
-                                    &p.queue, NULL));
+        return call_end(call, &p, "CLBlastSaxpy",
+                        library.CLBlastSaxpy(count, (float)args->alpha, p.memory, p.at[0], 1,
+                                             p.memory, p.at[1], 1, &p.queue, NULL));
+    return call_end(call, &p, "CLBlastDaxpy",
+                    library.CLBlastDaxpy(count, args->alpha, p.memory, p.at[0], 1, p.memory,
+                                         p.at[1], 1, &p.queue, NULL));
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tasks of workloads compute on OpenCL's devices: calls of CLBlast;
- * kernels_opencl_absent.c stands in where that or OpenCL is missing. Semantics are those of the
- * CPUs' kernels (kernels.h). Factorisations of tiles, panels and jacobi2d there are none.
+ * Kernels of the workloads' tasks on OpenCL's devices: calls of CLBlast; kernels_opencl_absent.c
+ * stands in where that or OpenCL is missing. Semantics are those of the CPUs' kernels (kernels.h).
+ * There are no factorisations of tiles, no panels and no jacobi2d.
  *
  * A kernel is called on the thread of the device's worker and enqueues on the queue of its call.
  * CLBlast's code is compiled by the first calls in a process, which takes seconds; solves also wait
@@ -13,7 +13,7 @@
 
 #include <duet/duet.h>
 
-/* The code for the kernel of this base name (both precisions), or NULL if there is none. */
+/* Returns the code for the kernel of this base name (both precisions), or NULL if there is none. */
 duet_kernel_fn duet__opencl_kernel(const char *base);
 
 #endif

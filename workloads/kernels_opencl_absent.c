@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In the place of the kernels for OpenCL's devices, where there is no OpenCL or no CLBlast. */
+/* Stands in for the kernels for OpenCL's devices, in a build without OpenCL or CLBlast. */
 #include "workloads/kernels_about.h"
 #include "workloads/kernels_opencl.h"
 

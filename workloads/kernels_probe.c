@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Judges factorisations too large to be multiplied out: the product of the factors and the matrix
- * as it was filled are both applied to a random vector (Freivalds, "Fast probabilistic algorithms",
- * MFCS 1979), in extended precision. Takes n^2 operations instead of n^3.
+ * Judges factorisations too large to be multiplied out: the product of the factors and the initial
+ * matrix are both applied to a random vector (Freivalds, "Fast probabilistic algorithms", MFCS
+ * 1979), in extended precision. Takes n^2 operations instead of n^3.
  */
 #include <float.h>
 #include <math.h>
@@ -11,12 +11,10 @@
 #include "workloads/kernels.h"
 #include "workloads/share.h"
 
-enum { PIECE = 512 /* elements of a column of A that are made at a time */ };
+enum { PIECE = 512 /* elements of a column of A made at a time */ };
 
-/*
- * A vector, and what rounding errors in it are measured by: the same sums of absolute values.
- * Longer than double, since diagonals are large: sums after these would be rounded once a term.
- */
+/* A vector, and the scale of its rounding errors: the same sums of absolute values. Longer than
+ * double, since diagonals are large: later sums would be rounded once a term. */
 struct vector {
     long double *value;
     double *gauge;
@@ -43,7 +41,8 @@ static void vector_fini(struct vector *vector)
     free(vector->gauge);
 }
 
-static void add(struct vector *to, uint64_t i, double factor, const struct vector *from, uint64_t j)
+static void add_term(struct vector *to, uint64_t i, double factor, const struct vector *from,
+                     uint64_t j)
 {
     to->value[i] += factor * from->value[j];
     to->gauge[i] += fabs(factor) * from->gauge[j];
@@ -52,17 +51,17 @@ static void add(struct vector *to, uint64_t i, double factor, const struct vecto
 /* ------------------------------------------------------------------------------------------- */
 /* The factors, column by column of their tiles                                                 */
 
-/* Element (i, j) of the matrix of factors, for whoever wants it. */
+/* Called with element (i, j) of the matrix of factors. */
 typedef void element_fn(struct probe *probe, uint64_t i, uint64_t j, double value);
 
-/* All elements, on several threads: those of a column on one, or else those of a row. */
+/* A pass over all elements, on several threads, each with whole columns, or with whole rows. */
 struct pass {
     struct probe *probe;
     element_fn *fn;
     bool by_column;
 };
 
-/* Those of rows [first, end) of a column, all in one tile. */
+/* Passes over rows [first, end) of a column, all in one tile. */
 static void each_of_column(const struct pass *pass, uint64_t first, uint64_t end, uint64_t j)
 {
     const struct duet__storage *a = pass->probe->a;
@@ -81,7 +80,7 @@ static void each_of_column(const struct pass *pass, uint64_t first, uint64_t end
     }
 }
 
-/* Columns, or else rows, [first, end). */
+/* Passes over columns, or else rows, [first, end). */
 static void each_of_part(void *self, uint64_t first, uint64_t end)
 {
     const struct pass *pass = self;
@@ -89,7 +88,7 @@ static void each_of_part(void *self, uint64_t first, uint64_t end)
     uint64_t j = pass->by_column ? first : 0, last_col = pass->by_column ? end : a->cols;
     uint64_t last_row = pass->by_column ? a->rows : end, stop;
     for (; j < last_col && !duet__judging_stopped(pass->probe->how); j++) {
-        uint64_t top = a->lower ? j - j % a->tile_cols : 0; /* of what is stored */
+        uint64_t top = a->lower ? j - j % a->tile_cols : 0; /* first stored row */
         for (uint64_t i = pass->by_column || first < top ? top : first; i < last_row; i = stop) {
             stop = i - i % a->tile_rows + a->tile_rows;
             stop = stop < last_row ? stop : last_row;
@@ -109,34 +108,35 @@ static void each_element(struct probe *probe, element_fn *fn, bool by_column)
 static void transposed(struct probe *probe, uint64_t i, uint64_t j, double value)
 {
     if (i >= j)
-        add(&probe->y, j, value, &probe->x, i);
+        add_term(&probe->y, j, value, &probe->x, i);
 }
 
 /* y := U x */
 static void upper(struct probe *probe, uint64_t i, uint64_t j, double value)
 {
     if (i <= j)
-        add(&probe->y, i, value, &probe->x, j);
+        add_term(&probe->y, i, value, &probe->x, j);
 }
 
 /* product := L y */
 static void lower(struct probe *probe, uint64_t i, uint64_t j, double value)
 {
     if (i >= j)
-        add(&probe->product, i, value, &probe->y, j);
+        add_term(&probe->product, i, value, &probe->y, j);
 }
 
-/* The same with a unit diagonal, which is not stored. */
+/* product := L y with a unit diagonal, which is not stored */
 static void unit_lower(struct probe *probe, uint64_t i, uint64_t j, double value)
 {
     if (i >= j)
-        add(&probe->product, i, i == j ? 1 : value, &probe->y, j);
+        add_term(&probe->product, i, i == j ? 1 : value, &probe->y, j);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The matrix as it was filled                                                                  */
 
-/* Rows [first, end) of truth := A x, by what is stored: of a symmetric A the lower triangle. */
+/* Computes rows [first, end) of truth := A x from stored elements: of a symmetric A the lower
+ * triangle. */
 static void initial_rows(void *self, uint64_t first, uint64_t end)
 {
     struct probe *probe = self;
@@ -146,12 +146,12 @@ static void initial_rows(void *self, uint64_t first, uint64_t end)
             size_t count = end - i < PIECE ? (size_t)(end - i) : PIECE;
             duet__storage_initial_column(probe->a, i, j, count, piece);
             for (size_t r = 0; r < count; r++)
-                add(&probe->truth, i + r, piece[r], &probe->x, j);
+                add_term(&probe->truth, i + r, piece[r], &probe->x, j);
         }
     }
 }
 
-/* Rows [first, end) of truth := truth + (A above its diagonal) x: the mirrors of the columns. */
+/* Adds (A above its diagonal) x, the mirrored columns, to rows [first, end) of truth. */
 static void initial_mirrors(void *self, uint64_t first, uint64_t end)
 {
     struct probe *probe = self;
@@ -162,7 +162,7 @@ static void initial_mirrors(void *self, uint64_t first, uint64_t end)
             size_t count = n - i < PIECE ? (size_t)(n - i) : PIECE;
             duet__storage_initial_column(probe->a, i, j, count, piece);
             for (size_t r = 0; r < count; r++)
-                add(&probe->truth, j, piece[r], &probe->x, i + r);
+                add_term(&probe->truth, j, piece[r], &probe->x, i + r);
         }
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judging factorisations by a random vector: right ones pass, a wrong element shows. */
+/* Judging factorisations by a random vector: right ones pass, a wrong element is found. */
 #include <math.h>
 
 #include <glib.h>
@@ -32,7 +32,7 @@ static void set(const struct duet__storage *a, uint64_t i, uint64_t j, double va
     duet__store_values(duet__storage_at(a, i, j), &value, 1, a->element_bytes);
 }
 
-/* By the definition, column by column. */
+/* Factorises by definition, column by column. */
 static void cholesky(const struct duet__storage *a)
 {
     for (uint64_t j = 0; j < a->rows; j++) {
@@ -54,7 +54,7 @@ static void swap_rows(const struct duet__storage *a, uint64_t i, uint64_t other)
     }
 }
 
-/* Row i is exchanged with row i + step, within panels as they are stored. */
+/* Factorises; row i is exchanged with row i + step, within panels as they are stored. */
 static void lu(const struct duet__storage *a, const struct duet__storage *pivots, uint64_t step)
 {
     for (uint64_t k = 0; k < a->rows; k++) {
@@ -73,7 +73,7 @@ static void lu(const struct duet__storage *a, const struct duet__storage *pivots
     }
 }
 
-/* Passes as it is; not with any single element wrong by a thousandth of its row. */
+/* Passes as it is, and not with any single element wrong by a thousandth of its row. */
 static void check(const struct duet__storage *a, const struct duet__storage *pivots)
 {
     double residual = NAN;
@@ -123,7 +123,8 @@ static void test_lu(void)
     }
 }
 
-/* Dominant once its rows have been exchanged the other way: any interchanges may be asked for. */
+/* The matrix is dominant after its rows are exchanged the other way, so any interchanges are
+ * allowed. */
 static void test_lu_pivot(void)
 {
     struct duet__storage a = matrix(50, 16, 8, false);
@@ -154,7 +155,7 @@ static bool stop_at_once(void *context)
     return true;
 }
 
-/* A random vector judges unless the exact residual is asked for; both can be given up. */
+/* A random vector judges unless the exact residual is requested; both can be given up. */
 static void test_verdict(void)
 {
     _Atomic(unsigned) asked = 0;

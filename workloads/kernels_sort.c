@@ -2,10 +2,8 @@
 /* The kernel sort: a list in ascending order, by odd-even transposition. */
 #include "workloads/kernels.h"
 
-/*
- * As many rounds as elements, which are then in order whatever they were (Habermann 1972). A round
- * puts every second pair of neighbours in order, the other ones in the next round.
- */
+/* Defines as many rounds as elements, which sort any list (Habermann 1972). A round orders every
+ * second pair of neighbours, the next round the others. */
 #define DEFINE_SORT(name, type)                                                                    \
     static void name(type *list, size_t count)                                                     \
     {                                                                                              \

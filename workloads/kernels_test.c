@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Every kernel against a naive one, in both precisions, on matrices whose columns have gaps between
- * them (which must stay as they are), of sizes from 1 on, odd ones too.
- */
+/* Every kernel against a naive one, in both precisions, on matrices whose columns have gaps between
+ * them (which must stay), of sizes from 1 on, odd ones too. */
 #include "workloads/kernels.h"
 
 #include <math.h>
@@ -28,7 +26,7 @@ static int run(const char *base, const struct duet_buffer *buffers, size_t count
     return run_saying(base, buffers, count, args, NULL);
 }
 
-/* It fails, and says why. */
+/* Fails unless the kernel fails and says why. */
 static void fails(const char *base, const struct duet_buffer *buffers, size_t count,
                   const char *why)
 {
@@ -38,7 +36,7 @@ static void fails(const char *base, const struct duet_buffer *buffers, size_t co
     g_assert_nonnull(strstr(message.text, why));
 }
 
-/* Skips where there is no BLAS; else runs the test for every pair of sizes in both precisions. */
+/* Skips without BLAS; else runs the test for every pair of sizes in both precisions. */
 static void each(void (*test)(size_t m, size_t n, size_t element_bytes))
 {
     if (!duet__kernel("gemm")) {
@@ -123,8 +121,8 @@ static void axpy(size_t n, size_t unused, size_t element_bytes)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Triangular solves: B is made as the product of a solution and the triangle. What is in the other
-   triangle of T (and, for trsm_l, on its diagonal) must not matter.                            */
+/* Triangular solves: B is the product of a solution and the triangle. The other triangle of T (and,
+ * for trsm_l, its diagonal) must not matter. */
 
 static bool in_lower(size_t i, size_t j)
 {
@@ -171,7 +169,7 @@ static void trsm_r(size_t m, size_t n, size_t element_bytes)
     solve_right("trsm_r", m, n, element_bytes, false);
 }
 
-/* B := T X with T lower, its diagonal taken for 1 and its other elements small. */
+/* B := T X with T lower, its diagonal taken as 1 and its other elements small. */
 static void trsm_l(size_t m, size_t n, size_t element_bytes)
 {
     struct duet_buffer b[] = {make(0, m, m, element_bytes, 9), make(1, m, n, element_bytes, 0)};
@@ -236,7 +234,7 @@ static void getrf_nopiv(size_t n, size_t unused, size_t element_bytes)
     g_free(lu);
 }
 
-/* What cannot be factorised fails the task; also far from the leaves of the recursion. */
+/* Tasks fail on matrices that cannot be factorised, also far from the leaves of the recursion. */
 static void test_failures(void)
 {
     double zero_pivot[] = {1, 2, 3, 4, 8, 5, 6, 7, 1}, not_finite[] = {NAN};
@@ -287,7 +285,7 @@ static void free_panel(struct duet_buffer *b)
         g_free(b[t].data);
 }
 
-/* The tiles of a panel as one matrix of 2 m + 1 rows. */
+/* Returns the tiles of a panel as one matrix of 2 m + 1 rows. */
 static double *stack(const struct duet_buffer *b)
 {
     size_t m = b[1].rows, rows = 2 * m + 1, n = b[1].cols;
@@ -334,7 +332,7 @@ static void getrf(size_t extra, size_t n, size_t element_bytes)
     free_panel(b);
 }
 
-/* In tiles that are windows of one matrix the panel is factorised in place, to the same result. */
+/* A panel whose tiles are windows of one matrix is factorised in place, to the same result. */
 static void test_getrf_in_place(void)
 {
     enum { M = 20, N = 9, ROWS = 2 * M + 1 };

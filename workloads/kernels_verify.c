@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Scaled residuals of factorisations, as LAPACK's test programs compute them (xPOT01, xGET01): the
- * product of the factors, tile by tile, is compared with the matrix as it was filled, of which no
- * copy is needed.
- */
+/* Scaled residuals of factorisations, as in LAPACK's test programs (xPOT01, xGET01): the product of
+ * the factors, tile by tile, is compared with the initial matrix, which is not copied. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -12,7 +9,7 @@
 #include "workloads/kernels.h"
 #include "workloads/kernels_blas.h"
 
-/* One judgement under way. */
+/* State of a judgement. */
 struct judge {
     const struct duet__storage *a;
     const struct duet__judging *how;
@@ -20,7 +17,7 @@ struct judge {
     const uint64_t *rows; /* row i of P A is this row of A; NULL: P = I */
     double *difference;   /* by column: sums of |P A - L U| and of |A| */
     double *norm;
-    void *work; /* a tile */
+    void *work; /* of a tile's size */
 };
 
 static uint32_t tiles_of(uint64_t size, uint32_t tile)
@@ -49,8 +46,8 @@ static struct duet_buffer copy_factor(const struct judge *judge, uint32_t i, uin
     return to;
 }
 
-/* Tile (i,j) of L L' or L U, in the workspace. */
-static struct duet_buffer multiply(const struct judge *judge, uint32_t i, uint32_t j)
+/* Computes tile (i,j) of L L' or L U, in the workspace. */
+static struct duet_buffer multiply_tile(const struct judge *judge, uint32_t i, uint32_t j)
 {
     uint32_t diagonal = i < j ? i : j;
     struct duet_buffer product = copy_factor(judge, i, j);
@@ -66,8 +63,8 @@ static struct duet_buffer multiply(const struct judge *judge, uint32_t i, uint32
     return product;
 }
 
-/* Adds element (row, col), which is to be `value`, to the sums of its column and its mirror's. */
-static void compare(const struct judge *judge, uint64_t row, uint64_t col, double value)
+/* Adds element (row, col), which should be `value`, to the sums of its column and its mirror's. */
+static void compare_element(const struct judge *judge, uint64_t row, uint64_t col, double value)
 {
     double initial = duet__storage_initial(judge->a, judge->rows ? judge->rows[row] : row, col);
     judge->difference[col] += fabs(value - initial);
@@ -80,15 +77,15 @@ static void compare(const struct judge *judge, uint64_t row, uint64_t col, doubl
 
 static void compare_tile(const struct judge *judge, uint32_t i, uint32_t j)
 {
-    struct duet_buffer product = multiply(judge, i, j);
+    struct duet_buffer product = multiply_tile(judge, i, j);
     for (size_t c = 0; c < product.cols; c++) {
         for (size_t r = i == j && judge->symmetric ? c : 0; r < product.rows; r++)
-            compare(judge, (uint64_t)i * judge->a->tile_rows + r,
-                    (uint64_t)j * judge->a->tile_cols + c, duet__view_get(&product, r, c));
+            compare_element(judge, (uint64_t)i * judge->a->tile_rows + r,
+                            (uint64_t)j * judge->a->tile_cols + c, duet__view_get(&product, r, c));
     }
 }
 
-/* The largest of the sums; NaN if one is. */
+/* Returns the largest of the sums; NaN if one is. */
 static double largest(const double *sums, uint64_t count)
 {
     double max = 0;

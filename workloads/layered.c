@@ -29,7 +29,7 @@
 enum {
     KERNELS_MAX = 64,
     DEGREE_MAX = 64,
-    CPU_ARCHS_MAX = 4, /* names of CPU architectures that a task knows */
+    CPU_ARCHS_MAX = 4, /* names of CPU architectures in a task's arguments */
     TASKS_MAX = 100000000,
 };
 
@@ -48,17 +48,17 @@ static const struct duet__parameter parameters[] = {
     {0},
 };
 
-/* None that a calibration could know: the kernels, "layered0" and on, time themselves. */
+/* No kernels that a calibration could know: "layered0" and on time themselves. */
 static const char *const kernels[] = {NULL};
 
-/* The graph's shape, from the problem. */
+/* The graph's shape, by the problem. */
 struct shape {
     uint64_t seed, tasks, width, degree, kernels, cpu_only, gpu_only, elements;
     double work, speedup;
-    char sizes; /* first letter of the setting */
+    char sizes; /* first letter of its value */
 };
 
-/* What a task carries: all that its duration depends on. */
+/* Arguments of a task: all that its duration depends on. */
 struct arguments {
     uint64_t seed;
     double work, speedup;
@@ -66,7 +66,7 @@ struct arguments {
     uint32_t cpu_archs[CPU_ARCHS_MAX]; /* hashes of the names of the machine's CPUs; 0: none */
 };
 
-/* One task as drawn. */
+/* A task as drawn. */
 struct draft {
     uint32_t kernel;
     double work;
@@ -77,7 +77,7 @@ struct draft {
 /* ------------------------------------------------------------------------------------------- */
 /* Random numbers                                                                               */
 
-/* State of the stream numbered (major, minor) of a seed. */
+/* Returns the state of the stream (major, minor) of a seed. */
 static uint64_t stream(uint64_t seed, uint64_t major, uint64_t minor)
 {
     uint64_t state = seed;
@@ -86,16 +86,16 @@ static uint64_t stream(uint64_t seed, uint64_t major, uint64_t minor)
     return duet_random_next(&state);
 }
 
-/* Uniform in 0..count-1. The bias, count / 2^64, is of no account here. */
-static uint64_t below(uint64_t *state, uint64_t count)
+/* Draws uniformly from 0..count-1. The bias, count / 2^64, does not matter here. */
+static uint64_t draw_below(uint64_t *state, uint64_t count)
 {
     return duet_random_next(state) % count;
 }
 
-/* What a stream is for. */
+/* Purposes of streams. */
 enum { STREAM_TASK, STREAM_PREDECESSORS, STREAM_SPEEDUP };
 
-/* FNV-1a of a name, never 0. */
+/* Returns the FNV-1a hash of a name, never 0. */
 static uint32_t hash_name(const char *name)
 {
     uint32_t hash = UINT32_C(2166136261);
@@ -132,7 +132,7 @@ static void shape_init(struct shape *shape, const struct duet__problem *problem)
 
 static uint64_t draw_elements(const struct shape *shape, uint64_t *state)
 {
-    uint64_t draw = below(state, 30), elements = shape->elements;
+    uint64_t draw = draw_below(state, 30), elements = shape->elements;
     if (shape->sizes == 'u')
         elements = elements * (draw % 3 + 1) / 2;
     else if (shape->sizes == 'b')
@@ -143,10 +143,10 @@ static uint64_t draw_elements(const struct shape *shape, uint64_t *state)
 static struct draft draw_task(const struct shape *shape, uint64_t task)
 {
     uint64_t state = stream(shape->seed, STREAM_TASK, task);
-    struct draft draft = {.kernel = (uint32_t)below(&state, shape->kernels)};
-    draft.work = shape->work * (double)(below(&state, 7) + 1) / 4;
+    struct draft draft = {.kernel = (uint32_t)draw_below(&state, shape->kernels)};
+    draft.work = shape->work * (double)(draw_below(&state, 7) + 1) / 4;
     draft.elements = draw_elements(shape, &state);
-    uint64_t percent = below(&state, 100);
+    uint64_t percent = draw_below(&state, 100);
     if (percent < shape->cpu_only)
         draft.where = 'c';
     else if (percent < shape->cpu_only + shape->gpu_only)
@@ -154,8 +154,8 @@ static struct draft draw_task(const struct shape *shape, uint64_t task)
     return draft;
 }
 
-/* Draws the predecessors of a task into `out` (room for 2 * DEGREE_MAX) and
- * returns how many. Floyd's algorithm for distinct draws (Bentley, CACM 30(9), 1987). */
+/* Draws the predecessors of a task into `out` (room for 2 * DEGREE_MAX) and returns their number.
+ * Floyd's algorithm for distinct draws (Bentley, CACM 30(9), 1987). */
 static size_t draw_predecessors(const struct shape *shape, uint64_t task, uint64_t *out)
 {
     uint64_t layer = task / shape->width;
@@ -163,12 +163,12 @@ static size_t draw_predecessors(const struct shape *shape, uint64_t task, uint64
         return 0;
     uint64_t state = stream(shape->seed, STREAM_PREDECESSORS, task);
     uint64_t first = (layer - 1) * shape->width;
-    uint64_t wanted = 1 + below(&state, 2 * shape->degree - 1);
+    uint64_t wanted = 1 + draw_below(&state, 2 * shape->degree - 1);
     if (wanted > shape->width)
         wanted = shape->width;
     size_t count = 0;
     for (uint64_t last = shape->width - wanted; last < shape->width; last++) {
-        uint64_t pick = first + below(&state, last + 1);
+        uint64_t pick = first + draw_below(&state, last + 1);
         for (size_t i = 0; i < count; i++) {
             if (out[i] == pick) {
                 pick = first + last;
@@ -276,10 +276,10 @@ static uint64_t bytes(const struct duet__problem *problem)
 struct build {
     struct duet_runtime *runtime;
     struct shape shape;
-    uint64_t where_cpu, where_gpu; /* restrictions; 0 where the machine has none of them */
-    struct arguments args;         /* of a task; work and kernel change */
+    uint64_t where_cpu, where_gpu; /* restrictions; 0 if no worker can honour them */
+    struct arguments args;         /* of a task; work and kernel vary */
     struct duet_codelet *codelets[KERNELS_MAX];
-    struct duet_handle **blocks; /* by task; only of the last two layers are used again */
+    struct duet_handle **blocks; /* by task; only those of the last two layers are still used */
 };
 
 static void find_architectures(struct build *b)
@@ -308,7 +308,7 @@ static int submit_task(struct build *b, uint64_t task, size_t element_bytes)
         return error;
     for (size_t i = 0; i < count; i++)
         accesses[i] = (struct duet_access){b->blocks[predecessors[i]], DUET_R};
-    /* The first tasks find their block in the host's memory, the others make theirs. */
+    /* the first tasks find their block in the host's memory, the others make theirs */
     accesses[count] = (struct duet_access){b->blocks[task], count ? DUET_W : DUET_RW};
     b->args.kernel = draft.kernel;
     b->args.work = draft.work;

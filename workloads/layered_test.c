@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random layered graphs: shape, distributions, restrictions, costs, and that the seed decides. */
+/* Random layered graphs: shape, distributions, restrictions, costs; all depend on the seed
+ * alone. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -37,7 +38,8 @@ static struct duet_runtime *record(const struct duet_machine *machine,
     return recorder;
 }
 
-/* Number of the task that writes this block: blocks are registered in the order of the tasks. */
+/* Returns the number of the task that writes this block: blocks are registered in order of
+ * tasks. */
 static guint writer(const struct duet_runtime *recorder, const struct duet_handle *handle)
 {
     guint index;
@@ -65,7 +67,7 @@ static void test_shape(void)
             reads++;
         }
     }
-    /* Mean 3, standard deviation sqrt(2) / sqrt(970) = 0.045: five of them. */
+    /* mean 3, standard deviation sqrt(2) / sqrt(970) = 0.045: five of them */
     g_assert_cmpfloat_with_epsilon((double)reads / 970, 3, 0.23);
     recorder_free(recorder);
 }
@@ -79,7 +81,7 @@ static void test_totals(void)
         struct duet_runtime *recorder = record(&hybrid, &problem);
         g_assert_cmpuint(recorded_layered.tasks(&problem), ==, 4000);
         g_assert_cmpfloat(recorder_flops(recorder), ==, recorded_layered.flops(&problem));
-        /* Means: 16 x 16 doubles and 10^6 flops, within five standard deviations. */
+        /* means: 16 x 16 doubles and 10^6 flops, within five standard deviations */
         g_assert_cmpfloat_with_epsilon((double)recorder_bytes(recorder) / 4000 / 2048, 1, 0.12);
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / 4000 / 1e6, 1, 0.04);
         recorder_free(recorder);
@@ -93,7 +95,8 @@ static void test_layers(void)
     g_assert_cmpuint(recorded_layered.tasks(&problem), ==, 35);
 }
 
-/* Widths below the number of predecessors wanted: all of the layer before, each once. */
+/* Layers narrower than the number of predecessors: tasks read all of the layer before, each
+ * once. */
 static void test_narrow(void)
 {
     static const struct duet__setting settings[] = {{"width", "2"}, {"degree", "64"}};
@@ -113,7 +116,7 @@ static void test_widest(void)
     static const struct duet__setting settings[] = {{"width", "500"}, {"degree", "64"}};
     struct duet__problem problem = problem_of(1500, 3, settings, 2);
     struct duet_runtime *recorder = record(&hybrid, &problem);
-    size_t most = 0; /* the recorder checks that no access is there twice */
+    size_t most = 0; /* the recorder checks that no access is repeated */
     for (guint i = 0; i < 1500; i++)
         most = MAX(most, recorder_task(recorder, i)->access_count);
     g_assert_cmpuint(most, >, 120);
@@ -164,7 +167,7 @@ static void test_seed(void)
     recorder_free(c);
 }
 
-/* First outputs of splitmix64 from state 1234567, as published with the algorithm. */
+/* The first outputs of splitmix64 from state 1234567 are those published with the algorithm. */
 static void test_splitmix(void)
 {
     uint64_t state = 1234567;
@@ -189,7 +192,7 @@ static void test_restrictions(void)
     g_assert_cmpfloat_with_epsilon((double)gpu / 4000, 0.2, 0.04);
     recorder_free(recorder);
 
-    /* Without GPUs, what was for GPUs only runs anywhere. */
+    /* without GPUs, tasks for GPUs only run anywhere */
     recorder = record(&only_cpus, &problem);
     for (guint i = 0; i < 4000; i++)
         g_assert_cmpuint(recorder_task(recorder, i)->where, <=, 1);
@@ -213,7 +216,7 @@ static void test_costs(void)
         g_assert_cmpfloat(cpu / gpu, >=, 1);
         g_assert_cmpfloat(cpu / gpu, <=, 10);
         g_assert_cmpfloat(gpu, !=, task->codelet->cost(task->args, "k40m"));
-        if (*speedup > 0) /* of the kernel, whatever the task */
+        if (*speedup > 0) /* the same for all tasks of a kernel */
             g_assert_cmpfloat_with_epsilon(cpu / gpu, *speedup, 1e-9);
         *speedup = cpu / gpu;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The workloads there are, one line each: NAME stands for duet__workload_NAME in NAME.c. */
+/* The list of workloads, one line each: NAME stands for duet__workload_NAME in NAME.c. */
 WORKLOAD(cholesky)
 WORKLOAD(fibonacci)
 WORKLOAD(gemm)

@@ -43,7 +43,7 @@ static void set(const struct duet__storage *vector, uint64_t i, double value)
     duet__store_values(duet__storage_at(vector, i, 0), &value, 1, vector->element_bytes);
 }
 
-/* y := U^-1 y. */
+/* y := U^-1 y */
 static void solve_upper(const struct duet__flat_judge *judge)
 {
     const struct duet__storage *u = &judge->data->matrices[DUET__FLAT_A];
@@ -55,7 +55,7 @@ static void solve_upper(const struct duet__flat_judge *judge)
     }
 }
 
-/* The residual of the solution of A y = x. */
+/* Returns the residual of the solution of A y = x. */
 static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
 {
     uint64_t n = judge->x.rows;
@@ -69,7 +69,7 @@ static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
         (norm * duet__flat_tree_distance(&judge->y, NULL) * sqrt((double)n) * judge->roundoff);
     if (error != DUET_ETASK)
         return error;
-    *residual = NAN; /* an interchange that is none */
+    *residual = NAN; /* an invalid interchange */
     return 0;
 }
 

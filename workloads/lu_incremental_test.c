@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * LU with incremental pivoting: counts, and that its tasks, in any order that the accesses allow,
- * compute factors whose pivots were the largest that each could choose from. What is the same along
- * every flat tree is tested in qr_test.c.
- */
+/* LU with incremental pivoting: counts; its tasks, in any order that the accesses allow, choose the
+ * largest possible pivots. Properties of every flat tree are tested in qr_test.c. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -28,7 +25,7 @@ static void test_counts(void)
         g_assert_cmpuint(recorder_count(recorder, "dgessm"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtstrf"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dssssm"), ==, t * (t - 1) * (2 * t - 1) / 6);
-        /* as many as without pivoting, but for what is not of the third order */
+        /* as many flops as without pivoting, to the third order */
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) /
                                            recorded_lu_incremental.flops(&problem),
                                        1, 2 / (double)n);
@@ -42,7 +39,7 @@ static void test_compute(void)
     compute_all(&recorded_lu_incremental, sizes, G_N_ELEMENTS(sizes), settings, 2);
 }
 
-/* log |det A| by Gauss with partial pivoting; destroys A of order n. */
+/* Returns log |det A| by Gauss with partial pivoting; destroys A of order n. */
 static double log_determinant(double *a, size_t n)
 {
     double sum = 0;
@@ -65,8 +62,8 @@ static double log_determinant(double *a, size_t n)
     return sum;
 }
 
-/* L has 1 on its diagonal, so A and U have the same determinant but for the sign; no multiplier is
- * larger than 1, wherever it stands. */
+/* A and U have the same determinant but for the sign, as L has 1 on its diagonal; no multiplier,
+ * wherever it stands, is larger than 1. */
 static void test_same_as_by_hand(void)
 {
     enum { N = 90, TILE = 20 };
@@ -92,7 +89,7 @@ static void test_same_as_by_hand(void)
     recorded_lu_incremental.discard(data);
 }
 
-/* The check finds what is wrong in U, in a multiplier of either place, and in an interchange. */
+/* The check finds damage in U, in a multiplier of either place, and in an interchange. */
 static void test_damage(void)
 {
     static const struct change changes[] = {{DUET__FLAT_A, 0, 130, 1e-6},
@@ -105,7 +102,7 @@ static void test_damage(void)
     check_damage(&recorded_lu_incremental, sized(131, 48, 'd'), changes, G_N_ELEMENTS(changes));
 }
 
-/* A tile, or two of them, of which no column has a pivot; interchanges that are none. */
+/* Tiles without a pivot in any column, one or two of them; invalid interchanges. */
 static void test_refusals(void)
 {
     double a[9] = {1, 2, 3}, b[9] = {0}, t[9] = {0};

@@ -26,10 +26,10 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"getrf", "laswp", "trsm_l", "gemm", NULL};
 
-/* Their numbers in a build. */
+/* Numbers of the kernels in a build. */
 enum { GETRF, LASWP, TRSM_L, GEMM };
 
-/* The matrices of a build: A, and the interchanges as one vector in pieces, one for each panel. */
+/* Matrices of a build: A, and the interchanges as one vector in pieces, one for each panel. */
 enum { A, PIVOTS };
 
 static int check(const struct duet__problem *problem, struct duet_message *message)
@@ -79,7 +79,7 @@ static int laswp(const struct duet__build *build, uint32_t k, uint32_t n,
     return column_task(build, LASWP, DUET_R, k, n, priority, accesses);
 }
 
-/* What step k does in column n to the right of its panel. */
+/* Submits the tasks of step k in column n to the right of its panel. */
 static int update(const struct duet__build *build, uint32_t k, uint32_t n,
                   struct duet_access *accesses)
 {
@@ -123,7 +123,8 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
     out[PIVOTS] = (struct duet__shape){problem->n, 1, .element_bytes = sizeof(int32_t)};
 }
 
-/* Interchanges belong to the tile on the diagonal, at whose node its panel is factorised. */
+/* Owner of a tile. Interchanges belong to the diagonal tile, at whose node the panel is
+ * factorised. */
 static unsigned owner(const struct duet_runtime *runtime, const struct duet__problem *problem,
                       unsigned matrix, uint32_t i, uint32_t j)
 {

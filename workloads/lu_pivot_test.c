@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * LU with partial pivoting: counts, accesses, and that its tasks compute LAPACK's factors and
- * interchanges in any order that the accesses allow.
- */
+/* LU with partial pivoting: counts, accesses; its tasks compute LAPACK's factors and interchanges
+ * in any order that the accesses allow. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -33,8 +31,8 @@ static void test_counts(void)
     }
 }
 
-/* Panels and interchanges are the CPUs'; the first panel writes its interchanges and all tiles of
- * its column, the interchanges of the next column read them. */
+/* Panels and interchanges are on CPUs; the first panel writes its interchanges and all tiles of its
+ * column, the interchanges of the next column read them. */
 static void test_accesses(void)
 {
     void *state;
@@ -59,7 +57,7 @@ static void test_accesses(void)
     }
     g_assert_cmpint(getrf->priority, ==, 6);
     g_assert_cmpint(laswp->priority, ==, 5);
-    /* the last: interchanges of the last panel in the second column, its last tile only */
+    /* the last task: interchanges of the last panel in the second column, on its last tile only */
     const struct recorded *last = recorder_task(recorder, recorder->tasks->len - 1);
     g_assert_cmpstr(last->codelet->name, ==, "slaswp");
     g_assert_cmpuint(last->access_count, ==, 2);
@@ -79,7 +77,8 @@ static void test_compute(void)
     compute_all(&recorded_lu_pivot, sizes, G_N_ELEMENTS(sizes), &lapack, 1);
 }
 
-/* Partial pivoting by hand: the interchanges are unique where no two candidates are equal. */
+/* Eliminates with partial pivoting by hand: interchanges are unique if no two candidates are
+ * equal. */
 static void eliminate(double *a, int *pivots, size_t n)
 {
     for (size_t k = 0; k < n; k++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The LU graph: counts, flops, and that its tasks factorise a matrix. */
+/* The LU graph: counts, flops; its tasks factorise a matrix. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -83,7 +83,7 @@ static const struct recorder_kernel naive[] = {
 /* ------------------------------------------------------------------------------------------- */
 /* Tests                                                                                        */
 
-/* A diagonally dominant matrix that is not symmetric. */
+/* Element of a diagonally dominant matrix that is not symmetric. */
 static double element(size_t i, size_t j, size_t n)
 {
     return i == j ? (double)n + 1 : (double)((3 * i + 5 * j) % 7) / 7 - 0.4;
@@ -119,7 +119,7 @@ static void factorise(uint64_t n, uint64_t tile)
     move_tiles(state, a, NULL, false);
     recorder_execute(recorder, naive, random);
     move_tiles(state, NULL, again, false);
-    g_assert_cmpmem(again, size * sizeof *again, lu, size * sizeof *lu); /* to the bit */
+    g_assert_cmpmem(again, size * sizeof *again, lu, size * sizeof *lu); /* equal to the last bit */
     g_rand_free(random);
     g_free(a);
     g_free(lu);
@@ -173,7 +173,7 @@ static void test_kernels(void)
     }
 }
 
-/* In T = 2 tiles: panel 4 and 3, row 3, update 2; then the last panel, 2. */
+/* Priorities with T = 2 tiles: panel 4 and 3, row 3, update 2; then the last panel, 2. */
 static void test_priorities(void)
 {
     static const int expected[] = {4, 3, 3, 2, 2};
@@ -186,7 +186,7 @@ static void test_priorities(void)
     free_graph(&recorded_lu, recorder, state);
 }
 
-/* Without CPUs the tiles of the diagonal are to be allowed on GPUs, and the message says how. */
+/* Without CPUs, diagonal tiles have to be allowed on GPUs, and the message says how. */
 static void test_no_cpus(void)
 {
     struct duet__setting setting = {"getrf", "cpu"};

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that simulated nodes send, beside the fewest that the distribution allows: each version
-of each tile once to every other node that reads it. These are counted here by walking through the
-algorithms as they stand in books, and not through the tasks that duet submits."""
+"""Messages of simulated nodes, compared with the fewest that the distribution allows: each version
+of each tile once to every other node that reads it. These are counted by walking through the
+algorithms as in books, not through the tasks that duet submits."""
 
 import json
 import os
@@ -17,8 +17,8 @@ TILE, INNER, STEPS = 320, 32, 5
 
 
 class Walk:
-    """The tasks of a program in their order, over a grid of nodes; each runs where the first datum
-    that it writes is owned."""
+    """Walks through the tasks of a program in their order, over a grid of nodes; each runs at the
+    owner of the first datum that it writes."""
 
     def __init__(self, rows, cols, tile_bytes):
         self.grid, self.bytes_of = (rows, cols), tile_bytes
@@ -45,7 +45,7 @@ class Walk:
             self.holders[tile] = {node}
 
     def home(self, tile):
-        """Where it was factorised, it is not needed any more."""
+        """Forgets the copies of a tile at its factorising node, where it is not needed any more."""
         self.bring(tile, self.owner(tile))
 
 
@@ -92,7 +92,7 @@ def gemm(walk, t):
 
 
 class Rectangles(Walk):
-    """A border is a tile of the block that writes it."""
+    """Rectangles of blocks per node. A border is a tile of the block that writes it."""
 
     def __init__(self, rows, cols, t, border_bytes):
         super().__init__(rows, cols, lambda *_: border_bytes)
@@ -121,7 +121,7 @@ def simulate(*words):
 
 
 def check(name, t, grid, walk, *words):
-    """Messages and bytes of a workload on t x t tiles."""
+    """Checks messages and bytes of a workload on t x t tiles."""
     nodes = "x".join(map(str, grid))
     result = simulate(name, "--n", str(t * TILE), "--nodes", nodes, "--network",
                       "switch:100Gbps,1us", *words)
@@ -168,7 +168,7 @@ for name, program in ("cholesky", cholesky), ("lu", lu), ("gemm", gemm):
         program(walked, 20)
     assert [f"{walked.messages:,}" for walked in walks] == row.replace(" ", "").split("|"), name
 
-# what is dealt out in turn: random graphs, and files, of which tasks without data are refused
+# workloads dealt out in turn: random graphs, and files, of which tasks without data are refused
 GRAPHS = pathlib.Path(__file__).parent.parent / "examples" / "graphs"
 for words, status, says in ((["layered", "--n", "200"], 0, ""),
                             ([GRAPHS / "cholesky.rec"], 0, ""),

@@ -6,9 +6,9 @@
  * then velocity, then place (symplectic Euler). There are two of the places, for odd and even
  * steps.
  *
- * A task costs the product of its bodies and all bodies, 20 flops each as Nyland, Harris and Prins
- * count them (GPU Gems 3, chapter 31). How large the subsets are is drawn, as `sizes` says; the
- * hint of complexity is the number of bodies in the subset.
+ * The work of a task is the product of its bodies and all bodies, 20 flops each as Nyland, Harris
+ * and Prins count them (GPU Gems 3, chapter 31). How large the subsets are is drawn, as `sizes`
+ * says; the hint of complexity is the number of bodies in the subset.
  */
 #include "workloads/nbody.h"
 
@@ -30,7 +30,7 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"nbody", NULL};
 
-/* The matrices: x, y, z and mass of bodies in steps of either parity; velocities. */
+/* Matrices: x, y, z and mass of bodies in steps of either parity; velocities. */
 enum { PLACES, SPEEDS = 2 };
 
 static uint64_t iterations(const struct duet__problem *problem)
@@ -69,7 +69,7 @@ static double flops_nbody(const void *args)
     return 20.0 * size->m * size->n;
 }
 
-/* The task of a subset in a step that reads the places `old` and writes those in `new`. */
+/* Submits the task of a subset in a step that reads the places `old` and writes `new`. */
 static int step_subset(const struct duet__build *build, const struct duet__tiles *old,
                        const struct duet__tiles *new, uint32_t own)
 {
@@ -121,15 +121,15 @@ static const struct duet__tiled tiled = {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Is the result right?                                                                         */
+/* Judging the result */
 
-/* All bodies in double precision, each property of all one after another. */
+/* All bodies in double precision, as one array for each property. */
 struct bodies {
     uint64_t count;
     double *old, *new, *speeds;
 };
 
-/* Steps of bodies `first` to `end`, one by one, from the definition. */
+/* Moves bodies `first` to `end` by one step, one by one, by definition. */
 static void step_bodies(void *pointer, uint64_t first, uint64_t end)
 {
     const struct bodies *b = pointer;
@@ -153,8 +153,8 @@ static void step_bodies(void *pointer, uint64_t first, uint64_t end)
     }
 }
 
-/* The largest distance, along an axis, from where a body should be; NaN if one is. */
-static double distance(const struct duet__tiled_data *data, const double *right)
+/* Returns the largest distance, along an axis, of a body from its right place; NaN if one is. */
+static double largest_distance(const struct duet__tiled_data *data, const double *right)
 {
     const struct duet__storage *found = &data->matrices[PLACES + data->iterations % 2];
     double worst = 0;
@@ -188,7 +188,7 @@ static int verify(void *pointer, const struct duet__judging *how, struct duet__v
         bodies.new = old;
     }
     verdict->residual =
-        distance(data, bodies.old) / (double)(data->iterations + 1) /
+        largest_distance(data, bodies.old) / (double)(data->iterations + 1) /
         (data->problem.precision == 's' ? (double)FLT_EPSILON / 2 : DBL_EPSILON / 2);
     free(memory);
     return 0;

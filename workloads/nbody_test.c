@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nbody: counts and hints, who waits for whom, two bodies by hand, momentum, checks. */
+/* nbody: counts and hints, dependences, two bodies by hand, momentum, checks. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -22,7 +22,7 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile, char precision
                                   .setting_count = 2};
 }
 
-/* Every task of a step reads all places; the next step waits for all that it reads. */
+/* Every task of a step reads all places; tasks of the next step wait for those that they read. */
 static void test_tasks(void)
 {
     void *state;
@@ -48,7 +48,7 @@ static void test_tasks(void)
     free_graph(&recorded_nbody, recorder, state);
 }
 
-/* A step of two bodies, each a subset. */
+/* A step of two bodies, each in a subset of its own. */
 static void test_two(void)
 {
     struct duet__problem problem = problem_of(2, 1, 'd', 1);
@@ -71,7 +71,7 @@ static void test_two(void)
     recorded_nbody.discard(data);
 }
 
-/* What one body gains another one loses. */
+/* The momentum that one body gains another one loses. */
 static void test_momentum(void)
 {
     struct duet__problem problem = problem_of(150, 20, 'd', 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workloads on several nodes that are threads of this process: results pass their checks on node 0,
- * no process touches the memory of what others own, and as many tiles are sent as the distribution
- * needs. What simulated nodes send is in messages_test.py.
+ * no process touches memory that others own, and messages are as many as the distribution needs.
+ * messages_test.py counts those of simulated nodes.
  */
 #include "nodes/testing_transport.h"
 #include "workloads/test_run.h"
@@ -12,7 +12,7 @@ struct work {
     const struct run *run;
     struct duet_grid grid;
     char precision;
-    bool verify; /* else: are others' tiles untouched? */
+    bool verify; /* false: checks that others' tiles are untouched */
 };
 
 static bool is_zero(const char *memory, size_t bytes)
@@ -39,7 +39,7 @@ static void check_untouched(const struct node *node, const struct duet__tiled_da
     }
 }
 
-/* What a process does, twice on one runtime. */
+/* Runs a workload in one process, twice on one runtime. */
 static void run_work(struct node *node)
 {
     const struct work *work = node->data;
@@ -65,7 +65,7 @@ static void run_work(struct node *node)
     workload->discard(problem.data);
 }
 
-/* Messages sent. */
+/* Runs a workload on its nodes. Returns the number of messages sent. */
 static uint64_t run_on_nodes(struct work work, int gpus)
 {
     struct fabric *fabric = fabric_new(work.grid.rows * work.grid.cols, 7);
@@ -77,7 +77,7 @@ static uint64_t run_on_nodes(struct work work, int gpus)
     return messages;
 }
 
-/* Every workload that can be dealt out, in all its forms. */
+/* Every workload for several nodes, in all its forms. */
 static void test_results(void)
 {
     static const struct duet_grid grids[] = {{2, 2}, {1, 3}, {3, 1}, {1, 2}, {2, 3}};
@@ -111,7 +111,7 @@ static void test_messages(void)
     for (size_t i = 0; i < G_N_ELEMENTS(grids); i++) {
         uint64_t p = grids[i].rows, q = grids[i].cols, sent;
         sent = run_on_nodes((struct work){&jacobi, grids[i], 'd', false}, 1);
-        /* 8 borders along each side of a rectangle, either way, in each step */
+        /* 8 borders along each side of a rectangle, both ways, in each step */
         g_assert_cmpuint(sent, ==, RUNS * 5 * 2 * 8 * (p - 1 + q - 1));
         if (!can_run(duet__workload_find("cholesky")))
             continue;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tiled QR factorisation, A = Q R, along a flat tree (flat_tree.h). A tile then has R above the
- * diagonal of the matrix, and below it the Householder vectors of Q, of which the factors are the
- * triangles of the block reflectors, `inner` columns each.
+ * diagonal of the matrix, and below it the Householder vectors of Q; the factors are the triangles
+ * of its block reflectors, `inner` columns each.
  *
  * Algorithm: Buttari, Langou, Kurzak, Dongarra, Parallel Computing 35, 2009; kernels geqrt, ormqr,
  * tsqrt and tsmqr as PLASMA names them. Neither PLASMA nor Chameleon gives their tasks priorities.
@@ -67,7 +67,7 @@ static const struct duet__tiled tiled = {
     .submit = duet__flat_tree_submit,
 };
 
-/* y := R x. */
+/* y := R x */
 static void multiply_upper(struct duet__flat_judge *judge)
 {
     const struct duet__storage *r = &judge->data->matrices[DUET__FLAT_A];
@@ -79,7 +79,7 @@ static void multiply_upper(struct duet__flat_judge *judge)
     }
 }
 
-/* Both sides of A = Q R and of Q' Q = I, as they show in x. */
+/* Judges A = Q R and Q' Q = I, by both sides applied to x. */
 static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
 {
     uint64_t n = judge->x.rows;
@@ -99,7 +99,7 @@ static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
     if (!error)
         error = duet__flat_tree_apply(judge, kernels, false, &judge->x);
     double identity = duet__flat_tree_distance(&judge->x, judge->values) / norm;
-    /* not fmax, which would lose a NaN */
+    /* fmax would lose a NaN */
     *residual = (isnan(product) || product > identity ? product : identity) /
                 (sqrt((double)n) * judge->roundoff);
     return error;

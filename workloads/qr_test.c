@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * QR along a flat tree: counts, accesses, and that its tasks compute the R of Householder's
- * factorisation in any order that the accesses allow.
- */
+/* QR along a flat tree: counts, accesses; its tasks compute the R of Householder's factorisation in
+ * any order that the accesses allow. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -28,14 +26,14 @@ static void test_counts(void)
         g_assert_cmpuint(recorder_count(recorder, "dtsqrt"), ==, t * (t - 1) / 2);
         g_assert_cmpuint(recorder_count(recorder, "dtsmqr"), ==, t * (t - 1) * (2 * t - 1) / 6);
         g_assert_cmpuint(recorder->handles->len, ==, t * t + t * (t + 1) / 2 + 2 * (t - 1));
-        /* tsqrt and tsmqr leave out what is not of the third order */
+        /* flops of tsqrt and tsmqr are of the third order only */
         g_assert_cmpfloat_with_epsilon(recorder_flops(recorder) / recorded_qr.flops(&problem), 1,
                                        2 / (double)n);
         free_graph(&recorded_qr, recorder, state);
     }
 }
 
-/* Of three rows of tiles, the last one short: the first tasks of the first step. */
+/* The first tasks of the first step, for three rows of tiles, the last one short. */
 static void test_accesses(void)
 {
     void *state;
@@ -51,12 +49,12 @@ static void test_accesses(void)
     g_assert_cmpstr(tsmqr->codelet->name, ==, "stsmqr");
     g_assert_cmpint(geqrt->accesses[1].mode, ==, DUET_W);
     g_assert_true(ormqr->accesses[1].handle == geqrt->accesses[1].handle);
-    /* the triangles do not wait for each other */
+    /* triangles do not wait for each other */
     g_assert_true(ormqr->accesses[0].handle->whole == geqrt->accesses[0].handle);
     g_assert_true(tsqrt->accesses[0].handle->whole == geqrt->accesses[0].handle);
     g_assert_false(recorder_conflict(ormqr, tsqrt));
     g_assert_true(recorder_conflict(geqrt, tsqrt) && recorder_conflict(tsqrt, tsmqr));
-    /* the last row of tiles */
+    /* the last row of tiles is short */
     g_assert_cmpuint(tsqrt->accesses[1].handle->rows, ==, 5);
     g_assert_cmpuint(tsqrt->accesses[2].handle->rows, ==, 10);
     g_assert_true(tsmqr->accesses[0].handle == tsqrt->accesses[1].handle);
@@ -69,7 +67,7 @@ static void test_accesses(void)
     free_graph(&recorded_qr, recorder, state);
 }
 
-/* Panels on CPUs only; the refusal without CPUs says how to have them elsewhere. */
+/* Panels are on CPUs only; the refusal without CPUs says how to allow them elsewhere. */
 static void test_panels(void)
 {
     static const struct duet__setting cpu = {"panel", "cpu"};
@@ -104,7 +102,7 @@ static void test_compute(void)
     compute_all(&recorded_qr, sizes, G_N_ELEMENTS(sizes), settings, 2);
 }
 
-/* R is that of any other QR factorisation but for the signs of its rows: R'R = A'A. */
+/* R is that of any other QR factorisation except for the signs of its rows: R'R = A'A. */
 static void test_same_as_by_hand(void)
 {
     enum { N = 90, TILE = 20 };
@@ -126,7 +124,7 @@ static void test_same_as_by_hand(void)
     recorded_qr.discard(data);
 }
 
-/* The check finds what is wrong in R, in a reflector, and in the factor of a block of them. */
+/* The check finds damage in R, in a reflector, and in the factor of a block of reflectors. */
 static void test_damage(void)
 {
     static const struct change changes[] = {{DUET__FLAT_A, 0, 130, 1e-6},

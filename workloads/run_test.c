@@ -23,7 +23,7 @@ static void test_two_emulated(void)
     run_all(&(struct place){.emulate = "free", .cpus = 1, .gpus = 2});
 }
 
-/* Every workload that can be run is in the list above, and none computes what it cannot. */
+/* Every workload that can be run is in the list above, and no other is. */
 static void test_complete(void)
 {
     for (size_t i = 0; duet__workload_at(i); i++) {
@@ -37,7 +37,7 @@ static void test_complete(void)
     }
 }
 
-/* Without BLAS, what needs it says so. */
+/* Without BLAS, workloads that need it say so. */
 static void test_absent(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
@@ -55,7 +55,8 @@ static void test_absent(void)
     }
 }
 
-/* A matrix that is not positive definite: the run ends, and says which kernel did it, and why. */
+/* A matrix that is not positive definite ends the run, whose message names the kernel and the
+ * reason. */
 static void test_failing_kernel(void)
 {
     const struct duet__workload *workload = duet__workload_find("cholesky");

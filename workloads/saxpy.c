@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * y := alpha x + y on vectors of n elements, in blocks of `tile` elements, over and over: nearly no
- * computation for the data, so that what a run takes is where the data has to travel.
+ * computation for the data, so that the data's transfers take the time of a run.
  *
  * The updates of a block follow each other; blocks are independent of each other.
  */
@@ -12,14 +12,14 @@
 #include "workloads/tiles.h"
 
 enum {
-    BLOCK_MAX = 1 << 28, /* elements of a block */
+    BLOCK_MAX = 1 << 28, /* most elements of a block */
     BLOCKS_MAX = 10000000,
     TASKS_MAX = 100000000,
-    CHUNK = 512, /* elements that are judged at a time */
+    CHUNK = 512, /* elements judged at a time */
 };
 
-/* Not a power of two, whose product would be exact, but so that all its multiples by the number of
- * updates are. */
+/* Not a power of two, whose products would be exact; all its multiples up to the number of updates
+ * are exact. */
 static const double alpha = 0.75;
 
 static const struct duet__parameter parameters[] = {
@@ -29,7 +29,7 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"axpy", NULL};
 
-/* The vectors of a build. */
+/* Indices of the vectors of a build. */
 enum { X, Y };
 
 static uint64_t iterations(const struct duet__problem *problem)
@@ -112,9 +112,10 @@ static const struct duet__tiled tiled = {
 };
 
 /*
- * K updates, each with a rounded product and a rounded sum or with one rounding (which one is the
- * kernel's business), err by at most 2 K eps (|y0| + K |alpha x|) to first order (Higham, Accuracy
- * and Stability of Numerical Algorithms, section 3.1); one eps is for the reference.
+ * Error of an element, scaled. K updates, each with a rounded product and a rounded sum or with one
+ * rounding (the kernel decides), err by at most 2 K eps (|y0| + K |alpha x|) to first order
+ * (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1); one eps is for the
+ * reference.
  */
 static double element_error(double x, double y0, double y, double count, double roundoff)
 {
@@ -123,7 +124,8 @@ static double element_error(double x, double y0, double y, double count, double 
     return difference == 0 ? 0 : difference / bound;
 }
 
-/* The larger of `worst` and the error of `count` elements from `first` on; NaN if one is. */
+/* Returns the larger of `worst` and the error of `count` elements from `first` on; NaN if one
+ * is. */
 static double block_error(const struct duet__tiled_data *data, uint64_t first, size_t count,
                           double worst)
 {

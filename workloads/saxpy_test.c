@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* saxpy: counts, that its tasks compute the sum, and that a wrong element is found. */
+/* saxpy: counts; its tasks compute the sum, and a wrong element is found. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -63,7 +63,7 @@ static void test_damage(void)
     check_damage(&recorded_saxpy, problem_of(1000, 300, 's'), changes, 1);
 }
 
-/* One update too many or too few is wrong by alpha x. */
+/* One update too many or too few is an error of alpha x. */
 static void test_iterations(void)
 {
     if (!can_compute(&recorded_saxpy))

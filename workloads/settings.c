@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks a problem and reads its settings against the parameters a workload declares. */
+/* Checks a problem and its settings against the parameters that a workload declares. */
 #include <math.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static const struct duet__parameter *find_parameter(const struct duet__parameter
     return NULL;
 }
 
-/* DUET_EINVAL with the list of the parameters there are. */
+/* Refuses a setting. DUET_EINVAL with the list of parameters. */
 static int unknown_setting(const char *name, const struct duet__parameter *parameters,
                            struct duet_message *message)
 {
@@ -35,7 +35,7 @@ static int unknown_setting(const char *name, const struct duet__parameter *param
     return error;
 }
 
-/* Is `value` one of the words of "a|b|c"? */
+/* True if `value` is one of the words of "a|b|c". */
 static bool is_choice(const char *choices, const char *value)
 {
     size_t length = strlen(value);
@@ -47,7 +47,7 @@ static bool is_choice(const char *choices, const char *value)
     return false;
 }
 
-/* A finite number and nothing else; with `whole`, digits only. */
+/* Parses a finite number and nothing else; with `whole`, digits only. */
 static bool parse_number(const char *text, bool whole, double *out)
 {
     char *end;
@@ -57,7 +57,7 @@ static bool parse_number(const char *text, bool whole, double *out)
     return end != text && !*end && isfinite(*out);
 }
 
-/* Is `value` within "low..high"? `dots` points at the "..". */
+/* True if `value` is within "low..high"; `dots` points at the "..". */
 static bool is_in_range(const char *range, const char *dots, const char *value)
 {
     size_t low_length = (size_t)(dots - range);

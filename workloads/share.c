@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sharing work among threads that live only as long as it takes. */
+/* Shares work among threads that last only as long as it. */
 #include "workloads/share.h"
 
 #include <glib.h>
 
-enum { THREADS_MAX = 64, ENOUGH = 1 << 20 /* elements, for which a thread is worth its start */ };
+enum { THREADS_MAX = 64, ENOUGH = 1 << 20 /* elements that are worth the start of a thread */ };
 
 struct part {
     duet__part_fn *run;

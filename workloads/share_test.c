@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work that is shared is done, all of it and once. */
+/* All of a shared work is done, and once. */
 #include <glib.h>
 #include "workloads/share.h"
 

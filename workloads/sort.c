@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sorts many lists of uneven length, n elements in all, each by one task: the multiple-list-sort of
- * UnMP's paper, whose tasks are independent but very different. Odd-even transposition compares
- * m (m - 1) / 2 pairs of a list of m elements, so that twice the length is four times the time, and
- * suits devices, for which a list is the better the longer it is.
+ * UnMP's paper, whose tasks are independent but very different. Odd-even transposition compares m
+ * (m - 1) / 2 pairs of a list of m elements, so that twice the length is four times the time; it
+ * suits devices, the better the longer a list is.
  *
- * The paper does not say how long the lists are: here they are drawn, as `sizes` says. The hint of
- * complexity is the length.
+ * The paper does not give lengths: here `sizes` says how they are drawn. The hint of complexity is
+ * the length.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
     return duet__uneven_check(problem, parameters, "lists", LISTS_MAX, message);
 }
 
-/* Pairs that are compared; 1 for the list of one element, as models need some work. */
+/* Flops: pairs that are compared; 1 for the list of one element, as models need some work. */
 static double flops_sort(const void *args)
 {
     double length = ((const struct duet__tile_args *)args)->m;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sort: counts and hints, how long lists are, that they are sorted, that a wrong one is found. */
+/* sort: counts and hints, lengths of lists, sorted results, and damage that is found. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -42,7 +42,8 @@ static void test_counts(void)
     free_graph(&recorded_sort, recorder, state);
 }
 
-/* Shortest and longest of many lists, in means; they are all there, one after another. */
+/* Finds the shortest and longest of many lists, relative to the mean, and checks that they follow
+ * each other. */
 static void lengths(unsigned which, uint64_t seed, double *shortest, double *longest)
 {
     enum { LISTS = 1000, MEAN = 4000 };
@@ -76,7 +77,7 @@ static void test_lengths(void)
     }
 }
 
-/* The same for the same seed, other ones for another, down to lists of one element. */
+/* Lengths depend on the seed alone, down to lists of one element. */
 static void test_seeds(void)
 {
     struct duet__problem problem = problem_of(50, 1, 'd', BIMODAL), other = problem;

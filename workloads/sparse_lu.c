@@ -25,8 +25,9 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
 }
 
 /*
- * Is tile (i,j) there at the end? Beside the three diagonals row and column 0 have every second
- * tile; step k hands those of row k down to row k + 1, as (k+1,k) is there, and likewise columns.
+ * True if tile (i,j) exists at the end. Beside the three diagonals row and column 0 have every
+ * second tile; step k adds the tiles of row k to row k + 1, as (k+1,k) exists, and likewise
+ * columns.
  */
 static bool is_there(uint32_t i, uint32_t j)
 {
@@ -34,9 +35,9 @@ static bool is_there(uint32_t i, uint32_t j)
     return last - first <= 1 || last % 2 == 0;
 }
 
-/* The tiles of row k right of the diagonal; below it column k has as many. */
+/* Tiles of row k right of the diagonal; column k has as many below it. */
 struct step {
-    uint64_t tiles, columns; /* number, and what they are wide together */
+    uint64_t tiles, columns; /* number, and total width */
     uint64_t order;          /* of the diagonal tile */
 };
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Sparse LU: the tiles that it has are those that elimination fills, and its tasks compute what
- * elimination of the whole matrix does, in any order that the accesses allow.
- */
+/* Sparse LU: its tiles are those that elimination fills, and its tasks compute the elimination of
+ * the whole matrix, in any order that the accesses allow. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -13,7 +11,7 @@
 
 static const struct duet__setting settings[] = {{"getrf", "any"}, {"layout", "lapack"}};
 
-/* As the benchmark's description has it. */
+/* True if the benchmark's description has tile (i,j) at the beginning. */
 static bool is_at_first(unsigned i, unsigned j)
 {
     if (i == j || i + 1 == j || j + 1 == i)
@@ -81,7 +79,7 @@ static void test_compute(void)
     compute_all(&recorded_sparse_lu, sizes, G_N_ELEMENTS(sizes), settings, 2);
 }
 
-/* Element by element what Gauss does to the whole matrix, zeros included. */
+/* Compares each element with Gauss's elimination of the whole matrix, zeros included. */
 static void test_same_as_by_hand(void)
 {
     enum { N = 90, TILE = 7 };
@@ -109,7 +107,8 @@ static void test_same_as_by_hand(void)
     recorded_sparse_lu.discard(data);
 }
 
-/* The check finds what is wrong in a tile of the beginning, in one that filled in, and in none. */
+/* The check finds damage in an initial tile, in one that was filled in, and in one that does not
+ * exist. */
 static void test_damage(void)
 {
     static const struct change changes[] = {{0, 0, 125, 1e-6},

@@ -14,7 +14,7 @@ static inline struct duet__problem sized(uint64_t n, uint64_t tile, char precisi
     return (struct duet__problem){.n = n, .tile = tile, .precision = precision, .seed = 5};
 }
 
-/* The workload's graph in a new recorder, with as many tasks and bytes as it says. */
+/* Builds the workload's graph in a new recorder; tasks and bytes are as many as it states. */
 static inline struct duet_runtime *build_graph(const struct duet__workload *workload,
                                                const struct duet__problem *problem, void **state)
 {
@@ -34,7 +34,8 @@ static inline void free_graph(const struct duet__workload *workload, struct duet
     workload->fini(state);
 }
 
-/* Whatever of so many calls fails, the error comes back, nothing leaks and there is no state. */
+/* Fails each of so many calls in turn: the error is returned, nothing leaks and there is no
+ * state. */
 static inline void check_failures(const struct duet__workload *workload,
                                   const struct duet__problem *problem, uint64_t calls,
                                   const struct duet_machine *machine)
@@ -52,7 +53,7 @@ static inline void check_failures(const struct duet__workload *workload,
     workload->fini(NULL);
 }
 
-/* What trsm_l counts for its unit diagonal: one flop too many for each element it works on. */
+/* Flops that trsm_l counts for its unit diagonal: one too many for each element it works on. */
 static inline double unit_flops(const struct duet_runtime *recorder)
 {
     double extra = 0;
@@ -65,7 +66,7 @@ static inline double unit_flops(const struct duet_runtime *recorder)
     return extra;
 }
 
-/* A matrix, or its lower triangle, into its tiles; or out of them into `out`. */
+/* Copies a matrix, or its lower triangle, into its tiles; or out of them into `out`. */
 static inline void move_tiles(const struct duet__tiles *tiles, const double *in, double *out,
                               bool lower)
 {
@@ -81,7 +82,7 @@ static inline void move_tiles(const struct duet__tiles *tiles, const double *in,
     }
 }
 
-/* Can the workload's kernels be run? Otherwise the test is skipped. */
+/* True if the workload's kernels can be run; otherwise the test is skipped. */
 static inline bool can_compute(const struct duet__workload *workload)
 {
     for (size_t i = 0; workload->kernels[i]; i++) {
@@ -154,7 +155,7 @@ static inline void *compute_right(const struct duet__workload *workload,
     return data;
 }
 
-/* All sizes, precisions, and the first none, one ... of the settings. */
+/* Computes all sizes in all precisions, with none, one ... `most` of the settings. */
 static inline void compute_all(const struct duet__workload *workload, const uint64_t (*sizes)[2],
                                size_t count, const struct duet__setting *settings, size_t most)
 {
@@ -170,7 +171,7 @@ static inline void compute_all(const struct duet__workload *workload, const uint
     }
 }
 
-/* Does the check find that element (i,j) of a right result was changed? */
+/* Checks that a changed element (i,j) of a right result is found. */
 static inline void check_finds(const struct duet__workload *workload,
                                const struct duet__problem *problem, void *data, unsigned number,
                                uint64_t i, uint64_t j, double change)

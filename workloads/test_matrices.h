@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Matrices for the tests of kernels: random ones, whose columns have gaps between them that must
- * stay as they are.
- */
+/* Random matrices for the tests of kernels, whose columns have gaps that must stay as they are. */
 #ifndef DUET_TEST_MATRICES_H
 #define DUET_TEST_MATRICES_H
 
@@ -31,8 +28,8 @@ static inline void set(const struct duet_buffer *a, size_t i, size_t j, double v
     duet__store_values(at(a, i, j), &value, 1, a->element_bytes);
 }
 
-/* Random in [-1/2, 1/2), and `diagonal` added to the diagonal: always the same for the same sizes
- * and number. The caller frees the data. */
+/* Makes a matrix, random in [-1/2, 1/2) with `diagonal` added to the diagonal: always the same for
+ * the same sizes and number. The caller frees the data. */
 static inline struct duet_buffer make(unsigned number, size_t rows, size_t cols,
                                       size_t element_bytes, double diagonal)
 {
@@ -54,7 +51,7 @@ static inline struct duet_buffer make(unsigned number, size_t rows, size_t cols,
     return a;
 }
 
-/* The elements, densely; the caller frees them. */
+/* Returns the elements, densely; the caller frees them. */
 static inline double *values(const struct duet_buffer *a)
 {
     double *dense = g_new0(double, a->rows * a->cols);
@@ -65,8 +62,8 @@ static inline double *values(const struct duet_buffer *a)
     return dense;
 }
 
-/* Elements are those expected but for scale x 10^-14 (10^-6 in single precision), and gaps as made.
- */
+/* Fails unless elements are as expected within scale x 10^-14 (10^-6 in single precision), and gaps
+ * as made. */
 static inline void same(const struct duet_buffer *a, const double *expected, double scale)
 {
     double tolerance = scale * (a->element_bytes == 4 ? 1e-6 : 1e-14);

@@ -28,9 +28,9 @@ enum { RECORDER_ACCESSES = 160, RECORDER_CODELETS = 64 };
 
 struct duet_handle {
     size_t rows, cols, ld, element_bytes;
-    double *data;  /* rows x cols, for recorder_execute; else cast, if the workload gave it */
-    bool borrowed; /* the workload gave it, or it is a block of an expanding task */
-    const struct duet_handle *whole; /* a triangle of this; NULL: it is none */
+    double *data;  /* rows x cols, for recorder_execute; const cast away if from the workload */
+    bool borrowed; /* from the workload, or a block of an expanding task */
+    const struct duet_handle *whole; /* this is a triangle of `whole`; NULL: it is none */
 };
 
 struct duet_codelet {
@@ -39,7 +39,7 @@ struct duet_codelet {
     double (*flops)(const void *args);
     double (*cost)(const void *args, const char *arch);
     duet_kernel_fn run;    /* for "cpu" */
-    duet_expand_fn expand; /* instead */
+    duet_expand_fn expand; /* in place of run */
 };
 
 struct recorded {
@@ -63,7 +63,7 @@ struct duet_runtime {
     GPtrArray *tasks;   /* struct recorded */
     struct duet_codelet codelets[RECORDER_CODELETS];
     unsigned codelet_count;
-    unsigned fail_after; /* calls that succeed before every further one fails; 0: never fail */
+    unsigned fail_after; /* number of calls that succeed before all others fail; 0: none fails */
     unsigned calls;
     const struct duet_machine *machine;
 };
@@ -76,7 +76,7 @@ struct duet_expansion {
     size_t children;
 };
 
-/* A kernel of the tests: works on the buffers and checks args against them. */
+/* A kernel of the tests: works on the buffers and checks `args` against them. */
 struct recorder_kernel {
     const char *name;
     duet_kernel_fn run;
@@ -115,7 +115,7 @@ static inline bool recorder_fails(struct duet_runtime *recorder)
 /* ------------------------------------------------------------------------------------------- */
 /* The calls a workload makes                                                                   */
 
-/* Refuses, after it has noted it: a workload does not depend on that. */
+/* Notes the memory, then refuses: a workload does not depend on it. */
 static inline int recorder_pin(struct duet_runtime *recorder, void *data, size_t bytes)
 {
     const struct recorded_pin pin = {(uintptr_t)data, (uintptr_t)data + bytes};
@@ -123,7 +123,7 @@ static inline int recorder_pin(struct duet_runtime *recorder, void *data, size_t
     return DUET_ENOMEM;
 }
 
-/* Has the workload asked to page-lock all of this? */
+/* True if the workload has asked to page-lock all of this memory. */
 static inline bool recorder_pinned(const struct duet_runtime *recorder, const void *data,
                                    size_t bytes)
 {
@@ -159,7 +159,7 @@ static inline int recorder_vector(struct duet_runtime *recorder, void *data, siz
     return recorder_matrix(recorder, data, count, 1, count, element_bytes, out);
 }
 
-/* The triangles of a square, of which kernels get the whole. */
+/* Returns the triangles of a square; kernels get the whole square. */
 static inline int recorder_cut_triangles(struct duet_runtime *recorder, struct duet_handle *whole,
                                          enum duet_diagonal diagonal, struct duet_handle **out)
 {
@@ -214,7 +214,7 @@ static inline int recorder_unregister(struct duet_runtime *recorder, struct duet
     return recorder_fails(recorder) ? DUET_ETASK : 0;
 }
 
-/* The task of a description. */
+/* Makes the task of a description. */
 static inline struct recorded *recorder_copy(const struct duet_task_desc *desc)
 {
     g_assert_cmpuint(desc->access_count, <=, RECORDER_ACCESSES);
@@ -257,7 +257,7 @@ static inline uint64_t recorder_where(const struct duet_runtime *recorder, const
     return mask;
 }
 
-/* A CPU worker, unless the test says otherwise. */
+/* Returns one CPU worker, unless the test sets another machine. */
 static inline const struct duet_machine *recorder_machine(const struct duet_runtime *recorder)
 {
     static struct duet_worker cpu = {.node = DUET_HOST, .window = 1};
@@ -265,7 +265,7 @@ static inline const struct duet_machine *recorder_machine(const struct duet_runt
     return recorder->machine ? recorder->machine : &usual;
 }
 
-/* There is one node: what several do is for nodes_test.c. */
+/* There is one node; nodes_test.c tests several. */
 static inline unsigned recorder_node_count(const struct duet_runtime *recorder)
 {
     return 1;
@@ -294,7 +294,7 @@ static inline int recorder_own(struct duet_runtime *recorder, struct duet_handle
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What tests ask                                                                               */
+/* Queries of tests */
 
 static inline const struct recorded *recorder_task(const struct duet_runtime *recorder, size_t i)
 {
@@ -332,13 +332,13 @@ static inline uint64_t recorder_bytes(const struct duet_runtime *recorder)
     return sum;
 }
 
-/* Do they have elements in common? */
+/* True if they have elements in common. */
 static inline bool recorder_overlap(const struct duet_handle *a, const struct duet_handle *b)
 {
     return a == b || a->whole == b || b->whole == a;
 }
 
-/* Must `later` wait for `earlier` by sequential consistency? */
+/* True if `later` must wait for `earlier` by sequential consistency. */
 static inline bool recorder_conflict(const struct recorded *earlier, const struct recorded *later)
 {
     for (size_t i = 0; i < earlier->access_count; i++) {
@@ -351,7 +351,7 @@ static inline bool recorder_conflict(const struct recorded *earlier, const struc
     return false;
 }
 
-/* The handle's elements without what may lie between columns. */
+/* Returns the handle's elements without the gaps between columns. */
 static inline GByteArray *recorder_elements(const struct duet_handle *handle)
 {
     GByteArray *elements = g_byte_array_new();
@@ -362,7 +362,7 @@ static inline GByteArray *recorder_elements(const struct duet_handle *handle)
     return elements;
 }
 
-/* Calls the kernel of a task: of `kernels`, or, if that is NULL, the task's own. */
+/* Calls the kernel of a task: from `kernels`, or, if that is NULL, the task's own. */
 static inline int recorder_call(const struct recorded *task, const struct duet_call *call,
                                 const struct recorder_kernel *kernels)
 {
@@ -382,7 +382,7 @@ static inline int recorder_call(const struct recorded *task, const struct duet_c
     return kernels->run(call);
 }
 
-/* Runs one task on the handles' data; what it may only read must not change. */
+/* Runs one task on the handles' data; data that it only reads must not change. */
 static inline void recorder_run(const struct recorded *task, const struct recorder_kernel *kernels,
                                 struct duet_runtime *runtime)
 {
@@ -414,7 +414,7 @@ static inline void recorder_run(const struct recorded *task, const struct record
     }
 }
 
-/* A block of a task that expands. */
+/* Makes a block of a task that expands. */
 static inline int recorder_block(struct duet_expansion *expansion, size_t index, size_t row,
                                  size_t col, size_t rows, size_t cols, struct duet_handle **out)
 {
@@ -467,7 +467,7 @@ static inline void recorder_execute(struct duet_runtime *recorder,
 /* ------------------------------------------------------------------------------------------- */
 /* Small matrices                                                                               */
 
-/* The grid's tiles as the workload laid them out, filled from (or copied to) an ld = n matrix. */
+/* Copies the grid's tiles, as the workload laid them out, from (or to) an ld = n matrix. */
 static inline void recorder_fill(struct duet_handle *handle, const double *a, size_t n, size_t row,
                                  size_t col)
 {
@@ -488,7 +488,7 @@ static inline void recorder_extract(const struct duet_handle *handle, double *a,
     }
 }
 
-/* Element of a buffer. */
+/* Returns an element of a buffer. */
 static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, size_t j)
 {
     g_assert_cmpuint(i, <, buffer->rows);
@@ -496,7 +496,7 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
     return (double *)buffer->data + i + j * buffer->ld;
 }
 
-/* From here on, calls go to the recorder, and what the included files define has other names. */
+/* From here on calls go to the recorder, and names that the included files define are changed. */
 #define duet_matrix recorder_matrix
 #define duet_vector recorder_vector
 #define duet_pin recorder_pin

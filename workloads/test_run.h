@@ -12,9 +12,9 @@
 #include "workloads/kernels.h"
 #include "workloads/tiles.h"
 
-enum { RUNS = 2 /* of each problem, on one runtime */ };
+enum { RUNS = 2 /* runs of each problem, on one runtime */ };
 
-/* What is run: small, so that all of them take a moment. */
+/* The problems, all small enough for a moment. */
 static const struct run {
     const char *workload;
     uint64_t n, tile;
@@ -57,12 +57,12 @@ static inline struct duet__problem problem_of(const struct run *run, char precis
                                       !!run->settings[0].name + !!run->settings[1].name};
 }
 
-/* What it is run on. */
+/* The workers of a run. */
 struct place {
     const char *emulate; /* as in struct duet_config */
     int cpus, gpus;
     bool set_arch;
-    /* looks at a runtime whose run has ended well; NULL: nothing */
+    /* Looks at a runtime whose run has ended well; may be NULL. */
     void (*look)(struct duet_runtime *runtime, const struct duet__problem *problem);
 };
 
@@ -93,7 +93,7 @@ static inline bool can_run(const struct duet__workload *workload)
     return true;
 }
 
-/* Fills, builds, waits and retrieves; the run's error. */
+/* Fills, builds, waits and retrieves; returns the run's error. */
 static inline int once(const struct duet__workload *workload, struct duet_runtime *runtime,
                        const struct duet__problem *problem)
 {
@@ -128,7 +128,8 @@ static inline void run_on(const struct run *run, char precision, const struct pl
     workload->discard(problem.data);
 }
 
-/* All of them that can be run, each in one precision: in the other with a GPU more, or set_arch. */
+/* Runs all problems that can be run, each in one precision, and in the other with one more GPU, or
+ * set_arch. */
 static inline void run_all(const struct place *place)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(runs); i++) {
@@ -137,8 +138,8 @@ static inline void run_all(const struct place *place)
     }
 }
 
-/* The problem of a Cholesky factorisation in double precision, filled, with a matrix whose minor of
- * order 151 is not positive. Its data is to be discarded. */
+/* Makes the problem of a Cholesky factorisation in double precision, filled, with a matrix whose
+ * minor of order 151 is not positive. Its data is to be discarded. */
 static inline struct duet__problem make_indefinite(const struct run *run)
 {
     const struct duet__workload *workload = duet__workload_find("cholesky");

@@ -19,9 +19,9 @@ static int check_kernels(const char *const *kernels, struct duet_message *messag
     return 0;
 }
 
-/* Sets everything but the memory. */
-static void describe(struct duet__storage *storage, const struct duet__shape *shape,
-                     const struct duet__problem *problem, unsigned number)
+/* Describes a matrix, except its memory. */
+static void describe_storage(struct duet__storage *storage, const struct duet__shape *shape,
+                             const struct duet__problem *problem, unsigned number)
 {
     *storage = (struct duet__storage){
         .rows = shape->rows,
@@ -63,7 +63,7 @@ int duet__tiled_generate(const struct duet__workload *self, const struct duet__p
     bool whole =
         tiled->cuts || !strcmp(duet__setting(problem, self->parameters, "layout"), "lapack");
     for (unsigned i = 0; !error && i < DUET__MATRICES_MAX && shapes[i].rows; i++) {
-        describe(&data->matrices[i], &shapes[i], problem, i);
+        describe_storage(&data->matrices[i], &shapes[i], problem, i);
         data->matrices[i].whole = whole;
         error = duet__storage_allocate(&data->matrices[i], message);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tiled workloads share: tiles, builds, tasks of factorisations and flops of kernels. */
+/* Shared by the tiled workloads: tiles, builds, tasks of factorisations and flops of kernels. */
 #include "workloads/tiles.h"
 
 #include <stdio.h>
@@ -87,12 +87,9 @@ bool duet__tiled_here(const struct duet__tiled_data *data, const struct duet_run
            duet_node_here(runtime, owner_of(data->tiled, runtime, &data->problem, matrix, i, j));
 }
 
-/*
- * Page-locks memory of a matrix until the runtime is closed; a later build on the same runtime
- * finds it page-locked. Where that is refused, copies take longer: the engine says so, and nothing
- * else changes.
- */
-static void pin(struct duet_runtime *runtime, void *memory, uint64_t bytes)
+/* Page-locks memory of a matrix until the runtime is closed; a later build on the same runtime
+ * finds it page-locked. If that is refused, copies take longer; the engine reports it. */
+static void pin_memory(struct duet_runtime *runtime, void *memory, uint64_t bytes)
 {
     int refused = duet_pin(runtime, memory, bytes);
     (void)refused;
@@ -108,8 +105,10 @@ struct registering {
     size_t element_bytes;
 };
 
-/* Where a tile lies if this process has it, or if it is to come here in the end; else NULL. */
-static void *place(const struct registering *r, uint32_t i, uint32_t j, unsigned owner, size_t *ld)
+/* Returns the address of a tile that this process owns, or that is to come here in the end; else
+ * NULL. */
+static void *tile_address(const struct registering *r, uint32_t i, uint32_t j, unsigned owner,
+                          size_t *ld)
 {
     const struct duet_runtime *runtime = r->build->runtime;
     const uint64_t *cuts = r->tiles->cuts;
@@ -128,15 +127,16 @@ static int register_tile(const struct registering *r, uint32_t i, uint32_t j)
     unsigned owner = owner_of(r->tiled, runtime, r->build->problem, r->number, i, j);
     size_t ld;
     size_t rows = duet__tile_rows(r->tiles, i), cols = duet__tile_cols(r->tiles, j);
-    void *data = place(r, i, j, owner, &ld);
+    void *data = tile_address(r, i, j, owner, &ld);
     if (data && r->storage && r->storage->dealt && !r->storage->whole)
-        pin(runtime, data, rows * cols * r->element_bytes);
+        pin_memory(runtime, data, rows * cols * r->element_bytes);
     int error = duet_matrix(runtime, data, rows, cols, ld, r->element_bytes, handle);
     return error ? error : duet_own(runtime, *handle, owner);
 }
 
-/* The grid of a matrix, without handles. */
-static struct duet__tiles grid(const struct duet__shape *shape, const struct duet__problem *problem)
+/* Makes the grid of a matrix, without handles. */
+static struct duet__tiles make_grid(const struct duet__shape *shape,
+                                    const struct duet__problem *problem)
 {
     struct duet__tiles tiles = {
         .rows = shape->rows,
@@ -157,7 +157,7 @@ static int tiles_init(struct registering *r, const struct duet__shape *shape,
     const uint64_t *cuts = r->build->matrices->cuts;
     r->element_bytes =
         shape->element_bytes ? shape->element_bytes : duet__element_bytes(r->build->problem);
-    *tiles = grid(shape, r->build->problem);
+    *tiles = make_grid(shape, r->build->problem);
     tiles->cuts = cuts;
     tiles->gathered = r->build->problem->verify && duet_node_count(r->build->runtime) > 1;
     size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
@@ -166,7 +166,7 @@ static int tiles_init(struct registering *r, const struct duet__shape *shape,
         return duet_fail(message, DUET_ENOMEM, "no memory for the %zu tiles of a matrix", count);
 
     if (r->storage && !r->storage->dealt) /* all at once */
-        pin(r->build->runtime, r->storage->memory, duet__storage_bytes(r->storage));
+        pin_memory(r->build->runtime, r->storage->memory, duet__storage_bytes(r->storage));
     int error = 0;
     for (uint32_t j = 0; !error && j < tiles->col_tiles; j++) {
         for (uint32_t i = shape->lower ? j : 0; !error && i < tiles->row_tiles; i++) {
@@ -177,7 +177,7 @@ static int tiles_init(struct registering *r, const struct duet__shape *shape,
     return error;
 }
 
-/* Finds the kernel in the problem's precision, or registers it. */
+/* Finds or registers the kernel in the problem's precision. */
 static int register_kernel(struct duet_runtime *runtime, const struct duet__problem *problem,
                            const char *base, bool cpu_only, double (*flops)(const void *args),
                            struct duet_codelet **out)
@@ -187,7 +187,7 @@ static int register_kernel(struct duet_runtime *runtime, const struct duet__prob
         {.arch = "cuda", .run = problem->data ? duet__cuda_kernel(base) : NULL},
         {.arch = "opencl", .run = problem->data ? duet__opencl_kernel(base) : NULL},
     };
-    char name[32]; /* as long as a kernel's name may be; the core copies it */
+    char name[32]; /* room for a kernel's name, which the core copies */
     int length = snprintf(name, sizeof name, "%c%s", problem->precision, base);
     if (length < 0 || (size_t)length >= sizeof name)
         return DUET_EINVAL;
@@ -209,7 +209,7 @@ static bool has_cpus(const struct duet_runtime *runtime)
     return machine->worker_count && machine->workers[0].node == DUET_HOST;
 }
 
-/* That no CPU is there for kernel i, and what else it could run on. */
+/* Reports that no CPU is there for kernel i, and what else could run it. */
 static int no_cpu(const struct duet__build *build, const struct duet__workload *self, unsigned i,
                   struct duet_message *message)
 {
@@ -296,8 +296,8 @@ void duet__tiled_fini(void *state)
     free(matrices);
 }
 
-/* Node 0 becomes the owner of a tile, which it has a place for. */
-static int gather(struct duet_runtime *runtime, struct duet_handle **handle)
+/* Makes node 0 the owner of a tile, for which it has memory. */
+static int gather_tile(struct duet_runtime *runtime, struct duet_handle **handle)
 {
     return duet_migrate(runtime, *handle, 0);
 }
@@ -309,9 +309,9 @@ static int unregister(struct duet_runtime *runtime, struct duet_handle **handle)
     return error;
 }
 
-/* Calls `act` for every tile of a matrix; the first error. */
-static int each(struct duet_runtime *runtime, const struct duet__tiles *tiles,
-                int (*act)(struct duet_runtime *runtime, struct duet_handle **handle))
+/* Calls `act` for every tile of a matrix. Returns the first error. */
+static int each_tile(struct duet_runtime *runtime, const struct duet__tiles *tiles,
+                     int (*act)(struct duet_runtime *runtime, struct duet_handle **handle))
 {
     size_t count = (size_t)tiles->row_tiles * tiles->col_tiles;
     int first = 0;
@@ -327,11 +327,11 @@ int duet__tiled_retrieve(struct duet_runtime *runtime, void *state)
     const struct duet__tiles *matrices = state;
     int first = 0;
     for (size_t i = 0; i < DUET__MATRICES_MAX; i++) {
-        int error = matrices[i].gathered ? each(runtime, &matrices[i], gather) : 0;
+        int error = matrices[i].gathered ? each_tile(runtime, &matrices[i], gather_tile) : 0;
         first = first ? first : error;
     }
     for (size_t i = 0; i < DUET__MATRICES_MAX; i++) {
-        int error = each(runtime, &matrices[i], unregister);
+        int error = each_tile(runtime, &matrices[i], unregister);
         first = first ? first : error;
     }
     return first;
@@ -430,9 +430,9 @@ int duet__factor_update(const struct duet__build *build, unsigned kernel, uint32
     return duet__factor_task(build, kernel, args, k, m + n, accesses, 3);
 }
 
-enum { LU_GETRF, LU_TRSM_L, LU_TRSM_R, LU_GEMM }; /* kernels of LU without pivoting */
+enum { LU_GETRF, LU_TRSM_L, LU_TRSM_R, LU_GEMM }; /* LU's kernels */
 
-/* What step k of an LU factorisation does in column n to the right of its panel. */
+/* Submits the tasks of step k of an LU factorisation in column n to the right of its panel. */
 static int lu_column(const struct duet__build *build, uint32_t k, uint32_t n)
 {
     const struct duet__tiles *a = build->matrices;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements in pieces of uneven length, for workloads that are hard to balance. */
+/* Cuts elements into pieces of uneven length, for workloads that are hard to balance. */
 #include <stdlib.h>
 
 #include "workloads/tiles.h"
 
-enum { STREAM = 1000 /* of random numbers: no matrix has this number */ };
+enum { STREAM = 1000 /* of random numbers, which no matrix has */ };
 
 int duet__uneven_check(const struct duet__problem *problem,
                        const struct duet__parameter *parameters, const char *name, uint64_t most,
@@ -26,7 +26,7 @@ int duet__uneven_check(const struct duet__problem *problem,
                      (unsigned long long)problem->n);
 }
 
-/* Length of a piece, in means, from a number drawn from [-1/2, 1/2). */
+/* Length of a piece relative to the mean, from a number drawn from [-1/2, 1/2). */
 static double length(char sizes, double drawn)
 {
     if (sizes == 'f')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of workloads, and what every workload must offer. */
+/* The list of workloads, and the properties of each. */
 #include <string.h>
 
 #include <glib.h>
@@ -43,7 +43,7 @@ static void test_complete(void)
     }
 }
 
-/* Initial values are accepted, an unknown name or a value that cannot be is refused with a word. */
+/* Initial values are accepted; unknown names and invalid values are refused with a message. */
 static void test_parameters(void)
 {
     for (size_t i = 0; duet__workload_at(i); i++) {

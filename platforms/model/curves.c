@@ -129,9 +129,8 @@ static int context_rank(const struct duet__curve *curve, const char *context)
     return curve->context[0] == '\0';
 }
 
-/*
- * True if another curve of this kernel and architecture is preferred: better, or as good and first.
- */
+/* True if another curve of this kernel and architecture is preferred: better, or as good and
+ * first. */
 static bool beaten(const struct duet__calibration *calibration, size_t index, const char *context)
 {
     const struct duet__curve *curve = &calibration->curves[index];

@@ -155,9 +155,8 @@ static void check_draws(const struct duet__point *point, double ratio)
     g_assert_cmpfloat(fabs(cubes / DRAWS), <, 4 * sqrt(15.0 / DRAWS));
 }
 
-/*
- * The point's noise counts, else the deviation of its times; without either there is no variation.
- */
+/* The point's noise counts, else the deviation of its times; without either there is no
+ * variation. */
 static void test_factor(void)
 {
     check_draws(&(struct duet__point){.mean_s = 2, .deviation_s = 1, .noise = 0.2}, 0.2);
