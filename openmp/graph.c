@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a recording to a graph, by running through the tasks as one thread would that runs each
- * where it is created: every piece then stands behind all that it comes after, and what depend
- * clauses mean follows from this order. No recursion, since tasks nest deeper than stacks are.
+ * Makes a graph of a recording by running through the tasks like one thread that runs each where it
+ * is created: every piece then comes after all its predecessors, and depend clauses have their
+ * meaning in this order. There is no recursion, since tasks nest deeper than stacks.
  *
- * Of tasks that nobody has waited for yet, two stacks hold the last pieces: children of the tasks
- * that are open now, and what is deeper below these. A taskwait takes the children of its task, a
- * taskgroup and a barrier take both kinds. What a task leaves is deeper to its creator, and lies on
- * top of the stack already, so that each entry moves once.
+ * Two stacks hold the last pieces of tasks that nobody has waited for yet: children of the tasks
+ * that are open now, and deeper descendants. A taskwait takes the children of its task, a taskgroup
+ * and a barrier take both kinds. The pieces that a task leaves are deeper ones to its creator, and
+ * lie on top of the stack already, so that each entry moves once.
  */
 #include "openmp/recording.h"
 
@@ -17,7 +17,7 @@
 
 enum { NONE = UINT32_MAX };
 
-/* An address in a depend clause means something among the tasks of one creator only. */
+/* An address in depend clauses, which has a meaning among the tasks of one creator only. */
 struct data {
     const struct duet__omp_task *creator;
     const void *address;
@@ -60,7 +60,7 @@ static struct duet__omp_piece *piece_at(const struct walk *walk, uint32_t index)
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels and data                                                                             */
 
-/* The kernel of a place, which is added if it is new; pieces of one place come together. */
+/* Returns the kernel of a place, added if it is new; pieces of one place come together. */
 static uint32_t kernel_of(struct walk *walk, const char *kind, const void *code)
 {
     struct duet__omp_list *kernels = &walk->graph->kernels;
@@ -74,7 +74,7 @@ static uint32_t kernel_of(struct walk *walk, const char *kind, const void *code)
     return (uint32_t)kernels->count - 1;
 }
 
-/* Tasks that the runtime creates for the program, for a taskloop, have the place of that. */
+/* Sets the code of tasks that the runtime creates for a taskloop to that of the taskloop. */
 static void find_code(struct walk *walk, struct duet__omp_task *task)
 {
     const struct duet__omp_list *kernels = &walk->graph->kernels;
@@ -124,7 +124,7 @@ static uint32_t data_of(struct walk *walk, const struct duet__omp_task *creator,
     return found->index;
 }
 
-/* What the newest piece accesses by the clauses of `task`. */
+/* Adds the accesses of the newest piece, by the clauses of `task`. */
 static void add_accesses(struct walk *walk, const struct duet__omp_task *task)
 {
     struct duet__omp_list *accesses = &walk->graph->accesses;
@@ -134,7 +134,7 @@ static void add_accesses(struct walk *walk, const struct duet__omp_task *task)
         const ompt_dependence_t *one = &task->dependences[i];
         bool exclusive = one->dependence_type == ompt_dependence_type_mutexinoutset ||
                          one->dependence_type == ompt_dependence_type_inoutset;
-        bool waits = task->flags & ompt_task_taskwait; /* and excludes nobody then */
+        bool waits = task->flags & ompt_task_taskwait; /* it then excludes nobody */
         const char *mode = one->dependence_type == ompt_dependence_type_in    ? "r"
                            : one->dependence_type == ompt_dependence_type_out ? "w"
                            : exclusive && !waits                              ? "commute"
@@ -172,14 +172,15 @@ static uint32_t add_piece(struct walk *walk, const char *kind, const void *code)
     return (uint32_t)graph->pieces.count - 1;
 }
 
-/* The newest piece comes after this one. */
+/* Makes the newest piece come after this one. */
 static void add_after(struct walk *walk, uint32_t piece)
 {
     if (piece != NONE)
         add_index(walk, &walk->graph->after, piece);
 }
 
-/* And after what is in the list beyond `count`, which then has been waited for. */
+/* Makes the newest piece come after those in the list beyond `count`, which then have been waited
+ * for. */
 static void add_after_list(struct walk *walk, struct duet__omp_list *list, size_t count)
 {
     for (size_t i = count; i < list->count; i++)
@@ -187,8 +188,8 @@ static void add_after_list(struct walk *walk, struct duet__omp_list *list, size_
     list->count = count;
 }
 
-/* A task goes on with a new piece. Each has the accesses of all, since what comes after the task
-   comes after its last one. */
+/* Continues a task with a new piece. Each piece has all its accesses, since successors of the task
+ * come after its last one. */
 static void go_on(struct walk *walk, struct duet__omp_task *task, uint32_t after)
 {
     uint32_t last = task->piece;
@@ -216,8 +217,9 @@ static void begin(struct walk *walk, struct duet__omp_task *task, uint32_t after
     go_on(walk, task, after);
 }
 
-/* All that has not been waited for since the stacks had these heights. */
-static void join(struct walk *walk, struct duet__omp_task *task, size_t children, size_t deeper)
+/* Waits for all that was not waited for since the stacks had these heights. */
+static void join_pieces(struct walk *walk, struct duet__omp_task *task, size_t children,
+                        size_t deeper)
 {
     if (children == walk->children.count && deeper == walk->deeper.count)
         return;
@@ -235,7 +237,7 @@ static void add_time(const struct walk *walk, const struct duet__omp_task *task,
 /* ------------------------------------------------------------------------------------------- */
 /* Parallel regions                                                                             */
 
-/* Implicit tasks in the order of their numbers. */
+/* Sorts implicit tasks by their numbers. */
 static struct duet__omp_task *sort_team(struct duet__omp_task *team)
 {
     struct duet__omp_task *sorted = NULL, *next;
@@ -260,7 +262,7 @@ static struct duet__omp_task *begin_region(struct walk *walk, struct duet__omp_r
     atomic_store(&region->team, sort_team(atomic_load(&region->team)));
     for (struct duet__omp_task *task = region->team; task; task = task->sibling) {
         task->piece = NONE;
-        task->waits = false; /* from here on: at a barrier */
+        task->waits = false; /* it begins at a barrier */
     }
     if (!region->team)
         return region->creator;
@@ -268,7 +270,7 @@ static struct duet__omp_task *begin_region(struct walk *walk, struct duet__omp_r
     return region->team;
 }
 
-/* The newest piece comes after all that the region has done. */
+/* Makes the newest piece come after all pieces of the region. */
 static void join_team(struct walk *walk, struct duet__omp_region *region)
 {
     for (struct duet__omp_task *task = region->team; task; task = task->sibling)
@@ -277,7 +279,7 @@ static void join_team(struct walk *walk, struct duet__omp_region *region)
     add_after_list(walk, &walk->deeper, region->deeper);
 }
 
-/* One implicit task is at a barrier, or at its end: the next one's turn, up to there. */
+/* Returns the next implicit task of a region, when one is at a barrier or at its end. */
 static struct duet__omp_task *next_of_team(struct walk *walk, struct duet__omp_task *task)
 {
     struct duet__omp_region *region = task->region;
@@ -303,10 +305,8 @@ static struct duet__omp_task *next_of_team(struct walk *walk, struct duet__omp_t
     return next;
 }
 
-/*
- * The parts of a loop come after what its thread did before, and before what a barrier, or the end
- * of the region, waits for: they are deeper, since no taskwait waits for them.
- */
+/* Adds the parts of a loop, after the earlier pieces of its thread, and before a barrier or the end
+ * of the region: they are on the deeper stack, since no taskwait waits for them. */
 static void add_loop(struct walk *walk, struct duet__omp_task *task,
                      const struct duet__omp_step *loop)
 {
@@ -326,7 +326,7 @@ static void add_loop(struct walk *walk, struct duet__omp_task *task,
 /* ------------------------------------------------------------------------------------------- */
 /* The walk                                                                                     */
 
-static struct duet__omp_task *leave(struct walk *walk, struct duet__omp_task *task)
+static struct duet__omp_task *leave_task(struct walk *walk, struct duet__omp_task *task)
 {
     struct duet__omp_task *parent = task->parent;
 
@@ -344,9 +344,9 @@ static struct duet__omp_task *leave(struct walk *walk, struct duet__omp_task *ta
     return parent;
 }
 
-/* Takes a step of a task; the task whose turn is next. */
-static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *task,
-                                   struct duet__omp_step *step)
+/* Takes a step of a task. Returns the task whose turn is next. */
+static struct duet__omp_task *take_step(struct walk *walk, struct duet__omp_task *task,
+                                        struct duet__omp_step *step)
 {
     switch (step->kind) {
     case DUET__STEP_CREATE:
@@ -357,9 +357,9 @@ static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *tas
         add_accesses(walk, step->task);
         break;
     case DUET__STEP_WAIT:
-        join(walk, task, task->children, walk->deeper.count);
+        join_pieces(walk, task, task->children, walk->deeper.count);
         for (struct duet__omp_step *group = task->group; group; group = group->next)
-            group->children = task->children; /* what it had before it is gone */
+            group->children = task->children; /* its earlier list is gone */
         break;
     case DUET__STEP_GROUP:
         step->children = walk->children.count;
@@ -370,13 +370,13 @@ static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *tas
     case DUET__STEP_UNGROUP:
         step = task->group;
         task->group = step->next;
-        join(walk, task, step->children, step->deeper);
+        join_pieces(walk, task, step->children, step->deeper);
         break;
     case DUET__STEP_BARRIER:
         if (!task->region || (!task->first && !task->own_ns))
-            break; /* the region's end is one for all of it */
+            break; /* the region's end joins all of it */
         if (!task->region->team->sibling) {
-            join(walk, task, task->region->children, task->region->deeper);
+            join_pieces(walk, task, task->region->children, task->region->deeper);
             break;
         }
         task->waits = true;
@@ -390,8 +390,8 @@ static struct duet__omp_task *take(struct walk *walk, struct duet__omp_task *tas
     return task;
 }
 
-/* What comes before the first parallel region and after the last is not part of the graph. */
-static void trim(struct duet__omp_task *initial)
+/* Leaves out everything before the first parallel region and after the last. */
+static void trim_initial(struct duet__omp_task *initial)
 {
     struct duet__omp_step *last = NULL;
 
@@ -408,10 +408,10 @@ static void trim(struct duet__omp_task *initial)
 bool duet__omp_graph_make(struct duet__omp_graph *graph)
 {
     struct walk walk = {.graph = graph, .runtime = graph->of->runtime_module};
-    struct duet__omp_task *volatile task = graph->of->initial; /* as longjmp wants it */
+    struct duet__omp_task *volatile task = graph->of->initial; /* volatile for longjmp */
 
     if (setjmp(walk.no_memory) == 0) {
-        trim(task);
+        trim_initial(task);
         task->piece = NONE;
         while (task) {
             struct duet__omp_step *step = task->first;
@@ -419,9 +419,9 @@ bool duet__omp_graph_make(struct duet__omp_graph *graph)
             if (step) {
                 task->first = step->next;
                 add_time(&walk, task, step->before_ns);
-                task = take(&walk, task, step);
+                task = take_step(&walk, task, step);
             } else {
-                task = leave(&walk, task);
+                task = leave_task(&walk, task);
             }
         }
         *(struct duet__omp_piece *)add(&walk, &graph->pieces, sizeof(struct duet__omp_piece)) =

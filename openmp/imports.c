@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What programs call, of gcc above all, that LLVM's runtime does not have, or not as they mean it.
- */
+/* Finds functions that a program, mostly one of gcc, calls and LLVM's runtime lacks or has with
+ * another meaning. */
 #include "openmp/recording.h"
 
 #include <dlfcn.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* As found with LLVM 14, 16 and 19: calls go to libgomp's own, or end the program now and then. */
+/* As found with LLVM 14, 16 and 19: calls go to libgomp's own, or end the program at times. */
 static const char *const beyond[] = {"GOMP_target",   "GOMP_scope",         "GOMP_cancel",
                                      "GOMP_doacross", "GOMP_loop_doacross", "omp_fulfill_event"};
 
@@ -19,8 +19,8 @@ static bool is_runtime(const char *module)
     return strstr(module, "/libgomp") || strstr(module, "/libomp");
 }
 
-/* Looks through the names that a module takes from others, and has for others. */
-static int look(struct dl_phdr_info *module, size_t size, void *found)
+/* Looks through the names that a module imports and exports. */
+static int look_at_module(struct dl_phdr_info *module, size_t size, void *found)
 {
     const ElfW(Dyn) *entry = NULL;
     const char *names = NULL, *at;
@@ -30,7 +30,7 @@ static int look(struct dl_phdr_info *module, size_t size, void *found)
         if (module->dlpi_phdr[i].p_type == PT_DYNAMIC)
             entry = (const void *)(module->dlpi_addr + module->dlpi_phdr[i].p_vaddr);
     for (; entry && entry->d_tag != DT_NULL; entry++) {
-        if (entry->d_tag == DT_STRTAB) /* which some machines do not relocate */
+        if (entry->d_tag == DT_STRTAB) /* some machines do not relocate it */
             names = (const void *)(entry->d_un.d_ptr +
                                    (entry->d_un.d_ptr < module->dlpi_addr ? module->dlpi_addr : 0));
         else if (entry->d_tag == DT_STRSZ)
@@ -45,11 +45,11 @@ static int look(struct dl_phdr_info *module, size_t size, void *found)
     return 0;
 }
 
-static const char *used; /* by the program, of `beyond` */
+static const char *used; /* function of `beyond` that the program uses */
 
-static struct sigaction before; /* what the program does where it faults */
+static struct sigaction before; /* the program's own handling of faults */
 
-/* A fault elsewhere than in a runtime of OpenMP comes again, to the program's own handler. */
+/* Handles a fault in a runtime of OpenMP; other faults come again, to the program's own handler. */
 static void on_fault(int number)
 {
     enum { HANDLER, TRAMPOLINE, FAULT, FRAMES };
@@ -73,7 +73,7 @@ const char *duet__omp_beyond(void)
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = SA_ONSTACK};
     void *frame;
 
-    dl_iterate_phdr(look, &used);
+    dl_iterate_phdr(look_at_module, &used);
     /* the first call of backtrace loads a library, which a handler must not do */
     if (used && backtrace(&frame, 1) > 0)
         (void)sigaction(SIGSEGV, &action, &before);

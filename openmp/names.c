@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names for places in a program that are the same in every run. */
+/* Names places in a program in the same way in every run. */
 #include "openmp/recording.h"
 
 #include <dlfcn.h>
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NAME_BYTES = 512, MOST = 31 /* of a kernel's name */ };
+enum { NAME_BYTES = 512, MOST = 31 /* most bytes of a kernel's name */ };
 
 static const char *base_name(const char *path)
 {
@@ -22,7 +22,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Offset as the file of a module has it: of the call, not of what it returns to. */
+/* Offset in the module's file: of the call, not of the return address. */
 static size_t offset_in(const Dl_info *module, const void *code)
 {
     const ElfW(Ehdr) *header = module->dli_fbase;
@@ -51,8 +51,9 @@ const void *duet__omp_module(const void *code)
     return code && dladdr(code, &module) ? module.dli_fbase : NULL;
 }
 
-/* What binutils' addr2line answers to the lines of `input`, of a module's debugging information. */
-static FILE *answer(const char *module, int input)
+/* Returns the answers of binutils' addr2line to the lines of `input`, from a module's debugging
+ * information. */
+static FILE *run_addr2line(const char *module, int input)
 {
     char *const arguments[] = {(char[]){"addr2line"}, (char[]){"-fe"}, (char *)(uintptr_t)module,
                                NULL};
@@ -73,8 +74,7 @@ static FILE *answer(const char *module, int input)
     return fdopen(output, "r");
 }
 
-/* Reads a line, of which `line` gets the first NAME_BYTES - 1 bytes. Returns whether one was there.
- */
+/* Reads a line, whose first NAME_BYTES - 1 bytes `line` gets. Returns false at the end. */
 static bool get_line(char *line, FILE *from)
 {
     const bool there = fgets(line, NAME_BYTES, from) != NULL;
@@ -85,11 +85,11 @@ static bool get_line(char *line, FILE *from)
 }
 
 /*
- * Names all places from `first` on that are in the same module, as far as it can be asked. Places
- * of one construct get equal keys. gcc gives several constructs one line, so that each of its
- * places is a construct.
+ * Names all places from `first` on that are in the same module, as far as addr2line knows. Places
+ * of one construct get equal keys. gcc gives several constructs one line, so each of its places is
+ * a construct.
  */
-static void ask(struct duet__omp_place *places, size_t first, size_t count, bool of_gcc)
+static void name_module(struct duet__omp_place *places, size_t first, size_t count, bool of_gcc)
 {
     char function[NAME_BYTES], line[NAME_BYTES];
     Dl_info module;
@@ -102,11 +102,11 @@ static void ask(struct duet__omp_place *places, size_t first, size_t count, bool
     for (size_t i = first; i < count; i++)
         if (duet__omp_module(places[i].code) == module.dli_fbase)
             dprintf(input, "0x%zx\n", offset_in(&module, places[i].code));
-    /* the program itself is called as it was, which may be relative to where it no longer is */
+    /* argv[0] may be relative to an earlier directory */
     snprintf(line, sizeof line, "/proc/%ld/exe", (long)getpid());
     if (strcmp(module.dli_fname, program_invocation_name) == 0)
         module.dli_fname = line;
-    lines = answer(module.dli_fname, input);
+    lines = run_addr2line(module.dli_fname, input);
     for (size_t i = first; i < count; i++) {
         char *colon = NULL;
         bool known;
@@ -128,9 +128,9 @@ static void ask(struct duet__omp_place *places, size_t first, size_t count, bool
         fclose(lines);
 }
 
-/* Of a name that is too long for a kernel of a graph the kind and the end are kept, without a part
-   of a character of UTF-8. */
-static void shorten(const struct duet__omp_place *place, size_t most)
+/* Shortens a name that is too long for a kernel of a graph: kind and end are kept, without parts of
+ * a character of UTF-8. */
+static void shorten_name(const struct duet__omp_place *place, size_t most)
 {
     char *name = place->name;
     size_t kind = strlen(place->kind), length = strlen(name), from = kind;
@@ -142,8 +142,8 @@ static void shorten(const struct duet__omp_place *place, size_t most)
     memmove(name + kind, name + from, length - from + 1);
 }
 
-/* Several constructs of one line, which some compilers make of several lines, are numbered. */
-static void number(struct duet__omp_place *places, size_t count)
+/* Numbers constructs of one line, which some compilers make of several lines. */
+static void number_names(struct duet__omp_place *places, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; places[i].name && k < count; k++)
@@ -154,13 +154,13 @@ static void number(struct duet__omp_place *places, size_t count)
             char suffix[24];
             int length = snprintf(suffix, sizeof suffix, ".%zu", places[i].rank + 1);
 
-            shorten(&places[i], MOST - (size_t)length);
+            shorten_name(&places[i], MOST - (size_t)length);
             memcpy(places[i].name + strlen(places[i].name), suffix, (size_t)length + 1);
         }
 }
 
-/* Gives each construct its number, and leaves the name to its first place. */
-static void merge(struct duet__omp_place *places, size_t count)
+/* Numbers the constructs, and leaves the name to the first place of each. */
+static void number_kernels(struct duet__omp_place *places, size_t count)
 {
     uint32_t kernels = 0;
 
@@ -184,10 +184,10 @@ bool duet__omp_names(struct duet__omp_place *places, size_t count, bool of_gcc)
             return false;
     for (size_t i = 0; i < count; i++)
         if (!places[i].key)
-            ask(places, i, count, of_gcc);
+            name_module(places, i, count, of_gcc);
     for (size_t i = 0; i < count; i++)
-        shorten(&places[i], MOST);
-    merge(places, count);
-    number(places, count);
+        shorten_name(&places[i], MOST);
+    number_kernels(places, count);
+    number_names(places, count);
     return true;
 }

@@ -17,18 +17,18 @@ enum {
     LEAST_LOOP_NS = 10000 /* more than a team takes to begin and meet */
 };
 
-/* What no graph says, and a program may use: told in one line at the end. */
+/* Constructs that a graph cannot express: reported in one line at the end. */
 enum { TARGET = 1, DETACH = 2, CANCEL = 4, ALL_MEMORY = 8, INOUTSET = 16, ROOT = 32, LOCKS = 64 };
 
 static struct duet__omp_recording recording;
 static ompt_get_task_info_t get_task_info;
-static const char *output; /* file, NULL: PROGRAM.PID.json */
+static const char *output; /* path; NULL: PROGRAM.PID.json */
 static pid_t process;
-static uint64_t clock_ns; /* what reading the clock adds to what is between two readings */
+static uint64_t clock_ns; /* that reading the clock adds between two readings */
 static atomic_uint unsupported;
 static atomic_bool out_of_memory;
-static atomic_int regions; /* that have begun and not ended */
-/* in loops that could be cut, and in what may be loops of gcc's */
+static atomic_int regions; /* number of regions that have begun and not ended */
+/* in loops that could be cut, and in possible loops of gcc's */
 static _Atomic(uint64_t) loops_ns, static_ns;
 
 static _Thread_local struct {
@@ -36,12 +36,13 @@ static _Thread_local struct {
     size_t left;
 } block;
 
-/* Where the clock's steps made a time shorter than its reading takes: what the next ones lose. */
+/* Time to subtract from later ones, where the clock's steps made one shorter than reading it
+ * takes. */
 static _Thread_local uint64_t owed_ns;
-static _Thread_local const void *waits_at; /* where the thread has begun to wait last */
+static _Thread_local const void *waits_at; /* code at which the thread began to wait last */
 
-/* Of the thread's block, zeroed, never freed: what was recorded lives as long as the process. */
-static void *get(size_t bytes)
+/* Allocates from the thread's block, zeroed. Never freed: records live as long as the process. */
+static void *allocate(size_t bytes)
 {
     void *got = NULL;
 
@@ -86,7 +87,7 @@ static void stop(struct duet__omp_task *task, uint64_t now)
     }
 }
 
-/* Reads the clock last: what the recording itself takes is nobody's time. */
+/* Reads the clock last, so that the time of recording belongs to nobody. */
 static void go_on(struct duet__omp_task *task)
 {
     if (task && !task->waits)
@@ -95,7 +96,7 @@ static void go_on(struct duet__omp_task *task)
 
 static struct duet__omp_step *add_step(struct duet__omp_task *task, enum duet__step_kind kind)
 {
-    struct duet__omp_step *step = get(sizeof *step);
+    struct duet__omp_step *step = allocate(sizeof *step);
 
     if (!step)
         return NULL;
@@ -111,11 +112,12 @@ static struct duet__omp_step *add_step(struct duet__omp_task *task, enum duet__s
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the runtime calls                                                                       */
+/* Callbacks of the runtime */
 
 /*
- * Where a construct is. Of a call of gcc's, in a task that a thread runs while it waits, LLVM's
- * runtime tells where it waits; but the frame of that call has its return address.
+ * Returns the place of a construct. In a task that a thread runs while it waits, LLVM's runtime
+ * gives for calls of gcc's code the place of the wait; but the frame of the call has its return
+ * address.
  */
 static const void *place_of(const ompt_frame_t *frame, const void *code)
 {
@@ -128,7 +130,7 @@ static const void *place_of(const ompt_frame_t *frame, const void *code)
     return module && module != recording.runtime_module ? at[1] : code;
 }
 
-/* Begins a loop of a thread, with its share of the parts. Those of inner regions are not cut. */
+/* Begins a thread's share of a loop. Loops of inner regions are not cut. */
 static struct duet__omp_step *add_loop(struct duet__omp_task *task, uint64_t iterations,
                                        const void *code)
 {
@@ -136,13 +138,13 @@ static struct duet__omp_step *add_loop(struct duet__omp_task *task, uint64_t ite
     uint64_t parts = iterations < recording.loop_parts ? iterations : recording.loop_parts;
 
     if (step) {
-        step->code = code ? code : task->code; /* of gcc's sections nobody knows the place */
+        step->code = code ? code : task->code; /* gcc's sections have no known place */
         step->parts = task->team ? (parts + task->team - 1) / task->team : 0;
     }
     return step;
 }
 
-/* What a thread of gcc's has computed since a barrier, or a loop, with no call of the runtime. */
+/* Notes what a thread of gcc's has computed since a barrier or a loop, without calls. */
 static void end_phase(struct duet__omp_task *task)
 {
     const struct duet__omp_step *last = task ? task->last : NULL;
@@ -174,13 +176,13 @@ static void on_parallel_begin(ompt_data_t *creator, const ompt_frame_t *frame, o
     if (!task || recording.only_makespan)
         return;
     stop(task, now);
-    made = get(sizeof *made);
+    made = allocate(sizeof *made);
     step = add_step(task, DUET__STEP_REGION);
     if (!made || !step)
         return;
     if (flags & ompt_parallel_invoker_program)
         atomic_store(&recording.of_gcc, true);
-    /* where a construct is the last thing of another one, the runtime calls itself for it */
+    /* for a construct at the end of another one, the runtime calls itself */
     *made = (struct duet__omp_region){.code = duet__omp_module(code) == recording.runtime_module
                                                   ? task->code
                                                   : code,
@@ -206,17 +208,17 @@ static void on_implicit_task(ompt_scope_endpoint_t endpoint, ompt_data_t *region
     if (endpoint == ompt_scope_end) {
         stop(task_of(data), now_ns());
         end_phase(task_of(data));
-        /* which is in the thread's own memory, where a `taskwait depend` of LLVM 14 asserts NULL */
+        /* the thread's own memory, where a `taskwait depend` of LLVM 14 asserts NULL */
         if (data)
             data->ptr = NULL;
         return;
     }
-    task = get(sizeof *task);
+    task = allocate(sizeof *task);
     data->ptr = task;
     if (!task)
         return;
     task->flags = flags;
-    if (of) { /* a thread of a team, or a team of a league */
+    if (of) { /* true: a thread of a team, or a team of a league */
         task->code = of->code;
         task->region = of;
         task->index = index;
@@ -244,7 +246,7 @@ static void on_task_create(ompt_data_t *creator, const ompt_frame_t *frame, ompt
     if (!parent || !(flags & (ompt_task_explicit | ompt_task_taskwait)))
         return;
     stop(parent, now);
-    task = get(sizeof *task);
+    task = allocate(sizeof *task);
     step = add_step(parent, flags & ompt_task_taskwait ? DUET__STEP_DEPEND : DUET__STEP_CREATE);
     if (!task || !step)
         return;
@@ -282,7 +284,7 @@ static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependenc
         return;
     }
     stop(task->parent, now);
-    kept = get((size_t)count * sizeof *kept);
+    kept = allocate((size_t)count * sizeof *kept);
     for (int i = 0; kept && i < count; i++) {
         kept[i] = dependences[i];
         if ((int)kept[i].dependence_type == ompt_dependence_type_inoutset)
@@ -298,9 +300,10 @@ static void on_dependences(ompt_data_t *data, const ompt_dependence_t *dependenc
 }
 
 /*
- * A team of one thread runs all tasks at once, and calls them all undeferred. Those that the text
- * says so of (an if clause that is false) are run by their creator's own code, from the frame in
- * which this has called the runtime; others are run by the runtime, from a frame of its own.
+ * True if a task is run by its creator's own code. A team of one thread runs all tasks at once, and
+ * calls them all undeferred. Tasks that are undeferred by the program (an if clause that is false)
+ * run from the frame in which their creator called the runtime; others run from a frame of the
+ * runtime.
  */
 static bool runs_inside(void)
 {
@@ -346,7 +349,7 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
     struct duet__omp_task *task = task_of(data);
     bool begins = endpoint == ompt_scope_begin;
 
-    /* a team's last barrier ends for its threads when they are needed again */
+    /* the threads of a team leave its last barrier when they are needed again */
     if (!task || kind == ompt_sync_region_reduction || (!begins && !region))
         return;
     stop(task, now);
@@ -363,7 +366,7 @@ static void on_sync_region(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoi
     go_on(task);
 }
 
-/* Of all waits, and of that at the end of a taskgroup. */
+/* Called for all waits, including that at the end of a taskgroup. */
 static void on_sync_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint,
                          ompt_data_t *region, ompt_data_t *data, const void *code)
 {
@@ -378,7 +381,7 @@ static void on_sync_wait(ompt_sync_region_t kind, ompt_scope_endpoint_t endpoint
     go_on(task);
 }
 
-/* Of a taskloop, whose tasks the runtime creates: for LLVM's its own caller is inside it. */
+/* Finds the place of a taskloop, for whose tasks LLVM's runtime gives a place inside itself. */
 static const void *find_taskloop(const void *code)
 {
     void *frames[16];
@@ -394,13 +397,14 @@ static const void *find_taskloop(const void *code)
     return code;
 }
 
-/* A loop is cut if all that its thread does in it is to compute. Sections are a loop, as in gcc. */
+/* Cuts a loop if its thread only computes in it. Sections are a loop, as in gcc. */
 static void on_work(ompt_work_t kind, ompt_scope_endpoint_t endpoint, ompt_data_t *region,
                     ompt_data_t *data, uint64_t iterations, const void *code)
 {
     uint64_t now = now_ns();
     struct duet__omp_task *task = task_of(data);
-    /* from 10 on OpenMP 5.2 has loops by their schedule, which omp-tools.h of LLVM 14 has not */
+    /* LLVM reports loops by schedule (10 and above, OpenMP 5.2), which omp-tools.h of LLVM 14
+     * lacks */
     bool is_loop = kind == ompt_work_loop || kind == ompt_work_sections || (int)kind >= 10;
     struct duet__omp_step *loop;
 
@@ -430,15 +434,15 @@ static void on_cancel(ompt_data_t *data, int flags, const void *code)
 /* ------------------------------------------------------------------------------------------- */
 /* Begin and end                                                                                */
 
-static void complain(const char *text, const char *of)
+static void complain_about(const char *text, const char *of)
 {
     fprintf(stderr, "duet: OpenMP tasks: %s%s\n", text, of);
 }
 
 /*
- * What a task is thought to compute between two calls of the recorder if it does nothing. It is the
- * mean of many calls, as the least of a clock that counts in steps is a step too little, in the
- * batch of them that the system disturbed least.
+ * Measures the time that seems to pass between two calls of the recorder if a task does nothing. It
+ * is the mean of many calls, as the least of a clock that counts in steps is a step too little, in
+ * the batch that the system disturbed least.
  */
 static uint64_t measure_clock(void)
 {
@@ -458,7 +462,7 @@ static uint64_t measure_clock(void)
     return (least + CALLS / 2) / CALLS;
 }
 
-/* False if it is none; an empty one is 0. */
+/* Reads a number, 0 if `text` is empty. false: it is none. */
 static bool read_number(const char *text, uint64_t *number)
 {
     char *end;
@@ -498,27 +502,27 @@ static int on_begin(ompt_function_lookup_t lookup, int device, ompt_data_t *data
     get_task_info = (ompt_get_task_info_t)lookup("ompt_get_task_info");
     recording.runtime_module = duet__omp_module((const void *)lookup);
     if (only && *only && strcmp(only, "makespan") != 0) {
-        complain("DUET_OMPT_ONLY can be makespan, and is ", only);
+        complain_about("DUET_OMPT_ONLY can be makespan, and is ", only);
         return 0;
     }
     recording.only_makespan = only && *only;
     if (bytes && !read_number(bytes, &recording.bytes)) {
-        complain("DUET_OMPT_BYTES takes a number of bytes, not ", bytes);
+        complain_about("DUET_OMPT_BYTES takes a number of bytes, not ", bytes);
         return 0;
     }
     if (loops && !read_number(loops, &recording.loop_parts)) {
-        complain("DUET_OMPT_LOOPS takes a number of parts, not ", loops);
+        complain_about("DUET_OMPT_LOOPS takes a number of parts, not ", loops);
         return 0;
     }
     recording.static_loops = recording.loop_parts && static_loops && *static_loops;
     beyond = recording.only_makespan ? NULL : duet__omp_beyond();
     if (beyond)
-        complain("LLVM's runtime may go wrong, as this program uses ", beyond);
+        complain_about("LLVM's runtime may go wrong, as this program uses ", beyond);
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
         if (recording.only_makespan && !calls[i].of_makespan)
             continue;
         if (set(calls[i].event, calls[i].call) != ompt_set_always && calls[i].needed) {
-            complain("not all of them are told by ", recording.runtime);
+            complain_about("not all of them are told by ", recording.runtime);
             return 0;
         }
     }
@@ -538,10 +542,10 @@ static void tell_unsupported(void)
 
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (found & 1U << i)
-            complain("not recorded as the program means it: ", names[i]);
+            complain_about("not recorded as the program means it: ", names[i]);
 }
 
-/* What is assumed of loops, or could be. */
+/* Reports assumptions about loops, and options for them. */
 static void tell_loops(void)
 {
     double much = 0.001 + 1e-10 * (double)(recording.end_ns - recording.begin_ns);
@@ -562,7 +566,7 @@ static void on_end(ompt_data_t *data)
     const char *problem, *path = output;
     char own[64];
 
-    if (getpid() != process) /* a child that never ran a parallel region of its own */
+    if (getpid() != process) /* a child process without a parallel region of its own */
         return;
     if (!output || !*output) {
         snprintf(own, sizeof own, "%.40s.%ld.json", program_invocation_short_name, (long)process);
@@ -582,7 +586,7 @@ static void on_end(ompt_data_t *data)
         fprintf(stderr, "duet: %s is not written: %s\n", path, problem);
 }
 
-/* OpenMP's runtime looks for it in the libraries that OMP_TOOL_LIBRARIES names. */
+/* Called by OpenMP's runtime, which looks for it in the libraries of OMP_TOOL_LIBRARIES. */
 __attribute__((visibility("default"))) ompt_start_tool_result_t *ompt_start_tool(
     unsigned version, const char *runtime);
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The recorded graph of an OpenMP program is the one that its text means.
 
-Each program is said again here, by the functions of Text, which follow OpenMP's rules pair by pair:
-what comes before what, by creation, depend clauses, taskwait, taskgroup and barriers. Compared are
-all such pairs among the pieces of explicit tasks and what creates these, with one and with eight
-threads, of each compiler there is. Which thread takes a `single`, and whether a compiler leaves out
-a barrier at the end of a region, changes nothing of that.
+Each program is stated again here, by the functions of Text, which follow OpenMP's rules pair by
+pair: the order by creation, depend clauses, taskwait, taskgroup and barriers. All such pairs among
+the pieces of explicit tasks and their creators are compared, with one and with eight threads, for
+each compiler there is. They do not depend on the thread that takes a `single`, nor on a compiler
+that leaves out a barrier at the end of a region.
 """
 
 import contextlib
@@ -102,7 +102,7 @@ class Text:
         self.wait(self.tasks[first:])
 
     def parallel(self, *team):
-        """A team: for each thread what it does between barriers."""
+        """A team: for each thread its actions between barriers."""
         me, first = self.current, len(self.tasks)
         threads = [Task("parallel") for _ in team]
         start = me.at
@@ -122,7 +122,7 @@ class Text:
 
 
 def before(after):
-    """For each piece the set of all that come before it, as bits."""
+    """For each piece the set of all pieces before it, as bits."""
     sets = []
     for own in after:
         bits = 0
@@ -133,7 +133,7 @@ def before(after):
 
 
 def essence(kernels, after, explicit, exclusive):
-    """(kernel, pieces before) of explicit pieces and what comes before these, renumbered."""
+    """(kernel, pieces before) of explicit pieces and the pieces before these, renumbered."""
     sets, kept = before(after), 0
     for piece, is_explicit in enumerate(explicit):
         if is_explicit:
@@ -313,7 +313,7 @@ def record(threads, out, *words, **variables):
 
 
 def check_signals(program, folder):
-    """validate --openmp leaves nothing when it is ended, and its program with it or not."""
+    """validate --openmp leaves nothing when it is ended, whether or not its program is."""
     for number, words in [(signal.SIGTERM, ["sleep", "1000"]), (signal.SIGHUP, ["sleep", "1000"]),
                           (signal.SIGINT, [program, "queens", "6", "3"])]:
         place = folder / "temporary"
@@ -340,7 +340,7 @@ def check_loops(compiler, folder):
             ((), [], "(--loops)"), (("--loops", "4"), known, "are cut"),
             (("--loops", "4", "--static-loops"), [4, 4, 2, 4], "are cut")):
         more = compiler == "gcc" and len(options) < 3
-        for _ in range(50):  # where other load takes the time, loops are too little to tell of,
+        for _ in range(50):  # where other load takes the time, loops are too short to be reported,
             done = duet("record", "--threads", "1", *options, "--out", out, "--", program)
             graph = json.loads(out.read_text(encoding="utf-8"))
             tasks, loops = graph["tasks"], []
@@ -350,7 +350,7 @@ def check_loops(compiler, folder):
                     if name != names[number - 1]:
                         loops.append([])
                     loops[-1].append(number)
-            # or what no loop is takes long enough for one
+            # or something else takes as long as a loop
             if says in done.stderr and ("(--static-loops)" in done.stderr) == more and \
                     [len(loop) for loop in loops] == parts:
                 break
@@ -376,7 +376,8 @@ def check_loops(compiler, folder):
 
 
 def check_foreign(compiler, folder):
-    """What LLVM's runtime is not asked for, or gets wrong, is told before anything goes wrong."""
+    """Features that LLVM's runtime lacks, or gets wrong, are reported before anything goes
+    wrong."""
     source, out = folder / "foreign.c", folder / "graph.json"
     source.write_text("#include <omp.h>\nint main(int argc, char **argv)\n{\n"
                       "#pragma omp parallel\n    if (argc > 9)\n"
@@ -384,7 +385,7 @@ def check_foreign(compiler, folder):
     foreign = build(compiler, source, folder)
     done = record(1, out, foreign)
     assert done.returncode == 0 and "uses omp_fulfill_event" in done.stderr, done
-    # and what its teams of one thread fault in ends with a line, if it is not right
+    # a fault in its teams of one thread ends with a line
     source.write_text("int main(void)\n{\n    int sum[9] = {1};\n#pragma omp parallel\n"
                       "#pragma omp for ordered(1)\n    for (int i = 1; i < 9; i++) {\n"
                       "#pragma omp ordered depend(sink : i - 1)\n        sum[i] = sum[i - 1];\n"
@@ -401,7 +402,7 @@ def check_foreign(compiler, folder):
 
 
 def check_disturbed(program):
-    """Rounds in which other processes compute are named; the medians have them all the same."""
+    """Rounds in which other processes compute are named; medians include them."""
     with subprocess.Popen(["yes"], stdout=subprocess.DEVNULL) as other:
         stat = pathlib.Path(f"/proc/{other.pid}/stat")
         until(lambda: int(stat.read_text(encoding="utf-8").split()[13]) > 0)
@@ -412,9 +413,9 @@ def check_disturbed(program):
 
 
 def check_clock(program, folder):
-    """What reading the clock takes is nobody's time, also if the clock counts in steps.
+    """The time of reading the clock is nobody's, also if the clock counts in steps.
 
-    On this clock nothing takes time but to read it: 23 ns, of which it tells tens.
+    On this clock time passes only by reading it: 23 ns, in steps of tens.
     """
     source, clock, out = folder / "clock.c", folder / "clock.so", folder / "graph.json"
     source.write_text("#include <time.h>\n"
@@ -433,8 +434,8 @@ def check_clock(program, folder):
 
 
 def check_names(compiler, folder):
-    """Copies of a construct are one kernel, and all names are of the program's own lines. Those too
-    long for kernels of a graph are cut, and graphs with them, packed ones too, are read."""
+    """Copies of a construct are one kernel, and names are of the program's own lines. Names too
+    long for kernels of a graph are cut; cut graphs, also packed ones, are read."""
     source = folder / "a_file_whose_name_is_longer_than_those_of_kernels.c"
     out = folder / "graph.json.gz"
     source.write_text("int x[16];\nint main(void)\n{\n#pragma omp parallel\n    {\n"
@@ -457,7 +458,7 @@ def check_names(compiler, folder):
 
 
 def check_command(example, small, folder):
-    """What depends on no compiler."""
+    """Checks that do not depend on a compiler."""
     out = folder / "graph.json"
     done = duet("validate", "--openmp", "--rounds", "2", "--", example, "queens", "6", "3")
     # where others compute meanwhile, a line more says in which rounds
@@ -507,7 +508,7 @@ def check(compiler, folder):
     check_clock(example, folder)
     check_names(compiler, folder)
     check_loops(compiler, folder)
-    # a `taskwait depend` of whichever thread, by chance, finds what LLVM's runtime asserts
+    # a `taskwait depend` on any thread may meet the assertion of LLVM's runtime
     for _ in range(5):
         done = record(2, out, small)
         assert done.returncode == 0, done

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each construct of OpenMP's tasks once: record_test.py says the same, and compares. */
+/* Each construct of OpenMP's tasks once; record_test.py states and compares the same program. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loops that can be cut into parts, and some that cannot: record_test.py knows how many parts. */
+/* Loops that can be cut into parts, and some that cannot; record_test.py has the numbers of
+ * parts. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ static void compute(int i)
 
 int main(int argc, char **argv)
 {
-    /* each iteration of this one takes 0.1 ms at least: 100,000 times a load and a store */
+    /* each iteration takes at least 0.1 ms: 100,000 times a load and a store */
 #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < 16; i++)
         compute(i);
@@ -34,7 +35,7 @@ int main(int argc, char **argv)
 #pragma omp single
         compute(63);
     }
-    /* not: it creates tasks; it is in a region of a region */
+    /* not cut: it creates tasks, or is in an inner region */
 #pragma omp parallel for schedule(dynamic)
     for (int i = 0; i < 4; i++) {
 #pragma omp task
@@ -63,7 +64,7 @@ int main(int argc, char **argv)
             }
         }
     }
-    /* what comes after the last region is part of no graph */
+    /* the graph ends with the last region */
     for (int i = 0; i < 64; i++)
         compute(i);
     return 0;

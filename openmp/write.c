@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A recording as a file: a graph in duet's own format (docs/formats.md). */
+/* Writes a recording as a graph in duet's own format (docs/formats.md). */
 #include "openmp/recording.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void write_graph(FILE *file, const void *data)
     for (uint32_t i = 0; i < graph->data_count; i++)
         duet__json_print(json, "{bytes: %" PRIu64 "}", of->bytes);
     duet__json_print(json, "]\n tasks: [");
-    for (size_t i = 0; i + 1 < graph->pieces.count; i++) /* the last one ends lists */
+    for (size_t i = 0; i + 1 < graph->pieces.count; i++) /* the last piece only ends lists */
         write_piece(json, graph, i);
     if (of->only_makespan)
         duet__json_print(json, "{kernel: 0, seconds: [%g]}", seconds);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A task graph from the records of a run. */
+/* Makes a task graph of the records of a run. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,27 +10,27 @@
 #include "trace/trace.h"
 #include "trace/graph.h"
 
-/* What is known of a handle. */
+/* Properties of a handle. */
 struct handle {
-    GArray *parts;  /* uint64_t: handles that it is cut into; NULL: none */
-    uint64_t cut;   /* the first one that they are of */
-    uint64_t of;    /* what it is a part of; 0: nothing */
-    uint64_t bytes; /* of its own data; where no task accesses it, of the parts of that cut */
-    uint32_t data;  /* NO_DATA: not made so far */
-    bool whole;     /* it is cut in several ways: its parts count as the whole */
+    GArray *parts;  /* uint64_t: parts that it is cut into; NULL: none */
+    uint64_t cut;   /* number of the cut that came first */
+    uint64_t of;    /* number of the whole that it is a part of; 0: none */
+    uint64_t bytes; /* of its own data, or, if no task accesses it, of the parts of that cut */
+    uint32_t data;  /* index; NO_DATA: none yet */
+    bool whole;     /* it is cut in several ways: accesses of parts count as of the whole */
     bool accessed, temporary;
 };
 #define NO_DATA UINT32_MAX
-enum { DEEPEST = 64 }; /* cuts of parts; what a file says beyond is data of its own */
+enum { DEEPEST = 64 }; /* cuts of parts; deeper parts in a file are data of their own */
 
 struct taking {
     struct duet__graph *graph;
     const struct duet__recording *recording;
-    const struct duet_event **events; /* by task of the graph, in order of their numbers */
+    const struct duet_event **events; /* by task of the graph, sorted by task number */
     size_t count;
-    bool any_bytes;      /* tasks of different bytes are one class */
+    bool any_bytes;      /* classes of tasks ignore bytes */
     GHashTable *handles; /* number -> struct handle */
-    GHashTable *scratch; /* bytes -> data and 1 */
+    GHashTable *scratch; /* bytes -> 1 + index of data */
 };
 
 static void free_handle(gpointer memory)
@@ -41,7 +41,7 @@ static void free_handle(gpointer memory)
     g_free(handle);
 }
 
-static struct handle *find(const struct taking *taking, uint64_t number)
+static struct handle *find_handle(const struct taking *taking, uint64_t number)
 {
     struct handle *handle = g_hash_table_lookup(taking->handles, GSIZE_TO_POINTER(number));
 
@@ -53,17 +53,17 @@ static struct handle *find(const struct taking *taking, uint64_t number)
     return handle;
 }
 
-/* What an access says of its handle, and of that which this is a part of or a contribution to. */
+/* Notes an access's handle, and that which it is a part of, or a contribution to. */
 static void find_part(const struct taking *taking, const struct duet_trace_access *access)
 {
-    struct handle *own = find(taking, access->handle), *whole;
+    struct handle *own = find_handle(taking, access->handle), *whole;
 
     own->accessed = true;
     own->bytes = access->bytes;
     own->temporary = access->temporary;
     if (own->of || !access->whole)
         return;
-    whole = find(taking, access->whole);
+    whole = find_handle(taking, access->whole);
     if (access->mode == DUET_REDUCE) {
         whole->accessed = true;
         whole->bytes = access->bytes;
@@ -80,13 +80,14 @@ static void find_part(const struct taking *taking, const struct duet_trace_acces
     g_array_append_val(whole->parts, access->handle);
 }
 
-/* Itself, or what it is a part of and whose parts count as the whole. */
+/* Returns the handle itself, or the outermost one whose parts count as the whole. */
 static uint64_t outermost(const struct taking *taking, uint64_t number)
 {
     uint64_t found = number;
 
-    for (unsigned depth = 0; number && depth < DEEPEST; depth++, number = find(taking, number)->of)
-        if (find(taking, number)->whole)
+    for (unsigned depth = 0; number && depth < DEEPEST;
+         depth++, number = find_handle(taking, number)->of)
+        if (find_handle(taking, number)->whole)
             found = number;
     return found;
 }
@@ -95,7 +96,7 @@ static uint64_t outermost(const struct taking *taking, uint64_t number)
 static void add_accesses(const struct taking *taking, uint64_t number, enum duet_mode mode,
                          unsigned depth)
 {
-    struct handle *handle = find(taking, number);
+    struct handle *handle = find_handle(taking, number);
 
     if (handle->parts && !handle->whole && depth < DEEPEST) {
         for (guint i = 0; i < handle->parts->len; i++)
@@ -109,7 +110,7 @@ static void add_accesses(const struct taking *taking, uint64_t number, enum duet
     duet__graph_add_access(taking->graph, handle->data, mode);
 }
 
-/* A buffer of a task's own: all of the same size are said by one datum. */
+/* Adds a buffer of a task's own; all of the same size share one datum. */
 static void add_scratch(const struct taking *taking, uint64_t bytes)
 {
     gpointer key = GSIZE_TO_POINTER(bytes);
@@ -131,7 +132,7 @@ static int by_number(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* An explicit edge, to a task that is in the records. */
+/* Adds an explicit edge from a task in the records. */
 static void add_edge(const struct taking *taking, uint64_t after)
 {
     const struct duet_event wanted = {.id = after}, *key = &wanted;
@@ -143,7 +144,7 @@ static void add_edge(const struct taking *taking, uint64_t after)
         g_array_append_val(taking->graph->after, index);
 }
 
-/* What a task uses and comes after. Whether something is said of that. */
+/* Adds the accesses and edges of a task. Returns true if there are any in the records. */
 static bool take_accesses(const struct taking *taking, uint64_t task)
 {
     const struct duet__recording *recording = taking->recording;
@@ -154,7 +155,7 @@ static bool take_accesses(const struct taking *taking, uint64_t task)
         const struct duet_trace_access *access = &recording->accesses[i];
 
         if (i > first && access->index == access[-1].index)
-            continue; /* the task was run again */
+            continue; /* of an earlier try: the task was run again */
         if (access->after)
             add_edge(taking, access->after);
         else if (access->mode == DUET_SCRATCH)
@@ -169,7 +170,7 @@ static bool take_accesses(const struct taking *taking, uint64_t task)
     return i > first;
 }
 
-/* Names architectures, those of a backend by its name where all of them are meant. */
+/* Appends names of architectures, or of a backend if all of its architectures are meant. */
 static void add_where(GString *text, const struct duet_machine *machine, uint64_t archs)
 {
     for (unsigned i = 0; i < machine->arch_count; i++) {
@@ -200,7 +201,7 @@ static int take_task(const struct taking *taking, const struct duet_event *event
     const uint64_t archs =
         machine->arch_count < 64 ? (UINT64_C(1) << machine->arch_count) - 1 : UINT64_MAX;
 
-    /* work that counts bytes is none */
+    /* work that equals the bytes is no count of flops */
     task->work = event->work > (double)event->bytes || event->work < (double)event->bytes
                      ? fmin(event->work, DUET__GRAPH_WORK_MAX)
                      : 0;
@@ -222,7 +223,7 @@ static int take_task(const struct taking *taking, const struct duet_event *event
     return 0;
 }
 
-/* Tasks of the same kernel and work one after another, and, where they count, of the same bytes. */
+/* Compares tasks by kernel and work, and, if they count, by bytes. */
 static int by_class(const void *left, const void *right, void *data)
 {
     const struct taking *taking = data;
@@ -236,7 +237,7 @@ static int by_class(const void *left, const void *right, void *data)
     return taking->any_bytes ? 0 : (a->bytes > b->bytes) - (a->bytes < b->bytes);
 }
 
-/* Gives tasks the mean of their class on the architectures where only others of it ran. */
+/* Gives tasks the mean times of their class, on architectures that ran only others of it. */
 static void share_times(struct taking *taking)
 {
     g_autofree uint32_t *tasks = g_new(uint32_t, taking->count + 1);

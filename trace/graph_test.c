@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Task graphs of runs: those of random programs, from their records and from their traces, say what
- * comes after what, and simulate as the programs themselves.
- */
-#include "workloads/files/testing.h"
+/* Task graphs of runs: those of random programs, made from records and from traces, have the
+ * dependences of the programs, and simulate alike. */
+#include "graphs/testing.h"
 #include "runs/simulated.h"
 #include "trace/trace.h"
 #include "trace/graph.h"
@@ -11,11 +9,11 @@
 enum { TASKS = 60, DATA = 6, VIEWS = 16, ROWS = 16, COLS = 8, USES = 3, SEEDS = 4 };
 enum { REDUCED = 1, TEMPORARY = DATA - 1 };
 
-/* Data, and the parts that some programs cut: rows and parts of these, rows and columns. */
+/* Data, and the parts that some programs cut: rows and their parts, rows and columns. */
 static const struct view {
     unsigned data, row, col, rows, cols;
     int of;
-    unsigned count; /* of the first one of a cut: how many they are */
+    unsigned count; /* of the first part of a cut: number of parts */
 } views[VIEWS] = {
     {0, 0, 0, 16, 8, -1, 0}, {1, 0, 0, 16, 8, -1, 0}, {2, 0, 0, 16, 8, -1, 0},
     {3, 0, 0, 16, 8, -1, 0}, {4, 0, 0, 16, 8, -1, 0}, {5, 0, 0, 16, 8, -1, 0},
@@ -25,18 +23,18 @@ static const struct view {
     {3, 0, 4, 16, 4, 3, 0},
 };
 
-/* The program at hand, of its number; simulations are made by processes that have it, too. */
+/* The current program, of a seed; processes that simulate have it, too. */
 static struct {
     bool cuts, restricts;
     struct planned {
         unsigned count, view[USES];
         enum duet_mode mode[USES];
-        int after; /* below 0: nothing */
+        int after; /* index of the task before; below 0: none */
         double seconds;
     } tasks[TASKS];
 } plan;
 
-/* A view of data, or of a part of it. */
+/* Draws a view of data, or of a part of it. */
 static unsigned choose_view(GRand *random, unsigned data)
 {
     unsigned view;
@@ -69,7 +67,7 @@ static void make_plan(guint32 seed)
             task->mode[k] = modes[g_rand_int(random) % (G_N_ELEMENTS(modes) - (data != REDUCED))];
         }
     }
-    /* temporary data is made, and read by its last user */
+    /* temporary data is written first, and read by its last user */
     plan.tasks[0].mode[0] = DUET_W;
     plan.tasks[TASKS - 1].view[0] = TEMPORARY;
     plan.tasks[TASKS - 1].mode[0] = DUET_R;
@@ -83,7 +81,7 @@ static double cost(const void *args, const char *arch)
     return *arch ? plan.tasks[*(const int *)args].seconds : 0;
 }
 
-/* Of no two tasks the same, so that nobody takes them for alike. */
+/* Work of a task, which no other one has, so that no two are of one class. */
 static double work_of(const void *args)
 {
     return 1e9 + *(const int *)args;
@@ -183,7 +181,8 @@ struct place {
     int cpus, gpus;
 };
 
-/* The makespan of a graph; `out`: of the program, and its run, for duet__run_fini. */
+/* Returns the makespan of a graph; `out` (for duet__run_fini): of the program, whose run it
+ * gets. */
 static double simulate(const struct duet__graph *graph, const struct place *place,
                        const char *policy, struct duet__run *out)
 {
@@ -235,7 +234,7 @@ static void write_trace(FILE *stream, const void *trace)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is expected                                                                             */
+/* Expected dependences */
 
 static bool overlap(const struct view *a, const struct view *b)
 {
@@ -243,7 +242,7 @@ static bool overlap(const struct view *a, const struct view *b)
            a->col < b->col + b->cols && b->col < a->col + a->cols;
 }
 
-/* Whether a task has to come after an earlier one; of those that commute, after one in turn. */
+/* True if a task has to come after an earlier one; of commuting tasks, after one in its turn. */
 static bool follows(int later, int earlier)
 {
     const struct planned *a = &plan.tasks[earlier], *b = &plan.tasks[later];
@@ -260,7 +259,7 @@ static bool follows(int later, int earlier)
     return b->after == earlier;
 }
 
-/* By earlier and later task, whether the one comes after the other, if by way of others. */
+/* Finds, for each earlier and later task, whether a path of edges joins them. */
 static void reach(const struct duet__graph *graph, bool reaches[TASKS][TASKS])
 {
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
@@ -298,7 +297,7 @@ static void check_order(const struct duet__graph *graph)
                         wanted[earlier][later] ? "not in order" : "in an order");
 }
 
-/* In the other formats tasks come after each other as well, in our own they take as long. */
+/* Other formats keep the order of tasks, our own keeps times, too. */
 static void check_formats(const struct duet__graph *graph)
 {
     static const char *const names[] = {"stg", "dot", "json", "wfformat"};
@@ -314,12 +313,12 @@ static void check_formats(const struct duet__graph *graph)
         g_assert_cmpuint(duet__graph_count(&back), ==, TASKS);
         reach(&back, other);
         for (int pair = 0; pair < TASKS * TASKS; pair++)
-            /* files of WfFormat are read or written, nothing else */
+            /* WfFormat knows only reading and writing */
             g_assert_true(first[pair] == second[pair] || (!first[pair] && i == 3));
     }
 }
 
-/* The program's trace is a graph: that its records make, and as long on other machines. */
+/* The trace of a program is the graph of its records, and takes as long on other machines. */
 static void test_program(gconstpointer number)
 {
     static const struct place places[] = {{"idgraf", 4, 8}, {"mirage", -1, -1}, {"idgraf", 3, 0}};
@@ -362,9 +361,9 @@ static void test_program(gconstpointer number)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Traces that no run of duet's has written, or few                                             */
+/* Traces that duet seldom or never writes */
 
-/* The graph of a trace with one task, on one of so many architectures. */
+/* Reads the graph of a trace with one task, on one of so many architectures. */
 static void read_task(const char *accesses, unsigned archs, struct duet__graph *out)
 {
     g_autoptr(GString) names = g_string_new("\"a0\""), backends = g_string_new("\"cpu\"");
@@ -387,7 +386,7 @@ static void read_task(const char *accesses, unsigned archs, struct duet__graph *
     g_assert_cmpuint(duet__graph_count(out), ==, 1);
 }
 
-/* Empty parts of parts, each of which is told of twice, are known once. */
+/* Empty parts of parts that occur twice are one datum. */
 static void test_empty_parts(void)
 {
     enum { LEVELS = 20 };
@@ -400,7 +399,7 @@ static void test_empty_parts(void)
     g_assert_cmpuint(graph.accesses->len, ==, 1);
 }
 
-/* Data of which only parts are accessed, of two cuts, is as large as those of one. */
+/* The size of data of which only parts are accessed, of two cuts, is that of one cut. */
 static void test_sizes(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
@@ -410,7 +409,7 @@ static void test_sizes(void)
     g_assert_cmpuint(duet__graph_datum(&graph, 0)->bytes, ==, 40);
 }
 
-/* Whatever letters a mode has, it is one. */
+/* Any letters of a mode are accepted together. */
 static void test_modes(void)
 {
     static const char *const texts[] = {"c", "rws", "rwcx", "t"};
@@ -428,7 +427,7 @@ static void test_modes(void)
     }
 }
 
-/* As many architectures as there are bits for. */
+/* There may be as many architectures as bits. */
 static void test_architectures(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats of files of task graphs, and finding out which one a file is in. */
-#include "workloads/files/formats.h"
+/* The formats of task graph files, and finding the one of a file. */
+#include "graphs/formats.h"
 
 #include <string.h>
 
 #include "base/json.h"
 
-/* Whether a word stands among the first characters. */
+/* True if a word is among the first characters. */
 static bool begins_with(const char *text, size_t length, const char *word)
 {
     enum { HEAD = 4096 };
@@ -58,7 +58,7 @@ int duet__graph_fail(struct duet_message *message, const char *path, unsigned li
     return duet_fail(message, DUET_EPARSE, "%.300s:%u: %s", path, line, duet__json_clean(what));
 }
 
-/* "dir/rand0000.stg" is called "rand0000". */
+/* Returns "rand0000" for "dir/rand0000.stg". */
 static char *name_of(const char *path)
 {
     g_autofree char *name = g_path_get_basename(path);
@@ -72,7 +72,7 @@ static char *name_of(const char *path)
     return g_utf8_make_valid(duet__json_clean(name), -1);
 }
 
-/* That a task accesses more than it can is better said before anything is simulated. */
+/* Refuses tasks with too many accesses before anything is simulated. */
 static int check_accesses(const struct duet__graph *graph, const char *path,
                           struct duet_message *message)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readers and writers of task graphs: what struct duet__graph_format says of them holds. */
-#ifndef DUET_WORKLOADS_FILES_FORMATS_H
-#define DUET_WORKLOADS_FILES_FORMATS_H
+/* Readers and writers of task graphs, with the contract of struct duet__graph_format. */
+#ifndef DUET_GRAPHS_FORMATS_H
+#define DUET_GRAPHS_FORMATS_H
 
 #include "workloads/files/graph.h"
 
-/* Seconds and flops that no task has, and bytes that no data has. */
+/* Upper bounds of seconds and flops of a task, and of bytes of data. */
 #define DUET__GRAPH_SECONDS_MAX 1e15
 #define DUET__GRAPH_WORK_MAX 1e30
 #define DUET__GRAPH_BYTES_MAX (UINT64_C(1) << 60)
@@ -37,14 +37,14 @@ int duet__graph_read_wfformat(struct duet__graph *graph, const char *text, size_
                               const char *path, struct duet_message *message);
 void duet__graph_write_wfformat(FILE *stream, const void *data);
 
-/* "path:line: ...": what is wrong there, without control characters. DUET_EPARSE. */
+/* Makes the message "path:line: ...", without control characters. Returns DUET_EPARSE. */
 int duet__graph_fail(struct duet_message *message, const char *path, unsigned line,
                      const char *format, ...) DUET_PRINTF(4, 5);
 
-/* The architecture that times are of where a format does not say: every machine's has its speed. */
+/* The architecture of times whose format names none: every machine's has its speed. */
 #define DUET__GRAPH_REFERENCE "reference"
 
-/* "r", "w", "rw", "commute", "reduce", "scratch" for an enum duet_mode; NULL: it is none. */
+/* Returns "r", "w", "rw", "commute", "reduce", "scratch" for an enum duet_mode; NULL for others. */
 const char *duet__graph_mode_name(unsigned mode);
 
 #endif

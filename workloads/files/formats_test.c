@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The formats of others: graphs come back as far as these can say it, and bad files are told. */
-#include "workloads/files/testing.h"
+/* Formats of others: graphs come back as far as these can express them, and bad files are
+ * refused. */
+#include "graphs/testing.h"
 
 /* At most 64 tasks, for the masks below. */
 enum { COUNT = 60 };
@@ -16,7 +17,7 @@ static void parse(const struct duet__graph_format *format, const char *text,
         g_error("%s: %s", message.text, text);
 }
 
-/* The tasks before each task, as bits. */
+/* Finds the tasks before each task, as bits. */
 static void find_earlier(const struct duet__graph *graph, uint64_t earlier[COUNT])
 {
     struct duet__graph_walk *walk = duet__graph_walk_new(graph);
@@ -61,7 +62,7 @@ static void check(const struct duet__graph_format *format, const struct duet__gr
             continue;
         g_assert_cmpfloat(other->work, ==, task->work);
         g_assert_cmpstr(back.wheres->pdata[other->where], ==, graph->wheres->pdata[task->where]);
-        if (task->name) { /* a backslash means something to Graphviz */
+        if (task->name) { /* a backslash is special in Graphviz */
             g_autofree char *name = g_strdup(task->name);
 
             if (strcmp(format->name, "dot") == 0)
@@ -69,7 +70,7 @@ static void check(const struct duet__graph_format *format, const struct duet__gr
             g_assert_cmpstr(other->name, ==, name);
         }
     }
-    /* what was read once is what is read from then on */
+    /* reading and writing once more changes nothing */
     again = testing_written(format->write, &back);
     parse(format, again, &twice);
     third = testing_written(format->write, &twice);
@@ -88,7 +89,7 @@ static void test_round_trips(void)
             struct duet__graph graph;
 
             testing_graph(&graph, 1 + (7 * seed) % COUNT, seed);
-            /* WfFormat knows no other modes */
+            /* WfFormat has no other modes */
             for (guint k = 0; k < graph.accesses->len && strcmp(format->name, "wfformat") == 0; k++)
                 g_array_index(graph.accesses, struct duet__graph_access, k).mode &= DUET_RW;
             for (size_t k = 0; k < duet__graph_count(&graph) && format->needs_times; k++)
@@ -99,7 +100,7 @@ static void test_round_trips(void)
         }
 }
 
-/* Bytes that flow from task to task, as DOT says and keeps them. */
+/* Bytes that flow from task to task, which DOT keeps. */
 static void test_walk(void)
 {
     static const char text[] = "digraph { a -> b [size=5]; a -> c; b -> c [size=\"7\"]; a -> c }";
@@ -124,7 +125,7 @@ static void test_walk(void)
     duet__graph_fini(&graph);
 }
 
-/* Each of many that commute comes after each reader: along as many edges as there are tasks. */
+/* Each of many commuting tasks comes after each reader, by as many edges as there are tasks. */
 static void test_turns(void)
 {
     enum { READERS = 1000 };
@@ -150,7 +151,7 @@ static void test_turns(void)
     duet__graph_fini(&graph);
 }
 
-/* Names are one line, whatever the file has in them, and stay apart. */
+/* Names become one line, whatever the file has, and stay different. */
 static void test_names(void)
 {
     struct duet__graph graph;
@@ -163,13 +164,13 @@ static void test_names(void)
     parse(duet__graph_format_find("wfformat"),
           "{\"workflow\": {\"specification\": {\"tasks\": [{\"id\": \"7\", "
           "\"name\": \"blast_ID0000012\"}]}}}",
-          &graph); /* no program is named */
+          &graph); /* the file names no program */
     g_assert_cmpstr(duet__graph_kernel_name(&graph, duet__graph_task(&graph, 0)->kernel), ==,
                     "blast");
     duet__graph_fini(&graph);
 }
 
-/* What a text of a format reads as: "a", its seconds, what it comes after, and so on. */
+/* Texts, and the graphs that they become: "a", its seconds, its predecessors, and so on. */
 static void test_examples(void)
 {
     static const struct {

@@ -33,7 +33,7 @@ static void check(const struct duet__graph *graph)
     duet__graph_walk_free(walk);
 }
 
-/* Reads a text, and what is written of what was read. */
+/* Reads a text, then reads back what is written of it. */
 static bool try(const struct duet__graph_format *format, const char *text, size_t length)
 {
     /* exactly this long, so that sanitizers see an overrun */
@@ -62,7 +62,7 @@ static bool try(const struct duet__graph_format *format, const char *text, size_
     return !error;
 }
 
-/* Of a trace. */
+/* A task of a trace. */
 #define TASK(number, accesses)                                                                     \
     "{\"ph\":\"X\",\"cat\":\"kernel\",\"pid\":1,\"tid\":1,\"ts\":" #number                         \
     ",\"dur\":1,\"name\":\"k\",\"args\":{\"task\":" #number                                        \
@@ -114,7 +114,7 @@ static void test_mutations(gconstpointer of)
     g_assert_cmpuint(read, <, most);
 }
 
-/* Short texts take little memory: sanitizers, which keep what is freed, need most of this. */
+/* Short texts take little memory; the rest is of sanitizers, which keep freed memory. */
 static void test_memory(void)
 {
     enum { MOST_KIB = 1 << 20 };
@@ -133,7 +133,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; (format = duet__graph_format_at(i)); i++) {
         g_autofree char *path = g_strconcat("/fuzz/", format->name, NULL);
 
-        if (strcmp(format->name, "starpu") != 0) /* which has tests of its own */
+        if (strcmp(format->name, "starpu") != 0) /* it has tests of its own */
             g_test_add_data_func(path, format, test_mutations);
     }
     g_test_add_func("/fuzz/memory", test_memory);

@@ -78,7 +78,7 @@ uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name)
     return graph->kernels->len - 1;
 }
 
-/* The index of a text, added if it is new. */
+/* Returns the index of a text, added if it is new. */
 static uint32_t find_or_add(GPtrArray *texts, const char *text)
 {
     guint index;
@@ -183,17 +183,17 @@ const char *duet__graph_label(const struct duet__graph *graph, size_t task,
 /* ------------------------------------------------------------------------------------------- */
 /* Order                                                                                        */
 
-/* A depth-first search that leaves a task when all that it comes after is left. */
+/* A depth-first search that leaves a task after all its predecessors. */
 struct search {
     struct duet__graph *graph;
-    size_t *first;   /* of a task's predecessors, in `from` */
-    uint32_t *from;  /* all predecessors, by the task that comes after them */
-    bool *by_data;   /* alike: by data that is made of the edge */
-    size_t *at;      /* by task: which predecessor is next */
+    size_t *first;   /* by task: index in `from` of its first predecessor */
+    uint32_t *from;  /* predecessors, sorted by successor */
+    bool *by_data;   /* like `from`: the edge became data */
+    size_t *at;      /* by task: its next predecessor */
     uint8_t *state;  /* by task */
-    uint32_t *place; /* by task: where it gets */
-    GArray *path;    /* uint32_t: the tasks that are begun and not left */
-    GArray *order;   /* uint32_t: those that are left */
+    uint32_t *place; /* by task: its new position */
+    GArray *path;    /* uint32_t: tasks that are begun and not left */
+    GArray *order;   /* uint32_t: tasks that are left */
 };
 
 enum { UNSEEN, BEGUN, LEFT };
@@ -206,7 +206,7 @@ static int refuse_cycle(const struct search *search, uint32_t again, const char 
     guint i = search->path->len, shown = 0;
     uint32_t task;
 
-    /* from the one that was met again back to it: each after the next one */
+    /* from the task that was met again back to it, in order */
     do {
         char label[DUET__GRAPH_LABEL_MAX];
 
@@ -227,9 +227,9 @@ static void begin(struct search *search, uint32_t task)
     g_array_append_val(search->path, task);
 }
 
-/* Leaves `task` and all before it. DUET_EPARSE for a cycle. */
-static int leave(struct search *search, uint32_t task, const char *path,
-                 struct duet_message *message)
+/* Leaves `task` and all its predecessors. DUET_EPARSE for a cycle. */
+static int leave_task(struct search *search, uint32_t task, const char *path,
+                      struct duet_message *message)
 {
     if (search->state[task] == UNSEEN)
         begin(search, task);
@@ -250,8 +250,8 @@ static int leave(struct search *search, uint32_t task, const char *path,
     return 0;
 }
 
-/* Copies tasks, and what is theirs, in that order; edges come later. */
-static void permute(struct duet__graph *graph, const uint32_t *order)
+/* Copies tasks, with their accesses and times, in that order; edges come later. */
+static void permute_tasks(struct duet__graph *graph, const uint32_t *order)
 {
     struct duet__graph old = *graph;
 
@@ -277,13 +277,13 @@ static void permute(struct duet__graph *graph, const uint32_t *order)
     g_array_unref(old.accesses);
 }
 
-/* Enters the predecessors of tasks, which are in their order by now, as explicit edges, each once.
- */
+/* Adds the predecessors of tasks, which are in order by now, as explicit edges, each once. */
 static void enter_edges(const struct search *search)
 {
     struct duet__graph *graph = search->graph;
     const uint32_t *order = (const uint32_t *)(void *)search->order->data;
-    uint32_t *seen = g_new0(uint32_t, graph->tasks->len + 1); /* by whom, and 1 */
+    uint32_t *seen = g_new0(uint32_t, graph->tasks->len + 1); /* by task: 1 + its successor that was
+                                                                 seen last */
 
     g_array_set_size(graph->after, 0);
     for (uint32_t i = 0; i < graph->tasks->len; i++) {
@@ -300,7 +300,7 @@ static void enter_edges(const struct search *search)
     g_free(seen);
 }
 
-/* Makes data of edges that have bytes, which is all that tasks access. */
+/* Makes data of edges that have bytes; tasks access nothing else. */
 static void enter_data(const struct search *search, const GArray *edges)
 {
     struct duet__graph *graph = search->graph;
@@ -328,7 +328,7 @@ static void enter_data(const struct search *search, const GArray *edges)
     g_free(at);
 }
 
-/* Sorts edges by the task that they lead to, those of one as they stand: a counting sort. */
+/* Sorts edges by successor, stably: a counting sort. */
 static void sort_edges(struct search *search, const GArray *edges)
 {
     const guint count = search->graph->tasks->len;
@@ -364,7 +364,7 @@ int duet__graph_order(struct duet__graph *graph, const GArray *edges, const char
 
     sort_edges(&search, edges);
     for (uint32_t i = 0; i < count && !error; i++)
-        error = leave(&search, i, path, message);
+        error = leave_task(&search, i, path, message);
     for (uint32_t i = 0; i < count && !error; i++) {
         const uint32_t old = g_array_index(search.order, uint32_t, i);
 
@@ -372,7 +372,7 @@ int duet__graph_order(struct duet__graph *graph, const GArray *edges, const char
         sorted &= old == i;
     }
     if (!error && !sorted)
-        permute(graph, (const uint32_t *)(void *)search.order->data);
+        permute_tasks(graph, (const uint32_t *)(void *)search.order->data);
     if (!error)
         enter_edges(&search);
     if (!error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task graph as data, whoever made it: a reader of a file, a recording of a run, a program. What
- * reads or writes a format makes or takes one of these, and duet__graph_workload submits one.
+ * A task graph as data, made by the reader of a file, from the recording of a run, or by a program.
+ * Readers of formats make one, writers take one, and duet__graph_workload submits one.
  *
  * Tasks are in an order in which they can be submitted, as a sequential program would. They follow
  * each other as duet's tasks do: by their accesses to data, and by explicit edges to earlier tasks
@@ -30,9 +30,9 @@ enum {
 };
 
 struct duet__graph_data {
-    uint64_t bytes;   /* 0: not known; as long as 1 byte when it is submitted */
+    uint64_t bytes;   /* 0: not known; 1 byte is submitted then */
     const char *name; /* NULL: none */
-    bool initial;     /* in the host's memory at the start; else its first writer makes it */
+    bool initial;     /* in the host's memory at the start; else its first writer creates it */
 };
 
 struct duet__graph_access {
@@ -41,44 +41,45 @@ struct duet__graph_access {
 };
 
 struct duet__graph_task {
-    size_t accesses;  /* index of its first one; they end where those of the next task begin */
-    size_t after;     /* the same of explicit edges */
+    size_t accesses;  /* index of the first; they end where those of the next task begin */
+    size_t after;     /* index of the first explicit edge, likewise */
     double work;      /* flops; 0: not known */
     const char *name; /* NULL: none */
     uint32_t kernel;
     int32_t priority;
     uint32_t where; /* index of a restriction; 0: anywhere */
-    uint32_t job;   /* StarPU's number of it, for messages; 0: none */
+    uint32_t job;   /* number in StarPU's record, for messages; 0: none */
 };
 
-/* Where StarPU's performance models are: DIRECTORY/codelets/45/NAME.HOST. */
+/* Place of StarPU's performance models: DIRECTORY/codelets/45/NAME.HOST. */
 struct duet__graph_models {
     const char *directory, *host; /* NULL: nowhere */
-    bool needed; /* a task without one is an error, though the record has measured it */
+    bool needed; /* a task without a model is an error, although the record has its time */
 };
 
-/* duet__graph_init before anything else; duet__graph_fini frees it, half-built or not. */
+/* A task graph. duet__graph_init comes first; duet__graph_fini frees it, half-built or not. */
 struct duet__graph {
-    char *name;         /* for people and tables; of g_malloc */
-    char *origin;       /* where it comes from, for people; NULL: not known */
-    GPtrArray *kernels; /* names, of 1 to DUET_NAME_MAX - 1 bytes, each once */
-    GPtrArray *wheres;  /* restrictions: "", then "cpu", "gpu", "c2050,m2070" */
-    GPtrArray *archs; /* what `seconds` has columns for: "c2050", "cuda", "cpu"; set before tasks */
-    GArray *seconds;  /* double, by task and architecture: of an execution; NaN: not known */
-    GArray *tasks;    /* struct duet__graph_task */
-    GArray *accesses; /* struct duet__graph_access */
-    GArray *after;    /* uint32_t: earlier tasks */
-    GArray *data;     /* struct duet__graph_data */
-    GStringChunk *texts;              /* names of tasks and data */
-    GHashTable *kernel_index;         /* name -> index */
-    double makespan_s;                /* measured, of a recording; 0: none */
-    struct duet__graph_models models; /* what readers may look into beside the file */
+    char *name;               /* for people and tables; of g_malloc */
+    char *origin;             /* source, for people; NULL: not known */
+    GPtrArray *kernels;       /* names, of 1 to DUET_NAME_MAX - 1 bytes, each once */
+    GPtrArray *wheres;        /* restrictions: "", then "cpu", "gpu", "c2050,m2070" */
+    GPtrArray *archs;         /* columns of `seconds`: "c2050", "cuda", "cpu"; set before tasks */
+    GArray *seconds;          /* double, by task and architecture: seconds of an execution; NaN: not
+                                 known */
+    GArray *tasks;            /* struct duet__graph_task */
+    GArray *accesses;         /* struct duet__graph_access */
+    GArray *after;            /* uint32_t: earlier tasks */
+    GArray *data;             /* struct duet__graph_data */
+    GStringChunk *texts;      /* names of tasks and data */
+    GHashTable *kernel_index; /* name -> index */
+    double makespan_s;        /* measured, if from a recording; 0: none */
+    struct duet__graph_models models; /* models that readers may use beside the file */
 };
 
-/* One task comes after another. */
+/* An edge between two tasks. */
 struct duet__graph_edge {
     uint32_t from, to;
-    uint64_t bytes; /* that one makes for the other; 0: none are known */
+    uint64_t bytes; /* that flow along it; 0: not known */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -88,39 +89,38 @@ void duet__graph_init(struct duet__graph *graph);
 
 void duet__graph_fini(struct duet__graph *graph); /* safe on a zeroed one, and twice */
 
-/* A text that lives as long as the graph, made valid UTF-8; NULL for NULL and "". */
+/* Returns a text that lives as long as the graph, made valid UTF-8; NULL for NULL and "". */
 const char *duet__graph_text(struct duet__graph *graph, const char *text);
 
 /*
- * The kernel of this name, added if it is new. Of what is too long for a name its end is taken,
- * from behind a '.', '/' or ':' on if there is one; those beyond DUET__GRAPH_KERNELS_MAX are one
- * together.
+ * Returns the kernel of this name, added if it is new. A name that is too long is replaced by its
+ * end, if possible from behind a '.', '/' or ':'. All names beyond DUET__GRAPH_KERNELS_MAX are one
+ * kernel.
  */
 uint32_t duet__graph_kernel(struct duet__graph *graph, const char *name);
 
-/* The column of seconds of an architecture or backend, added if it is new. Before any task. */
+/* Returns the column of seconds of an architecture or backend, added if it is new. Before any
+ * task. */
 uint32_t duet__graph_arch(struct duet__graph *graph, const char *name);
 
 /* Adds a restriction if it is new. false: there are too many. */
 bool duet__graph_where(struct duet__graph *graph, const char *where, uint32_t *index);
 
-/*
- * Adds a task without times. What is added to graph->accesses and graph->after until the next one
- * is its own. The pointer holds until then.
- */
+/* Adds a task without times. Accesses and edges that are appended to graph->accesses and
+ * graph->after until the next call belong to it. The pointer is valid until then. */
 struct duet__graph_task *duet__graph_add(struct duet__graph *graph, uint32_t kernel);
 
 void duet__graph_add_access(struct duet__graph *graph, uint32_t data, enum duet_mode mode);
 
-/* Its index. */
+/* Adds data. Returns its index. */
 uint32_t duet__graph_add_data(struct duet__graph *graph, uint64_t bytes, const char *name,
                               bool initial);
 
 /*
- * Takes `edges` (struct duet__graph_edge, in any order, some maybe twice) as what tasks come after,
- * beside their accesses, and puts the tasks into an order in which they can be submitted: the
- * present one where that is possible. Edges with bytes become data of their own; then tasks have no
- * other accesses. DUET_EPARSE if edges form a cycle, with a message that names tasks of it.
+ * Adds `edges` (struct duet__graph_edge, in any order, perhaps repeated) to the dependences by
+ * accesses, and puts the tasks into an order in which they can be submitted: the present one if
+ * possible. Edges with bytes become data of their own; then tasks have no other accesses.
+ * DUET_EPARSE if edges form a cycle, with a message that names tasks of it.
  */
 DUET_MUST_CHECK int duet__graph_order(struct duet__graph *graph, const GArray *edges,
                                       const char *path, struct duet_message *message);
@@ -155,80 +155,85 @@ static inline double *duet__graph_seconds(const struct duet__graph *graph, size_
     return &g_array_index(graph->seconds, double, task * graph->archs->len);
 }
 
-/* The accesses, or the explicit edges, of a task; *count: how many. */
+/* Returns the accesses, or the explicit edges, of a task; *count: their number. */
 const struct duet__graph_access *duet__graph_accesses(const struct duet__graph *graph, size_t task,
                                                       size_t *count);
 const uint32_t *duet__graph_after(const struct duet__graph *graph, size_t task, size_t *count);
 
-/* What messages call a task: "job 5 (potrf)", its name, or "task 17" (the first is 0). Returns
-   `buffer`. */
+/* Names a task in messages: "job 5 (potrf)", its name, or "task 17" (the first is 0). Returns
+ * `buffer`. */
 enum { DUET__GRAPH_LABEL_MAX = 80 };
 const char *duet__graph_label(const struct duet__graph *graph, size_t task,
                               char buffer[DUET__GRAPH_LABEL_MAX]);
 
-/* The first of its seconds that is known; NaN: none is. */
+/* Returns the first known of its seconds; NaN: none is known. */
 double duet__graph_reference(const struct duet__graph *graph, size_t task);
 
-/*
- * walk.c: what tasks come after, for explicit edges and for data, task after task, as a run would
- * find it.
- */
+/* walk.c: finds predecessors by explicit edges and by data, task after task, as a run would. */
 struct duet__graph_walk;
 struct duet__graph_walk *duet__graph_walk_new(const struct duet__graph *graph);
 void duet__graph_walk_free(struct duet__graph_walk *walk);
-/*
- * The tasks that the next task comes after, each once, with the bytes that it reads of what they
- * wrote. *count: how many. They hold until the next call. Once for each task.
- */
+/* Returns the predecessors of the next task, each once, with the bytes that it reads from them;
+ * *count: their number. Valid until the next call. To be called once for each task. */
 const struct duet__graph_edge *duet__graph_walk_next(struct duet__graph_walk *walk, size_t *count);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Using                                                                                        */
 
 /*
- * workload.c: submits the graph that a problem has (problem->graph), which lives as long as its
- * runs, under the graph's name, which the workload borrows. What the calibration of a platform
- * knows of a kernel of that name and work counts; else the task's own seconds on that architecture
- * or on its backend; else the first of its seconds that are known, divided by the speed of the
- * architecture (problem->speeds).
+ * workload.c: makes a workload that submits the graph of a problem (problem->graph), which lives as
+ * long as its runs, under the graph's name, which the workload borrows. The seconds of a task are
+ * those of the platform's calibration for its kernel and work; else its own on that architecture or
+ * backend; else its first known ones, divided by the speed of the architecture (problem->speeds).
  */
 struct duet__workload duet__graph_workload(const struct duet__graph *graph);
 
 /*
- * workload.c: sums up the seconds that a graph's tasks take on a machine, by architecture of the
+ * workload.c: returns sums of the seconds of a graph's tasks on a machine, by architecture of the
  * machine, then by kernel, then by the column of the graph that the seconds are from. A task counts
- * on each architecture that it may run on. Free with g_free.
+ * on each architecture that may run it. Free with g_free.
  */
 double *duet__graph_sources(const struct duet__problem *problem,
                             const struct duet_machine *machine);
 
+/*
+ * recording.c: makes an initialised graph of a run whose accesses were recorded. Tasks are in order
+ * of submission. Their times, to the picosecond, are measured where they ran; on other
+ * architectures they are means of tasks of the same kernel, work and bytes, or else of the same
+ * kernel and work. Parts of data are data of their own. Waits of the application are not recorded.
+ * DUET_EINVAL with a message: tasks were made by others or waited for them, or accesses are
+ * missing.
+ */
+DUET_MUST_CHECK int duet__graph_take(struct duet__graph *graph,
+                                     const struct duet__recording *recording,
+                                     struct duet_message *message);
+
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */
 
-/* A format of files of task graphs: one file each, one line in formats.c. */
+/* A format of task graph files: one file each, one line in formats.c. */
 struct duet__graph_format {
     const char *name, *description;
-    /* whether this seems to be one; `text` has a zero behind it */
+    /* True if this seems to be one; `text` ends with a zero. */
     bool (*is)(const char *text, size_t length, const char *path);
-    /* Reads into an initialised graph, which the caller frees, also after an error: DUET_EPARSE
-       with a message that begins with the path. */
+    /* Reads into an initialised graph, which the caller frees, even after an error. DUET_EPARSE
+     * with a message that begins with the path. */
     int (*read)(struct duet__graph *graph, const char *text, size_t length, const char *path,
                 struct duet_message *message);
-    /* Writes a struct duet__graph; NULL: it can only be read. Errors stay with the stream. */
+    /* Writes a struct duet__graph; NULL: the format can only be read. Errors stay with the
+     * stream. */
     void (*write)(FILE *stream, const void *graph);
-    bool needs_times; /* it cannot say that a task's time is not known */
+    bool needs_times; /* times of all tasks must be known */
 };
 
-/* The index-th format, NULL beyond the last. */
+/* Returns the index-th format, NULL beyond the last. */
 const struct duet__graph_format *duet__graph_format_at(size_t index);
 
-/* The format of this name, or NULL. */
+/* Returns the format of this name, or NULL. */
 const struct duet__graph_format *duet__graph_format_find(const char *name);
 
-/*
- * Reads a file in whichever format it is. `models` may be NULL. *out is the caller's, for
- * duet__graph_free. DUET_EIO, DUET_EPARSE; *out is then NULL.
- */
+/* Reads a file in any format. `models` may be NULL. *out is the caller's, for duet__graph_free.
+ * DUET_EIO, DUET_EPARSE; *out is then NULL. */
 DUET_MUST_CHECK int duet__graph_read(const char *path, const struct duet__graph_models *models,
                                      struct duet__graph **out, struct duet_message *message);
 

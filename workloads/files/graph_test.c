@@ -12,7 +12,7 @@ static void test_kernels(void)
     g_assert_cmpuint(duet__graph_kernel(&graph, ""), ==, 1);
     g_assert_cmpstr(duet__graph_kernel_name(&graph, 1), ==, "task");
     g_assert_cmpuint(duet__graph_kernel(&graph, "gemm"), ==, 0);
-    /* of a long name its end, from a whole character on */
+    /* a long name is replaced by its end, from a whole character on */
     g_assert_cmpuint(duet__graph_kernel(&graph, "\xc3\xa4"
                                                 "123456789012345678901234567890"),
                      ==, 2);
@@ -29,7 +29,7 @@ static void test_kernels(void)
     duet__graph_fini(&graph);
 }
 
-/* Tasks with a name, a time and an access of their own, and those edges. */
+/* Orders tasks with a name, a time and an access of their own, by these edges. */
 static int ordered(struct duet__graph *graph, unsigned count, const struct duet__graph_edge *edges,
                    guint edge_count, struct duet_message *message)
 {
@@ -51,7 +51,7 @@ static int ordered(struct duet__graph *graph, unsigned count, const struct duet_
 
 static void test_order(void)
 {
-    /* a and c come after d; c is there before it, and b has nothing to do with them */
+    /* a and c come after d; c is before d in the file, and b is independent */
     static const struct duet__graph_edge edges[] = {{3, 0, 0}, {3, 2, 0}, {3, 0, 0}, {0, 2, 0}};
     static const char *const names[] = {"d", "a", "b", "c"};
     OWNED(duet__graph_fini) struct duet__graph graph;
@@ -96,7 +96,7 @@ static void test_cycles(void)
     duet__graph_fini(&graph);
 }
 
-/* Random graphs whose tasks stand in a wrong order get one that every edge agrees with. */
+/* Random graphs whose tasks are in a wrong order get one that every edge agrees with. */
 static void test_random_orders(void)
 {
     for (guint32 seed = 0; seed < 50; seed++) {

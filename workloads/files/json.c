@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Our own format of task graphs, which says everything; docs/formats.md describes it. It is read
- * one value at a time.
- */
+/* Our own format of task graphs, which can express all of them; docs/formats.md describes it. It is
+ * read one value at a time. */
 #include <math.h>
 #include <string.h>
 
 #include "workloads/files/formats.h"
 #include "base/fields.h"
 
-/* As many as indices can tell apart. */
+/* Limit of indices. */
 enum { MOST = INT32_MAX };
 
 static const struct {
@@ -48,7 +46,7 @@ static int read_kernel(const struct duet__json *at, void *task, void *root)
                                &((struct duet__graph_task *)task)->kernel);
 }
 
-/* [data, mode] */
+/* An access: [data, mode]. */
 static int read_access(const struct duet__json *at, const char *key, void *root)
 {
     struct duet__graph *graph = root;
@@ -150,7 +148,7 @@ static const struct duet__field task_fields[] = {
 /* ------------------------------------------------------------------------------------------- */
 /* Reading the rest                                                                             */
 
-/* The name of a kernel or an architecture, each once. */
+/* Adds the name of a kernel or an architecture, each once. */
 static int read_name(const struct duet__json *at, struct duet__graph *graph, GPtrArray *names,
                      guint most, uint32_t (*add)(struct duet__graph *graph, const char *name))
 {
@@ -197,10 +195,10 @@ static int read_task(const struct duet__json *at, struct duet__graph *graph)
     return error;
 }
 
-/* What stands once, beside the graph's arrays. */
+/* Members of the document that occur once, beside the graph's arrays. */
 struct document {
     struct duet__graph *graph;
-    unsigned format, schema; /* 0: right, and 1 */
+    unsigned format, schema; /* must be 0 and 1 */
     char *name, *origin;
     double makespan_s;
 };
@@ -216,7 +214,7 @@ static const struct duet__field document_fields[] = {
     {NULL},
 };
 
-/* A member of the document, or an element of one that is an array. */
+/* Reads a member of the document, or an element of a member that is an array. */
 static int read_value(const struct duet__json *at, const char *key, void *data)
 {
     struct document *document = data;
@@ -266,7 +264,7 @@ static void write_texts(struct duet__json_writer *json, const char *key, const G
     duet__json_end(json, ']');
 }
 
-/* The tasks that it uses and comes after. */
+/* Writes the accesses and predecessors of a task. */
 static void write_links(struct duet__json_writer *json, const struct duet__graph *graph,
                         size_t index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own format: all of a graph comes back, and what is wrong is said with its place. */
+/* Our own format: a graph comes back whole, and errors are reported with their place. */
 #include <malloc.h>
 
 #include "workloads/files/testing.h"
@@ -22,7 +22,7 @@ static void test_round_trip(void)
         g_assert_cmpint(parse(text, &back, &message), ==, 0);
         again = testing_written(duet__graph_write_json, &back);
         g_assert_cmpstr(again, ==, text);
-        /* what the text does not show as it is */
+        /* members that the text does not show as they are */
         g_assert_cmpuint(back.tasks->len, ==, graph.tasks->len);
         g_assert_cmpuint(back.accesses->len, ==, graph.accesses->len);
         g_assert_cmpuint(back.after->len, ==, graph.after->len);
@@ -37,7 +37,7 @@ static void test_round_trip(void)
     }
 }
 
-/* A long graph is kept in less than 400 bytes a task, as all that was allocated says. */
+/* A long graph takes less than 400 bytes a task, by all that was allocated. */
 static void test_memory(void)
 {
     enum { TASKS = 100000, MOST_BYTES = 400 };
@@ -60,7 +60,7 @@ static void test_memory(void)
     before = mallinfo2();
     g_assert_cmpint(parse(text->str, &graph, &message), ==, 0);
     after = mallinfo2();
-    if (!before.uordblks) /* another allocator, which counts nothing */
+    if (!before.uordblks) /* another allocator counts nothing */
         g_test_skip("nothing is counted");
     g_assert_cmpuint(after.uordblks + after.hblkhd, <=,
                      before.uordblks + before.hblkhd + (size_t)TASKS * MOST_BYTES);

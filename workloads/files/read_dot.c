@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Directed graphs of Graphviz (https://graphviz.org/doc/info/lang.html): nodes are tasks, edges say
- * what comes after what. libcgraph is not used: it takes twice the memory that a task may have.
+ * what comes after what. libcgraph is not used: it takes twice the memory allowed for a task.
  *
  * Of a node, `cost` (or `time`, `weight`) is its seconds, `kernel`, `work`, `priority` and `where`
  * are as in our own format, `size` is its work as in SimGrid's and daggen's files, `label` is its
- * name; of an edge, `size` (or `bytes`, `cost`, `weight`)
- * is the bytes that go over it. Everything else is for drawing.
+ * name; of an edge, `size` (or `bytes`, `cost`, `weight`) is the bytes that go over it. Everything
+ * else is for drawing.
  */
 #include <math.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum { DEPTH_MAX = 100, NODES_MAX = 100000000, EDGES_MAX = 100000000 };
 
-/* Values of attributes, of a statement or as defaults. */
+/* Values of attributes, from a statement or as defaults. */
 struct values {
     double seconds, work, bytes, priority; /* NaN: not given */
     uint32_t kernel, where;                /* NOT_GIVEN */
@@ -26,12 +26,12 @@ struct values {
 #define NOT_GIVEN UINT32_MAX
 static const struct values none = {NAN, NAN, NAN, NAN, NOT_GIVEN, NOT_GIVEN, NULL};
 
-/* What nodes and edges have that say nothing else, in a graph or subgraph. */
+/* Defaults of nodes and edges in a graph or subgraph. */
 struct scope {
     struct values node, edge;
 };
 
-/* The first failure stays in `error`; nothing but the end of the text comes after it. */
+/* State of the reader. The first error stays in `error`; only the end of the text follows it. */
 struct reader {
     struct duet__graph *graph;
     const char *at, *path;
@@ -40,10 +40,10 @@ struct reader {
     int error;
     struct duet_message *message;
     GHashTable *nodes; /* identifier -> index of the task */
-    GPtrArray *ids;    /* the other way */
+    GPtrArray *ids;    /* by index of the task: its identifier */
     GArray *edges;
-    GHashTable *only; /* of a strict graph: both ends -> 1 and the index of their one edge */
-    GString *word;    /* the token that was read last: */
+    GHashTable *only; /* in a strict graph: both ends -> 1 + index of their only edge */
+    GString *word;    /* the token read last: */
     enum { END, SIGN, WORD, QUOTED, ARROW, LINE } kind;
 };
 
@@ -62,7 +62,7 @@ static char step(struct reader *reader)
     return *reader->at++;
 }
 
-/* Blanks and comments; lines that begin with # are those of a preprocessor. */
+/* Skips blanks and comments; lines that begin with # are those of a preprocessor. */
 static void skip(struct reader *reader)
 {
     while (*reader->at) {
@@ -94,7 +94,7 @@ bool duet__graph_is_dot(const char *text, size_t length, const char *path)
     return is;
 }
 
-/* What stands between quotes, or between < and > of any depth. */
+/* Reads the text between quotes, or between < and > of any depth. */
 static void read_quoted(struct reader *reader)
 {
     const char open = step(reader), close = open == '<' ? '>' : '"';
@@ -106,11 +106,12 @@ static void read_quoted(struct reader *reader)
         if (close == '"' && next == '\\' && *reader->at == '"') {
             next = step(reader);
         } else if (close == '"' && next == '\\' &&
-                   reader->at[*reader->at == '\r'] == '\n') { /* joins two lines */
+                   reader->at[*reader->at == '\r'] == '\n') { /* continues a line */
             reader->at += *reader->at == '\r';
             step(reader);
             continue;
-        } else if (close == '"' && next == '\\' && *reader->at == '\\') { /* ends no string */
+        } else if (close == '"' && next == '\\' && *reader->at == '\\') { /* does not end the
+                                                                             string */
             g_string_append_c(reader->word, next);
             next = step(reader);
         } else if (close == '>' && next == '<') {
@@ -128,7 +129,7 @@ static bool in_name(char c)
     return g_ascii_isalnum(c) || c == '_' || (unsigned char)c >= 0x80;
 }
 
-/* How many characters a number has, such as -1, .5 or 2.; 0: none is there. */
+/* Returns the length of a number such as -1, .5 or 2.; 0: there is none. */
 static size_t length_of_number(const char *at)
 {
     static const char digits[] = "0123456789";
@@ -139,8 +140,8 @@ static size_t length_of_number(const char *at)
     return whole + rest ? sign + whole + dot + rest : 0;
 }
 
-/* A name or a number without quotes. Graphviz splits stage-1, 2nd and 1e6; whoever writes that
-   means one. */
+/* Reads a name or number without quotes. Graphviz splits stage-1, 2nd and 1e6; their writers mean
+ * one word. */
 static void read_word(struct reader *reader)
 {
     const size_t number = length_of_number(reader->at);
@@ -206,8 +207,8 @@ static bool is_identifier(const struct reader *reader)
     return reader->kind == WORD || reader->kind == QUOTED;
 }
 
-/* Goes on behind the token at hand, if it is `there`. */
-static void expect(struct reader *reader, bool there, const char *what)
+/* Skips the current token if it is `there`, else fails. */
+static void expect_token(struct reader *reader, bool there, const char *what)
 {
     if (there)
         next(reader);
@@ -229,7 +230,7 @@ static void read_real(struct reader *reader, const char *key, const char *unit, 
         fail(reader, "%s '%.40s' is no number%s from %g to %g", key, text, unit, least, most);
 }
 
-/* One attribute, whose value is the token at hand; `values` is NULL of a graph. */
+/* Sets one attribute, whose value is the current token; `values` is NULL for a graph. */
 static void set_value(struct reader *reader, const char *key, bool edge, struct values *values)
 {
     static const char *const costs[] = {"cost", "time", "weight", NULL};
@@ -245,7 +246,7 @@ static void set_value(struct reader *reader, const char *key, bool edge, struct 
         read_real(reader, key, " of seconds", 0, DUET__GRAPH_SECONDS_MAX, &values->seconds);
     else if (strcmp(key, "work") == 0 ||
              (strcmp(key, "size") == 0 &&
-              !strpbrk(reader->word->str, ",!"))) /* "2,3" or "2,3!" is a drawing's size */
+              !strpbrk(reader->word->str, ",!"))) /* "2,3" or "2,3!" is the size of a drawing */
         read_real(reader, key, " of flops", 0, DUET__GRAPH_WORK_MAX, &values->work);
     else if (strcmp(key, "priority") == 0)
         read_real(reader, key, "", INT32_MIN, INT32_MAX, &values->priority);
@@ -258,7 +259,7 @@ static void set_value(struct reader *reader, const char *key, bool edge, struct 
         fail(reader, "more than %d different restrictions", DUET__GRAPH_WHERES_MAX - 1);
 }
 
-/* [a=1, b=2; c=3] [d=4] */
+/* Reads attributes: [a=1, b=2; c=3] [d=4]. */
 static void read_values(struct reader *reader, bool edge, struct values *values)
 {
     while (is_sign(reader, '[')) {
@@ -278,12 +279,12 @@ static void read_values(struct reader *reader, bool edge, struct values *values)
             if (is_sign(reader, ',') || is_sign(reader, ';'))
                 next(reader);
         }
-        expect(reader, is_sign(reader, ']'), "']'");
+        expect_token(reader, is_sign(reader, ']'), "']'");
     }
 }
 
-/* In a label \N stands for the node and \G for the graph. */
-static const char *expand(const struct reader *reader, const char *label, uint32_t node)
+/* Expands a label: \N is the node and \G the graph. */
+static const char *expand_label(const struct reader *reader, const char *label, uint32_t node)
 {
     g_autoptr(GString) text = g_string_new(NULL);
 
@@ -301,8 +302,8 @@ static const char *expand(const struct reader *reader, const char *label, uint32
     return duet__graph_text(reader->graph, text->str);
 }
 
-/* What is given, on top of what is known of a node. */
-static void apply(struct reader *reader, uint32_t node, const struct values *values)
+/* Sets the given values, over those already known of a node. */
+static void apply_values(struct reader *reader, uint32_t node, const struct values *values)
 {
     struct duet__graph_task *task =
         &g_array_index(reader->graph->tasks, struct duet__graph_task, node);
@@ -318,7 +319,7 @@ static void apply(struct reader *reader, uint32_t node, const struct values *val
     if (values->where != NOT_GIVEN)
         task->where = values->where;
     if (values->label)
-        task->name = expand(reader, values->label, node);
+        task->name = expand_label(reader, values->label, node);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -326,7 +327,7 @@ static void apply(struct reader *reader, uint32_t node, const struct values *val
 
 static void read_list(struct reader *reader, struct scope scope, GArray *nodes);
 
-/* The node of the identifier at hand, with what the scope says of new ones. */
+/* Returns the node of the current identifier, a new one with the scope's defaults. */
 static uint32_t find_node(struct reader *reader, const struct scope *scope)
 {
     const uint32_t node = reader->graph->tasks->len;
@@ -340,12 +341,13 @@ static uint32_t find_node(struct reader *reader, const struct scope *scope)
     name = duet__graph_text(reader->graph, name);
     duet__graph_add(reader->graph, 0)->name = name;
     g_ptr_array_add(reader->ids, (gpointer)(uintptr_t)name);
-    apply(reader, node, &scope->node);
+    apply_values(reader, node, &scope->node);
     g_hash_table_insert(reader->nodes, (gpointer)(uintptr_t)name, GUINT_TO_POINTER(node));
     return node;
 }
 
-/* An end of an edge, into `nodes`: a node, maybe with its port, or all nodes of a subgraph. */
+/* Reads an end of an edge into `nodes`: a node, perhaps with its port, or all nodes of a
+ * subgraph. */
 static void read_end(struct reader *reader, const struct scope *scope, GArray *nodes)
 {
     if (is_keyword(reader, "subgraph")) {
@@ -364,7 +366,7 @@ static void read_end(struct reader *reader, const struct scope *scope, GArray *n
         next(reader);
         while (is_sign(reader, ':')) {
             next(reader);
-            expect(reader, is_identifier(reader), "a port");
+            expect_token(reader, is_identifier(reader), "a port");
         }
     } else {
         fail(reader, "expected a node, not '%.40s'", reader->word->str);
@@ -376,7 +378,7 @@ static guint hash_ends(gconstpointer ends)
     return (guint)(GPOINTER_TO_SIZE(ends) * 0x9e3779b97f4a7c15 >> 32);
 }
 
-/* All pairs of the ends of an arrow. */
+/* Adds edges for all pairs of the ends of an arrow. */
 static void add_edges(struct reader *reader, const GArray *from, const GArray *to, double bytes)
 {
     if ((guint64)from->len * to->len > EDGES_MAX - reader->edges->len) {
@@ -392,7 +394,7 @@ static void add_edges(struct reader *reader, const GArray *from, const GArray *t
             const guint there =
                 reader->strict ? GPOINTER_TO_UINT(g_hash_table_lookup(reader->only, ends)) : 0;
 
-            if (there && edge.bytes) /* those that were said last */
+            if (there && edge.bytes) /* the last bytes given */
                 g_array_index(reader->edges, struct duet__graph_edge, there - 1) = edge;
             if (there)
                 continue;
@@ -402,10 +404,8 @@ static void add_edges(struct reader *reader, const GArray *from, const GArray *t
         }
 }
 
-/*
- * A node, a subgraph or edges, a -> b -> {c d}, with attributes; the nodes in it are added to
- * `nodes`.
- */
+/* Reads a node, a subgraph or edges, a -> b -> {c d}, with attributes; adds their nodes to
+ * `nodes`. */
 static void read_chain(struct reader *reader, const struct scope *scope, GArray *nodes)
 {
     g_autoptr(GPtrArray) ends = g_ptr_array_new_with_free_func((GDestroyNotify)g_array_unref);
@@ -432,7 +432,7 @@ static void read_chain(struct reader *reader, const struct scope *scope, GArray 
         if (i)
             add_edges(reader, ends->pdata[i - 1], end, edge.bytes);
         else if (ends->len == 1 && is_node)
-            apply(reader, g_array_index(end, uint32_t, 0), &node);
+            apply_values(reader, g_array_index(end, uint32_t, 0), &node);
     }
 }
 
@@ -444,7 +444,7 @@ static void read_statement(struct reader *reader, struct scope *scope, GArray *n
     if (is_identifier(reader) && *reader->at == '=') { /* as in rankdir=LR */
         next(reader);
         next(reader);
-        expect(reader, is_identifier(reader), "a value");
+        expect_token(reader, is_identifier(reader), "a value");
     } else if (of_nodes || of_edges || is_keyword(reader, "graph")) {
         next(reader);
         if (!is_sign(reader, '['))
@@ -455,12 +455,12 @@ static void read_statement(struct reader *reader, struct scope *scope, GArray *n
     }
 }
 
-/* What stands between { and }; its nodes are added to `nodes`. */
+/* Reads the statements between { and }; adds their nodes to `nodes`. */
 static void read_list(struct reader *reader, struct scope scope, GArray *nodes)
 {
     if (++reader->depth > DEPTH_MAX)
         fail(reader, "subgraphs in more than %d others", DEPTH_MAX);
-    expect(reader, is_sign(reader, '{'), "'{'");
+    expect_token(reader, is_sign(reader, '{'), "'{'");
     while (!is_sign(reader, '}') && reader->kind != END) {
         if (is_sign(reader, ';'))
             next(reader);
@@ -468,7 +468,7 @@ static void read_list(struct reader *reader, struct scope scope, GArray *nodes)
             read_statement(reader, &scope, nodes);
     }
     reader->depth--;
-    expect(reader, is_sign(reader, '}'), "'}'");
+    expect_token(reader, is_sign(reader, '}'), "'}'");
 }
 
 static void read_file(struct reader *reader)
@@ -482,7 +482,7 @@ static void read_file(struct reader *reader)
         next(reader);
     if (is_keyword(reader, "graph"))
         fail(reader, "a graph without directions: tasks are nodes of a digraph");
-    expect(reader, is_keyword(reader, "digraph"), "'digraph'");
+    expect_token(reader, is_keyword(reader, "digraph"), "'digraph'");
     if (is_identifier(reader)) {
         if (*reader->word->str)
             reader->graph->name =

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records of StarPU (tasks.rec, which starpu_fxt_tool makes of a trace): tasks, the data they
- * accessed, what they came after, when they ran. What a task takes is known from StarPU's
- * performance models, or else from tasks like it in the record.
+ * Reads records of StarPU (tasks.rec, which starpu_fxt_tool makes of a trace): tasks, their data,
+ * predecessors, and times. The seconds of a task are those of StarPU's performance models, or else
+ * of tasks like it in the record.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static const char *const field_names[FIELDS] = {
     "GFlop",    "Handles",    "Modes",      "Sizes",       "MPIRank",  "Control",
 };
 
-/* "f.rec:12: job 5 (POTRF): ..." */
+/* Fails with "f.rec:12: job 5 (POTRF): ...". */
 int duet__starpu_fail(const struct duet__starpu *r, const struct duet__starpu_record *record,
                       const char *what, const char *text)
 {
@@ -31,7 +31,7 @@ int duet__starpu_fail(const struct duet__starpu *r, const struct duet__starpu_re
 /* ------------------------------------------------------------------------------------------- */
 /* Records                                                                                      */
 
-/* Cuts the text into records, which are apart by empty lines; their fields point into it. */
+/* Cuts the text into records, which empty lines separate; their fields point into it. */
 static void split(struct duet__starpu *r, char *text)
 {
     struct duet__starpu_record record = {.line = 0};
@@ -55,7 +55,7 @@ static void split(struct duet__starpu *r, char *text)
         }
         if ((*at && next) || !record.line)
             continue;
-        /* that data will not be used soon is said by a record, too, but it is no task */
+        /* a record that data will not be used soon is no task */
         if (!record.fields[CONTROL])
             g_array_append_val(r->records, record);
         memset(&record, 0, sizeof record);
@@ -98,7 +98,7 @@ static int read_numbers(const struct duet__starpu *r, struct duet__starpu_record
     };
     int error = 0;
 
-    record->order = INFINITY; /* what was not submitted comes where others need it */
+    record->order = INFINITY; /* tasks that were not submitted come where others need them */
     record->submitted_ms = record->start_ms = record->end_ms = NAN;
     if (!record->fields[JOB])
         return duet__starpu_fail(r, record, "a record of a task has a JobId", "");
@@ -130,19 +130,19 @@ static void read_after(struct duet__starpu *r, struct duet__starpu_record *recor
         const uint32_t index = GPOINTER_TO_UINT(g_hash_table_lookup(r->jobs, *job));
         const uint32_t before = index - 1;
 
-        if (index) /* what StarPU leaves out of records was of its own */
+        if (index) /* numbers without a record are of StarPU's own tasks */
             g_array_append_val(r->after, before);
     }
     record->after_count = r->after->len - record->after;
 }
 
-/* Whether it computes nothing: StarPU's own, and tasks without a codelet. */
+/* True if a task computes nothing: StarPU's own ones, and those without a codelet. */
 static bool is_empty(const struct duet__starpu_record *record)
 {
     return !record->fields[MODEL] && !record->fields[WORKER] && !record->fields[HANDLES];
 }
 
-/* Takes out what computes nothing while nothing comes before it, or nothing after it. */
+/* Removes tasks that compute nothing while they have no predecessor, or no successor. */
 static void take_out(const struct duet__starpu *r)
 {
     enum { MOST_PASSES = 100 };
@@ -216,7 +216,7 @@ static void free_model(void *data)
     g_free(model);
 }
 
-/* What StarPU knows of a kernel: DIR/codelets/45/NAME.HOST; older ones have another number. */
+/* Finds StarPU's model of a kernel: DIR/codelets/45/NAME.HOST; older ones have another number. */
 static int find_model(struct duet__starpu *r, char *name, struct duet__starpu_model **out)
 {
     enum { MOST_MIB = 64 };
@@ -279,7 +279,7 @@ static int classify(struct duet__starpu *r, struct duet__starpu_record *record)
     return error;
 }
 
-/* Where times are known of, there is an implementation. */
+/* Restricts a task to architectures with known times, where it has an implementation. */
 static int restrict_to(struct duet__starpu *r, const struct duet__starpu_record *record,
                        const double *seconds, uint32_t *where)
 {
@@ -304,7 +304,7 @@ static int restrict_to(struct duet__starpu *r, const struct duet__starpu_record 
                : duet__starpu_fail(r, record, "too many restrictions", "");
 }
 
-/* The seconds of a task in all columns. */
+/* Sets the seconds of a task in all columns. */
 static int set_seconds(struct duet__starpu *r, const struct duet__starpu_record *record,
                        double *seconds)
 {
@@ -342,7 +342,7 @@ static int set_seconds(struct duet__starpu *r, const struct duet__starpu_record 
     return duet__starpu_fail(r, record, what, model->path);
 }
 
-/* Adds all tasks; until their order is known `where` says which record a task is of. */
+/* Adds all tasks; until they are in order, `where` is the index of the task's record. */
 static int add_tasks(struct duet__starpu *r)
 {
     struct duet__graph *graph = r->graph;

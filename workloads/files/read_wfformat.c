@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Workflows in WfFormat (https://github.com/wfcommons/WfFormat), 1.5, and 1.4 and before, where
- * tasks have their files and times themselves. Files are data, whose first writer makes them. Times
- * are taken as they are: the clock rates of machines in published instances are those of one
- * moment, and no speeds. A task is one task, however many cores it used.
+ * Reads workflows in WfFormat (https://github.com/wfcommons/WfFormat), 1.5, and 1.4 and before,
+ * where tasks have their files and times themselves. Files are data, which the first writer
+ * creates. Times are not scaled: the clock rates of machines in published instances are momentary,
+ * and no speeds. A task is one task, however many cores it used.
  */
 #include <math.h>
 #include <string.h>
@@ -11,12 +11,12 @@
 #include "workloads/files/formats.h"
 #include "base/fields.h"
 
-enum { MOST = 100000000 }; /* tasks, or files */
+enum { MOST = 100000000 }; /* most tasks, or files */
 
-/* A task that has been named, by itself or by others. */
+/* A task that was named, by itself or by others. */
 struct named {
-    const char *id, *name; /* `name` may be other tasks' too; NULL: there is only the id */
-    uint32_t task;         /* NOBODY: not described so far */
+    const char *id, *name; /* other tasks may have the same name; NULL: it has an id alone */
+    uint32_t task;         /* index; NOBODY: not described so far */
 };
 #define NOBODY UINT32_MAX
 
@@ -24,7 +24,7 @@ struct loader {
     struct duet__graph *graph;
     GHashTable *names; /* of tasks -> index in `named` */
     GArray *named;     /* struct named */
-    uint32_t number;   /* there, of the task at hand */
+    uint32_t number;   /* index in `named` of the current task */
     GArray *edges;     /* struct duet__graph_edge, of indices in `named` */
     GHashTable *files; /* identifier -> index of the data */
     GArray *writers; /* uint32_t, by data: the task that writes it; NOBODY: none does, or several */
@@ -38,7 +38,7 @@ bool duet__graph_is_wfformat(const char *text, size_t length, const char *path)
 /* ------------------------------------------------------------------------------------------- */
 /* Names                                                                                        */
 
-/* The number under which a task of this name is known from now on. */
+/* Returns the number of the task of this name, a new one if necessary. */
 static uint32_t find_task(struct loader *loader, const char *name)
 {
     struct named named = {.task = NOBODY};
@@ -70,7 +70,7 @@ static uint32_t find_file(struct loader *loader, const char *name)
     return data;
 }
 
-/* "dir/blastall" becomes "blastall"; "individuals_ID0000012" becomes "individuals". */
+/* Returns the kernel: "blastall" for "dir/blastall", "individuals" for "individuals_ID0000012". */
 static uint32_t find_kernel(struct loader *loader, const char *name, bool numbered)
 {
     g_autofree char *base = g_path_get_basename(name);
@@ -90,14 +90,14 @@ static uint32_t find_kernel(struct loader *loader, const char *name, bool number
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/* What an object says: a task, what it took, a file, a link to one. */
+/* Members of an object: a task, an execution, a file, or a link to one. */
 struct object {
     const char *id, *name, *link, *program;
     uint64_t bytes;
     double seconds, runtime, priority;
 };
 
-/* The command's program, else the category; what is no text is passed over. */
+/* Reads the command's program, else the category; ignores values that are no texts. */
 static int read_program(const struct duet__json *at, void *into, void *root)
 {
     const struct duet__json inner = duet__json_member(at, "program");
@@ -127,7 +127,7 @@ static const struct duet__field file_fields[] = {
     {"sizeInBytes", BYTES},
     DUET__OTHER_KEYS,
 };
-/* {"link": "input", "name": "f", "sizeInBytes": 12}, before 1.5 */
+/* A file of a task before 1.5: {"link": "input", "name": "f", "sizeInBytes": 12}. */
 static const struct duet__field link_fields[] = {
     {"link", DUET__TEXT, MEMBER(link)},
     {"name", DUET__TEXT, MEMBER(id)},
@@ -145,7 +145,7 @@ static const struct duet__field execution_fields[] = {
     DUET__OTHER_KEYS,
 };
 
-/* The size of a file; 0: not known. */
+/* Sets the size of a file; 0: not known. */
 static int set_bytes(struct loader *loader, const struct duet__json *at, const struct object *file)
 {
     const uint32_t data = find_file(loader, file->id);
@@ -173,7 +173,7 @@ static void add_file(struct loader *loader, const char *name, bool output)
     *initial = false;
 }
 
-/* An element of one of a task's arrays, which is called by that key. */
+/* Reads an element of the array `key` of a task. */
 static int read_element(const struct duet__json *at, const char *key, void *data)
 {
     struct loader *loader = data;
@@ -195,7 +195,7 @@ static int read_element(const struct duet__json *at, const char *key, void *data
     return set_bytes(loader, at, &object);
 }
 
-/* What a task took, and which program it is. */
+/* Reads the seconds of a task, and its program. */
 static int read_execution(struct loader *loader, const struct duet__json *at, uint32_t index)
 {
     struct duet__graph_task *task =
@@ -208,14 +208,14 @@ static int read_execution(struct loader *loader, const struct duet__json *at, ui
     *duet__graph_seconds(loader->graph, index) =
         isnan(object.seconds) ? object.runtime : object.seconds;
     task->priority = (int32_t)object.priority;
-    /* what is no word is a script */
+    /* a program that is no single word is a script */
     if (object.program && *object.program && strlen(object.program) < 256 &&
         !strpbrk(object.program, " \t\r\n"))
         task->kernel = find_kernel(loader, object.program, false);
     return 0;
 }
 
-/* A task; `old`: called by its name, with all that is said of it. */
+/* Reads a task; `old`: it is identified by its name, and has all members itself. */
 static int read_task(struct loader *loader, const struct duet__json *at, bool old)
 {
     static const char *const keys[] = {"parents", "children", "inputFiles", "outputFiles", "files"};
@@ -297,10 +297,8 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
     return error;
 }
 
-/*
- * Edges by tasks. Those between the writer of a file and its readers are added, as some instances
- * leave them out, unless there is no order then: somebody reads what was there before.
- */
+/* Makes edges between tasks, also between the writer of a file and its readers, as some instances
+ * leave them out, unless that makes a cycle: somebody then reads the older contents. */
 static int resolve(struct loader *loader, const char *path, struct duet_message *message)
 {
     const struct duet__graph *graph = loader->graph;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Which data the tasks of a record access. StarPU's records name data by an address, at which there
- * may be other data later.
- */
+/* Finds the data that the tasks of a record access. StarPU's records name data by address, which
+ * other data may have later. */
 #include <math.h>
 #include <string.h>
 
@@ -12,10 +10,10 @@
 /* ------------------------------------------------------------------------------------------- */
 /* Data                                                                                         */
 
-/* R, W, and S for scratch, X for reduction, C for commuting; nothing: no access. */
+/* Reads a mode: R, W, and S for scratch, X for reduction, C for commuting; none: no access. */
 static bool read_mode(const char *text, enum duet_mode *mode)
 {
-    const bool inner = g_str_has_suffix(text, "X-mpi"); /* of StarPU's own sums */
+    const bool inner = g_str_has_suffix(text, "X-mpi"); /* an access of StarPU's own sums */
     const size_t length = strlen(text) - (inner ? strlen("X-mpi") : 0);
     const bool r = memchr(text, 'R', length), w = memchr(text, 'W', length);
 
@@ -71,17 +69,14 @@ int duet__starpu_add_accesses(struct duet__starpu *r, const struct duet__starpu_
 /* ------------------------------------------------------------------------------------------- */
 /* Order                                                                                        */
 
-/*
- * Who has used an address: tasks from `now` on, which share their mode, and those from `before` on,
- * of the mode before. The next one comes after one of the two groups.
- */
+/* Users of an address: tasks from `now` on share a mode, those from `before` on had the mode
+ * before. The next user comes after one of the two groups. */
 struct history {
-    uint32_t data; /* that is there now */
+    uint32_t data; /* index of its present data */
     uint32_t mode;
-    uint32_t before, now, last; /* tasks; NOBODY: nobody has used it */
-    double end_ms;              /* when all have ended; NaN: not known */
-    /* the task that asks now shares the mode; comes after those from `from` to `to` - 1; edges say
-       so, too */
+    uint32_t before, now, last; /* tasks; NOBODY: there is none */
+    double end_ms;              /* end of all its users; NaN: not known */
+    /* task `asks` shares the mode, and comes after tasks `from` to `to` - 1, as edges also say */
     uint32_t asks, from, to;
     bool shares, found;
 };
@@ -91,17 +86,17 @@ struct settling {
     struct duet__starpu *r;
     struct history *histories;
     GArray *owners;   /* uint32_t, by data: its history */
-    GArray *left;     /* uint32_t: explicit edges that say more than data does */
-    GArray *queue;    /* uint32_t: tasks whose edges are looked at */
-    uint32_t *seen;   /* by task: for whom it was put there last, and 1 */
-    uint32_t first;   /* from where on tasks may have used what the task at hand uses */
-    unsigned missing; /* data of it whose last users are not found */
-    bool all;         /* and that are not farther away */
+    GArray *left;     /* uint32_t: explicit edges that data does not imply */
+    GArray *queue;    /* uint32_t: tasks whose edges are searched */
+    uint32_t *seen;   /* by task: 1 + the task for which it was last queued */
+    uint32_t first;   /* first task that may have used the same data */
+    unsigned missing; /* number of its data whose last users are not found */
+    bool all;         /* the search was not cut short */
     int error;
 };
 
-/* The task at hand, which accesses data, comes after its last users. */
-static void ask(struct settling *s, const struct duet__graph_access *access, uint32_t task)
+/* Makes the current task, which accesses data, come after its last users. */
+static void ask_order(struct settling *s, const struct duet__graph_access *access, uint32_t task)
 {
     struct history *h = &s->histories[access->data];
 
@@ -116,11 +111,9 @@ static void ask(struct settling *s, const struct duet__graph_access *access, uin
     s->first = h->found ? s->first : MIN(s->first, h->from);
 }
 
-/*
- * Looks whether `earlier` has used what the task uses: then, or if it is of the same group, the
- * task comes after those before it. Whether data says that the one comes after the other.
- */
-static bool find(struct settling *s, uint32_t earlier, uint32_t task)
+/* Checks if `earlier` has used data of the task, which then, or if both are of one group, comes
+ * after the users before. Returns true if data implies that it comes after `earlier`. */
+static bool find_use(struct settling *s, uint32_t earlier, uint32_t task)
 {
     size_t count;
     const struct duet__graph_access *access = duet__graph_accesses(s->r->graph, earlier, &count);
@@ -139,10 +132,8 @@ static bool find(struct settling *s, uint32_t earlier, uint32_t task)
     return implied;
 }
 
-/*
- * Looks along explicit edges for the last users of what the task uses. What is far away is not
- * looked for, as that takes time by the square of tasks.
- */
+/* Searches explicit edges for the last users of the task's data. Distant ones are not searched, as
+ * time would grow with the square of tasks. */
 static void search(struct settling *s, uint32_t task)
 {
     enum { MOST = 1000 };
@@ -157,7 +148,7 @@ static void search(struct settling *s, uint32_t task)
         const uint32_t *after = duet__graph_after(s->r->graph, at, &count);
 
         for (size_t k = 0; k < count && (!i || s->missing); k++) {
-            const bool implied = find(s, after[k], task);
+            const bool implied = find_use(s, after[k], task);
 
             if (!i && !implied)
                 g_array_append_val(s->left, after[k]);
@@ -171,10 +162,8 @@ static void search(struct settling *s, uint32_t task)
     s->all = true;
 }
 
-/*
- * The next task accesses data. Whoever comes after nobody that used the address before, and was
- * submitted when all of them had ended, accesses other data, which has been put there since.
- */
+/* Settles an access of the next task. A task that comes after no user of the address, and was
+ * submitted when all of them had ended, uses other data that has the address since. */
 static void settle_access(struct settling *s, uint32_t task, struct duet__graph_access *access)
 {
     struct duet__graph *graph = s->r->graph;
@@ -182,7 +171,8 @@ static void settle_access(struct settling *s, uint32_t task, struct duet__graph_
         duet__starpu_record_at(s->r, duet__graph_task(graph, task)->where);
     struct history *h = &s->histories[access->data];
     const uint32_t owner = access->data, mode = access->mode;
-    const bool exact = (mode | h->mode | DUET_RW) == DUET_RW; /* no sums, no taking turns */
+    const bool exact = (mode | h->mode | DUET_RW) == DUET_RW; /* no reductions or commuting
+                                                                 accesses */
 
     if (mode == DUET_SCRATCH)
         return;
@@ -216,7 +206,7 @@ static void settle_access(struct settling *s, uint32_t task, struct duet__graph_
     h->end_ms = isnan(record->end_ms) ? NAN : fmax(h->end_ms, record->end_ms);
 }
 
-/* Which data tasks access, and which explicit edges say more than that. */
+/* Finds the data of accesses, and the explicit edges that are not implied by it. */
 int duet__starpu_settle(struct duet__starpu *r)
 {
     struct duet__graph *graph = r->graph;
@@ -243,7 +233,7 @@ int duet__starpu_settle(struct duet__starpu *r)
         s.first = NOBODY;
         s.missing = 0;
         for (size_t k = 0; k < count; k++)
-            ask(&s, &access[k], i);
+            ask_order(&s, &access[k], i);
         starts[i] = left->len;
         search(&s, i);
         for (size_t k = duet__graph_task(graph, i)->accesses; count && !s.error; k++, count--)

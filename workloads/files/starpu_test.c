@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of StarPU and its performance models: what they say is what is read, and bad input. */
-#include "workloads/files/starpu.h"
-#include "workloads/files/testing.h"
+/* Records of StarPU and its performance models are read as they are, and bad input is refused. */
+#include "graphs/starpu.h"
+#include "graphs/testing.h"
 #include "report/testing_mutate.h"
 
 static int parse(const char *text, struct duet__graph *graph, struct duet_message *message)
@@ -28,7 +28,7 @@ static const uint32_t *after(const struct duet__graph *graph, size_t task, size_
     return tasks;
 }
 
-/* Two writers, a reader of both, what came after the first without data, StarPU's own tasks. */
+/* Two writers, a reader of both, a successor of the first without data, StarPU's own tasks. */
 static const char record[] = "# what a tool made\n\n"
                              "Name: GEMM\nModel: gemm\nJobId: 7\nSubmitOrder: 3\nPriority: -2\n"
                              "DependsOn: 5 6 99\nWorkerId: 1\nMemoryNode: 0\nSubmitTime: 2.5\n"
@@ -75,12 +75,12 @@ static void test_record(void)
     g_assert_cmpuint(duet__graph_datum(&graph, access[0].data)->bytes, ==, 200);
     g_assert_false(duet__graph_datum(&graph, access[0].data)->initial);
     g_assert_true(duet__graph_datum(&graph, 0)->initial);
-    /* what data says is not said again */
+    /* edges that data implies are dropped */
     (void)after(&graph, 2, 0);
     g_assert_cmpuint(after(&graph, 3, 1)[0], ==, 0);
 }
 
-/* Of each task its own time where it ran, elsewhere the mean of those like it. */
+/* Tasks have their own times where they ran, elsewhere means of tasks like them. */
 static void test_measured(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
@@ -122,13 +122,14 @@ static void test_modes(void)
         size_t count;
 
         parsed(text, &graph);
-        /* the second access has no mode: it is none */
+        /* the second access has no mode and is ignored */
         g_assert_cmpuint(duet__graph_accesses(&graph, 0, &count)->mode, ==, modes[i].wanted);
         g_assert_cmpuint(count, ==, 1);
     }
 }
 
-/* Readers, those who take turns: the next writer comes after all of them, and says so. */
+/* Groups of readers, or of commuting tasks: the next writer comes after all of them, as edges
+ * say. */
 static void test_groups(void)
 {
     OWNED(duet__graph_fini) struct duet__graph graph;
@@ -140,11 +141,11 @@ static void test_groups(void)
            &graph);
     (void)after(&graph, 1, 0);
     (void)after(&graph, 2, 0);
-    g_assert_cmpuint(after(&graph, 3, 1)[0], ==, 0); /* a reader would have been enough */
+    g_assert_cmpuint(after(&graph, 3, 1)[0], ==, 0); /* a reader would need only this edge */
     g_assert_cmpuint(graph.data->len, ==, 1);
 }
 
-/* An address is used again: by other data where nobody waited, and all had ended. */
+/* An address is used again, by other data if nobody waited and all had ended. */
 static void test_addresses(void)
 {
     struct duet__graph graph;
@@ -156,7 +157,7 @@ static void test_addresses(void)
     g_assert_cmpuint(duet__graph_accesses(&graph, 1, &count)->data, ==, 1);
     g_assert_true(duet__graph_datum(&graph, 1)->initial);
     duet__graph_fini(&graph);
-    /* a dependency through a task of StarPU's own is one, too */
+    /* a dependence through a task of StarPU's own counts, too */
     parsed(TASK(1, 1,
                 TIMES(0, 1, 2)
                     ACCESS("RW")) "JobId: 9\nDependsOn: 1\n\n" TASK(2, 2,
@@ -167,7 +168,7 @@ static void test_addresses(void)
     g_assert_cmpuint(graph.tasks->len, ==, 3);
     g_assert_cmpuint(duet__graph_accesses(&graph, 2, &count)->data, ==, 0);
     duet__graph_fini(&graph);
-    /* other data of another size */
+    /* data of another size is other data */
     parsed(TASK(1, 1, TIMES(0, 1, 2) ACCESS("RW"))
                TASK(2, 2, TIMES(0, 3, 4) "Handles: ab\nModes: R\nSizes: 9\n"),
            &graph);
@@ -181,7 +182,7 @@ static void test_addresses(void)
     duet__graph_fini(&graph);
 }
 
-/* Tasks that all read what the first one wrote, each after the one before it and after that. */
+/* Tasks that all read what the first one wrote, each also after the one before it. */
 static void test_chains(void)
 {
     enum { TASKS = 5000 };
@@ -195,7 +196,7 @@ static void test_chains(void)
                                i, i, i - 1, i, i + 1);
     parsed(text->str, &graph);
     g_assert_cmpuint(graph.data->len, ==, 1);
-    (void)after(&graph, 1, 0); /* its data says it */
+    (void)after(&graph, 1, 0); /* implied by data */
     for (uint32_t i = 2; i < TASKS; i++)
         g_assert_cmpuint(after(&graph, i, 1)[0], ==, i - 1);
 }
@@ -286,10 +287,8 @@ static void test_model(void)
     g_assert_null(times_of("", &message));
 }
 
-/*
- * What a changed text gives is a graph that can be submitted, or one message.
- * DUET_TEST_LONG=1000000 tries so many records, and as many models.
- */
+/* A mutated text gives a graph that can be submitted, or one message. DUET_TEST_LONG=1000000 tries
+ * so many records, and as many models. */
 static void test_fuzz(void)
 {
     const char *wanted = g_getenv("DUET_TEST_LONG");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The format, of versions 44 and 45: lines of numbers between comments. Combinations of devices (of
- * what kind, which, how many cores), for each its implementations, for each a regression, which is
- * passed over, and a table by footprint. Times are in microseconds.
+ * Reads StarPU's performance models of versions 44 and 45, lines of numbers between comments:
+ * combinations of devices (kind, number, cores), for each its implementations, for each a
+ * regression, which is skipped, and a table by footprint. Times are in microseconds.
  */
 #include "workloads/files/starpu.h"
 
@@ -15,20 +15,20 @@ enum { NUMBERS = 8, ENTRY = 7 };
 struct cursor {
     const char *at, *path;
     unsigned line, version;
-    double numbers[NUMBERS]; /* of the line at hand */
+    double numbers[NUMBERS]; /* of the current line */
     unsigned count;
-    uint32_t footprint; /* its first word as a hexadecimal number */
+    uint32_t footprint; /* the first word as a hexadecimal number */
     struct duet_message *message;
 };
 
-static int fail(const struct cursor *c, const char *what)
+static int fail_at_line(const struct cursor *c, const char *what)
 {
     return duet_fail(c->message, DUET_EPARSE,
                      "%.300s:%u: no performance model of StarPU's: there should be %s", c->path,
                      c->line, what);
 }
 
-/* The next line that is not empty and no comment: `least` numbers, and maybe more. */
+/* Reads the next line that is not empty or a comment: at least `least` numbers. */
 static int next(struct cursor *c, unsigned least, const char *what)
 {
     size_t length = 0;
@@ -43,25 +43,25 @@ static int next(struct cursor *c, unsigned least, const char *what)
             char *end;
 
             c->numbers[c->count] = g_ascii_strtod(word, &end);
-            /* a footprint is no decimal number */
+            /* a footprint is a hexadecimal number */
             if (end == word && !(c->count == 0 && least == ENTRY))
-                return fail(c, what);
+                return fail_at_line(c, what);
             word += c->count == 0 ? strcspn(word, " \t\r\n#") : (size_t)(end - word);
             word += strspn(word, " \t\r");
         }
         c->at += strcspn(c->at, "\n");
         c->at += *c->at == '\n';
     }
-    return c->count < least || !length ? fail(c, what) : 0;
+    return c->count < least || !length ? fail_at_line(c, what) : 0;
 }
 
-/* A count on a line of its own. */
+/* Reads a count on a line of its own. */
 static int count(struct cursor *c, unsigned most, const char *what, unsigned *out)
 {
     int error = next(c, 1, what);
 
     if (!error && !(c->numbers[0] >= 0 && c->numbers[0] <= most))
-        return fail(c, what);
+        return fail_at_line(c, what);
     *out = error ? 0 : (unsigned)c->numbers[0];
     return error;
 }
@@ -93,10 +93,10 @@ static int read_table(struct cursor *c, GArray *times, const char *device)
     return error;
 }
 
-/* Combinations of several devices or cores are for tasks that duet does not have. */
+/* Reads a combination. Those of several devices or cores are skipped: duet has no such tasks. */
 static int read_combination(struct cursor *c, GArray *times)
 {
-    static const char *const kinds[] = {"cpu", "cuda", "opencl"}; /* by StarPU's numbers */
+    static const char *const kinds[] = {"cpu", "cuda", "opencl"}; /* by StarPU's number */
     unsigned devices = 0, kind = 0, number = 0, cores = 0, implementations = 0;
     char device[16] = "";
     int error = count(c, 1024, "a number of devices", &devices);
@@ -121,7 +121,7 @@ static gint by_footprint(gconstpointer a, gconstpointer b)
     return (x->footprint > y->footprint) - (x->footprint < y->footprint);
 }
 
-/* The fastest implementation on a device first. */
+/* Sorts implementations on a device, the fastest first. */
 static gint by_time(gconstpointer a, gconstpointer b)
 {
     const struct duet__starpu_time *x = a, *y = b;
@@ -138,7 +138,7 @@ int duet__starpu_times_parse(const char *text, const char *path, GArray *times,
     int error = count(&c, 1000, "a version", &c.version);
 
     if (!error && c.version != 44 && c.version != 45)
-        error = fail(&c, "version 44 or 45");
+        error = fail_at_line(&c, "version 44 or 45");
     error = error ? error : count(&c, 4096, "a number of combinations", &combinations);
     for (unsigned i = 0; i < combinations && !error; i++)
         error = read_combination(&c, times);
@@ -159,7 +159,7 @@ double duet__starpu_seconds(const GArray *times, const char *device, uint32_t fo
     while (i > 0 && all[i - 1].footprint == footprint)
         i--;
     for (; i < times->len && all[i].footprint == footprint; last = &all[i++]) {
-        /* "cuda" is any of its devices, "cuda1" not "cuda12" */
+        /* "cuda" matches each of its devices, "cuda1" does not match "cuda12" */
         if (strcmp(all[i].device, last->device) == 0 ||
             strncmp(all[i].device, device, length) != 0 ||
             (all[i].device[length] && g_ascii_isdigit(device[length - 1])))

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Standard Task Graph Set's format (Tobita, Kasahara, Journal of Scheduling 5, 2002), that of
- * its prototype, and the one with communication costs: a number of tasks, then a line a task with
- * its number, its time, and how many and which tasks it comes after, each with its cost where there
- * are costs.
+ * Reads and writes the Standard Task Graph Set's format (Tobita, Kasahara, Journal of Scheduling 5,
+ * 2002), that of its prototype, and the one with communication costs: the number of tasks, then a
+ * line for each task with its number, its time, and its predecessors' count and numbers, each with
+ * its cost if there are costs.
  */
 #include <math.h>
 #include <string.h>
@@ -11,21 +11,21 @@
 #include "workloads/files/formats.h"
 #include "base/json.h"
 
-/* A cost of 1 is what a link of 1 GB/s moves in a second. */
+/* Bytes of a cost of 1: those that a link of 1 GB/s moves in a second. */
 static const double bytes_of_cost = 1e9;
 
-enum { MOST = 100000000 }; /* tasks */
+enum { MOST = 100000000 }; /* most tasks */
 
-/* The first failure stays in `error`. */
+/* State of the reader. The first error stays in `error`. */
 struct reader {
     struct duet__graph *graph;
     const char *at, *path;
     unsigned line;
     int error;
     struct duet_message *message;
-    GArray *numbers, *edges; /* double: of the line at hand; struct duet__graph_edge */
-    uint32_t rows, first;    /* lines of tasks so far; the number of the first one */
-    uint32_t dummies;        /* 1: the first one is none, but the start of all */
+    GArray *numbers, *edges; /* double: of the current line; struct duet__graph_edge */
+    uint32_t rows, first;    /* lines of tasks so far; number of the first task */
+    uint32_t dummies;        /* 1: the first line is the start of all, and no task */
 };
 
 bool duet__graph_is_stg(const char *text, size_t length, const char *path)
@@ -38,7 +38,7 @@ bool duet__graph_is_stg(const char *text, size_t length, const char *path)
                                        : duet__graph_fail((reader)->message, (reader)->path,       \
                                                           (reader)->line, __VA_ARGS__))
 
-/* Reads the numbers of the next line that says something. false: there is none. */
+/* Reads the numbers of the next line that has any. false: there is none. */
 static bool next_line(struct reader *reader)
 {
     g_array_set_size(reader->numbers, 0);
@@ -62,7 +62,7 @@ static bool next_line(struct reader *reader)
     return reader->numbers->len && !reader->error;
 }
 
-/* The index-th number of the line; `whole`: without a fraction. */
+/* Returns the index-th number of the line; `whole`: it has no fraction. */
 static double number(struct reader *reader, guint index, bool whole, double most)
 {
     double value = 0;
@@ -77,7 +77,7 @@ static double number(struct reader *reader, guint index, bool whole, double most
     return reader->error ? 0 : value;
 }
 
-/* The tasks that the last one comes after, each with its cost if there are. */
+/* Reads the predecessors of the last task, each with its cost if there are costs. */
 static void read_edges(struct reader *reader, guint count, bool costs)
 {
     for (guint i = 0; i < count && !reader->error; i++) {
@@ -96,7 +96,7 @@ static void read_edges(struct reader *reader, guint count, bool costs)
     }
 }
 
-/* A line of a task. */
+/* Reads the line of a task. */
 static void read_row(struct reader *reader, uint32_t kernel)
 {
     const double own = number(reader, 0, true, MOST),
@@ -123,7 +123,7 @@ static void read_row(struct reader *reader, uint32_t kernel)
     reader->rows++;
 }
 
-/* A last task without time that nobody comes after is the end of all, and none. */
+/* Drops a last task without time and successors: it is the end of all, and no task. */
 static void drop_end(struct reader *reader)
 {
     struct duet__graph *graph = reader->graph;
@@ -199,7 +199,7 @@ static void write_row(FILE *stream, size_t number, double seconds, size_t after)
     fprintf(stream, " %10zu %10s %10zu", number, duet__digits(seconds, digits), after);
 }
 
-/* Tasks are numbered from 1; 0 comes before all of them, and one more after. */
+/* Writes tasks with numbers from 1; 0 is before all of them, and one more after. */
 void duet__graph_write_stg(FILE *stream, const void *data)
 {
     const struct duet__graph *graph = data;

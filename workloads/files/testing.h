@@ -10,7 +10,7 @@
 #include "workloads/files/formats.h"
 #include "report/testing_mutate.h"
 
-/* A graph with everything in it that a graph can have. */
+/* Makes a graph that uses every property of graphs. */
 static inline void testing_graph(struct duet__graph *graph, unsigned count, guint32 seed)
 {
     static const enum duet_mode modes[] = {DUET_R,       DUET_W,      DUET_RW,
@@ -52,7 +52,7 @@ static inline void testing_graph(struct duet__graph *graph, unsigned count, guin
     }
 }
 
-/* What a writer writes; for g_free. */
+/* Returns what a writer writes; for g_free. */
 static inline char *testing_written(void (*write)(FILE *stream, const void *graph),
                                     const struct duet__graph *graph)
 {
@@ -67,7 +67,7 @@ static inline char *testing_written(void (*write)(FILE *stream, const void *grap
     return own;
 }
 
-/* A text of a format is refused, with a message that says that. */
+/* Checks that a text is refused with a message that contains `says`. */
 static inline void testing_refused(const char *format, const char *text, const char *path,
                                    const char *says)
 {

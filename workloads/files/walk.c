@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What tasks come after, as sequential task flow has it. Accesses of one data that follow each
- * other, all of them reading or adding, form a group, any other access is one of its own; each
- * comes after all of the group before its own. Those that commute, and take turns, do so in their
- * order here, as one group of them would have an edge with each one of another.
+ * Finds predecessors by sequential task flow. Successive accesses of one datum that all read, or
+ * all add, form a group; any other access is a group of its own; each comes after all of the group
+ * before. Commuting tasks keep their order here, as a group of them would have edges between all of
+ * them and the next group.
  */
 #include "workloads/files/graph.h"
 
-/* Accesses are numbered from 1 in these; 0: none. */
+/* State of a datum. Accesses are numbered from 1; 0: none. */
 struct flow {
-    uint32_t mode;      /* of the group that goes on */
-    size_t now, before; /* the last access of that group, and of the one before */
+    uint32_t mode;      /* of the present group */
+    size_t now, before; /* last access of the present group, and of the one before */
 };
 
 struct link {
-    size_t next; /* the one of the same group before it */
+    size_t next; /* the access of the same group before it */
     uint32_t task;
 };
 
@@ -22,9 +22,9 @@ struct duet__graph_walk {
     const struct duet__graph *graph;
     struct flow *flows; /* by data */
     struct link *links; /* by access */
-    uint32_t *found;    /* by task: where in `edges` it is */
-    GArray *edges;      /* struct duet__graph_edge: of the task at hand */
-    uint32_t task;      /* the next one */
+    uint32_t *found;    /* by task: its index in `edges` */
+    GArray *edges;      /* struct duet__graph_edge: of the current task */
+    uint32_t task;      /* number of the next task */
 };
 
 struct duet__graph_walk *duet__graph_walk_new(const struct duet__graph *graph)
@@ -50,8 +50,8 @@ void duet__graph_walk_free(struct duet__graph_walk *walk)
     g_free(walk);
 }
 
-/* The task at hand comes after `from`, which made so many bytes for it. */
-static void add(struct duet__graph_walk *walk, uint32_t from, uint64_t bytes)
+/* Adds `from` to the predecessors of the current task, with these bytes. */
+static void add_edge(struct duet__graph_walk *walk, uint32_t from, uint64_t bytes)
 {
     const struct duet__graph_edge edge = {from, walk->task, bytes};
     uint32_t *found = &walk->found[from];
@@ -67,9 +67,9 @@ static void add(struct duet__graph_walk *walk, uint32_t from, uint64_t bytes)
     g_array_append_val(walk->edges, edge);
 }
 
-/* An access, numbered from 1, of the task at hand. */
-static void enter(struct duet__graph_walk *walk, const struct duet__graph_access *access,
-                  size_t number)
+/* Adds an access, numbered from 1, of the current task. */
+static void enter_access(struct duet__graph_walk *walk, const struct duet__graph_access *access,
+                         size_t number)
 {
     struct flow *flow = &walk->flows[access->data];
     const bool shares = access->mode == DUET_R || access->mode == DUET_REDUCE;
@@ -88,8 +88,8 @@ static void enter(struct duet__graph_walk *walk, const struct duet__graph_access
             g_array_index(walk->graph->accesses, struct duet__graph_access, i - 1).mode;
         const bool flows = mode & DUET_W && access->mode & DUET_R;
 
-        add(walk, walk->links[i].task,
-            flows ? duet__graph_datum(walk->graph, access->data)->bytes : 0);
+        add_edge(walk, walk->links[i].task,
+                 flows ? duet__graph_datum(walk->graph, access->data)->bytes : 0);
     }
 }
 
@@ -103,10 +103,10 @@ const struct duet__graph_edge *duet__graph_walk_next(struct duet__graph_walk *wa
 
     g_array_set_size(walk->edges, 0);
     for (size_t i = 0; i < many; i++)
-        enter(walk, &accesses[i], first + i);
+        enter_access(walk, &accesses[i], first + i);
     after = duet__graph_after(walk->graph, walk->task, &many);
     for (size_t i = 0; i < many; i++)
-        add(walk, after[i], 0);
+        add_edge(walk, after[i], 0);
     walk->task++;
     *count = walk->edges->len;
     return (const struct duet__graph_edge *)(void *)walk->edges->data;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task graph as a workload. Handles of data and references to tasks are made when the first task
- * needs them and given up after the last one that does, so that what a run holds beside the graph
- * is a few words a task and what the window has room for.
+ * Submits a task graph. Handles of data and references to tasks are made when the first task needs
+ * them and given up after the last one, so that a run holds beside the graph a few words a task and
+ * the data of the tasks in the window.
  */
 #include <math.h>
 #include <string.h>
@@ -12,19 +12,19 @@
 
 #include "workloads/files/graph.h"
 
-/* Of tasks that take no time, and of what makes and adds up contributions of reductions. */
+/* Seconds of tasks that take no time, and of making and adding contributions of reductions. */
 static const double least_s = 1e-9;
 
-/* What one build leaves for the functions that are called until the tasks have ended. */
+/* State of a build for the functions that are called until the tasks have ended. */
 struct state {
     const struct duet__graph *graph;
     const struct duet_machine *machine;
     unsigned columns;
     int *column;   /* by architecture of the machine: its column of seconds, below 0: none */
-    double *speed; /* by kernel: of each architecture of the machine, then of each column */
+    double *speed; /* by kernel: for each architecture of the machine, then for each column */
 };
 
-/* What a task carries. */
+/* Arguments of a task. */
 struct arguments {
     const struct state *state;
     size_t task;
@@ -43,23 +43,22 @@ static bool is_word(const char *word, size_t length, const char *name)
     return strlen(name) == length && memcmp(word, name, length) == 0;
 }
 
-/* Returns whether `word`, such as "gpu", "cuda" or "c2050", names an architecture of the machine.
- */
-static bool means(const char *word, size_t length, const struct duet_arch *arch)
+/* True if `word`, such as "gpu", "cuda" or "c2050", names an architecture of the machine. */
+static bool names_arch(const char *word, size_t length, const struct duet_arch *arch)
 {
     return is_word(word, length, arch->name) || is_word(word, length, arch->backend) ||
            (is_word(word, length, "gpu") && strcmp(arch->backend, "cpu") != 0);
 }
 
-/* Returns whether `word` names a column of the graph: a GPU's has the name of a backend. */
-static bool means_column(const char *word, size_t length, const char *name)
+/* True if `word` names a column of the graph: a GPU's has the name of a backend. */
+static bool names_column(const char *word, size_t length, const char *name)
 {
     return is_word(word, length, name) ||
            (is_word(word, length, "gpu") &&
             (g_str_has_prefix(name, "cuda") || g_str_has_prefix(name, "opencl")));
 }
 
-/* "[KERNEL@]ARCH=X" */
+/* Reads a speed: "[KERNEL@]ARCH=X". */
 static int read_speed(const struct state *state, const char *text, struct duet_message *message)
 {
     const struct duet__graph *graph = state->graph;
@@ -83,8 +82,8 @@ static int read_speed(const struct state *state, const char *text, struct duet_m
     for (unsigned i = 0; i < width; i++) {
         const size_t length = (size_t)(equals - word);
 
-        if (!(i < archs ? means(word, length, &state->machine->archs[i])
-                        : means_column(word, length, column_name(state, i - archs))))
+        if (!(i < archs ? names_arch(word, length, &state->machine->archs[i])
+                        : names_column(word, length, column_name(state, i - archs))))
             continue;
         met = true;
         for (guint k = 0; k < graph->kernels->len; k++)
@@ -136,7 +135,7 @@ static double kernel_flops(const void *args)
     return duet__graph_task(a->state->graph, a->task)->work;
 }
 
-/* Kernels of reductions and joins have no arguments. */
+/* Time of kernels of reductions and joins, which have no arguments. */
 static double instant(const void *args, const char *arch)
 {
     return least_s;
@@ -183,14 +182,14 @@ static int make_state(void **out, const struct duet__problem *problem,
     return error;
 }
 
-/* Returns whether tasks with this list of places may run on an architecture. */
+/* True if tasks with this list of places may run on an architecture. */
 static bool may_run(const char *where, const struct duet_arch *arch)
 {
     g_auto(GStrv) words = g_strsplit(where, ",", -1);
     bool may = !*where;
 
     for (char **word = words; *word; word++)
-        may |= means(*word, strlen(*word), arch);
+        may |= names_arch(*word, strlen(*word), arch);
     return may;
 }
 
@@ -202,7 +201,7 @@ double *duet__graph_sources(const struct duet__problem *problem, const struct du
     void *state;
     unsigned column;
 
-    (void)make_state(&state, problem, machine, NULL); /* what is wrong with the speeds, runs say */
+    (void)make_state(&state, problem, machine, NULL); /* runs report errors of the speeds */
     for (size_t i = 0; i < duet__graph_count(graph); i++)
         for (unsigned a = 0; a < machine->arch_count; a++) {
             const struct duet__graph_task *task = duet__graph_task(graph, i);
@@ -218,10 +217,8 @@ double *duet__graph_sources(const struct duet__problem *problem, const struct du
 /* ------------------------------------------------------------------------------------------- */
 /* Submission                                                                                   */
 
-/*
- * Of data: a task has made it and its last use was to be read, after which it is worth nothing; how
- * it is reduced is known.
- */
+/* State of data: a task has made it; its last use was a read, after which it is worth nothing; its
+ * reduction is registered. */
 enum { MADE = 1, READ = 2, REDUCED = 4 };
 
 struct build {
@@ -229,17 +226,17 @@ struct build {
     const struct duet__graph *graph;
     struct state *state;
     struct duet_codelet **codelets;      /* by kernel */
-    struct duet_codelet *init, *combine; /* of reductions; NULL: there were none yet */
-    struct duet_codelet *join;           /* of nothing but edges; NULL: likewise */
+    struct duet_codelet *init, *combine; /* of reductions; NULL: none yet */
+    struct duet_codelet *join;           /* of tasks that only join edges; NULL: none yet */
     uint64_t *wheres;
     struct datum {
         struct duet_handle *handle; /* NULL: not made yet */
         uint32_t uses;              /* accesses to come */
         uint8_t marks;
     } * data;
-    struct duet_ref **refs;   /* by task; NULL: nobody comes after it any more */
-    uint32_t *followers;      /* by task: explicit edges to come */
-    GArray *accesses, *after; /* struct duet_access, struct duet_ref *: of the task at hand */
+    struct duet_ref **refs;   /* by task; NULL: no successor is left */
+    uint32_t *followers;      /* by task: explicit edges not submitted yet */
+    GArray *accesses, *after; /* struct duet_access, struct duet_ref *: of the current task */
 };
 
 static void free_build(struct build *b)
@@ -272,11 +269,11 @@ static int make_codelet(struct build *b, const char *name,
         .cost = cost,
     };
 
-    *out = duet_codelet_find(b->runtime, name); /* of a run before */
+    *out = duet_codelet_find(b->runtime, name); /* registered by an earlier run */
     return *out ? 0 : duet_codelet(b->runtime, &desc, out);
 }
 
-/* What tasks of this restriction may run on. */
+/* Finds the architectures that tasks of this restriction may run on. */
 static int find_where(struct build *b, guint index, struct duet_message *message)
 {
     const char *where = b->graph->wheres->pdata[index];
@@ -315,7 +312,8 @@ static int prepare(struct build *b, struct duet_message *message)
     return error;
 }
 
-/* What computes nothing, if it is not made yet, under a name that no kernel of the graph has. */
+/* Makes a kernel without computation, unless it exists, under a name that no kernel of the graph
+ * has. */
 static int make_instant(struct build *b, const char *name, struct duet_codelet **out)
 {
     g_autoptr(GString) own = g_string_new(name);
@@ -325,7 +323,7 @@ static int make_instant(struct build *b, const char *name, struct duet_codelet *
     return *out ? 0 : make_codelet(b, own->str, instant, NULL, out);
 }
 
-/* Contributions to a sum are made and added in no time; their copies take theirs. */
+/* Makes the reduction of a sum. Contributions are made and added in no time; copies take theirs. */
 static int make_reduction(struct build *b, struct duet_handle *handle)
 {
     int error = make_instant(b, "reduction init", &b->init);
@@ -335,7 +333,7 @@ static int make_reduction(struct build *b, struct duet_handle *handle)
     return error ? error : duet_reduction(b->runtime, handle, b->init, b->combine);
 }
 
-/* The data of an access, which is temporary where a task makes it. */
+/* Returns the handle of an access; the data is temporary if a task makes it. */
 static int find_handle(struct build *b, const struct duet__graph_access *access)
 {
     const struct duet__graph_data *data = duet__graph_datum(b->graph, access->data);
@@ -359,8 +357,8 @@ static int find_handle(struct build *b, const struct duet__graph_access *access)
     return make_reduction(b, datum->handle);
 }
 
-/* Gives up what no later task needs. */
-static int let_go(struct build *b, size_t task)
+/* Gives up handles and references that no later task needs. */
+static int release_unused(struct build *b, size_t task)
 {
     size_t count;
     const struct duet__graph_access *accesses = duet__graph_accesses(b->graph, task, &count);
@@ -382,10 +380,8 @@ static int let_go(struct build *b, size_t task)
     return error;
 }
 
-/*
- * Of more tasks than one may come after, the first ones are joined by a task that computes nothing,
- * until there are few enough. *joins: how many of the last ones are such tasks.
- */
+/* Joins the first ones of too many predecessors by tasks that compute nothing, until there are few
+ * enough. *joins: how many of the last ones are such tasks. */
 static int join(struct build *b, int priority, guint *joins)
 {
     enum { MOST = 65535 };
@@ -457,7 +453,7 @@ static int submit(struct build *b, size_t index, struct duet_message *message)
     if (error)
         return duet_fail(message, error, "%s: %s: %s", b->graph->name,
                          duet__graph_label(b->graph, index, label), duet_last_message(b->runtime));
-    return let_go(b, index);
+    return release_unused(b, index);
 }
 
 static int build(const struct duet__workload *self, struct duet_runtime *runtime,
@@ -531,7 +527,7 @@ static uint64_t bytes(const struct duet__problem *problem)
 
 struct duet__workload duet__graph_workload(const struct duet__graph *graph)
 {
-    /* its kernels have their own names, whatever the precision */
+    /* the kernels have their own names, whatever the precision */
     static const char *const kernels[] = {NULL};
 
     return (struct duet__workload){

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Task graphs as directed graphs of Graphviz, with the attributes that duet reads. */
+/* Writes task graphs as directed graphs of Graphviz, with the attributes that duet reads. */
 #include <inttypes.h>
 #include <math.h>
 
 #include "workloads/files/formats.h"
 #include "base/json.h"
 
-/* A backslash means something to Graphviz, which names do not. */
+/* Writes a name; backslashes are special in Graphviz, and not in names. */
 static void write_text(FILE *stream, const char *key, const char *text)
 {
     if (!text)
@@ -26,7 +26,7 @@ static void write_number(FILE *stream, const char *key, double value)
 
     if (!isnan(value))
         fprintf(stream, "%s\"%s\"", key,
-                duet__digits(value, digits)); /* bare ones have no exponent */
+                duet__digits(value, digits)); /* numbers without quotes have no exponent */
 }
 
 void duet__graph_write_dot(FILE *stream, const void *data)

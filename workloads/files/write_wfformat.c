@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Task graphs as workflows in WfFormat 1.5: data are files, and times those of the reference. */
+/* Writes task graphs as workflows in WfFormat 1.5: data are files, times those of the reference. */
 #include <math.h>
 
 #include "workloads/files/formats.h"
@@ -13,7 +13,7 @@ static gint by_parent(gconstpointer a, gconstpointer b)
                               : (x->to > y->to) - (x->to < y->to);
 }
 
-/* All edges, by the task that they lead to. */
+/* Returns all edges, by the task that they lead to. */
 static GArray *find_edges(const struct duet__graph *graph)
 {
     GArray *edges = g_array_new(FALSE, FALSE, sizeof(struct duet__graph_edge));
@@ -37,7 +37,7 @@ static void put_id(struct duet__json_writer *json, const char *key, char letter,
     duet__json_put_string(json, key, id);
 }
 
-/* The data that a task reads, or that it writes. */
+/* Writes the data that a task reads, or that it writes. */
 static void write_files(struct duet__json_writer *json, const struct duet__graph *graph,
                         size_t task, const char *key, unsigned mode)
 {
