@@ -5,14 +5,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { SHORTEST = 6 }; /* columns that are left of a text that is cut */
+enum { SHORTEST = 6 }; /* characters that are left of a text that is cut */
 
 size_t duet__text_width(const char *text)
 {
     return g_utf8_validate(text, -1, NULL) ? (size_t)g_utf8_strlen(text, -1) : strlen(text);
 }
 
-/* Bytes of the first `width` characters. */
+/* Returns the bytes of the first `width` characters. */
 static size_t bytes_of(const char *text, size_t width)
 {
     if (!g_utf8_validate(text, -1, NULL))
@@ -20,7 +20,7 @@ static size_t bytes_of(const char *text, size_t width)
     return (size_t)(g_utf8_offset_to_pointer(text, (glong)width) - text);
 }
 
-/* A name may hold anything, a terminal should not see it. */
+/* Writes a name without characters that a terminal would interpret. */
 static void put_clean(FILE *stream, const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++)
@@ -109,7 +109,7 @@ const char *duet__table_cell(const struct duet__table *table, size_t row, size_t
     return row_of(table, row)[column];
 }
 
-/* Whether the text of a cell reaches over those behind it. */
+/* True if the text of a cell reaches over those behind it. */
 static bool reaches(const struct duet__table *table, char *const *row, size_t column)
 {
     return column + 1 < table->count && !row[column + 1];
@@ -137,8 +137,8 @@ static size_t whole_width(const struct duet__table *table, size_t space)
     return whole;
 }
 
-/* Leaves out the column that can best be spared, else cuts the longest text by one; false: neither
-   is left. */
+/* Leaves out the most dispensable column, else cuts the longest text by one character; false:
+ * neither is left. */
 static bool narrow(struct duet__table *table)
 {
     struct duet__column *spare = NULL, *text = NULL;
@@ -208,8 +208,8 @@ void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent)
 /* ------------------------------------------------------------------------------------------- */
 /* Lines                                                                                        */
 
-/* A text's words from column `at` on; other lines begin at `indent` and end before `page`. Words
-   longer than that are broken, where `all` fit. */
+/* Writes a text's words from column `at` on; other lines begin at `indent` and end before `page`.
+ * Longer words are broken, or all of them if `all` would fit. */
 static void put_words(FILE *stream, const char *text, size_t at, size_t indent, size_t page,
                       bool all)
 {

@@ -12,21 +12,21 @@
 
 enum {
     DUET__PAGE = 100,      /* columns of a terminal that should be enough */
-    DUET__WIDE_PAGE = 110, /* the same where there is much to say */
+    DUET__WIDE_PAGE = 110, /* columns of texts that need more */
 };
 
 /* A column of a table. */
 struct duet__column {
-    char side;      /* 'l' to the left, 'r' to the right, 't' a text to the left that may be cut */
+    char side;      /* 'l': left, 'r': right, 't': left, and may be cut */
     bool hidden;    /* left out */
-    unsigned spare; /* left out where the page is too narrow, the highest first; 0: never */
+    unsigned spare; /* left out if the page is too narrow, the highest first; 0: never */
     size_t width;   /* found by duet__table_put */
 };
 
 struct duet__table {
     struct duet__column *columns;
     size_t count;
-    GPtrArray *cells; /* row by row, those of the heading first */
+    GPtrArray *cells; /* row by row, the heading's first */
     unsigned page;    /* columns that all of it may take; 0: as many as it needs */
 };
 
@@ -35,16 +35,16 @@ void duet__table_init(struct duet__table *table, const char *sides);
 
 /* Adds a cell, after those before it; takes the text over. */
 void duet__table_add(struct duet__table *table, char *text);
-/* The same with a copy. */
+/* Adds a cell with a copy of the text. */
 void duet__table_say(struct duet__table *table, const char *text);
-/* The same with a text as printf makes it. */
+/* Adds a cell with a text made as by printf. */
 void duet__table_print(struct duet__table *table, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Several copies, up to a NULL: a row, or the beginning of one. */
+/* Adds several cells with copies, up to a NULL: a row, or the beginning of one. */
 void duet__table_row(struct duet__table *table, const char *first, ...) G_GNUC_NULL_TERMINATED;
-/* Cells for the rest of the row, over which `text` reaches: a remark in place of them. */
+/* Fills the rest of the row with a remark, which reaches over its cells. */
 void duet__table_remark(struct duet__table *table, const char *text);
 
-/* A cell that was added, NULL in a remark behind its first. */
+/* Returns the text of a cell, NULL in a remark behind its first. */
 const char *duet__table_cell(const struct duet__table *table, size_t row, size_t column);
 
 /*
@@ -54,7 +54,7 @@ const char *duet__table_cell(const struct duet__table *table, size_t row, size_t
  */
 void duet__table_put(struct duet__table *table, FILE *stream, unsigned indent);
 
-/* Columns that a text takes on a terminal. */
+/* Returns the columns that a text takes on a terminal. */
 size_t duet__text_width(const char *text);
 
 /*

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which run of one file is compared with which of the other. */
+/* Matches the runs of one file with those of another. */
 #include "report/compare.h"
 
 #include <string.h>
 
 #include "report/report.h"
 
-enum { MOST_NOTES = 20 }; /* about runs that are in one file only */
+enum { MOST_NOTES = 20 }; /* most notes about runs that are in one file only */
 
 static void note(struct duet__comparison *comparison, const char *format, ...) G_GNUC_PRINTF(2, 3);
 static void note(struct duet__comparison *comparison, const char *format, ...)
@@ -24,7 +24,7 @@ static const char *keep(struct duet__comparison *comparison, char *text)
     return text;
 }
 
-/* Two names that are mostly one. */
+/* Returns a name for both, which mostly have the same. */
 static const char *both(struct duet__comparison *comparison, const char *first, const char *second)
 {
     if (strcmp(first, second) == 0)
@@ -59,7 +59,7 @@ static char *name_of(const struct duet__read_run *run)
     return g_strdup_printf("%s, %s", name, run->world);
 }
 
-/* Where the runs of a file were made; free with g_free. */
+/* Returns the place where the runs of a file were made; free with g_free. */
 static char *place_of(const struct duet__file_runs *file)
 {
     const char *platform = run_at(file, 0)->problem.platform;
@@ -86,7 +86,8 @@ static void add_pair(struct duet__comparison *comparison, const struct duet__rea
     the.settings = both(comparison, the.settings, other->settings);
     the.platform = both(comparison, the.platform, other->platform);
     the.policy = both(comparison, the.policy, other->policy);
-    if (worlds) /* which of the two runs of the problem it is: policies are ranked among either */
+    if (worlds) /* number of this run among those of the problem: policies are ranked among
+                   either */
         the.settings = keep(comparison, g_strdup_printf("%s%sworld=%s", the.settings,
                                                         *the.settings ? ", " : "", first->world));
     the.predicted = first->side;
@@ -94,8 +95,8 @@ static void add_pair(struct duet__comparison *comparison, const struct duet__rea
     g_array_append_val(comparison->cases, the);
 }
 
-/* Each run of the first with the first one of the second that is left. A validation has runs of
-   both kinds of one problem, and each is compared with its own kind. */
+/* Matches each run of the first file with the first like it that is left in the second. A
+ * validation has predicted and measured runs of a problem; each is compared with its own kind. */
 static void match_same(struct duet__comparison *comparison)
 {
     const struct duet__file_runs *a = &comparison->files[0], *b = &comparison->files[1];
@@ -128,7 +129,7 @@ static void note_unmatched(struct duet__comparison *comparison, unsigned which)
         note(comparison, "only in %c: %u more", 'A' + which, left - MOST_NOTES);
 }
 
-/* One run each, of problems that may differ. */
+/* Matches the only run of each file, whose problems may differ. */
 static void match_only(struct duet__comparison *comparison)
 {
     struct duet__file_runs *files = comparison->files;
@@ -180,7 +181,7 @@ static int match(struct duet__comparison *comparison, const char *const names[2]
     return 0;
 }
 
-/* Leaves the runs of one policy. */
+/* Keeps the runs of one policy. */
 static void choose(struct duet__file_runs *file, const char *policy)
 {
     for (guint i = file->runs->len; i-- > 0;)

@@ -46,8 +46,8 @@ static void add_row(struct duet__gantt *gantt, const char *name, enum duet__gant
                                  g_array_new(FALSE, FALSE, sizeof(struct duet__gantt_bar))};
 }
 
-/* CPU workers as they come, of several nodes their messages, then device by device its workers and
-   its copies. */
+/* Adds rows: CPU workers in order, messages if there are several nodes, then for each device its
+ * workers and its copies. */
 static void add_rows(struct duet__gantt *gantt)
 {
     const struct duet_machine *machine = gantt->recording->machine;
@@ -115,9 +115,8 @@ static void add_event(struct duet__gantt *gantt, const struct duet_event *event)
 }
 
 /*
- * Merges, in one row, every bar that is shorter than `shortest` with those that follow it closer
- * than that. The colour is the weighted majority's (Boyer and Moore's vote). Returns how many are
- * left.
+ * Merges, in one row, every bar shorter than `shortest` with those that follow it closer than that.
+ * The colour is the weighted majority's (Boyer and Moore's vote). Returns the number of bars left.
  */
 static guint merge_row(GArray *bars, double shortest)
 {
@@ -162,7 +161,7 @@ void duet__gantt_init(struct duet__gantt *gantt, const struct duet__recording *r
     gantt->merged_s = gantt->end_s * (double)gantt->row_count / (double)MAX(max_bars, 1);
     gantt->bar_count = 0;
     for (size_t i = 0; i < gantt->row_count; i++)
-        if (gantt->rows[i].bars) /* of every row, which the analyser cannot know */
+        if (gantt->rows[i].bars) /* always true, which the analyser cannot know */
             gantt->bar_count += merge_row(gantt->rows[i].bars, gantt->merged_s);
 }
 

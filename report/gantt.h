@@ -13,24 +13,26 @@
 
 enum duet__gantt_lane {
     DUET_GANTT_KERNELS, /* of one worker */
-    DUET_GANTT_IN,      /* copies to a device, messages to a node */
-    DUET_GANTT_OUT,     /* from one; a copy to another device, or node, stands in both rows */
+    DUET_GANTT_IN,      /* copies to a device, or messages to a node */
+    DUET_GANTT_OUT,     /* copies or messages from it; one between devices, or nodes, is in both
+                           rows */
 };
 
-/* What is moved by a copy, by the ends it has: the colour of its bar. */
+/* Ends of a copy, which are the colour of its bar. */
 enum duet__gantt_copy {
     DUET_GANTT_TO_DEVICE,
     DUET_GANTT_TO_HOST,
     DUET_GANTT_BETWEEN,
     DUET_GANTT_MESSAGE,
-    DUET_GANTT_COPIES, /* how many kinds there are */
+    DUET_GANTT_COPIES, /* number of kinds */
 };
 
 /* One event, or several neighbours that have been merged. */
 struct duet__gantt_bar {
     double start_s, end_s;
-    uint64_t id, bytes;           /* of the first event; bytes: of all */
-    uint64_t colour;              /* kernel index, or enum duet__gantt_copy: the larger part's */
+    uint64_t id, bytes;           /* id: of the first event; bytes: of all */
+    uint64_t colour;              /* index of the kernel, or enum duet__gantt_copy; the larger
+                                     part's if merged */
     uint64_t count;               /* events */
     uint64_t source, destination; /* memory nodes of the first event */
 };
@@ -62,18 +64,19 @@ void duet__gantt_init(struct duet__gantt *gantt, const struct duet__recording *r
 /* Frees it. Safe on a zeroed chart, and twice. */
 void duet__gantt_fini(struct duet__gantt *gantt);
 
-/* The row of a worker, or of a memory's copies; row_count: there is none (of the host's copies). */
+/* Returns the row of a worker, or of a memory's copies; row_count: there is none (for the host's
+ * copies). */
 size_t duet__gantt_find(const struct duet__gantt *gantt, enum duet__gantt_lane lane,
                         unsigned index);
 
-/* One of a row's bars. */
+/* Returns a bar of a row. */
 static inline const struct duet__gantt_bar *duet__gantt_bar(const struct duet__gantt_row *row,
                                                             size_t index)
 {
     return &g_array_index(row->bars, struct duet__gantt_bar, index);
 }
 
-/* Bars of the chart in a file of its own, so that it stays below a few megabytes. */
+/* Most bars in a file of the chart, so that it stays below a few megabytes. */
 enum { DUET_GANTT_SVG_BARS = 20000 };
 
 /*
@@ -83,14 +86,14 @@ enum { DUET_GANTT_SVG_BARS = 20000 };
 void duet__gantt_write_svg(FILE *stream, const struct duet__recording *recording, const char *title,
                            const char *subtitle);
 
-/* Colours of kernels, which begin again behind the last, and of kinds of copies: "#rrggbb",
- * readable on white and on dark grey. And what kinds of copies are called in legends. */
+/* Colours "#rrggbb" of kernels, which begin again behind the last, and of kinds of copies, readable
+ * on white and on dark grey; names of these kinds in legends. */
 enum { DUET_GANTT_COLOURS = 8 };
 extern const char *const duet__gantt_colours[DUET_GANTT_COLOURS];
 extern const char *const duet__gantt_copy_colours[DUET_GANTT_COPIES];
 extern const char *const duet__gantt_copy_names[DUET_GANTT_COPIES];
 
-/* The unit to write times of that order in: *scale of them make a second ("ms" and 1000). */
+/* Returns the unit for times of that order; *scale of them make a second ("ms" and 1000). */
 const char *duet__gantt_unit(double end_s, double *scale);
 
 #endif

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-/* All in pixels. */
+/* Sizes in pixels. */
 enum {
     WIDTH = 1600,
     LEFT = 70,
@@ -59,8 +59,8 @@ static bool is_used(const struct duet__gantt *gantt, bool kernel, uint64_t colou
     return false;
 }
 
-/* The legend, of what the chart has, in lines that fit into the picture; returns where the last
-   one's baseline is. */
+/* Appends the legend of the chart, in lines that fit into the picture; returns the last one's
+ * baseline. */
 static int put_legend(GString *svg, const struct duet__gantt *gantt, int y)
 {
     size_t kernels = gantt->recording->kernel_count;
@@ -89,7 +89,7 @@ static int put_legend(GString *svg, const struct duet__gantt *gantt, int y)
     return y;
 }
 
-/* The time axis of rows between two heights: grid lines, and dates with about 12 of them. */
+/* Appends the time axis of rows between two heights: grid lines with about 12 dates. */
 static void put_axis(GString *svg, const struct duet__gantt *gantt, int top, int bottom)
 {
     double scale, step, power;
@@ -146,7 +146,7 @@ static void put_row(GString *svg, const struct duet__gantt *gantt,
         const struct duet__gantt_bar *bar = duet__gantt_bar(row, i);
         double width = (bar->end_s - bar->start_s) * scale;
 
-        /* a hair less wide than it is long, so that neighbours can be told apart */
+        /* slightly narrower than its time, so that neighbours can be told apart */
         put(svg, "<rect fill=\"%s\" class=\"%s\" x=\"%.2f\" width=\"%.2f\" y=\"%d\" height=\"%d\">",
             colour_of(kernels, bar->colour), bar->count > 1 ? "merged" : "single",
             LEFT + bar->start_s * scale, width > 2 ? width - 0.4 : fmax(width, 0.15), y, height);
@@ -155,10 +155,10 @@ static void put_row(GString *svg, const struct duet__gantt *gantt,
     }
 }
 
-/* All rows from height `y` on, and the axis of them; returns the height where they end. */
+/* Appends all rows from height `y` on, and their axis; returns the height of their end. */
 static int put_rows(GString *svg, const struct duet__gantt *gantt, int y)
 {
-    GString *rows = g_string_new(NULL); /* drawn over the grid, whose height they tell */
+    GString *rows = g_string_new(NULL); /* drawn over the grid, whose height depends on them */
     int top = y;
 
     for (size_t i = 0; i < gantt->row_count; i++) {

@@ -10,7 +10,7 @@
 #include "base/stats.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* When a column is shown                                                                       */
+/* True if a column is shown */
 
 static bool if_repeated(const struct duet__report *report)
 {
@@ -40,7 +40,7 @@ static bool if_nodes(const struct duet__report *report)
     return duet__request_nodes(report->request) > 1;
 }
 
-/* Workers of an architecture, or, below 0, all of them, of a node. */
+/* Number of workers of an architecture, or, below 0, of a node, or all. */
 static unsigned workers_of(const struct duet__report *report, int arch)
 {
     const struct duet_machine *machine = &report->request->machine;

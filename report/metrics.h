@@ -10,25 +10,26 @@
 
 #include "report/report.h"
 
-/* One metric of a run. What is NULL is left out there. */
+/* A metric of a run. Outputs whose name is NULL leave it out. */
 struct duet__metric {
-    const char *key, *group; /* in JSON; `group`: of the object that it stands in */
+    const char *key, *group; /* in JSON; `group`: the object that it is in */
     bool line;               /* begins a line of the JSON */
     const char *csv;
-    const char *heads[2]; /* two heading lines of the table: what, and in which unit */
-    double unit;          /* one of the table's in those of the value; 0: the same */
+    const char *heads[2]; /* heading lines of the table: name and unit */
+    double unit;          /* unit of the table by that of the value; 0: 1 */
     /* after the point, in the table; below 0: those that make five significant digits of the
        largest, of all in its group if it has one, but no more than minus this */
     int digits;
-    bool bound;                                        /* in the table, a part of the makespan */
+    bool bound;                                        /* shown in the table as a part of the
+                                                          makespan */
     bool (*tabled)(const struct duet__report *report); /* NULL: always */
     bool (*known)(const struct duet__report *report);  /* NULL: always; else null, and no column */
-    /* the value, of an architecture or, below 0, of all; NaN: not known, or makes no sense. NULL:
-       it is the member of the run at `at` */
+    /* Returns the value, for an architecture or, below 0, for all; NaN: not known, or without a
+     * meaning. NULL: the value is the member of the run at `at`. */
     double (*of)(const struct duet__report *report, const struct duet__run *run, int arch);
     size_t at;
     bool counts;  /* a whole number, as a member a uint64_t; else a double */
-    bool by_arch; /* one of each architecture, whose name is the unit, and the end of `csv` */
+    bool by_arch; /* one value for each architecture, which is the unit, and the end of `csv` */
 };
 
 enum {
@@ -43,29 +44,29 @@ enum {
     DUET__HITS,
     DUET__IDLE,
     DUET__ARCH_IDLE,
-    DUET__MESSAGES, /* of several nodes: from here to the last in the table only */
+    DUET__MESSAGES, /* for several nodes: from here to the last in the table only */
     DUET__MESSAGE_BYTES,
-    DUET__NODE_LEAST, /* idle share of a node, not as a column */
+    DUET__NODE_LEAST, /* idle share of a node; in no column */
     DUET__NODE_MEDIAN,
     DUET__NODE_MOST,
     DUET__PATH,
     DUET__AREA,
     DUET__MIXED,
     DUET__LINKS,
-    DUET__BEST, /* the largest of these */
+    DUET__BEST, /* the largest of the bounds */
     DUET__WALL_TIME,
-    DUET__RESIDUAL, /* the worst; in the table only */
+    DUET__RESIDUAL, /* the largest residual; in the table only */
     DUET__METRICS,
 };
 
 extern const struct duet__metric duet__metrics[DUET__METRICS];
 
-/* The metric of one run; `arch` matters where it is by_arch. */
+/* Returns the metric of a run; `arch` matters if it is by_arch. */
 double duet__metric(const struct duet__metric *metric, const struct duet__report *report,
                     const struct duet__run *run, int arch);
 
-/* The median over the runs of a policy (the rate's is that at the median makespan); NaN if one is.
- */
+/* Returns the median over the runs of a policy (of the rate, that at the median makespan); NaN if
+ * one is. */
 double duet__metric_median(const struct duet__metric *metric, const struct duet__report *report,
                            const struct duet__series *series, int arch);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading back the JSON of reports and validations, and telling what a file is. */
+/* Reads JSON of reports and validations, and detects the kind of a file. */
 #include "report/read.h"
 
 #include <string.h>
@@ -9,16 +9,16 @@
 
 enum {
     SCHEMA = 1,
-    MOST_TEXT = 4096, /* bytes of a name */
-    MOST_MIB = 512,   /* of a file that is read */
+    MOST_TEXT = 4096, /* most bytes of a name */
+    MOST_MIB = 512,   /* most of a file */
 };
 
-static const double least_s = 1e-12; /* of a makespan that makes sense */
+static const double least_s = 1e-12; /* the least makespan that is accepted */
 
 #define AT(member) .offset = offsetof(struct duet__read_run, member)
 #define WHOLE .most = (double)INT64_MAX
 
-/* What says which problem a run is of. */
+/* Members that tell the problem of a run. */
 static const struct duet__field run_fields[] = {
     {"cpus", DUET__UNSIGNED, DUET__OPTIONAL, AT(problem.cpus), .most = UINT32_MAX},
     {"gpus", DUET__UNSIGNED, DUET__OPTIONAL, AT(problem.gpus), .most = UINT32_MAX},
@@ -38,14 +38,14 @@ static const struct duet__field run_fields[] = {
 /* ------------------------------------------------------------------------------------------- */
 /* Runs                                                                                         */
 
-/* Memory for `count` elements that lives as long as the file. */
+/* Allocates memory for `count` elements that lives as long as the file. */
 static void *keep(struct duet__file_runs *file, size_t count, size_t size)
 {
     g_ptr_array_add(file->arrays, g_malloc0_n(count + 1, size));
     return file->arrays->pdata[file->arrays->len - 1];
 }
 
-/* How many makespans each round has, or null: together all of those that are there. */
+/* Reads the number of makespans of each round, or null; their sum is the number of makespans. */
 static int read_rounds(struct duet__file_runs *file, const struct duet__json *at,
                        struct duet__side *side)
 {
@@ -71,7 +71,7 @@ static int read_rounds(struct duet__file_runs *file, const struct duet__json *at
     return error;
 }
 
-/* An object, if it is there, that has the makespans under `key`. */
+/* Reads the makespans under `key` of an object, if it is there. */
 static int read_makespans(struct duet__file_runs *file, const struct duet__json *at,
                           const char *key, struct duet__side *side)
 {
@@ -95,7 +95,7 @@ static int read_makespans(struct duet__file_runs *file, const struct duet__json 
     return error ? error : read_rounds(file, &rounds, side);
 }
 
-/* What joined the nodes is a part of where the run was made. */
+/* Adds the network between nodes to the place of the run. */
 static void add_network(struct duet__file_runs *file, struct duet__case *problem,
                         const char *network)
 {
@@ -103,10 +103,8 @@ static void add_network(struct duet__file_runs *file, struct duet__case *problem
     problem->platform = file->arrays->pdata[file->arrays->len - 1];
 }
 
-/*
- * A run of a report, or one side of a case, whose makespans are in the member `side` of it under
- * `values`; one without makespans is left out. `world`: of a side; NULL: it says that itself.
- */
+/* Reads a run of a report, or one side of a case, whose makespans are in the member `side` under
+ * `values`; a run without makespans is left out. `world`: of a side; NULL: it is a member. */
 static int read_run(struct duet__file_runs *file, const struct duet__json *at, const char *side,
                     const char *values, const char *world)
 {
@@ -171,7 +169,7 @@ static int read_runs(struct duet__file_runs *file)
     return error;
 }
 
-/* A trace is one run, of a problem that nobody knows. */
+/* Reads a trace: one run, of an unknown problem. */
 static int read_traced(struct duet__file_runs *file, const char *text, size_t length,
                        const char *path, struct duet_message *message)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reports and validations are read as they were written, and what is none is refused. */
+/* Reports and validations are read as they were written, and other files are refused. */
 #include "report/read.h"
 
 #include <string.h>
@@ -53,7 +53,7 @@ static void test_report(void)
 
 #define CASE "\"workload\":\"lu\",\"precision\":\"d\",\"policy\":\"ws\",\"n\":1,\"tile\":1"
 
-/* A side without values is none; what is not known is left. */
+/* A side without values is left out, and unknown members are ignored. */
 static void test_validation(void)
 {
     static const char text[] =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a report says of all runs of a policy, and of where they were made. */
+/* Summarises the runs of a policy, and describes where they were made. */
 #include "report/report.h"
 
 #include <inttypes.h>
@@ -43,7 +43,7 @@ struct duet__policy_summary duet__report_summarise(const struct duet__series *se
     g_free(values);
     summary.makespan_s = makespans.median;
     summary.mean_s = makespans.mean;
-    /* an interval that begins below 0 says nothing: the runs are too few for their spread */
+    /* an interval that begins below 0 tells nothing: runs are too few for their spread */
     if (duet__spreads(&makespans) && makespans.mean_low > 0) {
         summary.ci95_low_s = makespans.mean_low;
         summary.ci95_high_s = makespans.mean_high;
@@ -128,7 +128,7 @@ char *duet__report_problem(const struct duet__report *report)
 
 char *duet__report_choice(const struct duet__series *series)
 {
-    static const double as_good = 0.005; /* trials that differ by less say nothing */
+    static const double as_good = 0.005; /* trials that differ by less are equal */
     const struct duet_choice *choice = &series->runs[0].choice;
     double behind = choice->runner_up_s / choice->predicted_s - 1;
     GString *text;

@@ -11,7 +11,7 @@
 #include "report/metrics.h"
 #include "trace/trace.h"
 
-/* Which problem it is; of CSV without its parameters. */
+/* Writes the problem; in CSV without its parameters. */
 static void put_problem(struct duet__json_writer *writer, const struct duet__report *report,
                         const char *policy)
 {
@@ -25,7 +25,7 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
                      request->problem.tile, precision);
     if (!writer->csv)
         duet__json_put_string(writer, "settings", settings);
-    if (writer->depth > 1) /* in a series, which has lines */
+    if (writer->depth > 1) /* in a series, whose JSON has lines */
         duet__json_break(writer, 5);
     duet__json_print(writer, "platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
                      request->platform_name, duet__report_cpus(&request->machine),
@@ -94,7 +94,7 @@ static void put_metrics(struct duet__json_writer *json, const struct duet__repor
     }
 }
 
-/* The median of a metric that the table alone has beside this. */
+/* Writes the median of a metric that only the table has otherwise. */
 static void put_one(struct duet__json_writer *json, const struct duet__report *report,
                     const struct duet__series *series, const char *key, unsigned metric)
 {
@@ -102,7 +102,7 @@ static void put_one(struct duet__json_writer *json, const struct duet__report *r
               duet__metric_median(&duet__metrics[metric], report, series, 0));
 }
 
-/* Of several nodes what goes on between them, and how they differ. */
+/* Writes messages between nodes, and the nodes' differences, if there are several. */
 static void put_nodes(struct duet__json_writer *json, const struct duet__report *report,
                       const struct duet__series *series)
 {
@@ -121,7 +121,7 @@ static void put_nodes(struct duet__json_writer *json, const struct duet__report 
     duet__json_print(json, "}}");
 }
 
-/* What a policy that chooses among others has taken in its first run. */
+/* Writes the choice of a policy that chooses among others in its first run. */
 static void put_choice(struct duet__json_writer *json, const struct duet_choice *choice)
 {
     if (!*choice->policy)
@@ -131,7 +131,7 @@ static void put_choice(struct duet__json_writer *json, const struct duet_choice 
     duet__json_end(json, '}');
 }
 
-/* What only runs on this machine have. */
+/* Writes members that only runs on this machine have. */
 static void put_real(struct duet__json_writer *json, const struct duet__report *report,
                      const struct duet__series *series, const struct duet__policy_summary *summary)
 {
@@ -257,9 +257,9 @@ static void put_line(struct duet__json_writer *csv, const struct duet__report *r
             put_cells(csv, metric, report, run);
     if (!duet__report_simulated(report))
         put_real_cells(csv, report, run);
-    if (report->request->config.nodes) /* also of one, among others of several */
+    if (report->request->config.nodes) /* also for one node, as in tables of several */
         put_node_cells(csv, report, run);
-    /* as many as architectures: behind all others */
+    /* last, as there are as many as architectures */
     put_cells(csv, &duet__metrics[DUET__ARCH_IDLE], report, run);
 }
 

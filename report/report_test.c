@@ -12,7 +12,7 @@
 #include "report/testing_report.h"
 #include "base/stats.h"
 
-/* The median of a figure over the runs of the first policy. */
+/* Returns the median of a figure over the runs of the first policy. */
 static double median(const struct sample *sample, unsigned metric)
 {
     return duet__metric_median(&duet__metrics[metric], &sample->report, &sample->series[0], 0);
@@ -20,7 +20,7 @@ static double median(const struct sample *sample, unsigned metric)
 
 typedef void writer(FILE *stream, const struct duet__report *report);
 
-/* What is written has all of these texts, behind which there is NULL. */
+/* Checks that the written text contains all of these texts, up to NULL. */
 static void says(writer *write, const struct sample *sample, ...)
 {
     g_autofree char *text = sample_written(write, &sample->report);
@@ -34,7 +34,7 @@ static void says(writer *write, const struct sample *sample, ...)
     va_end(fragments);
 }
 
-/* What is written, line by line. */
+/* Returns the written lines. */
 static GStrv lines_of(writer *write, const struct sample *sample)
 {
     char *text = sample_written(write, &sample->report), **lines = g_strsplit(text, "\n", -1);
@@ -43,7 +43,7 @@ static GStrv lines_of(writer *write, const struct sample *sample)
     return lines;
 }
 
-/* What JSON says of every run. */
+/* Members of every run in JSON. */
 static const char members[] =
     "world workload n tile precision settings platform cpus gpus policy set_arch hold priorities "
     "estimated tasks makespan_s gflops bytes cache_hit_ratio idle_share idle_share_by_arch "
@@ -91,7 +91,7 @@ static void test_no_device(void)
     says(duet__report_write_json, &sample, "\"cache_hit_ratio\": null", NULL);
 }
 
-/* It has these members, and more, and no others. */
+/* Checks that an object has these members, and those of `more`, and no others. */
 static void assert_members(json_t *object, const char *names, const char *more)
 {
     g_autofree char *all = g_strconcat(names, more, NULL);
@@ -191,7 +191,7 @@ static void test_idle(void)
         g_assert_null(strstr(*line, "c2050"));
 }
 
-/* Of one run or two nothing is known of their spread. */
+/* One or two runs have no known spread. */
 static void test_few_runs(void)
 {
     struct duet__policy_summary summary;
@@ -264,7 +264,7 @@ static void sample_real(struct sample *sample)
     sample->report.show_wall = true;
 }
 
-/* Nobody has asked whether the results are right. */
+/* Nobody has asked for a verification. */
 static void sample_unverified(struct sample *sample)
 {
     for (unsigned p = 0; p < SAMPLE_POLICIES; p++)
@@ -323,7 +323,7 @@ static void test_real_json(void)
     json_decref(root);
 }
 
-/* Nothing is computed at a platform's pace: no rate, anywhere. */
+/* At a platform's pace nothing is computed: there is no rate, anywhere. */
 static void test_paced(void)
 {
     OWNED(sample_fini) struct sample sample;

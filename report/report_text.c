@@ -48,7 +48,7 @@ static char *cell_of(const struct duet__report *report, const struct duet__metri
     return isnan(value) ? g_strdup("-") : g_strdup_printf("%.*f", digits, value);
 }
 
-/* The first column of a metric from number `column` on that the table has, -1: none. */
+/* Returns the first column of a metric, from number `column` on, that the table has; -1: none. */
 static int next_column(const struct duet__report *report, const struct duet__metric *metric,
                        int column)
 {
@@ -90,7 +90,7 @@ static void put_table(FILE *stream, const struct duet__report *report)
     duet__table_put(&table, stream, 0);
 }
 
-/* How many measured runs there are of each policy, when not all were made. */
+/* Writes the number of measured runs of each policy, if not all were made. */
 static void put_interrupted(FILE *stream, const struct duet__report *report)
 {
     fprintf(stream, "interrupted: of %zu run%s a policy,", report->request->reps,
@@ -101,7 +101,7 @@ static void put_interrupted(FILE *stream, const struct duet__report *report)
     fputs(report->series_count ? "\n" : " none is finished\n", stream);
 }
 
-/* ", 5 runs a policy", or "3 to 5" where not all have as many. */
+/* Writes ", 5 runs a policy", or "3 to 5" if their numbers differ. */
 static void put_counts(FILE *stream, const struct duet__report *report)
 {
     size_t least = report->series[0].count, most = least;
@@ -180,7 +180,7 @@ static void put_bounds(FILE *stream, const struct duet__report *report)
                                                      : "measured in these runs");
 }
 
-/* How idle the nodes are: as many as there may be, in one line a policy. */
+/* Writes how idle the nodes are, in one line a policy, as they may be many. */
 static void put_nodes(FILE *stream, const struct duet__report *report)
 {
     static const struct duet__metric *const metrics = duet__metrics;

@@ -7,8 +7,7 @@
 
 #include <glib.h>
 
-/* A text of `least` to `most` bytes of what writers escape, and readers might trip over; for
- * g_free. */
+/* Returns a text of `least` to `most` bytes, some of which writers escape; for g_free. */
 static inline char *testing_text(GRand *random, gsize least, gsize most)
 {
     static const char *const pieces[] = {"a",
@@ -48,7 +47,7 @@ static inline char *testing_text(GRand *random, gsize least, gsize most)
     return g_string_free(text, FALSE);
 }
 
-/* Changes a few places: bytes, pieces lost, doubled or put in between, digits. */
+/* Changes a few places: bytes, parts lost, doubled or inserted, digits. */
 static inline void testing_mutate(GString *text, GRand *random)
 {
     /* what parsers are known to trip over */

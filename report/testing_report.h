@@ -55,7 +55,7 @@ static inline void sample_machine(struct duet_machine *machine, unsigned cpus, u
     }
 }
 
-/* The event that comes first: by date, then worker, then number. */
+/* Compares events by date, then worker, then number. */
 static inline int sample_order(const void *a, const void *b)
 {
     const struct duet_event *x = a, *y = b;
@@ -65,7 +65,7 @@ static inline int sample_order(const void *a, const void *b)
     return x->worker != y->worker ? x->worker - y->worker : (x->id > y->id) - (x->id < y->id);
 }
 
-/* Every worker takes tasks one after another; those on a GPU are preceded by a copy. */
+/* Makes events: every worker takes tasks one after another; a copy precedes those on a GPU. */
 static inline void sample_events(struct sample *sample, unsigned policy, unsigned tasks)
 {
     struct duet_machine *machine = &sample->request.machine;
@@ -191,7 +191,7 @@ static inline void sample_fini(struct sample *sample)
     duet__request_fini(&sample->request);
 }
 
-/* What a writer writes; to be freed with free. */
+/* Returns the text of a writer; free with free. */
 static inline char *sample_written(void (*write)(FILE *stream, const struct duet__report *report),
                                    const struct duet__report *report)
 {
@@ -204,7 +204,7 @@ static inline char *sample_written(void (*write)(FILE *stream, const struct duet
     return text;
 }
 
-/* How often a text has another in it. */
+/* Counts how often a text contains another. */
 static inline size_t count_of(const char *text, const char *what)
 {
     size_t count = 0;

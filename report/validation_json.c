@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison for programs: JSON (schema 1) and CSV. */
+/* Writes a comparison for programs: JSON (schema 1) and CSV. */
 #include "validate/validation.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "report/validation_parts.h"
 
-/* How reasons are called in both formats. */
+/* Names of reasons in both formats. */
 static const char *const reasons[] = {
     [DUET_REASON_KERNEL] = "kernel",       [DUET_REASON_SCHEDULE] = "schedule",
     [DUET_REASON_TO_DEVICE] = "to_device", [DUET_REASON_TO_HOST] = "to_host",
@@ -85,7 +85,7 @@ static void put_explanation(struct duet__json_writer *json,
     duet__json_print(json, "]}");
 }
 
-/* What the case is of; in both formats, as what follows. */
+/* Writes the problem of a case, in both formats. */
 static void put_problem(struct duet__json_writer *writer, const struct duet__case *the)
 {
     const char precision[] = {the->precision, 0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names and sums that all texts made from a comparison share. */
+/* Names and sums shared by all texts made from a comparison. */
 #include "report/validation_parts.h"
 
 #include <math.h>
@@ -9,8 +9,8 @@
 #include "report/gantt.h"
 #include "base/table.h"
 
-/* Of the largest part: one that causes others is named before it if it is that large. A kernel on
-   the critical path has the workers that wait for it idle, so that its own part is the smaller. */
+/* Part of the largest one from which a part that causes others is named first. The workers that
+ * wait for a kernel on the critical path are idle, so that its own part is smaller. */
 static const double cause_share = 1.0 / 3;
 
 const char *duet__error_word(const struct duet__validation *validation)
@@ -43,7 +43,7 @@ char *duet__percent_text(double share)
     return g_strdup_printf("%+.*f %%", fabs(share) < 0.1 ? 2 : 1, share * 100);
 }
 
-/* Whether a part is mostly what others lead to, or says nothing of what was run. */
+/* True if a part mostly follows from others, or tells nothing of the kernels that ran. */
 static bool follows(enum duet__reason reason)
 {
     return reason == DUET_REASON_IDLE || reason == DUET_REASON_OVERHEAD ||
@@ -57,7 +57,7 @@ const struct duet__difference *duet__culprit(const struct duet__explanation *exp
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet__difference *part = &explanation->differences[i];
 
-        /* what makes up for the largest part has not caused it */
+        /* a part of the opposite sign has not caused the largest */
         if (!follows(part->reason) && part->seconds * most->seconds > 0 &&
             fabs(part->seconds) >= cause_share * fabs(most->seconds))
             return part;

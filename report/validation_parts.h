@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the writers of a comparison share: names, the order of cases, the explanation of all. */
+/* Shared by the writers of a comparison: names, the order of cases, the explanation of all. */
 #ifndef DUET_VALIDATION_PARTS_H
 #define DUET_VALIDATION_PARTS_H
 
@@ -9,14 +9,14 @@
 
 #include "validate/validation.h"
 
-/* Prints the rounds, from 1, in which others used the cores, and how many of their runs the figures
-   are not made from for that; nothing where count is 0. */
+/* Prints the rounds, from 1, in which others used the cores, and the number of their runs that the
+ * figures leave out for that; nothing if count is 0. */
 void duet__put_disturbed(FILE *stream, const size_t *rounds, size_t count, size_t left_out);
 
-/* "error", or, where nothing was predicted, "difference". */
+/* Returns "error", or, if nothing was predicted, "difference". */
 const char *duet__error_word(const struct duet__validation *validation);
 
-/* "dgemm on c2050", or what the reason is called. Borrowed from the difference or constant. */
+/* Returns "dgemm on c2050", or the name of the reason. Borrowed from the difference or constant. */
 const char *duet__difference_name(const struct duet__difference *difference);
 
 /* A time with four significant digits and its unit: "15.20 ms". The caller frees it with g_free. */
@@ -27,16 +27,14 @@ char *duet__time_text(double seconds);
 char *duet__percent_text(double share);
 
 /*
- * The part that a case's difference is put down to: the largest one that is not idle, overhead or
- * spread, if it goes in the same direction as the largest of all and is at least a third of it;
- * else that one. Borrowed; NULL where nothing is explained.
+ * Returns the main part of a case's difference: the largest one that is not idle, overhead or
+ * spread, if it has the sign of the largest of all and is at least a third of it; else that one.
+ * Borrowed; NULL without an explanation.
  */
 const struct duet__difference *duet__culprit(const struct duet__explanation *explanation);
 
-/*
- * That part in words: "dgemm on cpu takes 1.52 ms predicted, 1.01 ms measured (+50 %)". Never NULL
- * where something is explained, else NULL; free with g_free.
- */
+/* Returns this part in words: "dgemm on cpu takes 1.52 ms predicted, 1.01 ms measured (+50 %)";
+ * free with g_free. NULL without an explanation. */
 char *duet__culprit_text(const struct duet__validation *validation,
                          const struct duet__explanation *explanation);
 
@@ -47,12 +45,11 @@ struct duet__mean_part {
     double share; /* mean over the explained cases of its seconds by the measured makespan */
 };
 
-/* The parts of the explanation over all cases that have one, the largest in absolute value first.
- */
+/* The parts of the explanation over all cases, the largest in absolute value first. */
 struct duet__causes {
     struct duet__mean_part *parts;
     size_t count;
-    size_t cases; /* that are explained */
+    size_t cases; /* number that are explained */
     double whole; /* sum of the shares: the mean error of those cases */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison for terminals: what was compared, a row a case, and what came out. */
+/* Writes a comparison for terminals: the files, a row a case, and the summary. */
 #include "validate/validation.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ enum {
     COLUMNS,
 };
 
-/* Columns that are shown only where the cases differ in them. */
+/* Columns that are shown only if the cases differ in them. */
 static const int of_differing[] = {SETTINGS, PLATFORM, PRECISION, SET_ARCH, HELD, PRIORITIES};
 
 static char *percent(double share, bool sign)
@@ -67,7 +67,7 @@ static void add_count(struct duet__table *table, uint64_t count)
         duet__table_say(table, "-");
 }
 
-/* One row; `scale`: units of time a second. */
+/* Adds the row of a case; `scale`: units of time a second. */
 static void add_row(struct duet__table *table, const struct duet__case *the, double scale)
 {
     duet__table_say(table, the->workload);
@@ -113,7 +113,7 @@ static void add_heads(struct duet__table *table, const struct duet__validation *
             duet__table_say(table, heads[line][column]);
 }
 
-/* Whether any two rows differ in a column. */
+/* True if any two rows differ in a column. */
 static bool is_mixed(const struct duet__table *table, size_t rows, int column)
 {
     for (size_t row = 1; row < rows; row++)
@@ -144,7 +144,7 @@ static void choose_columns(struct duet__table *table, const struct duet__validat
             !is_mixed(table, validation->case_count, of_differing[i]);
 }
 
-/* The unit of all times: that of the shortest median, but milliseconds at least. */
+/* Returns the unit of all times: that of the shortest median, but at least milliseconds. */
 static const char *unit_of(const struct duet__validation *validation, double *scale)
 {
     double least = INFINITY;
@@ -161,7 +161,7 @@ static const char *unit_of(const struct duet__validation *validation, double *sc
     return least < 0.1 ? "ms" : "s";
 }
 
-/* What the columns that are left out say of all cases. */
+/* Writes the values that all cases share, whose columns are left out. */
 static void put_common(FILE *stream, const struct duet__case *the, const struct duet__table *table)
 {
     if (table->columns[SETTINGS].hidden && the->settings[0])
@@ -181,7 +181,7 @@ static bool is_marked(const struct duet__summary *summary)
     return duet__spreads(summary) && !summary->holds;
 }
 
-/* What the mark at some intervals means. */
+/* Writes the meaning of the mark at some intervals. */
 static void put_mark(FILE *stream, const struct duet__validation *validation)
 {
     bool any = false;
@@ -303,11 +303,11 @@ static void put_summary(FILE *stream, const struct duet__validation *validation)
 /* The explanation: tables of parts that add up                                                 */
 
 enum {
-    WORST = 3,  /* cases that are explained */
-    PARTS = 10, /* lines of the explanation of all */
+    WORST = 3,  /* explained cases, the worst ones */
+    PARTS = 10, /* lines of the explanation over all cases */
 };
 
-/* Below it a part is not worth a line: a ten-thousandth of the makespan. */
+/* A smaller part, a ten-thousandth of the makespan, is not worth a line. */
 static const double least_share = 1e-4;
 
 static void add_others(struct duet__table *table, size_t count)
@@ -326,7 +326,7 @@ static void add_part(struct duet__table *table, double seconds, double whole_s)
     duet__table_add(table, duet__percent_text(whole_s > 0 ? seconds / whole_s : NAN));
 }
 
-/* The two figures behind a part; nothing where there are none. */
+/* Adds the two figures behind a part; nothing if there are none. */
 static void add_figures(struct duet__table *table, double first, double second, const char *what)
 {
     if (!(fabs(first) > 0 || fabs(second) > 0)) {
@@ -421,7 +421,7 @@ static void explain_all(FILE *stream, const struct duet__validation *validation,
     duet__table_put(&table, stream, 2);
 }
 
-/* Those with the largest absolute error first, unknown ones last. */
+/* Sorts by the absolute error, the largest first, unknown ones last. */
 static int compare_errors(const void *left, const void *right)
 {
     const struct duet__case *a = *(const struct duet__case *const *)left;
@@ -431,14 +431,14 @@ static int compare_errors(const void *left, const void *right)
     return x > y || x < y ? (x > y ? -1 : 1) : (a > b) - (a < b);
 }
 
-/* Over all cases, then of the worst, or of all if `verbose`; nothing if none is known. */
+/* Writes the explanation over all cases, then of the worst, or of all if `verbose`. */
 static void put_explanation(FILE *stream, const struct duet__validation *validation, bool verbose)
 {
     struct duet__causes causes = duet__causes_of(validation);
     size_t count = validation->case_count, written = 0;
     const struct duet__case **order = g_new(const struct duet__case *, count + 1);
 
-    if (causes.cases > 1) /* of one case its own explanation says it */
+    if (causes.cases > 1) /* the explanation of a single case says it itself */
         explain_all(stream, validation, &causes);
     for (size_t i = 0; i < count; i++)
         order[i] = &validation->cases[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The main cause of a run's length, in one sentence. */
+/* States the main cause of a run's length in one sentence. */
 #include "report/why.h"
 
 #include <inttypes.h>
@@ -9,12 +9,15 @@
 #include "base/table.h"
 #include "base/stats.h"
 
-static const double much = 0.25;           /* of the path, or of the processors' time: a cause */
-static const double small_bytes = 1 << 16; /* are copied in about the latency of a copy */
-static const double disorder = 0.2; /* of the path, in kernels that others should have preceded */
-static const double some = 0.05;    /* of the path: is spoken of */
-static const double outlier = 10;   /* times its median a kernel takes: something is wrong */
-static const double most = 0.8;     /* of the processors' time: there is nothing to be gained */
+static const double much = 0.25;           /* part of the path, or of the processors' time, that is
+                                              a cause */
+static const double small_bytes = 1 << 16; /* data whose copies take little more than their
+                                              latency */
+static const double disorder = 0.2;        /* part of the path in kernels that others should have
+                                              preceded */
+static const double some = 0.05;           /* part of the path that is mentioned */
+static const double outlier = 10;          /* times its median: a kernel is disturbed */
+static const double most = 0.8; /* part of the processors' time: little is left to gain */
 
 const char *duet__cause_name(enum duet__cause cause)
 {
@@ -57,13 +60,13 @@ char *duet__why_part(const struct duet__why *why, const struct duet__path_part *
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */
 
-/* Parts of 1, of the path and of the workers that count. */
+/* Parts of 1, for the path and for the workers that count. */
 struct shares {
     double path[DUET_STATES], workers[DUET_STATES];
-    const char *who;                      /* these are called */
-    const struct duet__path_part *kernel; /* the longest of the path; NULL: none */
+    const char *who;                      /* name of these workers */
+    const struct duet__path_part *kernel; /* the longest one of the path; NULL: none */
     bool gpus;
-    double again; /* of the bytes that came to devices, those that had been there */
+    double again; /* part of the bytes to devices that had been there before */
 };
 
 static bool is_gpu(const struct duet_machine *machine, unsigned worker)
@@ -71,7 +74,7 @@ static bool is_gpu(const struct duet_machine *machine, unsigned worker)
     return !duet__is_host(machine, machine->workers[worker].node);
 }
 
-/* GPUs if there are any, else CPUs: what is bought to be used. */
+/* Fills the shares, of GPUs if there are any, else of CPUs. */
 static void find_shares(const struct duet__why *why, struct shares *out)
 {
     const struct duet_machine *machine = why->trace->run.recording.machine;
@@ -109,7 +112,7 @@ static void find_shares(const struct duet__why *why, struct shares *out)
     out->again = in_bytes > 0 ? again_bytes / in_bytes : 0;
 }
 
-/* For data, or room for it. */
+/* Returns the share of waiting for data, or room for it. */
 static double waiting(const double *shares)
 {
     return duet__states_sum(shares, DUET_STATE_TO_DEVICE_QUEUE, DUET_STATE_MESSAGE);
@@ -118,7 +121,7 @@ static double waiting(const double *shares)
 /* ------------------------------------------------------------------------------------------- */
 /* Causes                                                                                       */
 
-/* Whether, of the tasks of a kernel, some could have run on a GPU. */
+/* True if some tasks of a kernel could have run on a GPU. */
 static bool could_on_gpu(const struct duet__recording *recording, unsigned kernel)
 {
     for (size_t i = 0; i < recording->event_count; i++) {
@@ -135,9 +138,9 @@ static bool could_on_gpu(const struct duet__recording *recording, unsigned kerne
 }
 
 /*
- * A kernel that took many times what it takes otherwise on that architecture, of the same work: the
- * sentence, of the first one that is a part of the path to speak of, and how large that is; else
- * NULL.
+ * Returns the sentence about the first execution that took many times the usual time of its kernel
+ * on that architecture, with the same work, and is a considerable part of the path, and its share;
+ * else NULL.
  */
 static char *say_outlier(const struct duet__why *why, double *share)
 {
@@ -187,7 +190,7 @@ static char *say_memory(const struct duet__why *why, const struct shares *shares
         100 * waiting(shares->workers));
 }
 
-/* The direction of copies that is waited for most, on the path above all. */
+/* Describes the direction of copies that is waited for most, on the path above all. */
 static char *say_copies(const struct duet__why *why, const struct shares *shares,
                         enum duet__cause *cause)
 {
@@ -223,7 +226,7 @@ static char *say_copies(const struct duet__why *why, const struct shares *shares
             bytes += (double)recording->events[i].bytes;
     }
     size = duet__size_text((uint64_t)(bytes / fmax(copies, 1)));
-    /* it is all of it that makes a cause */
+    /* only all directions together are a cause */
     all = fmax(all_path - path, all_workers - workers) < 0.01
               ? g_strdup("")
               : g_strdup_printf(" With other data and room it is %.0f %% and %.0f %%.",
@@ -253,7 +256,7 @@ static char *say_overhead(const struct duet__why *why, const struct shares *shar
         100 * shares->path[DUET_STATE_OVERHEAD]);
 }
 
-/* Kernels are the path: because they are slow there, in a bad order, too few, or all there is. */
+/* Explains a path of kernels: they are slow there, in a bad order, too few, or all there is. */
 static char *say_kernels(const struct duet__why *why, const struct shares *shares,
                          enum duet__cause *cause)
 {
@@ -291,7 +294,7 @@ static char *say_kernels(const struct duet__why *why, const struct shares *share
             100 * shares->workers[DUET_STATE_KERNEL]);
     }
     if (waiting(shares->workers) > fmax(elsewhere, none))
-        return say_copies(why, shares, cause); /* less than much, but more than all else */
+        return say_copies(why, shares, cause); /* less than `much`, but more than all else */
     *cause = elsewhere > none ? DUET_CAUSE_CHOICE : DUET_CAUSE_PARALLELISM;
     if (elsewhere > none)
         return g_strdup_printf("%s have nothing to do for %.0f %% of the time although tasks that "

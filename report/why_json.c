@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a run took as long as it did, for programs. */
+/* Writes an explanation of a run for programs. */
 #include <inttypes.h>
 
 #include "base/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a run took as long as it did, as tables. */
+/* Writes an explanation of a run as tables. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -9,17 +9,18 @@
 #include "report/why.h"
 
 enum {
-    MOST_WORKERS = 32, /* that have a row each; memories, too, or those of hosts alone */
+    MOST_WORKERS = 32, /* workers with a row each; also of memories, or of the hosts' alone */
 };
 
-static const double far = 0.1; /* from the run: what is simulated says little of it */
+static const double far = 0.1; /* relative difference from the run: simulations then tell little of
+                                  it */
 
 static double makespan_of(const struct duet__why *why)
 {
     return fmax(why->account->makespan_s, 1e-300);
 }
 
-/* "12.3", of a hundred; nothing for nothing. */
+/* Adds a share in percent, "12.3"; nothing for 0. */
 static void add_share(struct duet__table *table, double share)
 {
     if (share < 0.0005)
@@ -65,7 +66,7 @@ static void put_head(FILE *stream, const struct duet__why *why)
         duet__put_wrapped(stream, trace->run.barred, 0);
 }
 
-/* Where gains are of another run. */
+/* Writes a warning if gains are of another run. */
 static void put_doubt(FILE *stream, const struct duet__why *why)
 {
     const double ratio = why->what_if ? why->what_if->reference_s / makespan_of(why) : 1;
@@ -77,7 +78,7 @@ static void put_doubt(FILE *stream, const struct duet__why *why)
                 100 * fabs(ratio - 1), ratio < 1 ? "less" : "more");
 }
 
-/* The largest gain, and the largest that needs nothing new. */
+/* Writes the largest gain, and the largest that needs nothing new. */
 static void put_advice(FILE *stream, const struct duet__why *why)
 {
     const struct duet__change *any = NULL, *setting = NULL;
@@ -130,7 +131,7 @@ static void put_parts(FILE *stream, const struct duet__why *why)
 /* ------------------------------------------------------------------------------------------- */
 /* Workers and memories                                                                         */
 
-/* Columns of the table: states from one to another, with two lines of heading. */
+/* Columns of the table: ranges of states, with two lines of heading. */
 static const struct {
     const char *heads[2];
     enum duet__state first, end;
@@ -150,13 +151,13 @@ static const struct {
     {{"none", "after"}, DUET_STATE_AFTER, DUET_STATE_LOST},
 };
 
-/* Messages are of several nodes. */
+/* True if the machine has the column: messages need several nodes. */
 static bool has_column(const struct duet_machine *machine, size_t column)
 {
     return columns[column].end != DUET_STATE_MESSAGE || duet__host_count(machine) > 1;
 }
 
-/* A row of the workers of an architecture, or of one worker. */
+/* Adds the row of the workers of an architecture, or of one worker. */
 static void put_worker(struct duet__table *table, const struct duet__why *why, unsigned first,
                        unsigned count, const unsigned *workers)
 {

@@ -64,7 +64,7 @@ class Browser:
         self.driver.wait()
 
     def run(self, script, *args):
-        """What a function's body returns; the page is drawn by then."""
+        """Returns the value of a function's body; the page is drawn by then."""
         wait = ("const done = arguments[arguments.length - 1], args = arguments;"
                 "const run = () => done((function () {%s}).apply(null, args));"
                 "requestAnimationFrame(() => requestAnimationFrame(run));")
@@ -114,7 +114,7 @@ class Browser:
 
     @staticmethod
     def until(condition):
-        """Waits for what the browser does when it has time."""
+        """Waits for things that the browser does when it has time."""
         while not condition():
             time.sleep(0.05)
 
@@ -126,7 +126,7 @@ class Browser:
                         "one => one.textContent);", selector)
 
     def says(self, pattern):
-        """Whether the tip, or its absence (""), matches."""
+        """True if the tip, or its absence (""), matches."""
         tip = self.tip() or ""
         assert re.fullmatch(pattern, tip), (pattern, tip)
 
@@ -158,7 +158,7 @@ def simulate(folder, *words):
 
 
 def check_narrow(browser, name):
-    """On a narrow screen nothing sticks out."""
+    """Checks that nothing sticks out on a narrow screen."""
     browser.devtools("Emulation.setDeviceMetricsOverride", width=390, height=844,
                      deviceScaleFactor=2, mobile=True)
     browser.run("return 0;")
@@ -168,7 +168,7 @@ def check_narrow(browser, name):
 
 
 def check_fits(browser, name, canvas="canvas"):
-    """The same, and in the dark the page is dark."""
+    """Checks a narrow screen, and that the page is dark in the dark."""
     check_narrow(browser, name)
     browser.devtools("Emulation.setEmulatedMedia",
                      features=[{"name": "prefers-color-scheme", "value": "dark"}])
@@ -238,7 +238,7 @@ def count_of(browser, colour):
 
 
 def test_timeline(browser, folder):
-    """What is dragged over is zoomed to; the path, a search, reasons of gaps, and curves."""
+    """Dragging zooms; the path, a search, reasons of gaps, and curves."""
     simulate(folder, "--n", "9600", "--policy", "heft", "--link", "pcie=1GB/s", "--html", "t.html")
     browser.open(folder + "/t.html")
     whole = browser.picture()
@@ -299,7 +299,7 @@ def test_timeline(browser, folder):
 
 
 def test_large(browser, folder):
-    """A page of 88,560 tasks says what it draws together, and has each event."""
+    """A page of 88,560 tasks says how many it draws together, and has each event."""
     simulate(folder, "--n", "76800", "--policy", "heft", "--html", "large.html")
     began = time.monotonic()
     browser.open(folder + "/large.html")
@@ -347,7 +347,7 @@ def test_explanation(browser, folder):
 
 
 def take_extra(folder):
-    """What the first page has beside the report, and what makes a page of it, changed, again."""
+    """Data that the first page has beside the report, changed, makes a page again."""
     page = pathlib.Path(folder, "a.html").read_text(encoding="utf-8")
     begin = page.index('id="extra">') + len('id="extra">')
     end = page.index("</script>", begin)
@@ -361,7 +361,7 @@ def take_extra(folder):
 
 
 def test_many(browser, folder):
-    """Of 10,000 rows those in sight are drawn; others are scrolled to."""
+    """Of 10,000 rows those in sight are drawn; scrolling shows others."""
     extra, make = take_extra(folder)
     one = extra["recordings"][0]
     rows, workers = one["rows"][:4], one["workers"][:4]
@@ -437,14 +437,14 @@ def test_validation(browser, folder):
 
 
 def choose(browser, key, value):
-    """Chooses by the name that is shown, and lets the page draw."""
+    """Chooses by the visible name, and lets the page draw."""
     browser.run("const one = document.querySelector(`[data-key='${arguments[0]}']`);"
                 "one.value = Array.from(one.options).find(o => o.text === arguments[1]).value;"
                 "one.dispatchEvent(new Event('change', {bubbles: true}));", key, value)
 
 
 def test_study(browser, folder):
-    """What is chosen is what is drawn: the same as the data base says."""
+    """The page draws what was chosen, equal to the data base."""
     page = ["study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,960",
             "--gpus", "1..3", "--cpus", "0..2", "--link", "pcie=1x,2x", "--policy", "ws,heft,dmda",
             "--noise", "--reps", "3", "--out", "s.db", "--html", "s.html", "--quiet"]

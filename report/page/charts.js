@@ -92,7 +92,7 @@ function makespans(svg, width, runs) {
   return height;
 }
 
-/** Workers, or where they are many, the means of so many neighbours of one architecture. */
+/* Workers, or if they are many, means of neighbours of one architecture. */
 function workerGroups({workers}) {
   const size = Math.ceil(workers.length / 64);
   return d3.groups(workers, worker => worker.architecture).flatMap(([, all]) =>
@@ -104,7 +104,7 @@ function workerGroups({workers}) {
     }));
 }
 
-/** What each worker of a recording did, kernel by kernel, as shares of the makespan. */
+/* Bars of each worker of a recording: shares of its kernels in the makespan. */
 function workerBars(svg, width, recording) {
   const workers = workerGroups(recording);
   const left = 64, right = width - 60, row = 21, bar = 13;
@@ -130,7 +130,7 @@ function workerBars(svg, width, recording) {
   return workers.length * row;
 }
 
-/** Marks of cases, at x and y of each; they lead to the case's details. */
+/* Marks of cases, at x and y of each, with links to the case's details. */
 function marks(svg, cases, x, y) {
   const links = svg.append('g').selectAll('a').data(cases).enter().append('a')
     .attr('href', one => `#case-${one.index}`);

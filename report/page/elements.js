@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both pages are made of: markup, numbers as text, lists of facts, tables, the tip.
+// Elements of all pages: markup, numbers as text, lists of facts, tables, the tip.
 
 /** Markup that is put into other markup as it is. */
 class Markup {
@@ -22,13 +22,13 @@ function markup(value) {
 
 const DASH = '–';
 
-/** The unit to write times of that order in, and how many of it make a second. */
+/* Returns the unit for times of that order, and how many of it make a second. */
 function unitOf(seconds) {
   const size = Math.abs(seconds);
   return size >= 1 ? ['s', 1] : size >= 1e-3 ? ['ms', 1e3] : ['µs', 1e6];
 }
 
-/** Digits behind the point that make so many significant ones. */
+/* Returns the digits behind the point that make so many significant ones. */
 function digitsFor(value, significant) {
   if (!value) return 0;
   return Math.min(Math.max(significant - 1 - Math.floor(Math.log10(Math.abs(value))), 0), 9);
@@ -66,7 +66,7 @@ function plural(count, word, words = `${word}s`) {
 
 // Elements -----------------------------------------------------------------------------------
 
-/** Names and what belongs to them; those without a value are left out. */
+/* A list of names and values; those without a value are left out. */
 function facts(list, kind) {
   const known = list.filter(([, value]) => value || value === 0);
   return html`<dl class="${kind || ''}">${known.map(([name, value]) =>

@@ -15,19 +15,19 @@
 #include "trace/path.h"
 
 enum {
-    BARS = 800000,  /* of all timelines together, which makes some 20 MB; of each its share, to
-                       which longer ones are merged */
+    BARS = 800000,  /* of all timelines together, some 20 MB; longer ones are merged to their
+                       share */
     DIGITS = 7,     /* of the dates, behind the first */
     SHORT = 100000, /* gaps below this part of the time axis are not explained */
-    POINTS = 20000, /* of the curves of a timeline together; of each its share, to which longer
-                       ones are reduced */
-    FEWEST = 64     /* of a curve */
+    POINTS = 20000, /* of all curves of a timeline together; longer ones are reduced to their
+                       share */
+    FEWEST = 64     /* least points of a curve */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Timelines                                                                                    */
 
-/* The starts of a row's bars in ticks, as the difference to the one before, which is shorter. */
+/* Writes the starts of a row's bars in ticks, as short differences from the one before. */
 static void put_starts(struct duet__json_writer *writer, const struct duet__gantt_row *row,
                        double tick_s)
 {
@@ -43,7 +43,7 @@ static void put_starts(struct duet__json_writer *writer, const struct duet__gant
     duet__json_end(writer, ']');
 }
 
-/* Starts and lengths. */
+/* Writes starts and lengths. */
 static void put_dates(struct duet__json_writer *writer, const struct duet__gantt_row *row,
                       double tick_s)
 {
@@ -58,7 +58,7 @@ static void put_dates(struct duet__json_writer *writer, const struct duet__gantt
     duet__json_end(writer, ']');
 }
 
-/* A member of each bar, which is where `offset` says. */
+/* Writes the member at `offset` of each bar. */
 static void put_member(struct duet__json_writer *writer, const char *name,
                        const struct duet__gantt_row *row, size_t offset)
 {
@@ -71,7 +71,8 @@ static void put_member(struct duet__json_writer *writer, const char *name,
     duet__json_end(writer, ']');
 }
 
-/* Why a worker ran nothing, as bars with states for colours; its gaps are those from `at` on. */
+/* Writes the reasons why a worker ran nothing, as bars with states for colours; its gaps begin at
+ * `at`. */
 static void put_gaps(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                      unsigned worker, const GArray *gaps, guint at, double tick_s)
 {
@@ -94,7 +95,7 @@ static void put_gaps(struct duet__json_writer *writer, const struct duet__gantt 
     duet__json_end(writer, '}');
 }
 
-/* The row in which a step of the critical path is. */
+/* Returns the row of a step of the critical path. */
 static size_t row_of(const struct duet__gantt *gantt, const struct duet__step *step)
 {
     const struct duet_event *event = &gantt->recording->events[step->event];
@@ -107,8 +108,8 @@ static size_t row_of(const struct duet__gantt *gantt, const struct duet__step *s
                             node);
 }
 
-/* The steps of the critical path, each from the end of the one before; short ones are merged where
-   bars are. */
+/* Writes the steps of the critical path, each from the end of the one before; short ones are merged
+ * where bars are. */
 static void put_path(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                      const GArray *steps, double tick_s)
 {
@@ -133,7 +134,7 @@ static void put_path(struct duet__json_writer *writer, const struct duet__gantt 
     duet__json_end(writer, '}');
 }
 
-/* What is told of each bar, in an array of its own for each row, up to what follows the bars. */
+/* Begins a row: members of its bars, in an array each, up to those that depend on the row. */
 static void begin_row(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                       const struct duet__gantt_row *row, double tick_s)
 {
@@ -151,7 +152,7 @@ static void begin_row(struct duet__json_writer *writer, const struct duet__gantt
     }
 }
 
-/* What each worker did: tasks and seconds of each kernel. */
+/* Writes the tasks and seconds of each kernel for each worker. */
 static void put_workers(struct duet__json_writer *writer, const struct duet__recording *recording)
 {
     const struct duet_machine *machine = recording->machine;
@@ -190,7 +191,7 @@ static void put_texts(struct duet__json_writer *writer, const char *name, const 
     duet__json_end(writer, ']');
 }
 
-/* From a date on, values from `low` to `high`. */
+/* Adds a point: values from `low` to `high`, from a date on. */
 static void add_point(GArray *bars, double start_s, double low, double high, double unit)
 {
     const struct duet__gantt_bar bar = {.start_s = start_s,
@@ -201,8 +202,8 @@ static void add_point(GArray *bars, double start_s, double low, double high, dou
     g_array_append_val(bars, bar);
 }
 
-/* The points of a counter as bars: where there are more than `most`, the least and the largest
-   value of each of so many intervals in which it changes, and what it is after that. */
+/* Returns the points of a counter as bars; if there are more than `most`, the least and the largest
+ * value of each interval with changes, and the value after it. */
 static GArray *curve_of(const struct duet__counter *counter, double end_s, guint most, double unit)
 {
     const struct duet__moment *moments = &g_array_index(counter->points, struct duet__moment, 0);
@@ -228,7 +229,7 @@ static GArray *curve_of(const struct duet__counter *counter, double end_s, guint
     return bars;
 }
 
-/* Curves below the rows, with a title; false: there is nothing in them. */
+/* Writes curves below the rows, with a title; false: there are none. */
 static bool put_strip(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                       const struct duet__counters *counters, enum duet__counted what,
                       const char *title, double tick_s)
@@ -269,7 +270,7 @@ static bool put_strip(struct duet__json_writer *writer, const struct duet__gantt
     return true;
 }
 
-/* What there was at each moment; links are not known of traces. */
+/* Writes curves over time; those of links are not known from traces. */
 static void put_strips(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                        double tick_s)
 {
@@ -285,7 +286,7 @@ static void put_strips(struct duet__json_writer *writer, const struct duet__gant
     duet__counters_fini(&counters);
 }
 
-/* The rows, and what an account tells of the run, if there is one: gaps and the critical path. */
+/* Writes the rows and, if there is an account of the run, gaps and the critical path. */
 static void put_rows(struct duet__json_writer *writer, const struct duet__gantt *gantt,
                      double tick_s)
 {
@@ -314,7 +315,7 @@ static void put_rows(struct duet__json_writer *writer, const struct duet__gantt 
     put_strips(writer, gantt, tick_s);
 }
 
-/* One timeline: `of` is the run or case it belongs to, `name` its policy or side. */
+/* Writes one timeline: `of` is the index of its run or case, `name` its policy or side. */
 static void put_recording(struct duet__json_writer *writer, size_t of, const char *name,
                           const struct duet__recording *recording, size_t max_bars)
 {
@@ -338,7 +339,7 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
     duet__gantt_fini(&gantt);
 }
 
-/* Begins the second of the page's two pieces of data, what the report's JSON does not have, up to
+/* Begins the second of the page's two pieces of data, which has what the report's JSON lacks, up to
  * the recordings. */
 static void begin_extra(struct duet__json_writer *writer)
 {

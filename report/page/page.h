@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A report, a comparison or a study as one HTML page that needs nothing else: no network, no other
- * file. Its data is what --json writes; everything that is seen is made from it by the page's own
- * script. Write errors are left to the one who closes the stream.
+ * Writes a report, a comparison or a study as one HTML page that needs nothing else: no network, no
+ * other file. Its data is the output of --json, of which the page's script makes everything. Write
+ * errors are left to the one who closes the stream.
  */
 #ifndef DUET_PAGE_H
 #define DUET_PAGE_H
@@ -29,7 +29,7 @@ void duet__page_write_why(FILE *stream, const struct duet__why *why);
  */
 void duet__page_write_validation(FILE *stream, const struct duet__validation *validation);
 
-/* Writes a page of which all data is one object of JSON, which `write` writes with `data`. */
+/* Writes a page whose data is one JSON object, written by `write` with `data`. */
 void duet__page_write(FILE *stream, duet__file_fn *write, const void *data);
 
 #endif

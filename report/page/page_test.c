@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page stands alone, and its two pieces of data are JSON with all that the script needs. What
- * is seen of it is tested in a browser. */
+/* The page stands alone, and its two pieces of data are JSON with all that the script needs. A
+ * browser tests its look. */
 #include "report/page/page.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static json_t *data_of(const char *page, const char *id)
     return root;
 }
 
-/* What data there is does not end a script element, nor ask for anything. */
+/* Data neither ends a script element nor loads anything. */
 static void check_alone(const char *page)
 {
     static const char *const forbidden[] = {"<link", "src=", "@import", "url(", "</script><b>"};
@@ -59,7 +59,7 @@ static char *validation_page(struct testing_validation *the)
     return text;
 }
 
-/* Events in the rows of a lane, of which every figure is there. */
+/* Counts the events in the rows of a lane, and checks that all figures are there. */
 static size_t count_events(const json_t *recording, json_int_t lane)
 {
     static const char *const columns[] = {"starts", "lengths", "colours", "ids", "bytes", "peers"};
@@ -186,7 +186,7 @@ static void test_without_recording(void)
     json_decref(extra);
 }
 
-/* Where it ran is said, so that nobody takes an emulated run for another one. */
+/* The page says where the run was made, so that nobody takes an emulated run for another one. */
 static void test_emulated(void)
 {
     OWNED(sample_fini) struct sample sample;

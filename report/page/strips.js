@@ -23,7 +23,7 @@ function placeStrips(recording, y) {
 const places = strip => ({base: strip.y + STRIP - 2,
   at: value => strip.y + STRIP - 2 - value / strip.most * (STRIP - SPACE - 2)});
 
-/** Where several values share a point of the page's data, the curve is as high as they differ. */
+/* A curve is as high as its values differ, if several share a point of the page's data. */
 function drawStrip(context, strip, {from, to}, scale, colour) {
   const {base, at} = places(strip), alone = strip.curves.length === 1;
   context.fillStyle = colour('line');
@@ -67,7 +67,7 @@ function labelStrip(context, strip, colour) {
   context.fillText(strip.title, LEFT + 2, strip.y + 15);
 }
 
-/** What the curves of a strip are at a moment, the largest first. */
+/* Values of the curves of a strip at a moment, the largest first. */
 function describeStrip(strip, moment) {
   const show = strip.bytes ? bytes : value => value.toLocaleString('en');
   const values = strip.curves.map(curve => {

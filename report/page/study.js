@@ -16,7 +16,7 @@ const MEASURES = [
 
 // Data ---------------------------------------------------------------------------------------
 
-/** What levels are as numbers, "1.5GiB" in bytes; null where not all of them are some. */
+/* Levels as numbers, "1.5GiB" in bytes; null if one is none. */
 function numbersOf(levels) {
   const parts = levels.map(level => /^(\d+(?:\.\d+)?)\s*([A-Za-z/%]*)$/.exec(level));
   if (!parts.every(Boolean)) return null;
@@ -48,7 +48,8 @@ function prepareStudy(report) {
   });
 }
 
-/** The best cell (-1: none) for each combination of these factors' levels, as others are fixed. */
+/* The best cell (-1: none) for each combination of these factors' levels; other factors are
+ * fixed. */
 function slice(...axes) {
   const best = new Int32Array(axes.reduce((size, axis) => size * axis.levels.length, 1)).fill(-1);
   const fixed = study.factors.filter(one => !axes.includes(one) && one.fixed >= 0);
@@ -62,7 +63,7 @@ function slice(...axes) {
   return best;
 }
 
-/** Settings of a cell, and all that is measured of it. */
+/* Settings of a cell, and all its measured values. */
 function tellCell(cell, ...more) {
   const settings = study.factors.map(one => `${one.name} ${one.levels[one.cells[cell]]}`);
   const measures = MEASURES.filter(one => one.of(cell)).map(one =>
@@ -80,7 +81,7 @@ function formOf(level) {
 
 // Charts -------------------------------------------------------------------------------------
 
-/** Where there is nothing to draw. */
+/* Shown if there is nothing to draw. */
 function nothing(svg) {
   text(svg, 0, 20, 'No run has these settings.', {class: 'soft'});
   return 30;
@@ -110,7 +111,7 @@ function levelNames(svg, factor, at, y, top) {
   });
 }
 
-/** The scale of what is measured, with its axis: from 0 on, or logarithmic over a wide range. */
+/* A scale of measured values, with its axis: from 0 on, or logarithmic over a wide range. */
 function valueAxis(svg, values, {unit, scale = 1, less}, [left, right, top, bottom]) {
   const [low, high] = d3.extent(values), wide = less && high > 8 * low;
   const y = (wide ? d3.scaleLog().domain([low / 1.1, high * 1.1])
@@ -122,7 +123,7 @@ function valueAxis(svg, values, {unit, scale = 1, less}, [left, right, top, bott
   return y;
 }
 
-/** A mark that the keyboard reaches and that says what it is of. */
+/* A mark that the keyboard reaches, with a tip. */
 function point(to, x, y, level, tip) {
   return add(to, 'path', {class: 'mark', d: formOf(level), fill: colourOf(level), tabindex: 0,
     transform: `translate(${x} ${y})`, 'data-tip': tip, 'aria-label': tip});
@@ -302,7 +303,7 @@ function drawRanking(svg, width) {
 
 // Tables -------------------------------------------------------------------------------------
 
-/** What is said of a cell, these settings of it; rows of the table have it as `cell`. */
+/* Columns of a cell's settings and values; rows of the table have it as `cell`. */
 function cellColumns(factors) {
   return [
     ...factors.map(one => ({head: one.name, kind: one.numbers ? '' : 'word',
@@ -368,14 +369,14 @@ function rankingWords() {
 
 // Page ---------------------------------------------------------------------------------------
 
-/** A labelled list of choices: pairs of value and name; `key` is where in the study it goes. */
+/* A labelled list of choices: pairs of value and name; `key` is their member in the study. */
 function choice(key, label, options, chosen) {
   return html`<label>${label} <select data-key="${key}">${options.map(([value, name]) =>
     html`<option value="${value}" ${value === chosen && html`selected`}>${name}</option>`)}</select>
     </label>`;
 }
 
-/** The same of factors. */
+/* A labelled list of factors to choose. */
 function factorChoice(key, label, factors, none) {
   return choice(key, label, [...(none ? [['', none]] : []),
     ...factors.map(one => [one.index, one.name])], study[key] ? study[key].index : '');

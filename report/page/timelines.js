@@ -120,7 +120,7 @@ function drawPath(context, {recording: {path, rows}, top}, {from, to}, scale, [l
   context.lineWidth = 1;
 }
 
-/** What is drawn together, in words; nothing where each bar stands alone. */
+/* Says how much is drawn together; "" if each bar stands alone. */
 function noteOf(found, mergedSeconds, seen, rows) {
   const notes = [];
   if (seen < rows) notes.push(`${seen} of ${rows.toLocaleString('en')} rows are seen: scroll`);
@@ -135,7 +135,7 @@ function noteOf(found, mergedSeconds, seen, rows) {
 
 // Search -------------------------------------------------------------------------------------
 
-/** What a text searches for: a task of that number, else names that are it, or else contain it. */
+/* Parses a search: a task of that number, else names that equal it, or else contain it. */
 function searchFor(text, recordings) {
   const wanted = text.trim().toLowerCase(), names = recordings.flatMap(one => one.kernels);
   if (!wanted) return null;
@@ -145,7 +145,7 @@ function searchFor(text, recordings) {
     exact ? name.toLowerCase() === wanted : name.toLowerCase().includes(wanted)};
 }
 
-/** What is found in one recording: how it is with bars of a row, the first bar, and words. */
+/* Searches one recording: how a row's bars match, the first match, and words. */
 function find(recording, {task, named}) {
   const kernels = recording.kernels.map(named), copies = extra.copy_names.map(named);
   const all = {tasks: 0, tasks_s: 0, copies: 0, copies_s: 0, place: null};
@@ -345,7 +345,7 @@ function liveTimelines(box, recordings) {
     event.preventDefault();
   }
 
-  /** What is at a point of the chart, in words: bars, why there is none, or what there was then. */
+  /* Describes a point of the chart in words: bars, why there is none, or values at the moment. */
   function describe(chart, x, y) {
     const {recording, top} = chart;
     const strip = chart.strips.find(one => y >= one.y && y < one.y + STRIP);
@@ -468,7 +468,7 @@ function date(seconds) {
   return `${(seconds * scale).toFixed({s: 4, ms: 3, µs: 2}[unit])} ${unit}`;
 }
 
-/** What is in a row at a moment: one event, those that share the pixel, or why there is none. */
+/* Describes a row at a moment: one event, those that share the pixel, or why there is none. */
 function describeRow(recording, row, moment, pixel) {
   const near = [];
   let i = firstBar(row, moment - pixel);

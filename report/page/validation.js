@@ -4,13 +4,13 @@
 const CAUSES = 9; // lines of the explanation of all cases
 const VALUES = 12; // makespans that are shown of a side
 
-/** "A" of "A: run.json", and what a heading has room for. */
+/* "A" of "A: run.json", as short as a heading. */
 function sideLabel(name) {
   const label = name.includes(': ') ? name.split(': ')[0] : name;
   return label.length > 14 ? `${label.slice(0, 13)}~` : label;
 }
 
-/** Gives the cases what several parts of the page need: names, marks, tips. */
+/* Gives the cases names, marks and tips, which several parts of the page need. */
 function prepare(report) {
   const workloads = [], policies = [];
   const placeOf = (list, name) => list.includes(name) ? list.indexOf(name) : list.push(name) - 1;
@@ -53,7 +53,7 @@ function cards(report, word) {
   ], 'cards')}${summary.verdict && html`<p>${summary.verdict}</p>`}</section>`;
 }
 
-/** Where the errors of all cases come from. */
+/* Causes of the errors of all cases. */
 function causes(report, word) {
   const all = report.causes;
   if (!all) return null;
@@ -84,7 +84,7 @@ function plots(report, word, {workloads, policies}) {
     causes(report, word)}</div></div></section>`;
 }
 
-/** Where there are too few rounds, or runs, an interval has less than what it is called by. */
+/* Marks intervals with too few rounds, or runs, for their nominal confidence. */
 function mark(one) {
   return [one.predicted, one.measured].some(side => side.ci95_holds === false)
     ? ' (of too few rounds or runs: less than 95 %)' : '';

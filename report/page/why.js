@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of an explanation: the cause, what would help, the critical path and what workers did.
+// The page of an explanation: the cause, changes that help, the critical path and the workers'
+// time.
 
 /** States that are one column of the workers' table. */
 const COLUMNS = [
@@ -40,7 +41,7 @@ function pathTable({parts}, makespan) {
   ], parts, {kind: 'parts'});
 }
 
-/** Parts of the time of the workers of each kind, in percent. */
+/* Parts of the time of each kind of workers, in percent. */
 function statesTable(workers, makespan) {
   const kinds = d3.groups(workers, worker => worker.architecture);
   const sum = ([, all], states) =>
