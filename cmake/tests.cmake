@@ -45,6 +45,7 @@ set(DUET_TEST_ENVIRONMENT
   PYTHONPATH=${PROJECT_SOURCE_DIR}/tests
   G_DEBUG=fatal-criticals
   DUET_FAKE_CUDA=${PROJECT_BINARY_DIR}/tests/duet_fake_cuda
+  HWLOC_PLUGINS_PATH=/nowhere # hwloc opens X11 and OpenCL's with them, at each engine's begin
   ${opencl}
   LC_ALL=C.UTF-8)
 if(DUET_SANITIZE)
@@ -210,10 +211,10 @@ function(duet_test_program program)
     target_link_libraries(${target} PRIVATE CUDA::cudart_static)
   endif()
   # assert() is for tests, whatever the build type says; a renamed main needs a prototype. Tests
-  # themselves are compiled in half the time with -Og, and run no longer; and in three quarters of
-  # that where undefined behaviour is looked for in what they test only.
+  # themselves are compiled in the least time without optimisation, and run no longer; and sooner
+  # where undefined behaviour is looked for in what they test only.
   target_compile_options(${target} PRIVATE
-    -UNDEBUG -Og -fno-sanitize=undefined -include ${PROJECT_SOURCE_DIR}/tests/main.h)
+    -UNDEBUG -O0 -fno-sanitize=undefined -include ${PROJECT_SOURCE_DIR}/tests/main.h)
   target_link_options(${target} PRIVATE $<$<BOOL:${DUET_HAVE_GOLD}>:-fuse-ld=gold>)
   # not the name of the build's folder: builds share what they compile alike
   target_compile_definitions(${target} PRIVATE DUET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
