@@ -73,10 +73,11 @@ function(duet_test_properties name)
     set_tests_properties(${name} PROPERTIES LABELS repo)
   elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND
       name MATCHES "^(cli[.](.*_mpi|calibrate_nodes|(cuda|opencl)_run|golden|tune)|nodes.mpi)$") OR
-      (DUET_SANITIZE MATCHES address AND name MATCHES "^(examples.worlds|sim.runs)$") OR
+      (DUET_SANITIZE MATCHES address AND name MATCHES
+        "^(cli[.](completion|manual|simulate_nodes)|examples.worlds|sim.runs)$") OR
       (DUET_SANITIZE MATCHES thread AND name MATCHES "^real[.](links|machine|pci|topology)$"))
     # what these run, other tests do as well (study.*, sim.*, workloads.*), or is MPI's; or they
-    # describe machines, without threads
+    # compare text, or describe machines, without threads
     set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "opencl") # beside the builds below, for which pocl keeps what it compiles
     set_tests_properties(${name} PROPERTIES COST 500)
@@ -210,11 +211,11 @@ function(duet_test_program program)
   if(program MATCHES "_gpu$")
     target_link_libraries(${target} PRIVATE CUDA::cudart_static)
   endif()
-  # assert() is for tests, whatever the build type says; a renamed main needs a prototype. Tests
-  # themselves are compiled in the least time without optimisation, and run no longer; and sooner
-  # where undefined behaviour is looked for in what they test only.
-  target_compile_options(${target} PRIVATE
-    -UNDEBUG -O0 -fno-sanitize=undefined -include ${PROJECT_SOURCE_DIR}/tests/main.h)
+  # assert() is for tests, whatever the build type says; a renamed main needs a prototype
+  target_compile_options(${target} PRIVATE -UNDEBUG -include ${PROJECT_SOURCE_DIR}/tests/main.h)
+  # Tests themselves are compiled in the least time without optimisation, and run no longer; and
+  # sooner where undefined behaviour is looked for in what they test only. Behind all other options.
+  set_property(SOURCE ${sources} APPEND PROPERTY COMPILE_OPTIONS -O0 -fno-sanitize=undefined)
   target_link_options(${target} PRIVATE $<$<BOOL:${DUET_HAVE_GOLD}>:-fuse-ld=gold>)
   # not the name of the build's folder: builds share what they compile alike
   target_compile_definitions(${target} PRIVATE DUET_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
