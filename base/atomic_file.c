@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes files that are either whole or not there. */
-#include "platforms/atomic_file.h"
+#include "base/atomic_file.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads and writes structs by tables of their members. */
-#include "platforms/fields.h"
+#include "base/fields.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads a whole file within bounds, and replaces one in one step. */
+/* Reads a whole file within bounds. */
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>

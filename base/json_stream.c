@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads long JSON documents, one value at a time. */
-#include "platforms/json.h"
+#include "base/json.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Valid JSON, refused JSON with its messages, and written JSON. */
-#include "platforms/json.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <locale.h>

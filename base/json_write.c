@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes JSON and CSV: commas, texts, and numbers of the fewest digits. The recorder of OpenMP
  * programs, which must not load GLib, contains this file. */
-#include "platforms/json.h"
+#include "base/json.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,6 +3,7 @@
  * Configuration from the environment and from --duet-* arguments, by the table of settings. The
  * only place of the library that reads the environment.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +19,35 @@ const char *duet_version(void)
     return DUET_VERSION;
 }
 
-void duet_config_init(struct duet_config *config)
+void duet_config_init_size(struct duet_config *config, size_t size)
 {
-    *config = (struct duet_config){.cpus = -1, .gpus = -1};
+    const struct duet_config own = {.size = size, .cpus = -1, .gpus = -1};
+    if (size > sizeof own)
+        memset((char *)config + sizeof own, 0, size - sizeof own);
+    memcpy(config, &own, MIN(size, sizeof own));
+}
+
+int duet__config_take(struct duet_config *own, const struct duet_config *given,
+                      struct duet_message *message)
+{
+    duet_config_init(own);
+    if (given->size < offsetof(struct duet_config, scale) || given->size > 2 * sizeof *own)
+        return duet_fail(message, DUET_EINVAL,
+                         "a configuration that was not set: call duet_config_init first");
+    if (given->size > sizeof *own)
+        return duet_fail(message, DUET_EINVAL,
+                         "the program was compiled with a newer duet than this libduet, %s",
+                         duet_version());
+    memcpy(own, given, given->size);
+    own->size = sizeof *own;
+    return DUET_OK;
+}
+
+/* Writes fields back to the program's struct, which may be an older and shorter one. */
+static void give(struct duet_config *config, struct duet_config *own)
+{
+    own->size = config->size;
+    memcpy(config, own, config->size);
 }
 
 /* "DUET_GPU_MEMORY"; free with g_free. */
@@ -33,14 +60,17 @@ static char *variable_of(const struct duet__option *setting)
 int duet_config_environment(struct duet_config *config, struct duet_message *message)
 {
     const struct duet__option *setting;
-    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
+    struct duet_config own;
+    int error = duet__config_take(&own, config, message);
+    if (error)
+        return error;
+    for (size_t i = 0; (setting = duet__option_at(i)) && !error; i++) {
         g_autofree char *name = variable_of(setting);
         const char *text = setting->where & DUET__IN_ENVIRONMENT ? getenv(name) : NULL;
-        int error = text ? duet__option_set(setting, config, name, text, message) : DUET_OK;
-        if (error)
-            return error;
+        error = text ? duet__option_set(setting, &own, name, text, message) : DUET_OK;
     }
-    return DUET_OK;
+    give(config, &own);
+    return error;
 }
 
 char **duet__config_environment(const struct duet_config *config, char **environment)
@@ -136,15 +166,19 @@ static int take_argument(struct duet_config *config, const char *argument,
 int duet_config_arguments(struct duet_config *config, int *argc, char **argv,
                           struct duet_message *message)
 {
+    struct duet_config own;
     int kept = 0;
-    int error = DUET_OK;
+    int error = duet__config_take(&own, config, message);
+    if (error)
+        return error;
     for (int i = 0; i < *argc; i++) {
         if (i > 0 && !error && !strncmp(argv[i], "--duet-", strlen("--duet-")))
-            error = take_argument(config, argv[i], message);
+            error = take_argument(&own, argv[i], message);
         else
             argv[kept++] = argv[i];
     }
     argv[kept] = NULL;
     *argc = kept;
+    give(config, &own);
     return error;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Configuration from the environment and from arguments, good and bad; opening with bad ones. */
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include <duet/duet.h>
@@ -425,6 +426,39 @@ static void test_open(void)
     g_assert_cmpint(duet_close(NULL), ==, DUET_OK);
 }
 
-TEST_MAIN(test_defaults, test_environment, test_real_environment, test_handed_on,
+/* The configuration of a program that was compiled with an older duet, a newer one, or never set. */
+static void test_sizes(void)
+{
+    union {
+        struct duet_config config;
+        unsigned char bytes[sizeof(struct duet_config) + 8];
+    } given;
+    const size_t old = offsetof(struct duet_config, policy);
+    struct duet_runtime *duet = NULL;
+    struct duet_message message = {""};
+    memset(&given, 0x5a, sizeof given);
+    duet_config_init_size(&given.config, old);
+    g_setenv("DUET_CPUS", "1", TRUE);
+    g_setenv("DUET_POLICY", "eager", TRUE);
+    g_assert_cmpint(duet_config_environment(&given.config, &message), ==, DUET_OK);
+    g_assert_cmpint(given.config.cpus, ==, 1);
+    g_assert_cmpuint(given.config.size, ==, old);
+    for (size_t i = old; i < sizeof given; i++)
+        g_assert_cmpuint(given.bytes[i], ==, 0x5a);
+    given.config.gpus = 0;
+    g_assert_cmpint(duet_open(&duet, &given.config, &message), ==, DUET_OK);
+    g_assert_cmpint(duet_close(duet), ==, DUET_OK);
+    g_unsetenv("DUET_CPUS");
+    g_unsetenv("DUET_POLICY");
+
+    duet_config_init_size(&given.config, sizeof given);
+    g_assert_cmpint(duet_open(&duet, &given.config, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "newer duet"));
+    memset(&given, 0, sizeof given);
+    g_assert_cmpint(duet_open(&duet, &given.config, &message), ==, DUET_EINVAL);
+    g_assert_nonnull(strstr(message.text, "duet_config_init"));
+}
+
+TEST_MAIN(test_sizes, test_defaults, test_environment, test_real_environment, test_handed_on,
           test_gpu_environment, test_bad_environment, test_arguments, test_bad_arguments,
           test_settings, test_bad_open, test_open)

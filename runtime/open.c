@@ -218,13 +218,10 @@ int duet_open(struct duet_runtime **out, const struct duet_config *config,
               struct duet_message *message)
 {
     struct duet_config own;
+    int error;
     *out = NULL;
-    if (!config) {
-        duet_config_init(&own);
-        int error = duet_config_environment(&own, message);
-        if (error)
-            return error;
-        config = &own;
-    }
-    return duet__open_with(out, config, NULL, message);
+    duet_config_init(&own);
+    error =
+        config ? duet__config_take(&own, config, message) : duet_config_environment(&own, message);
+    return error ? error : duet__open_with(out, &own, NULL, message);
 }

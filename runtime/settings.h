@@ -136,6 +136,13 @@ DUET_MUST_CHECK int duet__settings_read(const char *text, struct duet_config *co
  */
 char **duet__config_environment(const struct duet_config *config, char **environment);
 
+/*
+ * Takes the configuration of a program, which may have been compiled with an older duet, into a
+ * whole one. DUET_EINVAL with a message: duet_config_init has not set it, or a newer duet has.
+ */
+DUET_MUST_CHECK int duet__config_take(struct duet_config *own, const struct duet_config *given,
+                                      struct duet_message *message);
+
 /* Nodes in rows and columns, 1 to 4096 in all: "2x3", or "6", which is as square as possible; NULL
    is one. */
 DUET_MUST_CHECK int duet__parse_nodes(const char *option, const char *text, struct duet_grid *out,

@@ -7,12 +7,12 @@
 #include "workloads/files/graph.h"
 
 /*
- * Makes an initialised graph of a run whose accesses were recorded: tasks in the order
- * of their submission, with what they took where they ran, to the picosecond, and on architectures
- * where they did not, what those of the same kernel, work and bytes took there in the mean, or else
- * those of the same kernel and work. Parts of data are data of their own. What the application
- * waited for is not recorded. DUET_EINVAL, with a message: tasks were made by others or waited for
- * them, or accesses are missing.
+ * Makes an initialised graph of a run whose accesses were recorded. Tasks are in order
+ * of submission. Their times, to the picosecond, are measured where they ran; on other
+ * architectures they are means of tasks of the same kernel, work and bytes, or else of the same
+ * kernel and work. Parts of data are data of their own. Waits of the application are not recorded.
+ * DUET_EINVAL with a message: tasks were made by others or waited for them, or accesses are
+ * missing.
  */
 DUET_MUST_CHECK int duet__graph_take(struct duet__graph *graph,
                                      const struct duet__recording *recording,

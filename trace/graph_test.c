@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Task graphs of runs: those of random programs, made from records and from traces, have the
  * dependences of the programs, and simulate alike. */
-#include "graphs/testing.h"
+#include "workloads/files/testing.h"
 #include "runs/simulated.h"
 #include "trace/trace.h"
 #include "trace/graph.h"

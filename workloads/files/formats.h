@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readers and writers of task graphs, with the contract of struct duet__graph_format. */
-#ifndef DUET_GRAPHS_FORMATS_H
-#define DUET_GRAPHS_FORMATS_H
+#ifndef DUET_WORKLOADS_FILES_FORMATS_H
+#define DUET_WORKLOADS_FILES_FORMATS_H
 
 #include "workloads/files/graph.h"
 

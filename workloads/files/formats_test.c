@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Formats of others: graphs come back as far as these can express them, and bad files are
  * refused. */
-#include "graphs/testing.h"
+#include "workloads/files/testing.h"
 
 /* At most 64 tasks, for the masks below. */
 enum { COUNT = 60 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the parts of the reader of StarPU's records. */
-#ifndef DUET_GRAPHS_STARPU_H
-#define DUET_GRAPHS_STARPU_H
+#ifndef DUET_WORKLOADS_FILES_STARPU_H
+#define DUET_WORKLOADS_FILES_STARPU_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records of StarPU and its performance models are read as they are, and bad input is refused. */
-#include "graphs/starpu.h"
-#include "graphs/testing.h"
+#include "workloads/files/starpu.h"
+#include "workloads/files/testing.h"
 #include "report/testing_mutate.h"
 
 static int parse(const char *text, struct duet__graph *graph, struct duet_message *message)

@@ -36,13 +36,12 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /* The version of this header. Versions are semantic (semver.org). */
 #define DUET_VERSION "0.1.0"
 
 /* Returns the version of the library that is running, "0.1.0". The text is static. Any thread. */
-const char *duet_version(void);
+DUET_EXPORT const char *duet_version(void);
 
 struct duet_runtime; /* one open runtime */
 struct duet_codelet; /* a kernel with its implementations; lives as long as the runtime */
@@ -56,6 +55,8 @@ struct duet_handle;  /* a registered piece of data: duet/handles.h */
  * borrowed.
  */
 struct duet_config {
+    size_t size; /* bytes of this struct where the program was compiled, of duet_config_init: fields
+                    that a newer libduet has beside them have their defaults */
     const char *simulate; /* platform to simulate: a name or a file; NULL: run on this machine */
     /*
      * Emulated GPUs on this machine. "free": they compute on CPU cores, in memories of their own,
@@ -163,8 +164,14 @@ struct duet_config {
                     runtime after another */
 };
 
+/* Sets every field of a struct of `size` bytes to its default. For duet_config_init. */
+DUET_EXPORT void duet_config_init_size(struct duet_config *config, size_t size);
+
 /* Sets every field to its default. */
-void duet_config_init(struct duet_config *config);
+static inline void duet_config_init(struct duet_config *config)
+{
+    duet_config_init_size(config, sizeof *config);
+}
 
 /*
  * Overrides fields from the environment: DUET_SIMULATE, DUET_EMULATE, DUET_DEVICES, DUET_SCALE,
@@ -177,16 +184,16 @@ void duet_config_init(struct duet_config *config);
  * DUET_TRACE, DUET_CALIBRATE, DUET_REPORT. The strings belong to the environment. Error:
  * DUET_EINVAL, with a message that names the variable; `config` may then be partly changed.
  */
-DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
-                                            struct duet_message *message);
+DUET_EXPORT DUET_MUST_CHECK int duet_config_environment(struct duet_config *config,
+                                                        struct duet_message *message);
 
 /*
  * Takes options of the form --duet-NAME=VALUE out of the argument list, shortens *argc, and leaves
  * the rest in order. NAME is that of a variable of duet_config_environment in lower case with '-'
  * for '_': --duet-simulate=idgraf. Errors as duet_config_environment.
  */
-DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc, char **argv,
-                                          struct duet_message *message);
+DUET_EXPORT DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc,
+                                                      char **argv, struct duet_message *message);
 
 /*
  * Opens a runtime. `config` NULL: defaults and environment. On success the caller owns *out
@@ -194,10 +201,12 @@ DUET_MUST_CHECK int duet_config_arguments(struct duet_config *config, int *argc,
  * cannot be created twice: a second one fails with DUET_EBUSY. Several real ones may be open; their
  * threads have started when this returns. Links, costs, noise and extrapolation belong to
  * platforms: a run on this machine without one ignores them. DUET_EINVAL: `emulate` together with
- * `simulate` or `devices`, `lose` without `emulate`, `scale` without a platform to emulate.
+ * `simulate` or `devices`, `lose` without `emulate`, `scale` without a platform to emulate, a
+ * `config` that duet_config_init has not set, or that is of a newer duet than the library.
  */
-DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_config *config,
-                              struct duet_message *message);
+DUET_EXPORT DUET_MUST_CHECK int duet_open(struct duet_runtime **out,
+                                          const struct duet_config *config,
+                                          struct duet_message *message);
 
 /*
  * Waits (blocking) for all tasks, writes what was asked for (trace, report) and frees everything,
@@ -208,22 +217,22 @@ DUET_MUST_CHECK int duet_open(struct duet_runtime **out, const struct duet_confi
  * fork has none of the threads of its parent's real runtime: this and all other calls that wait,
  * submit or release return DUET_EINVAL there.
  */
-int duet_close(struct duet_runtime *runtime);
+DUET_EXPORT int duet_close(struct duet_runtime *runtime);
 
 /*
  * Returns the message of the last error of this runtime, whichever thread got it; "" if none. The
  * text is a copy for the calling thread, valid until this thread asks again.
  */
-const char *duet_last_message(const struct duet_runtime *runtime);
+DUET_EXPORT const char *duet_last_message(const struct duet_runtime *runtime);
 
 /* Returns the seconds since the runtime was opened: wall clock, or simulated. */
-double duet_now(const struct duet_runtime *runtime);
+DUET_EXPORT double duet_now(const struct duet_runtime *runtime);
 
 /*
  * True if kernels compute: on this machine, and on "free" emulated GPUs. In simulations and in
  * emulations of a platform kernels only take time: there is nothing to verify.
  */
-bool duet_computes(const struct duet_runtime *runtime);
+DUET_EXPORT bool duet_computes(const struct duet_runtime *runtime);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
@@ -305,17 +314,18 @@ struct duet_codelet_desc {
  * machine does not have are ignored. Errors: DUET_EINVAL (no name, no implementation or both
  * implementations and `expand`, duplicate name), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *desc,
-                                 struct duet_codelet **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_codelet(struct duet_runtime *runtime,
+                                             const struct duet_codelet_desc *desc,
+                                             struct duet_codelet **out);
 
 /* Returns the kernel registered under this name, or NULL. */
-struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name);
+DUET_EXPORT struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name);
 
 /*
  * Returns a set of architectures as a mask for `where` of struct duet_task_desc; 0 if the machine
  * has none of them. `name` is an architecture, a backend, or several separated by commas.
  */
-uint64_t duet_where(const struct duet_runtime *runtime, const char *name);
+DUET_EXPORT uint64_t duet_where(const struct duet_runtime *runtime, const char *name);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
@@ -382,7 +392,8 @@ struct duet_task_desc {
  * DUET_EINVAL, DUET_ENOWORKER, DUET_ETOOBIG, DUET_ENOMODEL (simulated, no time known), DUET_ENOMEM;
  * the task is then not submitted.
  */
-DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime, const struct duet_task_desc *task);
+DUET_EXPORT DUET_MUST_CHECK int duet_submit(struct duet_runtime *runtime,
+                                            const struct duet_task_desc *task);
 
 /*
  * First argument of an item of duet_insert, where it is not the mode of an access. The comments
@@ -411,8 +422,8 @@ enum duet_item {
  * enum duet_item names, as with printf (a size is a size_t, not 8). Errors as duet_submit;
  * DUET_EINVAL: an unknown item, with its number.
  */
-DUET_MUST_CHECK int duet_insert(struct duet_runtime *runtime, const struct duet_codelet *codelet,
-                                ...);
+DUET_EXPORT DUET_MUST_CHECK int duet_insert(struct duet_runtime *runtime,
+                                            const struct duet_codelet *codelet, ...);
 
 /*
  * Copies, in a kernel, all values of a task that was given as a list to variables of the kernel, in
@@ -423,7 +434,7 @@ DUET_MUST_CHECK int duet_insert(struct duet_runtime *runtime, const struct duet_
  * DUET_EINVAL, with a message in the call, if the number of values or the size of one differs; the
  * kernel passes it on by returning the error.
  */
-DUET_MUST_CHECK int duet_values(const struct duet_call *call, ...);
+DUET_EXPORT DUET_MUST_CHECK int duet_values(const struct duet_call *call, ...);
 
 /*
  * Returns the value number `index`, from 0, of a task that was given as a list, where it lies in
@@ -431,49 +442,49 @@ DUET_MUST_CHECK int duet_values(const struct duet_call *call, ...);
  * are too large to be copied. NULL: none has this number and size. `args` is that of a task, or
  * NULL.
  */
-const void *duet_value(const void *args, size_t index, size_t bytes);
+DUET_EXPORT const void *duet_value(const void *args, size_t index, size_t bytes);
 
 /*
  * Blocks until the task has ended and its `done` has returned. Its data stays where it is:
  * duet_acquire brings it. Errors: DUET_EINVAL, DUET_ESTUCK, the run's error if a task has failed.
  */
-DUET_MUST_CHECK int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref);
+DUET_EXPORT DUET_MUST_CHECK int duet_ref_wait(struct duet_runtime *runtime, struct duet_ref *ref);
 
 /* True if the task has ended. Any thread. In simulations no time passes by asking. */
-bool duet_ref_ended(const struct duet_ref *ref);
+DUET_EXPORT bool duet_ref_ended(const struct duet_ref *ref);
 
 /*
  * Releases the reference, at any time, also after duet_close; the task and those that come after it
  * go on. NULL is fine.
  */
-void duet_ref_free(struct duet_ref *ref);
+DUET_EXPORT void duet_ref_free(struct duet_ref *ref);
 
 /*
  * Blocks until every submitted task is finished. Returns the first error of a task (its name is in
  * the message; see duet_failures), or DUET_ESTUCK with the tasks that wait for each other. May be
  * called any number of times.
  */
-DUET_MUST_CHECK int duet_wait(struct duet_runtime *runtime);
+DUET_EXPORT DUET_MUST_CHECK int duet_wait(struct duet_runtime *runtime);
 
 /*
  * Cancels the run, from any thread but not from a signal handler: tasks that have not started will
  * not run any more, those that run end, and duet_wait returns DUET_ECANCELED. Handles keep what was
  * computed so far, as after the failure of a task.
  */
-void duet_cancel(struct duet_runtime *runtime);
+DUET_EXPORT void duet_cancel(struct duet_runtime *runtime);
 
 /*
  * Marks a moment in the trace with a text, which is copied, at the date of duet_now. Does nothing
  * if the run is not recorded. Any thread, also in kernels. Errors: DUET_EINVAL (NULL), DUET_ENOMEM.
  */
-int duet_mark(struct duet_runtime *runtime, const char *text);
+DUET_EXPORT int duet_mark(struct duet_runtime *runtime, const char *text);
 
 /*
  * Marks the beginning of a phase in the trace, which lasts until the next one: "assembly",
  * "factorization". NULL ends it without a new one. Tasks may end long after the phase in which they
  * were submitted. Threads and errors as duet_mark.
  */
-int duet_phase(struct duet_runtime *runtime, const char *text);
+DUET_EXPORT int duet_phase(struct duet_runtime *runtime, const char *text);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks that expand                                                                            */
@@ -492,20 +503,20 @@ int duet_phase(struct duet_runtime *runtime, const char *text);
  * of one expansion may not overlap. Errors: DUET_EINVAL (outside of the data, overlaps another one,
  * no such access), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_expand_block(struct duet_expansion *expansion, size_t index, size_t row,
-                                      size_t col, size_t rows, size_t cols,
-                                      struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_expand_block(struct duet_expansion *expansion, size_t index,
+                                                  size_t row, size_t col, size_t rows, size_t cols,
+                                                  struct duet_handle **out);
 
 /*
  * Submits a child, as duet_submit, but only on blocks of this expansion, which it may write only
  * where the expanding task may. Never blocks.
  */
-DUET_MUST_CHECK int duet_expand_submit(struct duet_expansion *expansion,
-                                       const struct duet_task_desc *task);
+DUET_EXPORT DUET_MUST_CHECK int duet_expand_submit(struct duet_expansion *expansion,
+                                                   const struct duet_task_desc *task);
 
 /* Submits a child that is given as a list of items: see duet_insert. */
-DUET_MUST_CHECK int duet_expand_insert(struct duet_expansion *expansion,
-                                       const struct duet_codelet *codelet, ...);
+DUET_EXPORT DUET_MUST_CHECK int duet_expand_insert(struct duet_expansion *expansion,
+                                                   const struct duet_codelet *codelet, ...);
 
 /*
  * Blocks until the children submitted so far have ended, with their children, and all blocks of the
@@ -523,9 +534,8 @@ DUET_MUST_CHECK int duet_expand_insert(struct duet_expansion *expansion,
  * may then not have run, and the task, which fails with them, should return it. DUET_EINVAL: the
  * codelet has no `waits`.
  */
-DUET_MUST_CHECK int duet_expand_wait(struct duet_expansion *expansion);
+DUET_EXPORT DUET_MUST_CHECK int duet_expand_wait(struct duet_expansion *expansion);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 }

@@ -6,7 +6,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /* X(name, value, text). Values never change once released; new ones are added at the end. */
 #define DUET_ERRORS(X)                                                                             \
@@ -33,6 +32,8 @@ enum duet_error {
 #undef X
 };
 
+/* A function that libduet exports, whatever else is hidden where it is compiled. */
+#define DUET_EXPORT __attribute__((visibility("default")))
 /* A function whose result must be looked at. */
 #define DUET_MUST_CHECK __attribute__((warn_unused_result))
 /* A function that formats as printf does. */
@@ -42,7 +43,7 @@ enum duet_error {
  * Text of an error code: a constant string without a full stop, never NULL.
  * 0 gives "success"; a value that is no error code gives "unknown error".
  */
-const char *duet_strerror(int error);
+DUET_EXPORT const char *duet_strerror(int error);
 
 /*
  * A message that travels beside an error code, so that the person who reads it learns what was
@@ -59,9 +60,9 @@ struct duet_message {
  * Writes a formatted line into `message` (may be NULL; cut at DUET_MESSAGE_MAX - 1 bytes), with `?`
  * for control characters, and returns `error`, so that a failing function ends in one statement.
  */
-int duet_fail(struct duet_message *message, int error, const char *format, ...) DUET_PRINTF(3, 4);
+DUET_EXPORT int duet_fail(struct duet_message *message, int error, const char *format, ...)
+    DUET_PRINTF(3, 4);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -15,7 +15,6 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /*
  * True if the handle holds the result of the tasks submitted so far or, while some are in flight,
@@ -23,7 +22,7 @@ extern "C" {
  * the run had failed or its input was invalid, and if its last copy was lost with a device. A task
  * or an acquisition with DUET_W alone makes it valid again.
  */
-bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle);
+DUET_EXPORT bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle);
 
 /*
  * Makes a runtime usable again after any error of tasks or devices, and after duet_cancel. Blocks
@@ -32,7 +31,7 @@ bool duet_valid(struct duet_runtime *runtime, struct duet_handle *handle);
  * would write is invalid. Lost devices stay lost. No other thread may submit meanwhile. Errors:
  * DUET_ESTUCK; DUET_EINVAL inside a task.
  */
-DUET_MUST_CHECK int duet_recover(struct duet_runtime *runtime);
+DUET_EXPORT DUET_MUST_CHECK int duet_recover(struct duet_runtime *runtime);
 
 /* Number of tasks that have ended without a result since the runtime was opened. */
 struct duet_failures {
@@ -40,9 +39,8 @@ struct duet_failures {
                          */
     uint64_t cancelled; /* they did not run: the run had ended, or their input was invalid */
 };
-void duet_failures(const struct duet_runtime *runtime, struct duet_failures *out);
+DUET_EXPORT void duet_failures(const struct duet_runtime *runtime, struct duet_failures *out);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 }

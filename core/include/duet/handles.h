@@ -15,7 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 struct duet_runtime;
 struct duet_codelet;
@@ -28,12 +27,13 @@ struct duet_handle; /* a registered piece of data, or temporary data */
  * simulated. A new handle is valid in the host's memory. No two handles may share memory (parts of
  * one are made by duet_cut, see duet/parts.h). Errors: DUET_EINVAL, DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols,
-                                size_t ld, size_t element_bytes, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows,
+                                            size_t cols, size_t ld, size_t element_bytes,
+                                            struct duet_handle **out);
 
 /* Registers `count` contiguous elements: duet_matrix of count x 1. */
-DUET_MUST_CHECK int duet_vector(struct duet_runtime *runtime, void *data, size_t count,
-                                size_t element_bytes, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_vector(struct duet_runtime *runtime, void *data, size_t count,
+                                            size_t element_bytes, struct duet_handle **out);
 
 /*
  * Blocks until the tasks that touch the handle have ended, brings the data back to the host's
@@ -41,7 +41,7 @@ DUET_MUST_CHECK int duet_vector(struct duet_runtime *runtime, void *data, size_t
  * freed even then, but not after DUET_ESTUCK. DUET_EINVAL: it is a part itself, or one of its parts
  * is acquired.
  */
-int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
+DUET_EXPORT int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
 
 /*
  * Unregisters the handle without blocking, also inside a kernel or an expansion: it is freed when
@@ -50,7 +50,7 @@ int duet_unregister(struct duet_runtime *runtime, struct duet_handle *handle);
  * fails the run, if that is noticed. Errors: DUET_EINVAL (a block of an expansion, unregistered
  * already), DUET_ENOMEM.
  */
-int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *handle);
+DUET_EXPORT int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *handle);
 
 /*
  * Makes temporary data of rows x cols elements in column-major order. It has no address of the
@@ -60,8 +60,9 @@ int duet_unregister_submit(struct duet_runtime *runtime, struct duet_handle *han
  * of that size, up to 256 MiB. A task that reads it before it was written fails the run with
  * DUET_EINVAL. duet_unregister and duet_unregister_submit drop its contents. Errors as duet_matrix.
  */
-DUET_MUST_CHECK int duet_temporary(struct duet_runtime *runtime, size_t rows, size_t cols,
-                                   size_t element_bytes, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_temporary(struct duet_runtime *runtime, size_t rows,
+                                               size_t cols, size_t element_bytes,
+                                               struct duet_handle **out);
 
 /*
  * Says how tasks with DUET_REDUCE add to the handle, once, before the first of them. `init` is run
@@ -75,16 +76,17 @@ DUET_MUST_CHECK int duet_temporary(struct duet_runtime *runtime, size_t rows, si
  * device loses its contributions: the run then fails with DUET_ELOST when they are combined, unless
  * no task had ended on them. Errors: DUET_EINVAL, and those of duet_submit for such tasks.
  */
-DUET_MUST_CHECK int duet_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
-                                   const struct duet_codelet *init,
-                                   const struct duet_codelet *combine);
+DUET_EXPORT DUET_MUST_CHECK int duet_reduction(struct duet_runtime *runtime,
+                                               struct duet_handle *handle,
+                                               const struct duet_codelet *init,
+                                               const struct duet_codelet *combine);
 
 /*
  * Returns the address of the handle's data in the host's memory: the registered one, or the place
  * of temporary data, to be used between duet_acquire and duet_release; NULL for temporary data
  * where nothing computes.
  */
-void *duet_address(const struct duet_handle *handle);
+DUET_EXPORT void *duet_address(const struct duet_handle *handle);
 
 enum duet_mode {
     DUET_R = 1,
@@ -117,10 +119,10 @@ enum duet_mode {
  * (not with config.keep_going); DUET_EDATA if it is to be read and is not valid (duet_valid). In
  * the last two cases the handle is acquired, and has to be released.
  */
-DUET_MUST_CHECK int duet_acquire(struct duet_runtime *runtime, struct duet_handle *handle,
-                                 enum duet_mode mode);
+DUET_EXPORT DUET_MUST_CHECK int duet_acquire(struct duet_runtime *runtime,
+                                             struct duet_handle *handle, enum duet_mode mode);
 /* Ends duet_acquire. DUET_EINVAL if the handle is not acquired. */
-int duet_release(struct duet_runtime *runtime, struct duet_handle *handle);
+DUET_EXPORT int duet_release(struct duet_runtime *runtime, struct duet_handle *handle);
 
 /*
  * Page-locks memory of the application (cudaHostRegister), so that devices copy from and to it at
@@ -133,16 +135,15 @@ int duet_release(struct duet_runtime *runtime, struct duet_handle *handle);
  * config.pin_bytes is reached), DUET_EINVAL (overlaps page-locked memory in part); everything then
  * works without, slower.
  */
-DUET_MUST_CHECK int duet_pin(struct duet_runtime *runtime, void *data, size_t bytes);
+DUET_EXPORT DUET_MUST_CHECK int duet_pin(struct duet_runtime *runtime, void *data, size_t bytes);
 
 /*
  * Ends duet_pin of the same address. Data in it must be unregistered before: a copy of registered
  * data may be under way even if no task is. DUET_EINVAL if the address is not pinned. Does nothing
  * where duet_pin does nothing.
  */
-int duet_unpin(struct duet_runtime *runtime, void *data);
+DUET_EXPORT int duet_unpin(struct duet_runtime *runtime, void *data);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

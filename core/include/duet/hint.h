@@ -15,7 +15,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /*
  * Says that a task will read this data on memory node `node`: 0 is the host's, 1 that of the first
@@ -23,23 +22,23 @@ extern "C" {
  * the tasks before that write it have ended, before its reader is taken; on a device only into room
  * that is unused, or holds unused data that is valid elsewhere too.
  */
-int duet_prefetch(struct duet_runtime *runtime, struct duet_handle *handle, unsigned node);
+DUET_EXPORT int duet_prefetch(struct duet_runtime *runtime, struct duet_handle *handle,
+                              unsigned node);
 
 /*
  * Says that no task will use this data soon: when the tasks submitted so far that write it have
  * ended, it is brought back to the host's memory, and its places on devices are the first to be
  * evicted. A task that is submitted later and writes it waits for that copy.
  */
-int duet_wont_use(struct duet_runtime *runtime, struct duet_handle *handle);
+DUET_EXPORT int duet_wont_use(struct duet_runtime *runtime, struct duet_handle *handle);
 
 /*
  * Says that the contents are not needed any more: the next task that uses this data writes all of
  * it (DUET_W), or it is unregistered. It is not copied any more when the tasks submitted so far
  * have ended. Its contents are undefined until it is written.
  */
-int duet_invalidate(struct duet_runtime *runtime, struct duet_handle *handle);
+DUET_EXPORT int duet_invalidate(struct duet_runtime *runtime, struct duet_handle *handle);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

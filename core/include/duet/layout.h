@@ -14,7 +14,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /*
  * Registers rows x cols x planes elements of `element_bytes`: element (i, j, k) is number i + j *
@@ -22,9 +21,9 @@ extern "C" {
  * with its own `ld` and `plane`: on devices there are no gaps. Everything else, and errors, as
  * duet_matrix.
  */
-DUET_MUST_CHECK int duet_block(struct duet_runtime *runtime, void *data, size_t rows, size_t cols,
-                               size_t planes, size_t ld, size_t plane, size_t element_bytes,
-                               struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_block(struct duet_runtime *runtime, void *data, size_t rows,
+                                           size_t cols, size_t planes, size_t ld, size_t plane,
+                                           size_t element_bytes, struct duet_handle **out);
 
 /* One of several arrays, in the terms of duet_matrix; a vector has cols = 1 and ld = rows. */
 struct duet_array {
@@ -39,8 +38,9 @@ struct duet_array {
  * an access. On devices they lie in one piece of memory, each aligned to 256 bytes. duet_address
  * returns that of the first. Errors as duet_matrix.
  */
-DUET_MUST_CHECK int duet_arrays(struct duet_runtime *runtime, const struct duet_array *arrays,
-                                size_t count, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_arrays(struct duet_runtime *runtime,
+                                            const struct duet_array *arrays, size_t count,
+                                            struct duet_handle **out);
 
 struct duet_pieces; /* a list of pieces that `copy` of struct duet_type makes */
 
@@ -61,11 +61,11 @@ struct duet_type {
     void (*place)(void *object, void *memory);
     /* Names by duet_piece each piece of data to be copied from `from` to `to`, and copies other
        fields that have to be the same. Nobody else uses `to` meanwhile. */
-    void (*copy)(const void *from, void *to, struct duet_pieces *pieces);
+    DUET_EXPORT void (*copy)(const void *from, void *to, struct duet_pieces *pieces);
 };
 
 /* Adds a piece to a copy: `bytes` are copied between the two objects after `copy` has returned. */
-void duet_piece(struct duet_pieces *pieces, void *to, const void *from, size_t bytes);
+DUET_EXPORT void duet_piece(struct duet_pieces *pieces, void *to, const void *from, size_t bytes);
 
 /*
  * Registers an object, which stays the application's. Kernels on CPUs get the object itself, as
@@ -76,10 +76,10 @@ void duet_piece(struct duet_pieces *pieces, void *to, const void *from, size_t b
  * Errors: DUET_EINVAL (something is missing, there are no bytes; pieces that are not within these,
  * have no address although kernels compute, or share memory with another handle), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_data(struct duet_runtime *runtime, const struct duet_type *type,
-                              void *object, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_data(struct duet_runtime *runtime,
+                                          const struct duet_type *type, void *object,
+                                          struct duet_handle **out);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

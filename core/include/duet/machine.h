@@ -20,7 +20,6 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wold-style-cast" /* C has no other */
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 enum {
     DUET_NAME_MAX = 32,   /* bytes of a name, final zero included */
@@ -143,18 +142,19 @@ static inline const struct duet_route *duet_machine_route(const struct duet_mach
  * link_count, which may be 0). The caller owns them and frees them with duet_machine_fini.
  * Errors: DUET_EINVAL, DUET_ENOMEM (machine is then empty and safe to fini).
  */
-DUET_MUST_CHECK int duet_machine_init(struct duet_machine *machine, unsigned arch_count,
-                                      unsigned node_count, unsigned worker_count,
-                                      unsigned link_count);
+DUET_EXPORT DUET_MUST_CHECK int duet_machine_init(struct duet_machine *machine, unsigned arch_count,
+                                                  unsigned node_count, unsigned worker_count,
+                                                  unsigned link_count);
 
 /*
  * Makes *to an independent copy of `from`, owned by the caller. Errors: DUET_EINVAL, DUET_ENOMEM
  * (*to is then empty).
  */
-DUET_MUST_CHECK int duet_machine_copy(struct duet_machine *to, const struct duet_machine *from);
+DUET_EXPORT DUET_MUST_CHECK int duet_machine_copy(struct duet_machine *to,
+                                                  const struct duet_machine *from);
 
 /* Frees the arrays. Safe on a zeroed or half-built machine, and twice. */
-void duet_machine_fini(struct duet_machine *machine);
+DUET_EXPORT void duet_machine_fini(struct duet_machine *machine);
 
 /*
  * Checks every sentence of this header: indices in range, names terminated and unique, bandwidths,
@@ -162,10 +162,9 @@ void duet_machine_fini(struct duet_machine *machine);
  * without slab, windows from 1 to DUET_WINDOW_MAX, those of short tasks not less. Error:
  * DUET_EINVAL with a message that names the offending part.
  */
-DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
-                                       struct duet_message *message);
+DUET_EXPORT DUET_MUST_CHECK int duet_machine_check(const struct duet_machine *machine,
+                                                   struct duet_message *message);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 }

@@ -16,7 +16,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /*
  * A performance model. The core serialises the calls for one state with a short lock, so they may
@@ -41,14 +40,13 @@ struct duet_model {
     double (*predict)(const void *state, double work, uint64_t footprint);
 
     /* Frees what the state holds. */
-    void (*fini)(void *state);
+    DUET_EXPORT void (*fini)(void *state);
 };
 
 /* Returns the built-in model of a name, or NULL; and the index-th one, NULL beyond the last. */
-const struct duet_model *duet_model_find(const char *name);
-const struct duet_model *duet_model_at(size_t index);
+DUET_EXPORT const struct duet_model *duet_model_find(const char *name);
+DUET_EXPORT const struct duet_model *duet_model_at(size_t index);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -40,31 +40,30 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /*
  * Returns the number of this process's node, from 0. In a simulation 0: one process simulates all
  * nodes.
  */
-unsigned duet_node(const struct duet_runtime *runtime);
+DUET_EXPORT unsigned duet_node(const struct duet_runtime *runtime);
 /* Returns the number of nodes. */
-unsigned duet_node_count(const struct duet_runtime *runtime);
+DUET_EXPORT unsigned duet_node_count(const struct duet_runtime *runtime);
 /*
  * True if this process holds the data of node `node`: it is that node, or it simulates all nodes.
  */
-bool duet_node_here(const struct duet_runtime *runtime, unsigned node);
+DUET_EXPORT bool duet_node_here(const struct duet_runtime *runtime, unsigned node);
 
 /* The grid of rows x cols nodes to which tiles are distributed. */
 struct duet_grid {
     unsigned rows, cols;
 };
-struct duet_grid duet_node_grid(const struct duet_runtime *runtime);
+DUET_EXPORT struct duet_grid duet_node_grid(const struct duet_runtime *runtime);
 /*
  * Returns the node of a tile by two-dimensional block cyclic distribution, as in ScaLAPACK (Choi et
  * al., 1992): number row % rows * cols + col % cols of the grid. A grid of one column distributes
  * by rows, one of one row by columns.
  */
-unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t col);
+DUET_EXPORT unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t col);
 
 /* "owner" of data without one */
 #define DUET_NOBODY UINT32_MAX
@@ -74,37 +73,37 @@ unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t row, uint64_t
  * does): its contents are valid there only. Errors: DUET_EINVAL (no such node; owned or, with
  * several nodes, used already; a part or a block), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_own(struct duet_runtime *runtime, struct duet_handle *handle,
-                             unsigned node);
+DUET_EXPORT DUET_MUST_CHECK int duet_own(struct duet_runtime *runtime, struct duet_handle *handle,
+                                         unsigned node);
 /* Makes the node that duet_node_at gives for a tile the owner of the data. Errors as duet_own. */
-DUET_MUST_CHECK int duet_own_at(struct duet_runtime *runtime, struct duet_handle *handle,
-                                uint64_t row, uint64_t col);
+DUET_EXPORT DUET_MUST_CHECK int duet_own_at(struct duet_runtime *runtime,
+                                            struct duet_handle *handle, uint64_t row, uint64_t col);
 /* Returns the owner of the data, or DUET_NOBODY. */
-unsigned duet_owner(const struct duet_handle *handle);
+DUET_EXPORT unsigned duet_owner(const struct duet_handle *handle);
 
 /*
  * Gathers: sends the result of the tasks submitted so far to `node`, too, without blocking. Errors:
  * DUET_EINVAL (no such node, nobody owns it), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_fetch(struct duet_runtime *runtime, struct duet_handle *handle,
-                               unsigned node);
+DUET_EXPORT DUET_MUST_CHECK int duet_fetch(struct duet_runtime *runtime, struct duet_handle *handle,
+                                           unsigned node);
 /*
  * Redistributes: `node` owns the data from now on, and it is sent there. If that process has
  * registered it at NULL, the runtime holds the contents until duet_unregister: the program takes
  * them before (duet_acquire_on), or has them sent on. Errors as duet_fetch.
  */
-DUET_MUST_CHECK int duet_migrate(struct duet_runtime *runtime, struct duet_handle *handle,
-                                 unsigned node);
+DUET_EXPORT DUET_MUST_CHECK int duet_migrate(struct duet_runtime *runtime,
+                                             struct duet_handle *handle, unsigned node);
 /*
  * duet_acquire on one node: blocks there until the data is there. In other processes it returns at
  * once, and *here (may be NULL) is false. duet_release, in every process, ends it. In a process
  * that has registered the data at NULL, duet_address returns its place meanwhile. Errors as
  * duet_acquire, and DUET_EINVAL: no such node, nobody owns it.
  */
-DUET_MUST_CHECK int duet_acquire_on(struct duet_runtime *runtime, struct duet_handle *handle,
-                                    enum duet_mode mode, unsigned node, bool *here);
+DUET_EXPORT DUET_MUST_CHECK int duet_acquire_on(struct duet_runtime *runtime,
+                                                struct duet_handle *handle, enum duet_mode mode,
+                                                unsigned node, bool *here);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

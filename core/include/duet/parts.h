@@ -18,7 +18,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 /* A part: rows x cols elements from (row, col) of the whole on. */
 struct duet_part {
@@ -31,8 +30,9 @@ struct duet_part {
  * another one; more than 32,767 parts; a block of a task that expands), DUET_ENOMEM; nothing is cut
  * then.
  */
-DUET_MUST_CHECK int duet_cut(struct duet_runtime *runtime, struct duet_handle *whole,
-                             const struct duet_part *parts, size_t count, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_cut(struct duet_runtime *runtime, struct duet_handle *whole,
+                                         const struct duet_part *parts, size_t count,
+                                         struct duet_handle **out);
 
 /*
  * Cut a handle into `count` bands of rows, into `count` bands of columns, and into rows x cols
@@ -40,12 +40,15 @@ DUET_MUST_CHECK int duet_cut(struct duet_runtime *runtime, struct duet_handle *w
  * as they can be, the first ones larger by one. Errors as duet_cut; DUET_EINVAL also if there are
  * more parts than elements.
  */
-DUET_MUST_CHECK int duet_cut_rows(struct duet_runtime *runtime, struct duet_handle *whole,
-                                  size_t count, struct duet_handle **out);
-DUET_MUST_CHECK int duet_cut_cols(struct duet_runtime *runtime, struct duet_handle *whole,
-                                  size_t count, struct duet_handle **out);
-DUET_MUST_CHECK int duet_cut_blocks(struct duet_runtime *runtime, struct duet_handle *whole,
-                                    size_t rows, size_t cols, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_cut_rows(struct duet_runtime *runtime,
+                                              struct duet_handle *whole, size_t count,
+                                              struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_cut_cols(struct duet_runtime *runtime,
+                                              struct duet_handle *whole, size_t count,
+                                              struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_cut_blocks(struct duet_runtime *runtime,
+                                                struct duet_handle *whole, size_t rows, size_t cols,
+                                                struct duet_handle **out);
 
 enum duet_diagonal { DUET_DIAGONAL_LOWER, DUET_DIAGONAL_UPPER, DUET_DIAGONAL_APART };
 
@@ -55,8 +58,10 @@ enum duet_diagonal { DUET_DIAGONAL_LOWER, DUET_DIAGONAL_UPPER, DUET_DIAGONAL_APA
  * may touch the elements of the part alone: the rest is undefined on devices, and belongs to other
  * parts in the host's memory. The parts cannot be cut further. Errors as duet_cut.
  */
-DUET_MUST_CHECK int duet_cut_triangles(struct duet_runtime *runtime, struct duet_handle *whole,
-                                       enum duet_diagonal diagonal, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_cut_triangles(struct duet_runtime *runtime,
+                                                   struct duet_handle *whole,
+                                                   enum duet_diagonal diagonal,
+                                                   struct duet_handle **out);
 
 /*
  * Ends the cut that `part` belongs to, with all its parts and their parts. Blocks until the tasks
@@ -64,9 +69,8 @@ DUET_MUST_CHECK int duet_cut_triangles(struct duet_runtime *runtime, struct duet
  * are freed even then. DUET_EINVAL: `part` is none, the whole or a part that would end is acquired;
  * DUET_ESTUCK. NULL is fine.
  */
-int duet_uncut(struct duet_runtime *runtime, struct duet_handle *part);
+DUET_EXPORT int duet_uncut(struct duet_runtime *runtime, struct duet_handle *part);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -23,7 +23,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 struct duet_task;
 struct duet_view; /* access of a policy to the core; valid during a call */
@@ -202,14 +201,14 @@ struct duet_policy {
 /*
  * Return the list of a worker, which must exist, and the list that all workers share. Never NULL.
  */
-struct duet_list *duet_view_list(struct duet_view *view, unsigned worker);
-struct duet_list *duet_view_shared(struct duet_view *view);
+DUET_EXPORT struct duet_list *duet_view_list(struct duet_view *view, unsigned worker);
+DUET_EXPORT struct duet_list *duet_view_shared(struct duet_view *view);
 
 /*
  * Makes a list of the policy's own, which all workers share; the core frees it. Only in `init`.
  * Returns NULL if there is no memory.
  */
-struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order order);
+DUET_EXPORT struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order order);
 
 /*
  * Place a ready task, once, on a list and wake a worker that can take it: the owner of a worker's
@@ -217,22 +216,26 @@ struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order ord
  * the task, chosen at random. On DUET_HEAP and DUET_SORTED lists both ends mean "by priority" and
  * "by note".
  */
-void duet_push_head(struct duet_view *view, struct duet_list *list, struct duet_task *task);
-void duet_push_tail(struct duet_view *view, struct duet_list *list, struct duet_task *task);
+DUET_EXPORT void duet_push_head(struct duet_view *view, struct duet_list *list,
+                                struct duet_task *task);
+DUET_EXPORT void duet_push_tail(struct duet_view *view, struct duet_list *list,
+                                struct duet_task *task);
 
 /*
  * Places a ready task on a DUET_SORTED list by its note, which becomes `key` and stays while it is
  * there.
  */
-void duet_push_sorted(struct duet_view *view, struct duet_list *list, struct duet_task *task,
-                      double key);
+DUET_EXPORT void duet_push_sorted(struct duet_view *view, struct duet_list *list,
+                                  struct duet_task *task, double key);
 
 /*
  * Take the first task, from that end, that `worker` can run, passing over the others; NULL if there
  * is none. DUET_HEAP and DUET_SORTED lists give the first from both ends.
  */
-struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list, unsigned worker);
-struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list, unsigned worker);
+DUET_EXPORT struct duet_task *duet_pop_head(struct duet_view *view, struct duet_list *list,
+                                            unsigned worker);
+DUET_EXPORT struct duet_task *duet_pop_tail(struct duet_view *view, struct duet_list *list,
+                                            unsigned worker);
 
 /*
  * Returns the value of a task for a worker that takes one: the highest is taken, the first among
@@ -248,8 +251,8 @@ typedef double duet_score_fn(void *context, const struct duet_view *view,
  * first task is scored first, others in no special order, and not all where that is not needed.
  * Time is in proportion to their number.
  */
-struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list, unsigned worker,
-                                duet_score_fn *score, void *context);
+DUET_EXPORT struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list,
+                                            unsigned worker, duet_score_fn *score, void *context);
 
 /*
  * Returns true for a task to be chosen. The list is locked; the function may change state of the
@@ -262,8 +265,8 @@ typedef bool duet_choice_fn(void *context, const struct duet_view *view,
  * Moves the chosen tasks that `worker`, the calling one, can run from a DUET_DEQUE list to the tail
  * of its own list, or of one that all share. Time is in proportion to the length.
  */
-void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list *to,
-               unsigned worker, duet_choice_fn *chosen, void *context);
+DUET_EXPORT void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list *to,
+                           unsigned worker, duet_choice_fn *chosen, void *context);
 
 /*
  * Takes a task for `steal`: as duet_pop_tail, or NULL while another thread is at the list, unless
@@ -273,122 +276,129 @@ void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list 
  * to look. Guided self-scheduling gives out iterations like this (Polychronopoulos, Kuck, IEEE
  * Transactions on Computers 1987).
  */
-struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list, unsigned thief);
+DUET_EXPORT struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list,
+                                              unsigned thief);
 
 /* Functions for `pop`. duet_pop_own takes the head of the worker's own list; duet_pop_own_or_shared
    also, if that list is empty, the head of the list that all workers share. */
-struct duet_task *duet_pop_own(void *self, struct duet_view *view, unsigned worker, double now);
-struct duet_task *duet_pop_own_or_shared(void *self, struct duet_view *view, unsigned worker,
-                                         double now);
+DUET_EXPORT struct duet_task *duet_pop_own(void *self, struct duet_view *view, unsigned worker,
+                                           double now);
+DUET_EXPORT struct duet_task *duet_pop_own_or_shared(void *self, struct duet_view *view,
+                                                     unsigned worker, double now);
 /* A function for `steal`: takes tasks from the victim's own list, by duet_steal_tail. */
-struct duet_task *duet_steal_own(void *self, struct duet_view *view, unsigned thief,
-                                 unsigned victim, double now);
+DUET_EXPORT struct duet_task *duet_steal_own(void *self, struct duet_view *view, unsigned thief,
+                                             unsigned victim, double now);
 
 /*
  * Returns the number of tasks on a list, or about to be; other threads may push and pop meanwhile.
  */
-size_t duet_list_length(const struct duet_list *list);
+DUET_EXPORT size_t duet_list_length(const struct duet_list *list);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Questions: workers and machine                                                               */
 
-unsigned duet_view_workers(const struct duet_view *view); /* number of workers */
-unsigned duet_view_nodes(const struct duet_view *view);   /* number of memory nodes; 0 is the host's
-                                                           */
-unsigned duet_view_archs(const struct duet_view *view);
-unsigned duet_view_arch(const struct duet_view *view, unsigned worker);
-unsigned duet_view_node(const struct duet_view *view, unsigned worker);
+/* Number of workers. */
+DUET_EXPORT unsigned duet_view_workers(const struct duet_view *view);
+/* Number of memory nodes; 0 is the host's. */
+DUET_EXPORT unsigned duet_view_nodes(const struct duet_view *view);
+DUET_EXPORT unsigned duet_view_archs(const struct duet_view *view);
+DUET_EXPORT unsigned duet_view_arch(const struct duet_view *view, unsigned worker);
+DUET_EXPORT unsigned duet_view_node(const struct duet_view *view, unsigned worker);
 /* True for a worker whose memory is not the host's. */
-bool duet_view_is_device(const struct duet_view *view, unsigned worker);
+DUET_EXPORT bool duet_view_is_device(const struct duet_view *view, unsigned worker);
 /*
  * Returns the worker whose list is the local one for `by` of push: `by` itself; for a submission
  * worker 0, as XKaapi's main thread is its first worker.
  */
-unsigned duet_view_local(const struct duet_view *view, int by);
+DUET_EXPORT unsigned duet_view_local(const struct duet_view *view, int by);
 /* Returns this policy's state for one worker: state_size_a_worker bytes, zeroed at the start. */
-void *duet_view_worker_state(struct duet_view *view, unsigned worker);
+DUET_EXPORT void *duet_view_worker_state(struct duet_view *view, unsigned worker);
 /*
  * Returns the value of this policy's parameter number `index`, which must exist, within its bounds.
  */
-double duet_view_parameter(const struct duet_view *view, unsigned index);
+DUET_EXPORT double duet_view_parameter(const struct duet_view *view, unsigned index);
 /*
  * Returns a uniform random number in [0, bound), from the generator of `worker` (DUET_SUBMITTER for
  * the submitting thread's). bound > 0. Reproducible with the run's seed.
  */
-unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound);
+DUET_EXPORT unsigned duet_view_random(struct duet_view *view, int worker, unsigned bound);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Questions: tasks                                                                             */
 
-bool duet_view_can_run(const struct duet_view *view, unsigned worker, const struct duet_task *task);
+DUET_EXPORT bool duet_view_can_run(const struct duet_view *view, unsigned worker,
+                                   const struct duet_task *task);
 /*
  * Returns the seconds that the performance model expects of the kernel on the worker; 0: unknown.
  */
-double duet_view_seconds(const struct duet_view *view, unsigned worker,
-                         const struct duet_task *task);
+DUET_EXPORT double duet_view_seconds(const struct duet_view *view, unsigned worker,
+                                     const struct duet_task *task);
 /*
  * Returns the seconds expected until the inputs that are not valid on the worker's memory node have
  * arrived: the sum over them of latency + bytes / bandwidth x number of accelerators, the XKaapi
  * model in which every accelerator transfers at once (Lima et al. 2015, section on the performance
  * model).
  */
-double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
-                                  const struct duet_task *task);
+DUET_EXPORT double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
+                                              const struct duet_task *task);
 /* Returns duet_view_transfer_seconds without the factor, as if every copy were alone. */
-double duet_view_transfer_alone_seconds(const struct duet_view *view, unsigned worker,
-                                        const struct duet_task *task);
+DUET_EXPORT double duet_view_transfer_alone_seconds(const struct duet_view *view, unsigned worker,
+                                                    const struct duet_task *task);
 /* Returns the seconds that a lone copy of so many bytes takes, by way of the host where there is no
    direct route. 0 from a node to itself. */
-double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from, unsigned to,
-                                    uint64_t bytes);
+DUET_EXPORT double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from,
+                                                unsigned to, uint64_t bytes);
 /*
  * Returns the bytes of the task's accesses that are valid on a memory node, or on their way to it.
  */
-uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
-                               const struct duet_task *task);
+DUET_EXPORT uint64_t duet_view_valid_bytes(const struct duet_view *view, unsigned node,
+                                           const struct duet_task *task);
 /*
  * Return the bytes of a memory node for data, and how many of them no data occupies now; both
  * UINT64_MAX for the host's. Unused data occupies its room until that is needed.
  */
-uint64_t duet_view_capacity_bytes(const struct duet_view *view, unsigned node);
-uint64_t duet_view_free_bytes(const struct duet_view *view, unsigned node);
+DUET_EXPORT uint64_t duet_view_capacity_bytes(const struct duet_view *view, unsigned node);
+DUET_EXPORT uint64_t duet_view_free_bytes(const struct duet_view *view, unsigned node);
 /* True if access number `index` of the task is valid on the node, or on its way to it. */
-bool duet_view_valid(const struct duet_view *view, unsigned node, const struct duet_task *task,
-                     size_t index);
+DUET_EXPORT bool duet_view_valid(const struct duet_view *view, unsigned node,
+                                 const struct duet_task *task, size_t index);
 /*
  * Returns the seconds of work that wait on a worker: the tasks on its own list and those taken and
  * not finished, by duet_view_seconds.
  */
-double duet_view_load(const struct duet_view *view, unsigned worker);
+DUET_EXPORT double duet_view_load(const struct duet_view *view, unsigned worker);
 
 /* True if the worker found no task when it last looked, and has not been woken since. */
-bool duet_view_idle(const struct duet_view *view, unsigned worker);
+DUET_EXPORT bool duet_view_idle(const struct duet_view *view, unsigned worker);
 /*
  * For `revoke`: returns the idle worker that is expected to end the task first, if that is before
  * `victim` does, which begins in `wait_s` seconds; else -1. The expected end is the longer of the
  * worker's load and of the transfer with every copy alone, plus `weight` times the kernel. `weight`
  * 0: always -1.
  */
-int duet_view_sooner(struct duet_view *view, const struct duet_task *task, unsigned victim,
-                     double wait_s, double weight);
+DUET_EXPORT int duet_view_sooner(struct duet_view *view, const struct duet_task *task,
+                                 unsigned victim, double wait_s, double weight);
 
-size_t duet_task_accesses(const struct duet_task *task);
-bool duet_task_writes(const struct duet_task *task, size_t index); /* true for W and RW */
-bool duet_task_reads(const struct duet_task *task, size_t index);  /* true for R and RW */
-uint64_t duet_task_access_bytes(const struct duet_task *task, size_t index);
+DUET_EXPORT size_t duet_task_accesses(const struct duet_task *task);
+/* True for W and RW. */
+DUET_EXPORT bool duet_task_writes(const struct duet_task *task, size_t index);
+/* True for R and RW. */
+DUET_EXPORT bool duet_task_reads(const struct duet_task *task, size_t index);
+DUET_EXPORT uint64_t duet_task_access_bytes(const struct duet_task *task, size_t index);
 /* Returns the number of the data, from 1, which stays the same as long as it is registered. */
-uint64_t duet_task_data(const struct duet_task *task, size_t index);
+DUET_EXPORT uint64_t duet_task_data(const struct duet_task *task, size_t index);
 /*
  * Returns this policy's state for the data of an access: state_size_a_data bytes, zeroed when it is
  * registered. Parts of data that is cut have their own. `index` must exist.
  */
-void *duet_task_data_state(struct duet_view *view, const struct duet_task *task, size_t index);
+DUET_EXPORT void *duet_task_data_state(struct duet_view *view, const struct duet_task *task,
+                                       size_t index);
 /*
  * Returns this policy's state for the data of an access on a memory node, which must exist:
  * state_size_a_place bytes.
  */
-void *duet_task_place_state(struct duet_view *view, const struct duet_task *task, size_t index,
-                            unsigned node);
+DUET_EXPORT void *duet_task_place_state(struct duet_view *view, const struct duet_task *task,
+                                        size_t index, unsigned node);
 /* Direct successors of a task: see duet_task_successors. */
 struct duet_successors {
     size_t count;
@@ -402,19 +412,21 @@ struct duet_successors {
  * divided equally among the tasks that have to end first. Time is in proportion to `count`. Not in
  * a score.
  */
-struct duet_successors duet_task_successors(const struct duet_task *task);
-int duet_task_priority(const struct duet_task *task);
-double duet_task_complexity(const struct duet_task *task); /* the submitted hint, else flops */
-uint64_t duet_task_id(const struct duet_task *task);       /* from 1, in order of submission */
-const char *duet_task_kernel(const struct duet_task *task);
+DUET_EXPORT struct duet_successors duet_task_successors(const struct duet_task *task);
+DUET_EXPORT int duet_task_priority(const struct duet_task *task);
+/* The submitted hint, else flops. */
+DUET_EXPORT double duet_task_complexity(const struct duet_task *task);
+/* From 1, in order of submission. */
+DUET_EXPORT uint64_t duet_task_id(const struct duet_task *task);
+DUET_EXPORT const char *duet_task_kernel(const struct duet_task *task);
 /*
  * Sets the priority of a task, in `plan`, or in `push` before the task is on a list.
  * duet_task_priority returns it from then on, and DUET_HEAP lists are sorted by it.
  */
-void duet_task_set_priority(struct duet_task *task, int priority);
+DUET_EXPORT void duet_task_set_priority(struct duet_task *task, int priority);
 /* A number that the policy may keep with a task from push, or plan, to epilogue; 0 at first. */
-double duet_task_note(const struct duet_task *task);
-void duet_task_set_note(struct duet_task *task, double note);
+DUET_EXPORT double duet_task_note(const struct duet_task *task);
+DUET_EXPORT void duet_task_set_note(struct duet_task *task, double note);
 
 /*
  * Begins to copy the inputs of a task to a memory node, as far as there is room without valid data.
@@ -422,7 +434,8 @@ void duet_task_set_note(struct duet_task *task, double note);
  * policy may still send it elsewhere: data that it does not need there is dropped. Does nothing for
  * blocks of an expansion, which are gone when its tasks have ended.
  */
-void duet_view_prefetch(struct duet_view *view, const struct duet_task *task, unsigned node);
+DUET_EXPORT void duet_view_prefetch(struct duet_view *view, const struct duet_task *task,
+                                    unsigned node);
 
 enum { DUET_LUF_BYTES = 8 };
 
@@ -435,13 +448,14 @@ enum { DUET_LUF_BYTES = 8 };
  * equals, data that need not be written back. Nothing is counted without these bytes, or as long as
  * all registered data fits.
  */
-void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsigned worker,
-                    int change);
-double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole);
+DUET_EXPORT void duet_luf_count(struct duet_view *view, const struct duet_task *task,
+                                unsigned worker, int change);
+DUET_EXPORT double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place,
+                                   bool sole);
 
 /* A function for `epilogue`: counts by duet_luf_count that a task has ended. */
-void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
-                       const struct duet_times *times, double now);
+DUET_EXPORT void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *task,
+                                   unsigned worker, const struct duet_times *times, double now);
 
 /* ------------------------------------------------------------------------------------------- */
 /* Registry                                                                                     */
@@ -450,16 +464,15 @@ void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *tas
  * Return the built-in policy of a name, or NULL; and the index-th one, NULL beyond the last.
  * "pinned", which is for measurements, has no index.
  */
-const struct duet_policy *duet_policy_find(const char *name);
-const struct duet_policy *duet_policy_at(size_t index);
+DUET_EXPORT const struct duet_policy *duet_policy_find(const char *name);
+DUET_EXPORT const struct duet_policy *duet_policy_at(size_t index);
 /*
  * Checks that name, description, source, push and pop are there, and that parameters are described
  * and begin within their bounds. Error: DUET_EINVAL with a message.
  */
-DUET_MUST_CHECK int duet_policy_check(const struct duet_policy *policy,
-                                      struct duet_message *message);
+DUET_EXPORT DUET_MUST_CHECK int duet_policy_check(const struct duet_policy *policy,
+                                                  struct duet_message *message);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -18,7 +18,6 @@ extern "C" {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow" /* a function may have the name of a struct, as in C */
 #endif
-#pragma GCC visibility push(default) /* symbols of this header are exported by libduet */
 
 struct duet_runtime;
 
@@ -64,11 +63,11 @@ struct duet_event {
  * Returns the records, sorted by start_s, then worker, then id. *events is owned by the caller
  * (free). Only when no task is in flight. Errors: DUET_EINVAL (recording was off), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime,
-                                      struct duet_event **events, size_t *count);
+DUET_EXPORT DUET_MUST_CHECK int duet_trace_events(const struct duet_runtime *runtime,
+                                                  struct duet_event **events, size_t *count);
 
 /* Returns the text of a number in the records, or NULL. Any time. Owned by the runtime. */
-const char *duet_trace_name(const struct duet_runtime *runtime, uint32_t number);
+DUET_EXPORT const char *duet_trace_name(const struct duet_runtime *runtime, uint32_t number);
 
 /* A mark in the trace: a moment or a phase of the application, or the loss of a device. */
 struct duet_trace_mark {
@@ -83,8 +82,8 @@ struct duet_trace_mark {
  * were made; a phase that goes on ends now. *marks is owned by the caller (free). Any time. Errors:
  * DUET_EINVAL (recording was off), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_trace_marks(const struct duet_runtime *runtime,
-                                     struct duet_trace_mark **marks, size_t *count);
+DUET_EXPORT DUET_MUST_CHECK int duet_trace_marks(const struct duet_runtime *runtime,
+                                                 struct duet_trace_mark **marks, size_t *count);
 
 /* One access of a task in the records, or one task that it comes after explicitly. */
 struct duet_trace_access {
@@ -109,18 +108,19 @@ struct duet_trace_access {
  * of tasks, then of their accesses. *accesses is owned by the caller (free). Only when no task is
  * in flight. Errors: DUET_EINVAL (not recorded: config.record_accesses), DUET_ENOMEM.
  */
-DUET_MUST_CHECK int duet_trace_accesses(const struct duet_runtime *runtime,
-                                        struct duet_trace_access **accesses, size_t *count);
+DUET_EXPORT DUET_MUST_CHECK int duet_trace_accesses(const struct duet_runtime *runtime,
+                                                    struct duet_trace_access **accesses,
+                                                    size_t *count);
 
 /* Returns the machine of the runtime, which owns it. */
-const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runtime);
+DUET_EXPORT const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runtime);
 
 /*
  * Return the number of registered kernels, and the name of each (NULL beyond). Owned by the
  * runtime.
  */
-size_t duet_kernel_count(const struct duet_runtime *runtime);
-const char *duet_kernel_name(const struct duet_runtime *runtime, size_t kernel);
+DUET_EXPORT size_t duet_kernel_count(const struct duet_runtime *runtime);
+DUET_EXPORT const char *duet_kernel_name(const struct duet_runtime *runtime, size_t kernel);
 
 enum { DUET_STATS_ARCHS = 8 }; /* architectures with counters of their own */
 
@@ -154,14 +154,14 @@ struct duet_stats {
 };
 
 /* Fills *stats. Any time; exact when no task is in flight. */
-void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
+DUET_EXPORT void duet_stats(const struct duet_runtime *runtime, struct duet_stats *stats);
 
 /*
  * Starts a new measurement: resets counters, critical path and trace. Performance models keep what
  * they have learned; the critical path uses the times expected now. Only when no task is in flight.
  * Dates still count from the opening of the runtime.
  */
-void duet_stats_reset(struct duet_runtime *runtime);
+DUET_EXPORT void duet_stats_reset(struct duet_runtime *runtime);
 
 /* Choice of a policy that chooses among others (auto), and its reason. */
 struct duet_choice {
@@ -176,7 +176,7 @@ struct duet_choice {
 
 /* Fills *out. Returns false if the runtime's policy is none that chooses. Not while another thread
    waits for tasks. */
-bool duet_choice(const struct duet_runtime *runtime, struct duet_choice *out);
+DUET_EXPORT bool duet_choice(const struct duet_runtime *runtime, struct duet_choice *out);
 
 /*
  * Returns the number of the application's tasks finished since the runtime was opened, never more
@@ -185,7 +185,7 @@ bool duet_choice(const struct duet_runtime *runtime, struct duet_choice *out);
  * ended. Nested tasks that a worker keeps to itself (private_nested of struct duet_policy) are
  * counted in bundles of up to 64.
  */
-uint64_t duet_tasks_done(const struct duet_runtime *runtime);
+DUET_EXPORT uint64_t duet_tasks_done(const struct duet_runtime *runtime);
 
 /*
  * Returns a worker that is in the scheduler at this moment, where it normally stays for
@@ -194,7 +194,7 @@ uint64_t duet_tasks_done(const struct duet_runtime *runtime);
  * the same steps for a second means that the policy, or a function that expands a task, does not
  * return. Any thread.
  */
-int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps);
+DUET_EXPORT int duet_worker_scheduling(const struct duet_runtime *runtime, uint64_t *steps);
 
 /*
  * Finished tasks of one class (kernel, work, sizes of data and cost) and their expected times on
@@ -217,15 +217,14 @@ struct duet_class_stats {
  * Return the number of classes, and the figures of one (DUET_EINVAL beyond). Only when no task is
  * in flight.
  */
-size_t duet_class_count(const struct duet_runtime *runtime);
-DUET_MUST_CHECK int duet_class_stats(const struct duet_runtime *runtime, size_t index,
-                                     struct duet_class_stats *stats);
+DUET_EXPORT size_t duet_class_count(const struct duet_runtime *runtime);
+DUET_EXPORT DUET_MUST_CHECK int duet_class_stats(const struct duet_runtime *runtime, size_t index,
+                                                 struct duet_class_stats *stats);
 
 /* Return the busy seconds and the finished tasks of one worker. Any time. */
-double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker);
-uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker);
+DUET_EXPORT double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker);
+DUET_EXPORT uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker);
 
-#pragma GCC visibility pop
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 }
