@@ -81,7 +81,7 @@ function(duet_test_properties name)
     set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "opencl") # beside the builds below, for which pocl keeps what it compiles
     set_tests_properties(${name} PROPERTIES COST 500)
-  elseif(name MATCHES "^(cli|report[.]page|examples)[.]")
+  elseif(name MATCHES "^((cli|examples|openmp)[.]|report[.]page[.]|sim.runs|workloads.cuda_run)")
     # tests of whole commands: first those that take long, so that no core waits at the end
     set_tests_properties(${name} PROPERTIES COST 10)
   endif()
