@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of bench/ share: lists on the command line, programs and the JSON lines they
-print, what several values come to, and tables."""
+"""Shared by the scripts of bench/: lists on the command line, programs and the JSON lines they
+print, summaries of values, and tables."""
 
 import argparse
 import json
@@ -11,13 +11,13 @@ import subprocess
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1]
 BUILD = pathlib.Path("build")
-# what is simulated to see how fast that is
+# the simulation whose speed is measured
 SIMULATED = ["simulate", "cholesky", "--platform", "idgraf", "--tile", "960", "--cpus", "4",
              "--gpus", "8", "--set-arch", "--quiet", "--csv"]
 
 
 def parser_of(text):
-    """A parser of options whose help is the script's own text."""
+    """A parser of options whose help is the script's docstring."""
     return argparse.ArgumentParser(description=text,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
 
@@ -49,12 +49,12 @@ def execute(command, **variables):
 
 
 def objects(text):
-    """What a program printed, a JSON object a line."""
+    """The JSON objects that a program printed, one a line."""
     return [json.loads(line) for line in text.splitlines()]
 
 
 def series(text):
-    """The same with the lines that differ in nothing but a "value" as one, with "values"."""
+    """Merges lines that differ only in "value" into one with "values"."""
     found = {}
     for line in objects(text):
         values = line.get("values") or [line["value"]]

@@ -45,8 +45,8 @@ def measured_ns(options, repeats, graph, *words):
 
 
 def machine_costs(options):
-    """[ns of an access, an atomic one, a move] here. The first makes one thread's tasks take the
-    time that they do; a turn of two threads is two moves."""
+    """[ns of an access, of an atomic one, of a move] of this machine. The first makes predicted and
+    measured times of one thread's tasks equal; a turn of two threads is two moves."""
     turns = [run("contention", "costs", options)[0] for _ in range(options.repeats)]
     atomic_ns = min(turn["atomic_ns"] for turn in turns)
     counted = run("contention_count", "independent", options)[0]
@@ -72,7 +72,7 @@ def written_at(program, addresses):
 
 
 def place_of(places, *addresses):
-    """Where the access is written, or who called the helper in which it is."""
+    """The place of an access, or of the call of the helper that it is in."""
     chain = [place for address in addresses for place in places.get(address, [])]
     return next((place for place in chain if not re.match(r"core/(spin|atomics)\.", place[0])),
                 (hex(addresses[0]), ""))

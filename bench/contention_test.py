@@ -52,7 +52,7 @@ def check_top(folder):
 
 
 def check_measured(folder):
-    """On threads of the system, far more than there are cores, the same tasks run."""
+    """The same tasks run on threads of the system, far more than there are cores."""
     _, rows = driver(folder, "--threads", "1,40", "--kernels", 100, "--measure", "--repeats", 1,
                      "--graphs", "nested")
     assert all(row["measured_ns"] > 0 for row in rows), rows

@@ -22,7 +22,7 @@ def corpus(*arguments, status=0):
 
 
 def compare(path, *arguments, status=0):
-    """The program by itself, on lines of a file."""
+    """Runs the program by itself, on lines of a file."""
     with open(path, "rb") as lines:
         program = [BUILD / "bench" / "corpus", "compare", "1", *arguments]
         result = subprocess.run(program, stdin=lines,
@@ -32,7 +32,7 @@ def compare(path, *arguments, status=0):
 
 
 def check_bad_lines(folder, lines):
-    """What is no line of a corpus is told by line and place."""
+    """A line that is no part of a corpus is reported with line and place."""
     bad = folder / "bad.jsonl"
     for number, change, message in [
             (1, ("shared_bytes", "x"), "line 1: shared_bytes: missing"),

@@ -20,7 +20,7 @@ MACHINES = {"4 + 8": (4, 8), "16 + 64": (16, 64)}
 
 
 def policies(duet):
-    """Of every built-in policy, its name; without auto, which becomes another one."""
+    """Names of the built-in policies, without auto, which becomes another one."""
     lines = common.execute([duet, "list", "policies"]).splitlines()
     names = [line.split()[0] for line in lines if line and not line[0].isspace()]
     return [name for name in names if name != "auto"]

@@ -79,8 +79,8 @@ class Peer:
         return sum(int(line[0]) for line in lines), sum(int(line[1]) for line in lines) / 1e6
 
     def least(self):
-        """How often a tile has to go to a node that does not own it: what simulated nodes send,
-        which workloads/messages_test.py compares with the algorithms."""
+        """The number of times that a tile has to go to a node that does not own it: messages of
+        simulated nodes, which workloads/messages_test.py compares with the algorithms."""
         o = self.options
         output = common.execute([o.build / "duet", "simulate", self.operation, "--platform",
                                  "idgraf", "--n", o.n, "--tile", o.tile, "--nodes",

@@ -46,7 +46,7 @@ class Place:
                               env={**os.environ, "FAKE_CUDA_DEVICES": "1", **variables})
 
     def wait(self, until, what):
-        """Until it is so; what never is names the programs that run then."""
+        """Waits until it is so; on failure names the programs that run then."""
         end = time.monotonic() + 1000
         while not until():
             assert time.monotonic() < end, (what, self.processes())
@@ -134,7 +134,7 @@ def check_everything(place, folder):
 
 
 def check_going_on(place, folder):
-    """What is there stays; a part that is named is measured anew, and nothing else."""
+    """Existing results stay; only a named part is measured anew."""
     before = load(folder)
     result = place.gpu("--output", folder, *EVERYTHING, "--again", "memory")
     assert result.returncode == 0, result.stderr
@@ -213,7 +213,7 @@ def check_failures(place, folder):
 
 
 def kill_all(place, words):
-    """What a program has started does not outlive gpu.py, even if that is killed."""
+    """Programs started by gpu.py do not outlive it, even if it is killed."""
     process = subprocess.Popen(place.command(*words, "tests"), stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL,
                                env={**os.environ, "FAKE_CUDA_DEVICES": "1"})
@@ -224,7 +224,7 @@ def kill_all(place, words):
 
 
 def check_time(place, folder):
-    """Without time or memory things are left out, not failed; what is cut short is made again."""
+    """Rows without time or memory are left out and do not fail; rows cut short are made again."""
     result = place.gpu("--output", folder, "--only", "cholesky", "--budget", 1)
     assert result.returncode == 0, result
     assert load(folder)["omitted"] and not load(folder)["rows"], load(folder)
@@ -237,7 +237,7 @@ def check_time(place, folder):
     slow.chmod(0o755)
     words = ["--output", folder.with_name("slow"), "--only", "overhead"]
     slowly, record, budget = Place(folder.with_name("slowly"), overhead_cuda=slow), {}, 3
-    while not record.get("rows"):  # until the program was as far as that in time
+    while not record.get("rows"):  # until the program got that far in time
         budget *= 2
         result = slowly.gpu(*words, "--budget", budget)
         record = load(folder.with_name("slow"))

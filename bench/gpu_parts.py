@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of bench/gpu.py: what is checked and measured, in the order of its worth. Each row has
-the seconds that it takes on an H100, by what its data, flops and runs come to."""
+"""The parts of bench/gpu.py: checks and measurements, in the order of their worth. Each row has its
+seconds on an H100, estimated from data, flops and runs."""
 
 import functools
 import json
@@ -21,7 +21,7 @@ GPU_FLOPS, LOCK, FILL, COPY, BEGIN_S = 45e12, 3e9, 15e9, 40e9, 2.5
 
 
 def rate(row):
-    """Until the results are where they began, where that is known."""
+    """Rate until the results are back where they began, if that is known."""
     return row.get("back") or row["median"]
 
 
@@ -35,7 +35,7 @@ def workers(session):
 
 
 def cost(session, workload, n, precision, policies=1):
-    """What a row of a workload takes: `seconds`, and `bytes_` of the host's memory."""
+    """Cost of a row of a workload: `seconds`, and `bytes_` of the host's memory."""
     bytes_ = ARRAYS[workload] * n * n * ELEMENT[precision]
     run = bytes_ / FILL + bytes_ / COPY + FLOPS[workload] * n ** 3 / GPU_FLOPS
     runs = bytes_ / LOCK + (session.options.reps + 1) * run + bytes_ / FILL
@@ -172,8 +172,8 @@ def gemm(session):
 
 
 def factorisation(session, workload, orders):
-    """The middle order (of two: the last) chooses tile and policy for the others, and is run with
-    the CPUs, which want small tiles, and out of core, too. Panels are anywhere."""
+    """The middle order (of two: the last) chooses tile and policy for the others. It is also run
+    with the CPUs, which want small tiles, and out of core. Panels are anywhere."""
     options = session.options
     middle = orders[len(orders) // 2]
     for precision in options.precisions:
@@ -275,7 +275,7 @@ SETS = {"checks": [part.__name__ for part in CHECKS],
 
 
 def goals(session):
-    """What was to be reached, as far as it was measured."""
+    """Goals, as far as they were measured."""
     found = session.record["goals"] = []
 
     def goal(text, figure, bound, reached):

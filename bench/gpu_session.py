@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of bench/gpu.py measure with: programs that end in time, rows of figures, checks,
-and a record that is on the disk after each of them."""
+"""Measures for the parts of bench/gpu.py: programs that end in time, rows of figures, checks, and a
+record that is on the disk after each of them."""
 
 import contextlib
 import datetime
@@ -25,7 +25,7 @@ import gpu_report
 
 SKIPPED = 77
 GIB = 1 << 30
-LOG_BYTES = 200000  # of one log: the rest of a longer one is cut out of its middle
+LOG_BYTES = 200000  # of one log: the middle of a longer one is cut out
 SMI = ["nvidia-smi", "--format=csv,noheader", "--query-gpu="
        "name,driver_version,clocks.max.sm,clocks.max.mem,power.limit,pcie.link.gen.current,"
        "pcie.link.width.current"]
@@ -104,7 +104,7 @@ def find_libraries(names):
             raise Stopped(f"{name} is nowhere: not known to the loader, and not in "
                           f"{', '.join(dict.fromkeys(folders + packages))}: name its folder in "
                           "LD_LIBRARY_PATH")
-        # what it needs itself, as cuSOLVER needs cuSPARSE, may be another package
+        # libraries that it needs itself, as cuSOLVER needs cuSPARSE, may be in another package
         found.update(packages if places[0] in packages else places[:1])
     return sorted(found)
 
@@ -135,7 +135,7 @@ class Session:
     def __init__(self, options):
         self.options = options
         self.start = time.monotonic()
-        self.planned_s = 8 * options.plan  # what the machine is looked at in; then rows, as planned
+        self.planned_s = 8 * options.plan  # time to look at the machine; then rows, as planned
         self.deadline = self.until = self.start + options.budget
         self.part = "info"
         self.cores = len(os.sched_getaffinity(0))
@@ -380,8 +380,8 @@ class Session:
 
 
 def row_of(run, bytes_):
-    """What a run of the JSON report comes to. The makespan ends with the last kernel, the wall time
-    when the results are back."""
+    """Row of a run in the JSON report. The makespan ends with the last kernel, the wall time when
+    the results are back."""
     seconds = run["makespan_s"]
     amount = 1e-9 * bytes_ or (run["gflops"] or 0) * seconds["median"]
     return {"peer": "duet", **{key: run[key] for key in ("precision", "n", "tile", "cpus", "policy",

@@ -34,13 +34,13 @@ COST = re.compile(r"(\+|-|\*|)(\d*) (\d+)$")
 
 
 def calls(n):
-    """Of the recursion that computes the n-th Fibonacci number."""
+    """Number of calls of the recursion that computes the n-th Fibonacci number."""
     return 1 if n < 2 else 1 + calls(n - 1) + calls(n - 2)
 
 
 def own_costs(text):
-    """{(file, line, function): own instructions} of what callgrind wrote. `function` has what was
-    put inline into it; file and line are where that is written."""
+    """{(file, line, function): own instructions} from callgrind's output. `function` includes
+    inlined code; file and line are where that is written."""
     own = collections.Counter()
     known = {}
     function, source, line_number, of_call = None, None, 0, False

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries beside which duet's runs are measured: OpenBLAS's, and those of a GPU with CUDA's
-functions computed on the host. Each operation prints what it should, and notices a wrong result, a
-failing call and a missing GPU. The same for what a task on a GPU costs, with the fake CUDA. No time
-is looked at."""
+"""The libraries with which duet's runs are compared: OpenBLAS's, and those of a GPU with CUDA's
+functions computed on the host. Each operation prints its lines, and notices a wrong result, a
+failing call and a missing GPU. Likewise the cost of a task on a GPU, with the fake CUDA. No time is
+looked at."""
 
 import json
 import os
@@ -23,7 +23,7 @@ CASES = {(LAPACK, "cholesky"): (["--n", 65], [True]),
          (PEERS, "cholesky"): (["--n", 65], [False, True]),
          (PEERS, "lu"): (["--n", 65], [False, True]),
          (PEERS, "saxpy"): (["--n", 1000], [False, True])}
-# what is spoilt: the operations that have to notice
+# what is spoilt: operations that notice it
 BROKEN = {"dgemm": ["gemm", "gemm-xt"], "dpotrf": ["cholesky"], "dgetrf": ["lu"],
           "daxpy": ["saxpy"], "copy": ["gemm", "cholesky", "lu", "saxpy"]}
 
@@ -97,7 +97,7 @@ def check_overhead():
 
 
 def check_real_programs():
-    """Those that a GPU would run: without one they say so."""
+    """Programs for a GPU say so without one."""
     result = execute(BUILD / "bench" / "cuda_peers", "gemm", "--n", 64)
     assert result.returncode in (0, SKIPPED), result
     assert result.returncode == 0 or "skipped" in result.stderr, result

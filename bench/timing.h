@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmarks share: the clock, and memory that is there or ends the program. */
+/* Shared by the benchmarks: the clock, and memory that is there or ends the program. */
 #ifndef DUET_BENCH_TIMING_H
 #define DUET_BENCH_TIMING_H
 
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Wall clock in seconds since some moment. */
+/* Wall clock in seconds since an arbitrary moment. */
 static inline double seconds(void)
 {
     struct timespec time;

@@ -2,10 +2,9 @@
 /*
  * Conjugate gradients (Hestenes, Stiefel, 1952) on a sparse matrix in compressed rows (CSR), the
  * Laplacian of a square grid. Rows are in blocks; dot products are reductions, to which all workers
- * add at once. Iterations are submitted without waiting: how far it has come is looked at now and
- * then.
+ * add at once. Iterations are submitted without waiting: the residual is read now and then.
  *
- *     conjugate_gradients [EDGE [BLOCKS]]        200 points a side, in 8 blocks of rows
+ * conjugate_gradients [EDGE [BLOCKS]]        200 points a side, in 8 blocks of rows
  *
  * Link with -lduet -lm.
  */
@@ -18,9 +17,9 @@
 
 enum { ITERATIONS = 2000, LOOK = 20, DIAGONALS = 5 };
 
-static const double TOLERANCE = 1e-10; /* of the residual, relatively */
+static const double TOLERANCE = 1e-10; /* relative, of the residual */
 
-enum { X, R, P, Q, VECTORS }; /* x, the residual, the direction, and A times that */
+enum { X, R, P, Q, VECTORS }; /* x, the residual, the direction, and A times the direction */
 enum { CLEAR, ADD, MULTIPLY, DOT, STEP, DIRECTION, KERNELS };
 
 /* A block of rows: of the matrix, and of the vectors. */
@@ -28,7 +27,7 @@ struct block {
     size_t first, rows; /* unknowns */
     uint32_t *row, *column;
     double *value;
-    struct duet_handle *matrix; /* these three */
+    struct duet_handle *matrix; /* rows, columns and values */
     struct duet_handle *vectors[VECTORS];
 };
 
@@ -58,9 +57,9 @@ static int run_add(const struct duet_call *call)
 }
 
 /*
- * q := A p. Matrix R, which is rows, columns and values; q W; p R of the blocks before this one,
- * this one and after it (at an end of the grid this one again). The values are the rows of this one
- * and the first.
+ * q := A p. Matrix R: rows, columns and values; q W; p R for the blocks before this one, this one
+ * and after it (at an end of the grid this one again). Values: the rows of this block, and the
+ * first row.
  */
 static int run_multiply(const struct duet_call *call)
 {
@@ -117,7 +116,7 @@ static int run_direction(const struct duet_call *call)
     return 0;
 }
 
-/* For simulated machines: a microsecond and what the vectors take. The value is the rows'. */
+/* For simulated machines: a microsecond and the time of the vectors. The value is the rows'. */
 static double cost(const void *args, const char *arch)
 {
     (void)arch;
@@ -191,7 +190,7 @@ static int register_block(const struct program *p, struct block *block)
     return error;
 }
 
-/* x = 0, r = p = b, all ones; blocks of rows of the grid. */
+/* Sets x = 0, r = p = b, all ones; makes blocks of rows of the grid. */
 static int prepare(struct program *p)
 {
     size_t n = p->edge * p->edge;
@@ -284,7 +283,7 @@ static int look_at(const struct program *p, struct duet_handle *scalar, double *
     return duet_release(p->duet, scalar);
 }
 
-/* Iterates until the residual is small; in a simulation, nothing being computed, for LOOK times. */
+/* Iterates until the residual is small; in a simulation, which computes nothing, LOOK times. */
 static int solve(const struct program *p, bool simulated, int *iterations)
 {
     double start = 0, now;
@@ -306,7 +305,7 @@ static int solve(const struct program *p, bool simulated, int *iterations)
 /* ------------------------------------------------------------------------------------------- */
 /* The program                                                                                  */
 
-/* |b - A x| / |b|, of what was computed. */
+/* |b - A x| / |b| of the computed x. */
 static double residual(const struct program *p)
 {
     const double *x = p->vectors;

@@ -18,7 +18,7 @@
 enum { BLOCKS = 16, BLOCK = 1 << 16 /* elements */ };
 
 /* ------------------------------------------------------------------------------------------- */
-/* The kernel, for both. Accesses: x, y. Arguments: a.                                          */
+/* The kernel, for CPUs and GPUs. Accesses: x, y. Arguments: a. */
 
 static int saxpy_on_cpu(const struct duet_call *call)
 {
@@ -37,10 +37,8 @@ static __global__ void saxpy(size_t n, float a, const float *x, float *y)
         y[i] += a * x[i];
 }
 
-/*
- * Runs on the thread that feeds the GPU, which is the current device. It only puts the kernel into
- * the stream: duet sees when it has ended. Buffers are in the GPU's memory.
- */
+/* Runs on the thread that feeds the GPU, which is the current device. It only enqueues the kernel
+ * on the stream: duet sees when it has ended. Buffers are in the GPU's memory. */
 static int saxpy_on_gpu(const struct duet_call *call)
 {
     const unsigned threads = 256;
@@ -80,7 +78,7 @@ static int begin(struct program *program)
     desc.implementation_count = 2;
     desc.flops = flops;
     int error = duet_codelet(program->duet, &desc, &program->kernel);
-    /* Copies are then made beside everything else; without, all of it works as well. */
+    /* Page-locked memory is copied beside everything else; all works without it, too. */
     if (!error && duet_pin(program->duet, program->data, 2 * sizeof(float) * BLOCKS * BLOCK))
         fprintf(stderr, "copies will be slower: %s\n", duet_last_message(program->duet));
     for (int b = 0; b < BLOCKS && !error; b++) {
@@ -121,7 +119,8 @@ static int end(struct program *program)
     return error;
 }
 
-/* y began as 1, and 2 x and then 3 x were added, x being i modulo 100: exact in float. */
+/* Checks y: it began as 1, and 2 x and then 3 x were added, x being i modulo 100: exact in
+ * float. */
 static int check(const struct program *program)
 {
     for (int i = 0; i < BLOCKS * BLOCK; i++) {

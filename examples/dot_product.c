@@ -17,21 +17,21 @@
 
 enum { PIECES_MAX = 1024 };
 
-/* A contribution begins with this. */
+/* Sets a contribution to 0. */
 static int run_clear(const struct duet_call *call)
 {
     *(double *)call->buffers[0].data = 0;
     return DUET_OK;
 }
 
-/* Two contributions become one. */
+/* Adds one contribution to another. */
 static int run_add(const struct duet_call *call)
 {
     *(double *)call->buffers[0].data += *(const double *)call->buffers[1].data;
     return DUET_OK;
 }
 
-/* x R, y R, sum REDUCE. */
+/* Adds a piece of x'y to the sum: x R, y R, sum REDUCE. */
 static int run_dot(const struct duet_call *call)
 {
     const double *x = call->buffers[0].data, *y = call->buffers[1].data;
@@ -46,14 +46,14 @@ static int run_dot(const struct duet_call *call)
 static double seconds(const void *args, const char *arch)
 {
     (void)arch;
-    const size_t *numbers = duet_value(args, 0, sizeof *numbers); /* NULL: clear or add */
+    const size_t *numbers = duet_value(args, 0, sizeof *numbers); /* NULL in clear and add */
     return 1e-6 + (numbers ? 1e-9 * (double)*numbers : 0);
 }
 
 static int codelet(struct duet_runtime *duet, const char *name, duet_kernel_fn run,
                    struct duet_codelet **out)
 {
-    /* GPUs that are emulated run what CPUs do, and simulated ones need no code */
+    /* emulated GPUs run the CPUs' code, and simulated ones need none */
     const struct duet_implementation where[] = {{"cpu", run}, {"cuda", NULL}};
     const struct duet_codelet_desc desc = {.name = name,
                                            .implementations = where,
@@ -71,7 +71,7 @@ static int vector(struct duet_runtime *duet, double *data, size_t n, size_t piec
     return error ? error : duet_cut_rows(duet, whole, pieces, out);
 }
 
-/* *sum += x'y. What else this registers ends with duet_close. */
+/* sum += x'y. Data that this registers is freed by duet_close. */
 static int dot(struct duet_runtime *duet, double *x, double *y, size_t n, size_t pieces,
                double *sum)
 {
@@ -94,10 +94,10 @@ static int dot(struct duet_runtime *duet, double *x, double *y, size_t n, size_t
     for (size_t i = 0; i < pieces && !error; i++)
         error = duet_insert(duet, multiply, DUET_R, x_pieces[i], DUET_R, y_pieces[i], DUET_REDUCE,
                             total, DUET_VALUE, &each, sizeof each, 0);
-    return error ? error : duet_unregister(duet, total); /* waits; now it is in *sum */
+    return error ? error : duet_unregister(duet, total); /* waits; the result is then in *sum */
 }
 
-/* Fills both vectors; what their product is, computed without tasks. */
+/* Fills both vectors, and returns their product, computed without tasks. */
 static double fill(double *x, double *y, size_t n)
 {
     double sum = 0;
@@ -116,7 +116,7 @@ static int run(struct duet_runtime *duet, double *x, double *y, size_t n, size_t
     if (error)
         return error;
     printf("%zu numbers in %.6f s\n", n, duet_now(duet) - start_s);
-    if (!duet_computes(duet)) /* a simulation, say */
+    if (!duet_computes(duet)) /* for example in a simulation */
         return DUET_OK;
     double off = fabs(sum - expected) / expected;
     printf("|sum - x'y| / x'y = %.2g\n", off);

@@ -13,7 +13,7 @@
 #include <duet/duet.h>
 #include <duet/trace.h>
 
-/* What a task is given: a number, and where its result goes. Copied with the task. */
+/* Argument of a task: a number, and the address of its result. Copied with the task. */
 struct call {
     unsigned n;
     uint64_t *value;
@@ -36,7 +36,7 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
                                             .args_bytes = sizeof child};
         error = duet_expand_submit(expansion, &task);
     }
-    /* In any case: a child that was submitted before an error writes to this function's values. */
+    /* Waits in any case: a child submitted before an error writes to this function's values. */
     const int waited = duet_expand_wait(expansion);
     error = error ? error : waited;
     if (!error) /* both values are there */
@@ -44,7 +44,7 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
     return error;
 }
 
-/* What a call takes by itself, without its children: for simulations. */
+/* Time of a call by itself, without its children: for simulations. */
 static double seconds(const void *args, const char *arch)
 {
     return 1e-6;

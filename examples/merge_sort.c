@@ -16,7 +16,7 @@
 #include <duet/duet.h>
 #include <duet/trace.h>
 
-enum { FEW = 16384 }; /* numbers that are sorted without further tasks */
+enum { FEW = 16384 }; /* numbers sorted without further tasks */
 
 static int compare(const void *left, const void *right)
 {

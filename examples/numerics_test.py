@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numerical programs among the examples: verified on CPUs and on emulated GPUs with memory for
-a tenth of the data, simulated to the same digits, and what they say of sizes that they cannot
-take."""
+"""Numerical programs among the examples: verified on CPUs and on emulated GPUs with memory for a
+tenth of the data, simulated to the same digits, and their refusals of invalid sizes."""
 
 import re
 

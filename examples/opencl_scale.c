@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A kernel of one's own on OpenCL's devices and on CPUs: multiplies the pieces of a vector by a
- * number. Usage: opencl_scale --duet-devices=opencl.
- */
+/* An application's kernel on OpenCL's devices and on CPUs: multiplies the pieces of a vector by a
+ * number. Usage: opencl_scale --duet-devices=opencl. */
 #include <stdio.h>
 
 #define CL_TARGET_OPENCL_VERSION 120
@@ -27,10 +25,8 @@ static int scale(const struct duet_call *call)
     return 0;
 }
 
-/*
- * The compiled kernel of the device's context, which lasts as long as the process. Every device has
- * a thread that calls its kernels.
- */
+/* Returns the compiled kernel of the device's context, which lasts as long as the process. Every
+ * device has a thread that calls its kernels. */
 static cl_kernel kernel_of(const struct duet_opencl *opencl)
 {
     static _Thread_local cl_kernel kernel;
@@ -49,7 +45,7 @@ static int scale_on_device(const struct duet_call *call)
     const struct duet_buffer *x = &call->buffers[0];
     cl_mem memory = opencl->memory;
     cl_ulong first = duet_opencl_offset(opencl, x) / sizeof(float);
-    cl_kernel kernel = kernel_of(opencl); /* once a context: it compiles */
+    cl_kernel kernel = kernel_of(opencl); /* compiles once for each context */
     clSetKernelArg(kernel, 0, sizeof memory, &memory);
     clSetKernelArg(kernel, 1, sizeof first, &first);
     clSetKernelArg(kernel, 2, sizeof(float), call->args);
@@ -61,7 +57,7 @@ static int scale_on_device(const struct duet_call *call)
 /* ------------------------------------------------------------------------------------------- */
 /* The program                                                                                  */
 
-/* Every piece twice, by factors that differ. */
+/* Submits every piece twice, with different factors. */
 static int submit(struct duet_runtime *duet, float *x)
 {
     const struct duet_implementation where[] = {{"cpu", scale}, {"opencl", scale_on_device}};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In how many ways n queens can stand on a board of n x n squares without attacking each other: a
- * task for each place of the first queens, which waits for those of the next row and adds up. What
- * is below the first rows is counted without tasks.
+ * task for each place of the first queens, which waits for those of the next row and adds up. Rows
+ * below the first ones are counted without tasks.
  *
- *     queens [n] [rows] [--duet-cpus=2]       counts on this machine
+ * queens [n] [rows] [--duet-cpus=2]       counts on this machine
  *     queens --duet-simulate=idgraf           counts in simulated time
  */
 #include <inttypes.h>
@@ -18,7 +18,7 @@ enum { SIDE_MAX = 16 };
 
 /* A board: its first rows have queens; bits of the next row that these attack. */
 struct board {
-    unsigned side, row, rows; /* rows: with tasks */
+    unsigned side, row, rows; /* rows: those with tasks */
     uint32_t columns, left, right;
     uint64_t *ways;
 };
@@ -65,7 +65,7 @@ static int queens(struct duet_expansion *expansion, const struct duet_call *call
                                             .args_bytes = sizeof next};
         error = duet_expand_submit(expansion, &task);
     }
-    /* In any case: a child that was submitted before an error writes to this function's ways. */
+    /* Waits in any case: a child submitted before an error writes to this function's ways. */
     const int waited = duet_expand_wait(expansion);
     error = error ? error : waited;
     *board->ways = 0;
@@ -74,7 +74,7 @@ static int queens(struct duet_expansion *expansion, const struct duet_call *call
     return error;
 }
 
-/* What a task takes by itself, roughly: three squares of each row are free. */
+/* Rough time of a task by itself: three squares of each row are free. */
 static double seconds(const void *args, const char *arch)
 {
     const struct board *board = args;

@@ -28,13 +28,13 @@ struct program {
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* Is this block of the original matrix other than zero? */
+/* True if this block of the original matrix is not zero. */
 static bool present(size_t i, size_t j)
 {
     return i == j || i + 1 == j || j + 1 == i || (i * 7 + j * 3) % 11 == 0;
 }
 
-/* An element of the original matrix, whose diagonal dominates. */
+/* Element of the original matrix, whose diagonal dominates. */
 static double original(size_t edge, size_t blocks, size_t row, size_t col)
 {
     if (!present(row / edge, col / edge))
@@ -43,7 +43,7 @@ static double original(size_t edge, size_t blocks, size_t row, size_t col)
                       : sin((double)(row * 31 + col * 17)); /* any numbers would do */
 }
 
-/* Which block it is, and what else `fill` has to know. */
+/* Place of a block, and other arguments of `fill`. */
 struct place {
     size_t row, col, blocks;
     bool zero;
@@ -138,7 +138,7 @@ static const struct {
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/* The value of every task but those that fill; these count as many bytes. */
+/* Value of every task but those that fill; these count as many bytes. */
 static double flops(const void *args)
 {
     const double *work = duet_value(args, 0, sizeof *work);
@@ -172,7 +172,7 @@ static struct duet_handle **block(const struct program *p, size_t i, size_t j)
     return &p->a[i + j * p->blocks];
 }
 
-/* A block comes into being. */
+/* Makes a block. */
 static int make_block(const struct program *p, size_t i, size_t j, bool zero)
 {
     const struct place place = {i, j, p->blocks, zero};
@@ -182,7 +182,7 @@ static int make_block(const struct program *p, size_t i, size_t j, bool zero)
                                &place, sizeof place, 0);
 }
 
-/* A task that changes the last one of up to three blocks. */
+/* Submits a task that changes the last one of up to three blocks. */
 static int submit(const struct program *p, int kernel, struct duet_handle *first,
                   struct duet_handle *second, struct duet_handle *changed)
 {
@@ -197,7 +197,7 @@ static int submit(const struct program *p, int kernel, struct duet_handle *first
     return duet_insert(p->duet, codelet, DUET_RW, changed, DUET_VALUE, &work, sizeof work, 0);
 }
 
-/* What is right of and below the block (k, k), whose row and column are there. */
+/* Updates the blocks right of and below (k, k), if both its row and its column have blocks. */
 static int update(const struct program *p, size_t k)
 {
     int error = 0;
@@ -248,7 +248,7 @@ static void apply(const double *b, size_t n, int part, const double *x, double *
     }
 }
 
-/* y := L x (below) or U x, of the blocks that are there. */
+/* y := L x (below) or U x, of the existing blocks. */
 static int apply_factor(const struct program *p, bool below, const double *x, double *y)
 {
     int error = 0;
@@ -266,7 +266,7 @@ static int apply_factor(const struct program *p, bool below, const double *x, do
     return error;
 }
 
-/* How far L U x is from A x, relatively. */
+/* Relative distance of L U x from A x. */
 static int residual(const struct program *p, double *out)
 {
     size_t n = p->blocks * p->edge;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of the examples share: programs that are run without any setting of duet's own."""
+"""Shared by tests of the examples: runs programs without any of duet's settings."""
 
 import os
 import re

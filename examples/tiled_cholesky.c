@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that uses duet: factorises a matrix by tiles, looks at the result, changes the matrix,
- * and factorises again, as a maximum-likelihood estimation does in its loop.
+ * A program that uses duet: factorises a matrix by tiles, reads the result, changes the matrix, and
+ * factorises again, as a maximum-likelihood estimation does in its loop.
  *
- *     tiled_cholesky                                          runs on this machine
+ * tiled_cholesky                                          runs on this machine
  *     tiled_cholesky --duet-simulate=idgraf --duet-gpus=4     simulated on another one
  *     DUET_SIMULATE=idgraf tiled_cholesky                     the same by the environment
  *     mpirun -n 4 tiled_cholesky --duet-nodes=2x2             on four nodes, each with its tiles
@@ -34,10 +34,10 @@ struct program {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* Kernels: what a task runs, and how much work it is. A real program calls BLAS here. These
-   kernels rely on tiles without gaps between columns (call->buffers[i].ld == rows).           */
+/* Kernels: the code of tasks, and its amount of work. A real program calls BLAS here. These kernels
+ * rely on tiles without gaps between columns (call->buffers[i].ld == rows). */
 
-/* C := C - A B', the update that gemm and syrk are. */
+/* C := C - A B', for gemm and syrk. */
 static void update(double *c, const double *a, const double *b, size_t n)
 {
     for (size_t j = 0; j < n; j++)
@@ -48,7 +48,7 @@ static void update(double *c, const double *a, const double *b, size_t n)
 
 static int run_gemm(const struct duet_call *call)
 {
-    const struct duet_buffer *buffers = call->buffers; /* as the task's accesses, in their order */
+    const struct duet_buffer *buffers = call->buffers; /* in the order of the task's accesses */
     update(buffers[2].data, buffers[0].data, buffers[1].data, buffers[2].rows);
     return 0;
 }
@@ -239,14 +239,14 @@ static int factorise(const struct program *p)
     return error;
 }
 
-/* Says on node 0 when something was done. */
+/* Reports on node 0 that something was done. */
 static void tell(const struct program *p, int round, const char *what)
 {
     if (duet_node(p->duet) == 0)
         printf("round %d: %s at %.6f s\n", round, what, duet_now(p->duet));
 }
 
-/* One round: fill, factorise, wait, look at the result. */
+/* One round: fill, factorise, wait, read the result. */
 static int run_round(const struct program *p, int round)
 {
     double pivot = 0;

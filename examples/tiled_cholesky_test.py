@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example program: on this machine and simulated, by the environment and by arguments, its
-results, its dates, its trace, and what it says and returns when something is wrong."""
+"""The example program on this machine and simulated, by the environment and by arguments: results,
+dates, trace, and messages and status of errors."""
 
 import json
 import math
@@ -98,7 +98,8 @@ def last_pivot(noise):
 
 
 def has_processes():
-    """Whether several can be had. What MPI never frees, a sanitizer takes for our leak."""
+    """True if several processes can be had. Memory that MPI never frees seems a leak of ours to a
+    sanitizer."""
     return shutil.which("mpirun") and "ASAN_OPTIONS" not in os.environ
 
 

@@ -47,7 +47,7 @@ static int edge_of(const struct duet_buffer *tile)
     return (int)tile->cols;
 }
 
-/* Room that a kernel works in: INNER columns of a tile. NULL: no memory. */
+/* Allocates a kernel's workspace: INNER columns of a tile. NULL: no memory. */
 static double *work_of(const struct duet_call *call)
 {
     return malloc(sizeof(double) * INNER * call->buffers[0].cols);
@@ -94,7 +94,7 @@ static int run_tpqrt(const struct duet_call *call)
                                     (int)r->ld, b->data, (int)b->ld, t->data, (int)t->ld, work));
 }
 
-/* The same for two tiles beside them: V R, T R, upper tile RW, lower tile RW. */
+/* C, D := Q' (C, D) for two tiles beside them: V R, T R, upper tile RW, lower tile RW. */
 static int run_tpmqrt(const struct duet_call *call)
 {
     const struct duet_buffer *v = &call->buffers[0], *t = &call->buffers[1];
@@ -111,7 +111,7 @@ static int run_tpmqrt(const struct duet_call *call)
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks                                                                                        */
 
-/* How much work each is, in cubes of the tile's edge. */
+/* Work of each kernel, in cubes of the tile's edge. */
 static const struct {
     const char *name;
     duet_kernel_fn run;
@@ -154,20 +154,20 @@ static struct duet_handle *tile(const struct program *p, size_t i, size_t j)
     return p->a[i + j * p->tiles];
 }
 
-/* Flops of a kernel, which its tasks carry as their value. */
+/* Flops of a kernel, the value of its tasks. */
 static double work_of_kernel(const struct program *p, int kernel)
 {
     return kernels[kernel].cubes * pow((double)p->edge, 3);
 }
 
-/* Factors of a block reflector, which its tasks will fill and use. */
+/* Registers factors of a block reflector, which its tasks will fill and use. */
 static int new_factors(const struct program *p, struct duet_handle **t)
 {
     size_t rows = p->edge < INNER ? p->edge : INNER;
     return duet_temporary(p->duet, rows, p->edge, sizeof(double), t);
 }
 
-/* The tile on the diagonal, whose parts are then known, and what is beside it. */
+/* Submits the tasks of the diagonal tile, whose parts are then known, and of its row. */
 static int eliminate_diagonal(const struct program *p, size_t k, struct duet_handle **parts)
 {
     double geqrt = work_of_kernel(p, GEQRT), gemqrt = work_of_kernel(p, GEMQRT);
@@ -186,7 +186,8 @@ static int eliminate_diagonal(const struct program *p, size_t k, struct duet_han
     return error ? error : freed;
 }
 
-/* A tile below it, and what is beside the two; r is the upper part of the tile on the diagonal. */
+/* Submits the tasks of a tile below it, and of both rows; r is the upper part of the diagonal
+ * tile. */
 static int eliminate_below(const struct program *p, size_t k, size_t i, struct duet_handle *r)
 {
     double tpqrt = work_of_kernel(p, TPQRT), tpmqrt = work_of_kernel(p, TPMQRT);
@@ -230,7 +231,7 @@ static double *element(const struct program *p, double *data, size_t row, size_t
     return &data[(row / b + col / b * p->tiles) * b * b + row % b + col % b * b];
 }
 
-/* z := M' M x, of which M's part above the diagonal counts alone if it is R. */
+/* z := M' M x; for R, only the part of M above the diagonal counts. */
 static void apply_twice(const struct program *p, double *m, bool upper, const double *x, double *y,
                         double *z)
 {
@@ -246,7 +247,7 @@ static void apply_twice(const struct program *p, double *m, bool upper, const do
     }
 }
 
-/* How far R' R x is from A' A x, relatively; below 0: no memory. */
+/* Relative distance of R' R x from A' A x; below 0: no memory. */
 static double residual(const struct program *p, double *original)
 {
     size_t n = order(p);
@@ -269,7 +270,7 @@ static double residual(const struct program *p, double *original)
 /* ------------------------------------------------------------------------------------------- */
 /* The program                                                                                  */
 
-/* Numbers in [-0.5, 0.5], and more on the diagonal. */
+/* Fills with numbers in [-0.5, 0.5], and more on the diagonal. */
 static void fill(const struct program *p)
 {
     uint64_t state = 42;
@@ -291,7 +292,7 @@ static int register_tiles(const struct program *p)
     return error;
 }
 
-/* Factorises, and brings the result home. */
+/* Factorises, and fetches the result. */
 static int run(struct program *p)
 {
     int error = register_kernels(p);
@@ -309,7 +310,7 @@ static int run(struct program *p)
     return error;
 }
 
-/* false: no memory. */
+/* Allocates the matrix and its copy. false: no memory. */
 static bool prepare(struct program *p, double **original)
 {
     size_t elements = order(p) * order(p);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is simulated is what runs: where one worker of a kind leaves nothing to chance, each example
-begins the same tasks in the same order in both worlds, and makes the same copies.
+"""Simulations run the same tasks as the machine: where one worker of a kind leaves nothing to
+chance, each example begins the same tasks in the same order in both worlds, and makes the same
+copies.
 
 On one core the program computes (but the Cholesky factorisation, whose kernels are slow). Beside a
 GPU, which begins while tasks are still being submitted, the run goes at the platform's pace, made

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an atomic operation costs on a line of one's own, and a line's move to another core. */
+/* Measures an atomic operation on a thread's own line, and the move of a line to another core. */
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>

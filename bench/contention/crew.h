@@ -11,11 +11,11 @@ enum { CREW_MAX = 256 };
 struct crew {
     /* Calls body(0) ... body(count - 1), each on a thread, and returns when all have. */
     void (*run)(unsigned count, void (*body)(unsigned self));
-    /* Of the thread that calls, which is one of them: its number, its date, in seconds. */
+    /* Number of the calling thread of the crew, and its date, in seconds. */
     unsigned (*self)(void);
     double (*now)(void);
-    /* Lets it compute or sleep for so long; sleep until somebody has called it since it last did.
-     */
+    /* Lets the calling thread compute or sleep so long; or sleep until it was called since its last
+     * sleep. */
     void (*compute)(double seconds);
     void (*sleep)(double seconds);
     void (*rest)(void);

@@ -13,9 +13,9 @@
 
 enum { LINE = 64, ACCESSES_MAX = 3 };
 
-static const double PAUSE_S = 20e-9, SLEEP_S = 20e-6; /* the first of either */
+static const double PAUSE_S = 20e-9, SLEEP_S = 20e-6; /* of the first pause and sleep */
 
-/* What a worker's thread keeps. */
+/* State of a worker's thread. */
 struct hand {
     _Alignas(LINE) bool in_kernel;
     double now_s;
@@ -47,7 +47,7 @@ static void kernel(struct hand *self, const struct duet_task *task)
     unsigned depth;
     memcpy(&depth, duet__task_args(task), sizeof depth);
     self->in_kernel = true;
-    if (work->kernel_s > 0) /* not all alike, or all workers would do the same at the same time */
+    if (work->kernel_s > 0) /* varied, or all workers would act at the same times */
         crew->compute(work->kernel_s * (0.9 + 0.2 * fmod((double)duet_task_id(task) * 0.618, 1)));
     for (unsigned i = 0; depth && i < 2; i++)
         engine_submit_tree(depth - 1);
@@ -90,7 +90,8 @@ static void run(unsigned index, const struct duet__engine_command *command, stru
         run_nested(index, ops);
 }
 
-/* What worker `index` does until the core stops, or until reached(arg), which a notice tells. */
+/* Serves as worker `index` until the core stops, or until reached(arg), which a notice
+ * announces. */
 static void serve(unsigned index, bool (*reached)(void *arg), void *arg)
 {
     struct duet__ops ops = {0};
@@ -115,7 +116,7 @@ static void serve(unsigned index, bool (*reached)(void *arg), void *arg)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the core calls                                                                          */
+/* Functions that the core calls */
 
 static void null_wake(void *engine, unsigned worker)
 {
@@ -240,7 +241,7 @@ static void submit(const struct duet_access *accesses, size_t count, unsigned de
                                         .args = &depth,
                                         .args_bytes = sizeof depth};
     int error = duet_submit(core, &desc);
-    if (error) /* asking for the message takes a lock */
+    if (error) /* the message is behind a lock */
         check(error, duet_last_message(core));
 }
 
@@ -270,7 +271,7 @@ uint64_t engine_ran(void)
     return sum;
 }
 
-/* As the real engine: a few microseconds of pauses, then sleep. */
+/* Waits as the real engine does: a few microseconds of pauses, then sleep. */
 static void wait_for_lock(unsigned tries)
 {
     enum { PAUSES = 16, LONGEST = 6 };
@@ -282,7 +283,7 @@ static void wait_for_lock(unsigned tries)
         crew->sleep(SLEEP_S * (1u << doublings));
 }
 
-/* The work once to warm up, once to be looked at; then all threads may end. */
+/* Runs the work once to warm up and once to count; then all threads may end. */
 static void body(unsigned self)
 {
     if (self == 0) {

@@ -10,13 +10,13 @@
 
 #include "bench/contention/crew.h"
 
-/* What runs: `tasks` tasks, submitted by thread 0, which is worker 0 while it waits. */
+/* The work: `tasks` tasks, submitted by thread 0, which is worker 0 while it waits. */
 struct work {
     unsigned threads;
     const char *policy;
-    double kernel_s; /* of a kernel, a tenth more or less; 0: none */
+    double kernel_s; /* of a kernel, varied by a tenth; 0: none */
     size_t size;
-    void (*begin)(int pass); /* 0 warms up, 1 counts, 2 is none */
+    void (*begin)(int pass); /* called before a pass: 0 warms up, 1 counts, 2: the end */
     void (*submit)(const struct work *work);
 };
 
@@ -27,13 +27,14 @@ void engine_close(void);
 void engine_handles(size_t count);
 /* Submits a task; it reads the handles of these numbers and changes the last one. */
 void engine_submit(const size_t *numbers, size_t count);
-/* Submits one that submits two of the next lower depth, and so on down to depth 0. */
+/* Submits a task that submits two of the next lower depth, and so on down to depth 0. */
 void engine_submit_tree(unsigned depth);
 void engine_wait(void);
-/* Tasks that have run. */
+/* Number of tasks that have run. */
 uint64_t engine_ran(void);
 
-/* Runs the work twice. Seconds of the second time, from the first submission to the last end. */
+/* Runs the work twice. Returns the seconds of the second time, from the first submission to the
+ * last end. */
 double engine_run(void);
 
 #endif

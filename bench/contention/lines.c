@@ -15,16 +15,16 @@ enum {
     LINES_MAX = 1 << 19, /* of the table, a power of two */
     SITES_MAX = 1 << 13,
     NOBODY = 0,
-    SPINS = 16, /* readings of one place in a row that are a wait */
+    SPINS = 16, /* consecutive reads of one place that count as waiting */
 };
 
 struct line {
     _Atomic(uintptr_t) number; /* address over LINE; 0: free */
     atomic_flag lock;
-    bool written, watched; /* by somebody, ever; now */
-    uint16_t alone;        /* 1 + who has the only copy, or NOBODY: several or none have */
+    bool written, watched; /* by any thread; watched by one now */
+    uint16_t alone;        /* 1 + thread with the only copy, or NOBODY: several or none have one */
     uint32_t moves;        /* since the reset */
-    uint64_t has[WORDS];   /* bit a thread */
+    uint64_t has[WORDS];   /* threads with a copy, a bit each */
     double free_ns;        /* date at which its last move ended */
     const struct site *read, *wrote; /* of the last moves */
 };
@@ -61,8 +61,8 @@ static void full(const char *what)
     exit(1);
 }
 
-/* The entry of a key in an open table whose entries begin with their key. */
-static void *entry(void *table, size_t bytes, size_t count, uintptr_t key, const char *what)
+/* Returns the entry of a key in an open table whose entries begin with their key. */
+static void *table_entry(void *table, size_t bytes, size_t count, uintptr_t key, const char *what)
 {
     for (size_t i = 0, at = mixed(key) & (count - 1); i < count; i++, at = (at + 1) & (count - 1)) {
         _Atomic(uintptr_t) *place = (void *)((char *)table + at * bytes);
@@ -76,8 +76,8 @@ static void *entry(void *table, size_t bytes, size_t count, uintptr_t key, const
     return NULL;
 }
 
-/* Takes the line for this thread, which reads or writes it. true: it moves. Its lock is held. */
-static bool take(struct line *line, bool writes)
+/* Takes the line, which is locked, for a reading or writing thread. true: it moves. */
+static bool line_take(struct line *line, bool writes)
 {
     uint64_t bit = UINT64_C(1) << (self->index % 64), *word = &line->has[self->index / 64];
     uint64_t others = line->alone == self->index + 1 ? 0 : 1;
@@ -96,8 +96,8 @@ static bool take(struct line *line, bool writes)
     return moves;
 }
 
-/* The line moves, after the moves of it that began before. */
-static void move(struct line *line, struct site *site, bool writes)
+/* Moves the line, after its moves that began before. */
+static void line_move(struct line *line, struct site *site, bool writes)
 {
     line->moves++;
     *(writes ? &line->wrote : &line->read) = site;
@@ -110,7 +110,8 @@ static void move(struct line *line, struct site *site, bool writes)
     line->free_ns = self->now_ns;
 }
 
-/* A logical thread that spins would never let the time of the others pass in large steps. */
+/* Notices a logical thread that spins, which would keep other threads' time from passing in large
+ * steps. */
 static void notice_spin(struct line *line, uintptr_t site, uintptr_t address, bool writes)
 {
     bool has = line->has[self->index / 64] >> (self->index % 64) & 1; /* or it has changed */
@@ -129,20 +130,21 @@ static struct site *site_of(uintptr_t address)
 {
     bool known = self->calls > 0 && self->calls <= LINES_CALLS;
     uintptr_t caller = known ? self->callers[self->calls - 1] : 0, key = address ^ caller << 16;
-    struct site *site = entry(sites, sizeof *sites, SITES_MAX, key, "instructions");
+    struct site *site = table_entry(sites, sizeof *sites, SITES_MAX, key, "instructions");
     site->address = address;
     site->caller = caller;
     return site;
 }
 
-/* Holds the line's lock until `leave`. NULL: the access does not count. */
-static struct line *enter(const volatile void *address, void *caller, bool writes, bool is_atomic)
+/* Finds and locks a line until `leave`. NULL: the access does not count. */
+static struct line *line_enter(const volatile void *address, void *caller, bool writes,
+                               bool is_atomic)
 {
     if (!self || atomic_load_explicit(&stopped, memory_order_relaxed))
         return NULL;
     struct site *site = site_of((uintptr_t)caller);
     struct line *line =
-        entry(lines, sizeof *lines, LINES_MAX, (uintptr_t)address / LINE, "cache lines");
+        table_entry(lines, sizeof *lines, LINES_MAX, (uintptr_t)address / LINE, "cache lines");
     if (self->yield) {
         if (self->now_ns > self->limit_ns)
             self->yield();
@@ -154,8 +156,8 @@ static struct line *enter(const volatile void *address, void *caller, bool write
     self->now_ns += is_atomic ? lines_atomic_ns : lines_access_ns;
     while (atomic_flag_test_and_set_explicit(&line->lock, memory_order_acquire))
         ;
-    if (take(line, writes))
-        move(line, site, writes);
+    if (line_take(line, writes))
+        line_move(line, site, writes);
     if (line->watched && writes) {
         line->watched = false;
         self->changed(line->number);
@@ -163,7 +165,7 @@ static struct line *enter(const volatile void *address, void *caller, bool write
     return line;
 }
 
-static void leave(struct line *line)
+static void line_leave(struct line *line)
 {
     if (line)
         atomic_flag_clear_explicit(&line->lock, memory_order_release);
@@ -173,11 +175,11 @@ void lines_touch(const volatile void *address, size_t bytes, void *caller, bool 
 {
     uintptr_t first = (uintptr_t)address / LINE, last = ((uintptr_t)address + bytes - 1) / LINE;
     for (uintptr_t line = first; bytes && line <= last; line++)
-        leave(enter((const void *)(line * LINE), caller, writes, false));
+        line_leave(line_enter((const void *)(line * LINE), caller, writes, false));
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What was counted                                                                             */
+/* Counts */
 
 void lines_reset(void)
 {
@@ -212,7 +214,7 @@ struct lines_sum lines_sum(uint64_t tasks)
     return sum;
 }
 
-extern char __executable_start; /* by the linker */
+extern char __executable_start; /* defined by the linker */
 
 static uint64_t place(uintptr_t address)
 {
@@ -243,7 +245,7 @@ void lines_print(uint64_t tasks)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What instrumented code calls; the names are the compilers'                                   */
+/* Functions that instrumented code calls, with the compilers' names */
 
 void __tsan_init(void);
 void __tsan_init(void)
@@ -294,9 +296,9 @@ RANGE(write_range, true)
     type __tsan_atomic##bits##_##name(volatile type *address, type value, int order);              \
     type __tsan_atomic##bits##_##name(volatile type *address, type value, int order)               \
     {                                                                                              \
-        struct line *line = enter(address, __builtin_return_address(0), true, true);               \
+        struct line *line = line_enter(address, __builtin_return_address(0), true, true);          \
         type before = call(address, value, __ATOMIC_SEQ_CST);                                      \
-        leave(line);                                                                               \
+        line_leave(line);                                                                          \
         return before;                                                                             \
     }
 #define EXCHANGE(type, bits, name)                                                                 \
@@ -305,30 +307,30 @@ RANGE(write_range, true)
     int __tsan_atomic##bits##_compare_exchange_##name(volatile type *address, type *expected,      \
                                                       type desired, int order, int failed)         \
     {                                                                                              \
-        struct line *line = enter(address, __builtin_return_address(0), true, true);               \
+        struct line *line = line_enter(address, __builtin_return_address(0), true, true);          \
         type found = *expected;                                                                    \
         bool done = __atomic_compare_exchange_n(address, &found, desired, false, __ATOMIC_SEQ_CST, \
                                                 __ATOMIC_SEQ_CST);                                 \
         *expected = found;                                                                         \
-        leave(line);                                                                               \
+        line_leave(line);                                                                          \
         return done;                                                                               \
     }
 #define ATOMICS(type, bits)                                                                        \
     type __tsan_atomic##bits##_load(const volatile type *address, int order);                      \
     type __tsan_atomic##bits##_load(const volatile type *address, int order)                       \
     {                                                                                              \
-        struct line *line = enter(address, __builtin_return_address(0), false, false);             \
+        struct line *line = line_enter(address, __builtin_return_address(0), false, false);        \
         type value = __atomic_load_n(address, __ATOMIC_SEQ_CST);                                   \
-        leave(line);                                                                               \
+        line_leave(line);                                                                          \
         return value;                                                                              \
     }                                                                                              \
     void __tsan_atomic##bits##_store(volatile type *address, type value, int order);               \
     void __tsan_atomic##bits##_store(volatile type *address, type value, int order)                \
     {                                                                                              \
         struct line *line =                                                                        \
-            enter(address, __builtin_return_address(0), true, order == __ATOMIC_SEQ_CST);          \
+            line_enter(address, __builtin_return_address(0), true, order == __ATOMIC_SEQ_CST);     \
         __atomic_store_n(address, value, __ATOMIC_SEQ_CST);                                        \
-        leave(line);                                                                               \
+        line_leave(line);                                                                          \
     }                                                                                              \
     UPDATE(type, bits, exchange, __atomic_exchange_n)                                              \
     UPDATE(type, bits, fetch_add, __atomic_fetch_add)                                              \

@@ -14,21 +14,21 @@
 
 enum {
     LINES_SHARE = 32,
-    LINES_CALLS = 32, /* what is called deeper is not told apart by its caller */
+    LINES_CALLS = 32, /* deeper calls are not told apart by caller */
 };
 
-/* A thread that is counted. Those that are real have no `yield`. */
+/* A counted thread. Real threads have no `yield`. */
 struct lines_thread {
     unsigned index;
-    double now_ns, limit_ns; /* its date, and that at which another one is to run */
+    double now_ns, limit_ns; /* its date, and the date at which another one is to run */
     void (*yield)(void);
-    /* It reads one place again and again, which only another thread can change: sleeps till then */
+    /* Called when it spins on a place that only another thread can change: sleeps until then. */
     void (*watch)(uintptr_t line);
-    void (*changed)(uintptr_t line); /* it has written a line that somebody watches */
-    /* what it read last, and how often in a row */
+    void (*changed)(uintptr_t line); /* called when it has written a watched line */
+    /* last place read, and how often in a row */
     uintptr_t site, address;
     unsigned repeats;
-    /* the calls that it is in, from where each was called */
+    /* calls that it is in, by address of the caller */
     uintptr_t callers[LINES_CALLS];
     unsigned calls;
 };
@@ -39,16 +39,17 @@ struct lines_sum {
     uint64_t contended; /* moves of lines that moved for one in LINES_SHARE of `tasks`, or more */
 };
 
-/* What an access costs a logical thread: of a line it has, more if atomic; of another's line. */
+/* Nanoseconds of a logical thread's access to a line it has; added if atomic; of another's line. */
 extern double lines_access_ns, lines_atomic_ns, lines_move_ns;
 
-/* Who makes the accesses from here on, on this thread of the system; NULL: they do not count. */
+/* Sets the thread that makes this system thread's accesses from here on; NULL: they do not
+ * count. */
 void lines_become(struct lines_thread *thread);
 
 /* An access of the thread that runs, by the instruction before `caller`. */
 void lines_touch(const volatile void *address, size_t bytes, void *caller, bool writes);
 
-/* Forgets the counts, not who has which lines. And counts nothing from here on. */
+/* Clears the counts, but not the owners of lines. Nothing counts from here on. */
 void lines_reset(void);
 void lines_stop(void);
 struct lines_sum lines_sum(uint64_t tasks);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the directory of cache lines counts for patterns whose counts are known. */
+/* Counts of the directory of cache lines for patterns whose counts are known. */
 #ifdef __SANITIZE_THREAD__
 
 int main(int argc, char **argv)
@@ -25,7 +25,7 @@ static void by(unsigned thread)
     lines_become(&threads[thread]);
 }
 
-/* Since the last call. */
+/* Returns the counts since the last call. */
 static struct lines_sum counted(void)
 {
     struct lines_sum sum = lines_sum(TURNS);
@@ -33,7 +33,7 @@ static struct lines_sum counted(void)
     return sum;
 }
 
-/* A line of one's own never moves, whatever is beside it. */
+/* A thread's own line never moves, whatever is beside it. */
 static void test_private(void)
 {
     for (unsigned i = 0; i < 2 * TURNS; i++) {
@@ -91,7 +91,7 @@ static void test_shared(void)
     assert(counted().moves == 1);
 }
 
-/* What is never written does not move. An access counts for every line that it touches. */
+/* A line that is never written does not move. An access counts for every line that it touches. */
 static void test_lines(void)
 {
     for (unsigned i = 0; i < TURNS; i++) {

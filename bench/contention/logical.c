@@ -15,13 +15,13 @@
 
 enum { STACK_BYTES = 1 << 18 };
 
-static const double AHEAD_NS = 20; /* of the others, before it is their turn */
+static const double AHEAD_NS = 20; /* date beyond those of others at which a turn ends */
 
 struct logical {
     struct lines_thread thread;
     enum { READY, RESTING, WATCHING, ENDED } state;
     bool called;
-    uintptr_t line; /* that it watches */
+    uintptr_t line; /* line that it watches */
     ucontext_t context;
     char *stack;
 };
@@ -31,7 +31,7 @@ static unsigned count, now_running;
 static ucontext_t outside;
 static void (*run_body)(unsigned self);
 
-/* The earliest one that can run; *second_ns: the date of the next. NULL: there is none. */
+/* Returns the earliest thread that can run; *second_ns: date of the next. NULL: there is none. */
 static struct logical *earliest(double *second_ns)
 {
     struct logical *first = NULL;
@@ -56,7 +56,7 @@ static void resume(struct logical *one)
     lines_become(&one->thread);
 }
 
-/* Gives the turn to the earliest one, which may be this one again. */
+/* Gives the turn to the earliest thread, which may be this one again. */
 static void turn(void)
 {
     struct logical *self = &crew[now_running];
@@ -80,7 +80,7 @@ static void turn(void)
     (void)swapcontext(&self->context, &outside);
 }
 
-/* Of a line that is being watched. */
+/* Sleeps until another thread changes a watched line. */
 static void watch(uintptr_t line)
 {
     struct logical *self = &crew[now_running];

@@ -95,8 +95,8 @@ static bool read_costs(const char *text)
     return true;
 }
 
-/* An option, and its value for those that have one. How many words it is; 0: none that is known. */
-static int option(struct work *work, const char *name, const char *value)
+/* Reads an option, and its value if it has one. Returns the number of words; 0: unknown. */
+static int read_option(struct work *work, const char *name, const char *value)
 {
     if (!strcmp(name, "--threads"))
         work->threads = (unsigned)strtoul(value, NULL, 10);
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
             real = true;
         else if (COUNTS && !strcmp(argv[i], "--sites"))
             sites = true;
-        else if (i + 1 == argc || !(words = option(&work, argv[i], argv[i + 1])))
+        else if (i + 1 == argc || !(words = read_option(&work, argv[i], argv[i + 1])))
             return usage();
     }
     if (!work.threads || work.threads > CREW_MAX || !work.size)

@@ -41,10 +41,8 @@ static struct cell mean_of(const struct duet__rows *rows, const bool *rejected, 
     return cell;
 }
 
-/*
- * The line through the means of warm and of cold rows, and a busy ratio by which the busy ones add
- * up. Outliers are the product's.
- */
+/* Fits the line through the means of warm and of cold rows, and a busy ratio by which the busy ones
+ * add up. Outliers are the product's. */
 static void fit_table(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                       struct duet__kernel_fit *out, bool *rejected)
 {
@@ -90,7 +88,7 @@ end:
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* The product's, as if nobody had been beside any execution. */
+/* Fits as the product, as if all executions were alone. */
 static void fit_no_busy(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                         struct duet__kernel_fit *out, bool *rejected)
 {
@@ -103,7 +101,7 @@ static void fit_no_busy(const struct duet__rows *rows, const bool *used, double 
     g_free(alone.list);
 }
 
-/* As if nothing were known of any cache: base and ratio of neighbours. */
+/* Fits base and ratio of neighbours, as if no cache were known. */
 static void fit_no_cache(const struct duet__rows *rows, const bool *used, double bandwidth_Bps,
                          struct duet__kernel_fit *out, bool *rejected)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models of kernels that are compared: the one of the product, and what is left of it without a
- * part. */
+/* Models of kernels that are compared: the product's, and versions without one of its parts. */
 #ifndef DUET_BENCH_CANDIDATES_H
 #define DUET_BENCH_CANDIDATES_H
 
@@ -9,10 +8,10 @@
 struct candidate {
     const char *name;                        /* bench/README.md describes them */
     duet__kernel_fit_fn *fit;                /* NULL: the product's */
-    void (*adjust)(struct duet__point *out); /* what it does not have; NULL: nothing */
+    void (*adjust)(struct duet__point *out); /* removes parts; NULL: none */
     bool keep_states, keep_size, no_bandwidth;
     const char *costs;   /* of the runtime that are other than measured, as config.costs */
-    const char *without; /* causes that are left out of simulations, as config.without */
+    const char *without; /* effects left out of simulations, as config.without */
 };
 
 extern const struct candidate candidates[]; /* ended by a NULL name; the product's is the first */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Leaves runs out, fits each candidate to the others, and holds what it predicts of those that were
- * left out against them: the time of their kernels where and beside what they ran, and the makespan
- * of a simulation that has seen none of them.
+ * Leaves runs out, fits each candidate to the others, and compares its predictions with the runs
+ * left out: the time of their kernels where and beside what they ran, and the makespan of a
+ * simulation.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,11 +15,11 @@
 
 enum { CANDIDATES_MOST = 32, SIZES_RUNS = 100 };
 
-/* What is left out at a time: runs with the same value of this. */
+/* A way to leave runs out: those with the same key are left out together. */
 struct scheme {
     const char *name;
     uint64_t (*key)(const struct corpus *corpus, const struct corpus_run *run);
-    bool nothing; /* is left out: how well a model can describe what it has seen */
+    bool nothing; /* nothing is left out: the model has seen the runs */
 };
 
 static uint64_t by_case(const struct corpus *corpus, const struct corpus_run *run)
@@ -61,7 +61,7 @@ static const struct scheme schemes[] = {
 struct work {
     struct corpus corpus;
     const struct duet__platform *machine;
-    unsigned simulations; /* of a case */
+    unsigned simulations; /* number of a case's simulations */
     struct duet_sharing sizes[CANDIDATES_MOST];
     struct duet__json_writer json;
     struct duet_message message;
@@ -70,9 +70,9 @@ struct work {
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* What a point says of a row. */
-static double expected(const struct duet__point *point, const struct duet__rows *rows, size_t row,
-                       double bandwidth_Bps)
+/* Seconds that a point predicts for a row. */
+static double predicted_seconds(const struct duet__point *point, const struct duet__rows *rows,
+                                size_t row, double bandwidth_Bps)
 {
     const struct duet__kernel_fit kernel = {
         .fit = {.base_s = point->base_s > 0 ? point->base_s : point->mean_s,
@@ -112,7 +112,7 @@ static void sum_kernels(const struct duet__model *model, const struct duet__exec
         for (size_t i = 0; i < rows.count; i++) {
             uint32_t run = rows.list[i].run;
             sums->predicted[run] +=
-                point ? expected(point, &rows, i, model->sharing.bandwidth_Bps) : NAN;
+                point ? predicted_seconds(point, &rows, i, model->sharing.bandwidth_Bps) : NAN;
             sums->measured[run] += rows.seconds[i];
         }
         duet__rows_fini(&rows);
@@ -122,7 +122,7 @@ static void sum_kernels(const struct duet__model *model, const struct duet__exec
 /* ------------------------------------------------------------------------------------------- */
 /* Makespans                                                                                    */
 
-/* The median makespan of simulations of a case; NaN where it cannot be simulated. */
+/* Median makespan of a case's simulations; NaN if it cannot be simulated. */
 static double simulate(struct work *work, const struct corpus_case *of,
                        const struct candidate *candidate, const struct duet__platform *platform)
 {
@@ -173,10 +173,10 @@ static bool same_case(const struct corpus_case *a, const struct corpus_case *b)
            !strcmp(a->policy, b->policy);
 }
 
-/* The recorded runs that are left out, or the others. */
-static struct duet__recorded_run *choose(const struct work *work, const struct scheme *scheme,
-                                         uint64_t key, bool left_out, const struct corpus_run **own,
-                                         size_t *count)
+/* Returns the recorded runs that are left out, or the others. */
+static struct duet__recorded_run *choose_runs(const struct work *work, const struct scheme *scheme,
+                                              uint64_t key, bool left_out,
+                                              const struct corpus_run **own, size_t *count)
 {
     struct duet__recorded_run *runs = g_new0(struct duet__recorded_run, work->corpus.runs->len + 1);
 
@@ -196,16 +196,16 @@ static struct duet__recorded_run *choose(const struct work *work, const struct s
     return runs;
 }
 
-/* What is left out, the rest of it apart from the model. */
+/* The runs that are left out, without the model. */
 struct fold {
     const char *scheme;
     guint number;
     const struct corpus_run **own; /* the runs */
     size_t count;
-    struct duet__executions all; /* of them */
+    struct duet__executions all; /* their executions */
 };
 
-/* Medians over the runs of one case that were left out, from `first` on. */
+/* Prints medians over the left-out runs of one case, from `first` on. */
 static void put_case(struct work *work, const struct fold *fold, const struct candidate *candidate,
                      size_t first, const struct sums *sums, const struct duet__platform *platform)
 {
@@ -236,8 +236,8 @@ static void put_case(struct work *work, const struct fold *fold, const struct ca
     (void)fputc('\n', stdout);
 }
 
-/* The points of a model, as often as they stand there. */
-static void adjust(struct duet__model *model, void (*change)(struct duet__point *point))
+/* Adjusts all points of a model. */
+static void adjust_points(struct duet__model *model, void (*change)(struct duet__point *point))
 {
     for (size_t i = 0; i < model->quality_count && change; i++)
         change(&model->quality[i].point);
@@ -289,10 +289,10 @@ static void try_fold(struct work *work, const struct scheme *scheme, guint numbe
 {
     const struct corpus_run **own = g_new0(const struct corpus_run *, work->corpus.runs->len + 1);
     size_t count;
-    struct duet__recorded_run *runs = choose(work, scheme, key, false, own, &count), *tests;
+    struct duet__recorded_run *runs = choose_runs(work, scheme, key, false, own, &count), *tests;
     struct fold fold = {.scheme = scheme->name, .number = number, .own = own};
 
-    tests = choose(work, scheme, key, true, own, &fold.count);
+    tests = choose_runs(work, scheme, key, true, own, &fold.count);
     if (duet__executions_read(tests, fold.count, work->machine->costs.pop_s, &fold.all,
                               &work->message))
         g_error("%s", work->message.text);
@@ -300,7 +300,7 @@ static void try_fold(struct work *work, const struct scheme *scheme, guint numbe
         struct duet__model model = {0};
         if (fit(work, &candidates[i], &work->sizes[i], true, runs, count, &model))
             g_error("%s", work->message.text);
-        adjust(&model, candidates[i].adjust);
+        adjust_points(&model, candidates[i].adjust);
         try_model(work, &fold, &candidates[i], &model);
         duet__model_fini(&model);
     }
@@ -312,14 +312,14 @@ static void try_fold(struct work *work, const struct scheme *scheme, guint numbe
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* What programs get of the cache, by each candidate, from a run of each of the first turns: once,
-   as it takes long. */
+/* Finds, for each candidate, the cache size from a run of each of the first turns: once, as it
+ * takes long. */
 static void find_sizes(struct work *work)
 {
     const struct corpus_run **own = g_new0(const struct corpus_run *, work->corpus.runs->len + 1);
     size_t count, few = 0;
     uint64_t last = 0;
-    struct duet__recorded_run *runs = choose(work, &schemes[0], 0, true, own, &count);
+    struct duet__recorded_run *runs = choose_runs(work, &schemes[0], 0, true, own, &count);
     const struct duet_sharing told = {.shared_bytes = work->corpus.shared_bytes};
 
     for (size_t i = 0; i < count && few < SIZES_RUNS; i++) {

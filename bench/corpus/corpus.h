@@ -25,10 +25,10 @@ struct corpus_case {
     unsigned cpus;
 };
 
-/* What all runs of one workload, size and tile have in common. Tasks by their order of submission.
- */
+/* Properties that all runs of one workload, size and tile share, with tasks in order of
+ * submission. */
 struct corpus_problem {
-    struct corpus_case of; /* but for policy and workers */
+    struct corpus_case of; /* without policy and workers */
     char **kernels;        /* names, NULL-ended */
     size_t task_count;
     unsigned *kernel; /* by task */
@@ -43,8 +43,7 @@ struct corpus_run {
     struct corpus_case of;
     unsigned round;
     double at_s;           /* when its turn began: seconds since 1970 */
-    double others, stolen; /* cores that others had during the turn it belongs to, a part of it the
-                              hypervisor's */
+    double others, stolen; /* cores used by others during its turn, and the hypervisor's part */
     struct duet__recording recording;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line, and what a case is called there. bench/corpus.py is its user. */
+/* The command line, and names of cases. bench/corpus.py calls it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

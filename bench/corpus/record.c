@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Recorded runs of all cases, round after round: forward, then backward (ABBA), so that what
- * changes steadily changes for all cases alike.
- */
+/* Records runs of all cases, round after round: forward, then backward (ABBA), so that steady
+ * changes affect all cases alike. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,14 +10,14 @@
 #include "base/clock.h"
 
 enum { RUNS_MOST = 3 };           /* of a case in a round */
-static const double TURN_S = 0.1; /* after which no further run is made */
+static const double TURN_S = 0.1; /* after this time no further run is made */
 
 /* A recording of a corpus under way. */
 struct work {
     struct duet__monitor monitor;
-    struct duet__problem problem; /* with its data, which neighbours share */
+    struct duet__problem problem; /* with its data, which neighbouring cases share */
     const struct duet__workload *workload;
-    GHashTable *known; /* problems that were written, by name */
+    GHashTable *known; /* problems that were written */
 };
 
 static void discard(struct work *work)
@@ -29,8 +27,9 @@ static void discard(struct work *work)
     work->problem = (struct duet__problem){0};
 }
 
-/* The data of a case, unless the one before had the same. */
-static int generate(struct work *work, const struct corpus_case *of, struct duet_message *message)
+/* Generates the data of a case, unless the case before had the same. */
+static int generate_data(struct work *work, const struct corpus_case *of,
+                         struct duet_message *message)
 {
     const struct duet__workload *workload = duet__workload_find(of->workload);
     struct duet__problem *problem = &work->problem;
@@ -61,7 +60,7 @@ static void put(struct work *work, const struct corpus_run *run)
     corpus_put_run(stdout, run);
 }
 
-/* A warm-up, then some runs. */
+/* Makes a warm-up, then some runs. */
 static int take_turn(struct work *work, const struct corpus_case *of, unsigned round,
                      struct duet_message *message)
 {
@@ -75,7 +74,7 @@ static int take_turn(struct work *work, const struct corpus_case *of, unsigned r
     struct duet__load before, after;
     size_t count = 0;
     double start_s;
-    int error = generate(work, of, message);
+    int error = generate_data(work, of, message);
 
     duet__request_init(&request);
     request.workload = work->workload;

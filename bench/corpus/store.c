@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A line a problem, which says what its tasks are, and a line a run, which says when and where each
- * of them ran.
- */
+/* Writes and reads a line for each problem, with its tasks, and a line for each run, with the date
+ * and worker of each task. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +8,8 @@
 
 #include "bench/corpus/corpus.h"
 
-enum { HANDLES = 1 << 24 };        /* of a problem, at most */
-static const double TICK_S = 1e-8; /* of dates and times in lines */
+enum { HANDLES = 1 << 24 };        /* most handles of a problem */
+static const double TICK_S = 1e-8; /* unit of dates and times in lines */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Writing                                                                                      */
@@ -37,7 +35,7 @@ static void put_case(struct duet__json_writer *json, const char *what, const str
                      (double)of->tile);
 }
 
-/* The lowest number of a task, and of a handle: numbers go on from run to run. */
+/* Returns the lowest number of a task, or of a handle: numbers go on from run to run. */
 static uint64_t first_task(const struct duet__recording *recording)
 {
     uint64_t first = UINT64_MAX;
@@ -107,7 +105,7 @@ void corpus_put_run(FILE *stream, const struct corpus_run *run)
                      "makespan_s: %g, tasks: [",
                      run->of.cpus, run->of.policy, run->round, round(run->at_s * 1e3) / 1e3,
                      run->others, run->stolen, round(recording->makespan_s / TICK_S) * TICK_S);
-    /* number after that of the one before, worker, start after that of the one before, duration */
+    /* number relative to the task before, worker, start relative to the task before, duration */
     for (size_t i = 0; i < recording->event_count; i++) {
         const struct duet_event *event = &recording->events[i];
         double start, end = round(event->end_s / TICK_S);
@@ -128,7 +126,7 @@ void corpus_put_run(FILE *stream, const struct corpus_run *run)
 /* ------------------------------------------------------------------------------------------- */
 /* Reading                                                                                      */
 
-/* What is being read. */
+/* State of the reader. */
 struct reading {
     struct corpus *corpus;
     const char *workload; /* NULL: all */
@@ -136,7 +134,7 @@ struct reading {
     unsigned machine_count;
 };
 
-/* All numbers of an array; NULL, with the error, where it is none. Free with g_free. */
+/* Returns all numbers of an array; NULL, with the error, if it is none. Free with g_free. */
 static double *numbers(const struct duet__json *at, const char *key, unsigned *count, int *error)
 {
     const struct duet__json array = duet__json_member(at, key);
@@ -354,7 +352,7 @@ static int read_line(const struct reading *reading, const struct duet__json *at)
     if (duet__json_present(&run)) {
         error = read_run(reading, at, &own);
         corpus->rounds = MAX(corpus->rounds, own.round + 1);
-        g_array_append_val(corpus->runs, own); /* also half-read, to be freed */
+        g_array_append_val(corpus->runs, own); /* also half-read, so that it is freed */
         return error;
     }
     described = g_new0(struct corpus_problem, 1);

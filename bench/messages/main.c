@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What a message costs: from memory to memory of two processes, to and fro, and many at once, by
- * calls of MPI alone and through duet's transport. mpirun -n 2 build/bench/messages
- */
+/* Measures messages from memory to memory of two processes, to and fro, and many at once, by calls
+ * of MPI alone and through duet's transport. mpirun -n 2 build/bench/messages */
 #include <mpi.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -35,7 +33,7 @@ static void finish(MPI_Request *request)
         MPI_Test(request, &ended, MPI_STATUS_IGNORE);
 }
 
-/* To and fro, by the calls that the transport makes. */
+/* Sends to and fro, by the calls that the transport makes. */
 static void to_and_fro(size_t bytes, unsigned times)
 {
     for (unsigned i = 0; i < 2 * times; i++) {
@@ -55,10 +53,10 @@ static struct duet__mpi *mpi;
 static struct exchange {
     struct duet__message message;
     size_t bytes;
-    unsigned left; /* messages to be begun */
+    unsigned left; /* number of messages to begin */
 } exchanges[DEPTH];
 static sem_t ended;
-static bool returns; /* what has arrived goes back */
+static bool returns; /* arrived messages go back */
 
 static int piece_of(const struct duet_handle *handle, duet__piece_fn give, void *arg)
 {
@@ -106,7 +104,7 @@ static void done(struct duet__message *message, int status)
         sem_post(&ended);
 }
 
-/* `depth` at a time, each `times` times, from rank 0. */
+/* Exchanges `depth` messages at a time, each `times` times, from rank 0. */
 static void exchange(size_t bytes, unsigned times, unsigned depth)
 {
     for (unsigned i = 0; i < depth; i++) {

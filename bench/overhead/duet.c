@@ -39,12 +39,12 @@ static void submit(unsigned kernel, const struct duet_access *accesses, size_t c
         .args_bytes = args_bytes,
     };
     int error = duet_submit(runtime, &task);
-    if (error) /* asking for the message takes a lock */
+    if (error) /* the message is behind a lock */
         check(error, duet_last_message(runtime));
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Kernels, whose only argument is the address of one                                           */
+/* Kernels, whose only argument is an address */
 
 static void *argument_of(const struct duet_call *call)
 {
@@ -116,7 +116,7 @@ static int run_sum(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* A call, and where its value goes. */
+/* A call, and the address of its value. */
 struct call {
     unsigned n;
     uint64_t *value;
@@ -139,7 +139,7 @@ static int run_fibonacci_wait(struct duet_expansion *expansion, const struct due
         child = (struct call){self->n - 1 - i, &values[i]};
         error = duet_expand_submit(expansion, &task);
     }
-    const int waited = duet_expand_wait(expansion); /* also for one child of two */
+    const int waited = duet_expand_wait(expansion); /* also if only one child was submitted */
     error = error ? error : waited;
     *self->value = error ? 0 : values[0] + values[1];
     return error;
@@ -229,7 +229,7 @@ void peer_numbers(double *all, size_t count, size_t pieces)
 void peer_drop(void)
 {
     for (size_t i = 0; i < handle_count; i++) {
-        if (duet_node_count(runtime) > 1) { /* all processes look at what has come out */
+        if (duet_node_count(runtime) > 1) { /* all processes check the result */
             check(duet_acquire(runtime, handles[i], DUET_R), duet_last_message(runtime));
             check(duet_release(runtime, handles[i]), duet_last_message(runtime));
         }

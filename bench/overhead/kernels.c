@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tasks of the overhead benchmarks compute, for every runtime. */
+/* Kernels of the overhead benchmarks, for every runtime. */
 #include "bench/overhead/overhead.h"
 
 void kernel_mark(uint32_t *mark)

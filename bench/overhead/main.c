@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a task costs in one runtime: times small task programs and verifies that each ran as it
- * should. One program per runtime; bench/overhead.py runs and compares them.
+ * Measures the cost of a task in one runtime: times small task programs and verifies that each ran
+ * as it should. One program per runtime; bench/overhead.py runs and compares them.
  *
- * Usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE]]]
- * Prints a JSON object a line for each repeat (after one more that warms up) and case.
+ * Usage: PROGRAM BENCHMARK [WORKERS [REPEATS [SIZE]]] Prints a JSON object a line for each repeat
+ * (after one more that warms up) and case.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -22,7 +22,7 @@ struct run {
     const char *benchmark;
     unsigned workers;
     size_t size;
-    /* seconds of the same in C, before the runtime and its threads are there */
+    /* seconds of the same work in C, measured before the runtime starts its threads */
     double serial_s;
     double iteration_s; /* stencil: serial_s is then of one point with no iterations */
     bool quiet;         /* this repeat warms up */
@@ -64,7 +64,7 @@ static double timed(void (*program)(const void *run), const struct run *run)
     return seconds() - start;
 }
 
-/* The same with blocks of memory, of which each is one that tasks name. */
+/* Seconds of such a program on blocks of memory, which tasks name. */
 static double timed_on(char *base, size_t count, void (*program)(const void *run),
                        const struct run *run)
 {
@@ -113,7 +113,7 @@ static void measure_fork_join(const struct run *run)
     }
 }
 
-/* Tasks of one size, or of several that no earlier run had. */
+/* Submits tasks of one size, or of several that no earlier run had. */
 static void sizes(const void *context)
 {
     const struct run *run = context;
@@ -195,11 +195,11 @@ static void measure_cholesky(const struct run *run)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Seconds of one call, from enough of them. */
+/* Measures the seconds of one call, over many calls. */
 static void serial_fibonacci(struct run *run)
 {
     const double enough_s = 0.02;
-    volatile unsigned n = (unsigned)run->size; /* or one call would do for all */
+    volatile unsigned n = (unsigned)run->size; /* volatile, so that the calls are not merged */
     uint64_t sum = 0;
     size_t calls = 0;
     double start = seconds(), elapsed;
@@ -242,7 +242,7 @@ static void measure_fibonacci_wait(const struct run *run)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Cases: pieces, which are tasks where the runtime has such. */
+/* Cases: pieces, which are tasks if the runtime has such. */
 static void measure_reduction(const struct run *run)
 {
     const size_t pieces[] = {2, 16, 128}, repeats = 10;
@@ -273,7 +273,7 @@ static uint64_t *cell(char *base, size_t index)
     return (uint64_t *)(void *)(base + index * CELL_BYTES);
 }
 
-/* What the stencil benchmark computes, in C. Returns its seconds. */
+/* Computes the stencil benchmark in C. Returns its seconds. */
 static double compute_stencil(char *base, size_t steps, uint64_t iterations)
 {
     double start = seconds();
@@ -287,7 +287,7 @@ static double compute_stencil(char *base, size_t steps, uint64_t iterations)
     return seconds() - start;
 }
 
-/* Time of a point is linear in its iterations, each of which waits for the one before. */
+/* Fits the time of a point, linear in its iterations, each of which waits for the one before. */
 static void serial_stencil(struct run *run)
 {
     const int attempts = 5;
@@ -304,7 +304,7 @@ static void serial_stencil(struct run *run)
     run->serial_s = fmax(0, few_s - run->iteration_s * (double)few);
 }
 
-/* The same in tasks: block t % 2 * width + i is point i of step t. */
+/* Submits the stencil as tasks: block t % 2 * width + i is point i of step t. */
 static void stencil(const void *context)
 {
     const struct run *run = context;
@@ -320,10 +320,8 @@ static void stencil(const void *context)
     peer_wait();
 }
 
-/*
- * Efficiency of the stencil with tasks of so many iterations, the best of a few; *granularity_s
- * becomes the time of all workers over the tasks.
- */
+/* Efficiency of the stencil with tasks of so many iterations, the best of a few; *granularity_s:
+ * time of all workers by tasks. */
 static double efficiency(const struct run *run, uint64_t iterations, double *granularity_s)
 {
     const int attempts = 3;

@@ -43,7 +43,7 @@ static uint64_t *cell(char *block)
     return (uint64_t *)(void *)block;
 }
 
-/* A task of each kernel: how many dependencies it has is part of the program's text. */
+/* Creates a task for a kernel: the number of dependencies is part of the program's text. */
 
 static void mark(uint32_t *own)
 {
@@ -106,7 +106,7 @@ void peer_numbers(double *all, size_t count, size_t pieces)
     piece_count = pieces;
 }
 
-/* As OpenMP has it: no task for each piece, but a loop over them. */
+/* Sums as OpenMP does it: no task for each piece, but a loop over them. */
 double peer_sum(void)
 {
     double sum = 0;
@@ -118,7 +118,7 @@ double peer_sum(void)
     return sum;
 }
 
-/* As OpenMP has it: a task for each call, and a wait for the two. */
+/* Recurses as OpenMP does it: a task for each call, and a wait for the two. */
 static uint64_t fibonacci(unsigned n)
 {
     if (n < 2)

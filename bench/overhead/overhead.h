@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The same small task programs for several runtimes: kernels, which all of them run (kernels.c),
- * and what a runtime provides, in a file of its own. main.c submits the tasks, times and verifies.
+ * Small task programs for several runtimes: kernels, which all of them run (kernels.c), and
+ * functions that each runtime provides, in a file of its own. main.c submits the tasks, times and
+ * verifies.
  */
 #ifndef DUET_BENCH_OVERHEAD_H
 #define DUET_BENCH_OVERHEAD_H
@@ -12,17 +13,17 @@
 
 enum {
     CELL_BYTES = 64, /* one block of data: a cache line with one counter */
-    BLOCKS_MAX = 4,  /* of a task */
+    BLOCKS_MAX = 4,  /* most of a task */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* What a task runs. It writes its last block, after reading it unless said otherwise, and reads
- * those before. */
+/* Kernels of tasks. A task writes its last block, after reading it unless said otherwise, and reads
+ * the others. */
 enum kernel {
     MARK,   /* no block; the argument is the mark */
-    BUMP_1, /* so many blocks */
+    BUMP_1, /* one block, or the stated number */
     BUMP_2,
     BUMP_3,
     STENCIL, /* 4 blocks, the last is not read; the argument points to the iterations */
@@ -30,7 +31,7 @@ enum kernel {
     KERNELS,
 };
 
-/* What a runtime whose models know sizes takes for the work of its task. */
+/* Argument of SIZED: the work of its task, for runtimes whose models know sizes. */
 struct sized {
     uint32_t mark, size;
 };
@@ -65,7 +66,7 @@ struct frame {
 size_t frame_count(unsigned n);
 /* Makes the frames of both children of a call with n >= 2. */
 void frame_split(struct frame *frame, struct frame *children[2]);
-/* Ends a call with n < 2, and those of its ancestors of which it was the last. */
+/* Ends a call with n < 2, and its ancestors whose last open call it was. */
 void frame_end(struct frame *frame);
 
 /* ------------------------------------------------------------------------------------------- */
@@ -75,25 +76,24 @@ extern const char peer_name[];
 
 void peer_open(unsigned workers);
 void peer_close(void);
-/* Makes `count` blocks of CELL_BYTES known, one behind the other from `base` on, until peer_drop.
- */
+/* Registers `count` blocks of CELL_BYTES, one behind the other from `base` on, until peer_drop. */
 void peer_blocks(char *base, size_t count);
 void peer_drop(void);
 
-/* Numbers of which there will be sums, by a task for each of so many pieces; until peer_drop. */
+/* Registers numbers to be summed, by a task for each of so many pieces; until peer_drop. */
 void peer_numbers(double *all, size_t count, size_t pieces);
-/* Their sum, as a reduction. NaN: this runtime has none. */
+/* Returns their sum, as a reduction. NaN: this runtime has none. */
 double peer_sum(void);
 
-/* Calls program(context), which submits tasks and waits for them, where tasks can be submitted. */
+/* Calls program(context), which submits tasks and waits for them, on a thread that may submit. */
 void peer_run(void (*program)(const void *context), const void *context);
-/* A task on these blocks, by their numbers. The argument has to stay until it has run. */
+/* Submits a task on these blocks, by number. The argument must stay until it has run. */
 void peer_submit(enum kernel kernel, const size_t *blocks, void *argument);
 void peer_wait(void);
 
 /* Calls fibonacci(n) with a task for each call; frames: as many as frame_count(n). */
 uint64_t peer_fibonacci(unsigned n, struct frame *frames);
-/* The same with tasks that wait for their two children. 0: this runtime's tasks do not wait. */
+/* Computes it with tasks that wait for their two children. 0: this runtime's tasks do not wait. */
 uint64_t peer_fibonacci_wait(unsigned n);
 
 #endif

@@ -62,7 +62,7 @@ static void run_stencil(void **buffers, void *iterations)
 
 static void submit(unsigned kernel, const size_t *blocks, void *argument);
 
-/* Tasks that submit tasks, which StarPU allows as long as they do not wait. */
+/* Tasks that submit tasks, which StarPU allows if they do not wait. */
 static void run_fibonacci(void **buffers, void *argument)
 {
     struct frame *frame = argument, *children[2];

@@ -48,7 +48,7 @@ STARTED(Isend)
 STARTED(Issend)
 STARTED(Irsend)
 
-/* Whether this process is the root, and how many others there are. */
+/* Returns the number of other processes, and whether this one is the root. */
 static unsigned long long others(MPI_Comm comm, int root, bool *is_root)
 {
     int size = 1, rank = 0;

@@ -14,13 +14,13 @@
 #include "bench/peers/peers.h"
 #include "bench/timing.h"
 
-static bool opened; /* handles and arrays are made, for the largest order */
+static bool opened; /* handles and arrays exist, for the largest order */
 static cudaStream_t stream;
 static void *device[ARRAYS_MAX]; /* the arrays */
 static cublasHandle_t blas;
 static cublasXtHandle_t xt;
 
-/* Of cuSOLVER. */
+/* of cuSOLVER */
 static cusolverDnHandle_t solver;
 static cusolverDnParams_t parameters;
 static cudaDataType type;
@@ -148,7 +148,7 @@ static void open_solver(const struct problem *p)
     else
         CUSOLVER(cusolverDnXgetrf_bufferSize(solver, parameters, n, n, type, device[0], n, type,
                                              &workspace_bytes, &host_workspace_bytes));
-    /* one byte more: nothing of no bytes is asked for */
+    /* one byte more, as an allocation of 0 bytes fails */
     if (!workspace || workspace_bytes > before) {
         CUDA(cudaFree(workspace));
         workspace = allocate_device(workspace_bytes + 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Measures one operation of a library beside which duet is looked at: --help lists those of this
+ * Measures one operation of a library with which duet is compared: --help lists those of this
  * program. Prints a JSON object a line, with the value of every repeat after one that warms up: for
  * a GPU one line for the computation alone, and one with the copies from the host's memory and
  * back. The result is checked; a wrong one is status 1. Without a GPU, or with too small a one: one
@@ -18,7 +18,7 @@
 
 enum { ORDERS_MAX = 16 };
 
-/* What the command line asks for beside the problem. */
+/* The command line's request beside the problem. */
 struct request {
     size_t orders[ORDERS_MAX], order_count;
     unsigned repeats;
@@ -40,8 +40,7 @@ void peer_end(int status, const char *format, ...)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* How the kinds of operations differ; flops are the leading terms, as LAPACK's working note 41
- * counts them. */
+/* Kinds of operations; flops are the leading terms, as LAPACK's working note 41 counts them. */
 static const struct {
     unsigned arrays;
     bool vectors;
@@ -51,9 +50,9 @@ static const struct {
              [LU] = {1, false, 2.0 / 3},
              [AXPY] = {2, true, 3}};
 
-/* Fills the arrays, and returns what is to come out: the result itself if that is a vector, else
- * its product with x. */
-static void *prepare(struct problem *p, const void *x)
+/* Fills the arrays, and returns the expected result: the vector itself, or the matrix's product
+ * with x. */
+static void *prepare_arrays(struct problem *p, const void *x)
 {
     size_t n = p->n;
     bool vectors = kinds[p->operation->kind].vectors;
@@ -95,8 +94,8 @@ static bool is_right(const struct problem *p, const void *x, const void *right)
     return same;
 }
 
-/* Appends ", X" for a repeat of so many seconds, X being what a second comes to, in 10^9. */
-static void append(GString *values, const struct problem *p, double elapsed_s)
+/* Appends ", X" for a repeat of so many seconds, where X is 10^9 units a second. */
+static void append_rate(GString *values, const struct problem *p, double elapsed_s)
 {
     double n = (double)p->n, amount = kinds[p->operation->kind].amount;
     amount *= kinds[p->operation->kind].vectors ? (double)p->array_bytes : n * n * n;
@@ -117,7 +116,7 @@ static void measure(struct problem *p, const struct request *request)
     const struct operation *operation = p->operation;
     void *x = zeroed(p->n * element_bytes(p->precision));
     fill_values(x, p->precision, p->n, ARRAYS_MAX);
-    void *right = prepare(p, x);
+    void *right = prepare_arrays(p, x);
     g_autoptr(GString) alone = g_string_new(NULL), with_copies = g_string_new(NULL);
     double begin = seconds();
     for (unsigned made = 0;
@@ -133,8 +132,8 @@ static void measure(struct problem *p, const struct request *request)
         if (operation->out)
             operation->out(p);
         if (made > 0) {
-            append(alone, p, computed - there);
-            append(with_copies, p, seconds() - start);
+            append_rate(alone, p, computed - there);
+            append_rate(with_copies, p, seconds() - start);
         }
     }
     bool same = is_right(p, x, right);
@@ -150,7 +149,7 @@ static void measure(struct problem *p, const struct request *request)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Reads "N,N,...", of which none is larger than the one before. false: that is something else. */
+/* Reads "N,N,...", none larger than the one before. false: the text is invalid. */
 static bool read_orders(struct request *request, const char *text)
 {
     g_auto(GStrv) words = g_strsplit(text ? text : "", ",", -1);
@@ -163,7 +162,7 @@ static bool read_orders(struct request *request, const char *text)
     return request->order_count > 0;
 }
 
-/* Sets the order, and what follows from it. */
+/* Sets the order, and the sizes that depend on it. */
 static void set_order(struct problem *p, size_t n)
 {
     size_t count = kinds[p->operation->kind].vectors ? n : n * n;

@@ -20,8 +20,8 @@ static void set_element(void *values, char precision, size_t i, double value)
         ((double *)values)[i] = value;
 }
 
-/* The index-th number of a sequence, by Steele, Lea, Flood, "Fast splittable pseudorandom number
- * generators", OOPSLA 2014. */
+/* Returns the index-th number of a sequence, by Steele, Lea, Flood, "Fast splittable pseudorandom
+ * number generators", OOPSLA 2014. */
 static double draw(uint64_t seed, uint64_t index)
 {
     uint64_t z = (seed << 32) + (index + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -92,7 +92,7 @@ void multiply_factors(const void *factors, char precision, size_t n, const int64
     for (size_t i = n; i-- > 0;) {
         double value = element(x, precision, i);
         size_t other = (size_t)pivots[i] - 1;
-        if (other >= n) { /* no pivot: nothing is right then */
+        if (other >= n) { /* an invalid pivot: no result is right */
             set_element(x, precision, i, NAN);
             return;
         }

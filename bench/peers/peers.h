@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The libraries beside which duet's runs are measured, one operation at a time. main.c makes the
- * arrays, times and verifies; a peer (lapack.c, cuda.c) computes. Matrices are n x n, column-major
- * without gaps, vectors have n elements; the precision is 's' (float) or 'd' (double).
+ * Libraries with which duet's runs are compared, one operation at a time. main.c makes the arrays,
+ * times and verifies; a peer (lapack.c, cuda.c) computes. Matrices are n x n, column-major without
+ * gaps, vectors have n elements; the precision is 's' (float) or 'd' (double).
  */
 #ifndef DUET_BENCH_PEERS_H
 #define DUET_BENCH_PEERS_H
@@ -30,11 +30,11 @@ struct problem {
     char precision;
     size_t n;
     size_t array_bytes;      /* of each array */
-    unsigned arrays;         /* which the operation has */
+    unsigned arrays;         /* number that the operation has */
     unsigned threads, block; /* 0: the library's default */
-    void *given[ARRAYS_MAX]; /* the arrays as they were, in memory of peer_allocate */
-    void *last;              /* of them: the one that the operation changes */
-    void *result;            /* the same memory: what it has become */
+    void *given[ARRAYS_MAX]; /* initial arrays, in memory of peer_allocate */
+    void *last;              /* the array that the operation changes */
+    void *result;            /* its memory: the result */
     int64_t *pivots;         /* of LU, as LAPACK's getrf numbers them */
 };
 
@@ -59,10 +59,8 @@ extern const struct operation peer_operations[]; /* the last one has no name */
 
 /* Memory of the host for one array. */
 void *peer_allocate(size_t bytes);
-/*
- * Makes what the operation needs beside the arrays of the host: for each order, the largest one
- * first, after all peer_allocate.
- */
+/* Makes all that the operation needs beside the arrays of the host: for each order, the largest one
+ * first, after all peer_allocate. */
 void peer_open(const struct problem *problem);
 
 /* Ends the program, with status 1 or PEER_SKIPPED and one line. */
@@ -76,9 +74,9 @@ static inline size_t element_bytes(char precision)
     return precision == 's' ? sizeof(float) : sizeof(double);
 }
 
-/* Uniform in [-0.5, 0.5), on all cores where OpenMP is there. */
+/* Fills with uniform numbers in [-0.5, 0.5), on all cores if OpenMP is there. */
 void fill_values(void *values, char precision, size_t count, uint64_t seed);
-/* The same, symmetric and with n added to the diagonal, which makes it positive definite. */
+/* Fills a symmetric matrix with n added to the diagonal, which makes it positive definite. */
 void fill_positive(void *matrix, char precision, size_t n, uint64_t seed);
 
 /* y := M x + beta y */
@@ -91,10 +89,8 @@ void add(char precision, size_t n, double alpha, const void *x, void *y);
  */
 void multiply_factors(const void *factors, char precision, size_t n, const int64_t *pivots,
                       void *x);
-/*
- * Whether two vectors are the same but for roundoff, where each element was made of `terms` ones:
- * wrong results differ by orders of magnitude more.
- */
+/* True if two vectors are equal but for roundoff, if each element was made of `terms` ones: wrong
+ * results differ by orders of magnitude more. */
 bool almost_equal(char precision, size_t n, size_t terms, const void *found, const void *right);
 
 #endif

@@ -30,28 +30,28 @@ void pdgetrs_(const char *trans, const int *n, const int *nrhs, const double *a,
               const int *j, const int *desc, const int *pivots, double *b, const int *ib,
               const int *jb, const int *descb, int *info);
 
-/* Where this process is in the grid, and what it has of the matrix. */
+/* Place of this process in the grid, and its part of the matrix. */
 struct part {
     int n, tile, rows, cols, row, col, local_rows, local_cols, desc[9], right_desc[9];
 };
 
 static const int ZERO = 0, ONE = 1;
 
-/* A symmetric matrix whose diagonal is greater than the rest of its row. */
+/* Element of a symmetric matrix whose diagonal is greater than the rest of its row. */
 static double element(uint64_t i, uint64_t j, int n)
 {
     uint64_t hash = (i < j ? i << 32 | j : j << 32 | i) * UINT64_C(0x9E3779B97F4A7C15);
     return i == j ? n : (double)(hash >> 40) * 0x1p-24;
 }
 
-/* The global number of a local row or column. */
+/* Returns the global number of a local row or column. */
 static uint64_t global(int local, int tile, int place, int count)
 {
     return ((uint64_t)(local / tile) * (uint64_t)count + (uint64_t)place) * (uint64_t)tile +
            (uint64_t)(local % tile);
 }
 
-/* The matrix, and as the right side its product with a vector of ones. */
+/* Fills the matrix, and the right side with its product with a vector of ones. */
 static void fill(const struct part *p, double *a, double *right)
 {
     for (int j = 0; j < p->local_cols; j++)
@@ -66,14 +66,14 @@ static void fill(const struct part *p, double *a, double *right)
     }
 }
 
-/* One factorisation, in seconds; then the largest error of the solution. */
+/* Makes one factorisation and returns its seconds; *error: largest error of the solution. */
 static double factorize(const struct part *p, int lu, double *a, double *right, int *pivots,
                         double *error)
 {
     int info = 0;
     fill(p, a, right);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Pcontrol(1); /* what is sent for this alone is counted */
+    MPI_Pcontrol(1); /* only messages of the factorisation are counted */
     double start = MPI_Wtime();
     if (lu)
         pdgetrf_(&p->n, &p->n, a, &ONE, &ONE, p->desc, pivots, &info);

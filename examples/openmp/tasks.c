@@ -64,7 +64,8 @@ static double **make_tiles(size_t n, size_t b, int sparse)
     return tiles;
 }
 
-/* Largest difference of L U and the matrix; U is L's transpose, or has its own diagonal. */
+/* Returns the largest difference of L U and the matrix; U is L's transpose, or has its own
+ * diagonal. */
 static double residual(double *const *tiles, double *const *before, size_t n, size_t b, int lu)
 {
     double worst = 0;
@@ -250,7 +251,7 @@ static int jacobi(size_t n, size_t b)
             const double *own = &from[(i * b + 1) * width], *below = own + b * width;
             double *out = &to[(i * b + 1) * width];
 
-            (void)above, (void)own, (void)below, (void)out; /* what clauses say is no use */
+            (void)above, (void)own, (void)below, (void)out; /* only the clauses use them */
 #pragma omp task depend(in : above[0], own[0], below[0]) depend(out : out[0])
             sweep(from, to, i * b + 1, (i + 1) * b + 1, width);
         }
@@ -263,7 +264,7 @@ static int jacobi(size_t n, size_t b)
 /* ------------------------------------------------------------------------------------------- */
 /* Recursion                                                                                    */
 
-/* Part p of a matrix of 2 h rows, of `stride` a row; or the sum with part q. */
+/* Returns part p of a matrix of 2 h rows, of `stride` a row; or the sum with part q. */
 static double *part(const double *a, size_t h, size_t stride, int p, int q, double sign)
 {
     double *made = zeros(h * h);
@@ -390,7 +391,8 @@ static int sort(size_t n, size_t least)
     return sorted;
 }
 
-/* Ways to put n - row queens into the rows from `row` on, by the columns and diagonals taken. */
+/* Counts the ways to put n - row queens into the rows from `row` on, by the columns and diagonals
+ * taken. */
 static int queens(unsigned n, unsigned row, unsigned columns, unsigned left, unsigned right,
                   unsigned deep)
 {

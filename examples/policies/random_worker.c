@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scheduling policy of one's own: each ready task goes to a random worker that can run it, and
+ * An application's scheduling policy: each ready task goes to a random worker that can run it, and
  * stays there. Built as a shared object; the build makes it examples/policies/random_worker.so:
  *
- *     cc -std=c11 -O2 -shared -fPIC random_worker.c -o random_worker.so
+ * cc -std=c11 -O2 -shared -fPIC random_worker.c -o random_worker.so
  *     duet simulate cholesky --platform idgraf --policy ./random_worker.so
  */
 #include <duet/policy.h>
