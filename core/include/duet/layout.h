@@ -61,7 +61,7 @@ struct duet_type {
     void (*place)(void *object, void *memory);
     /* Names by duet_piece each piece of data to be copied from `from` to `to`, and copies other
        fields that have to be the same. Nobody else uses `to` meanwhile. */
-    DUET_EXPORT void (*copy)(const void *from, void *to, struct duet_pieces *pieces);
+    void (*copy)(const void *from, void *to, struct duet_pieces *pieces);
 };
 
 /* Adds a piece to a copy: `bytes` are copied between the two objects after `copy` has returned. */

@@ -40,7 +40,7 @@ struct duet_model {
     double (*predict)(const void *state, double work, uint64_t footprint);
 
     /* Frees what the state holds. */
-    DUET_EXPORT void (*fini)(void *state);
+    void (*fini)(void *state);
 };
 
 /* Returns the built-in model of a name, or NULL; and the index-th one, NULL beyond the last. */
