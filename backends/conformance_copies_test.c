@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What backend.h promises of copies and of page-locked memory, for every backend with devices: all
+ * Conformance to backend.h of copies and page-locked memory, for every backend with devices: all
  * ways that a copy may take, and shapes that need several pieces, bring the same bytes.
  */
 #include "backends/testing.h"
@@ -46,7 +46,7 @@ static void open_large(struct testing_device *d, struct testing *t, unsigned ind
                                             .capacity_bytes = SLAB});
 }
 
-/* One that page-locks memory; false: skipped. */
+/* Chooses a backend that page-locks memory; false: skipped. */
 static bool can_lock(const struct duet__backend *backend)
 {
     if (testing_absent(backend, 1))
@@ -122,8 +122,8 @@ static void test_limit(const void *argument)
 /* Ways of a copy                                                                               */
 
 struct shape {
-    size_t column_bytes, cols, gap; /* of the host's side; the device's has none */
-    size_t offset;                  /* of the host's side in its memory */
+    size_t column_bytes, cols, gap; /* of the host's side; the device's has no gap */
+    size_t offset;                  /* offset of the host's side in its memory */
 };
 
 static size_t span_of(const struct shape *s)
@@ -196,7 +196,7 @@ static const struct shape shapes[] = {
     {1, 1, 0, (size_t)2 * PAGES - 1},
 };
 
-/* How much of the host's memory is page-locked before the copies. */
+/* The part of the host's memory that is page-locked before the copies. */
 struct way {
     const char *name;
     uint64_t pin_bytes;

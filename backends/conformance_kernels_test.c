@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What backend.h promises of kernels, for every backend with devices: how they end, and what they
+ * Conformance to backend.h of kernels, for every backend with devices: how they end, and what they
  * run beside.
  */
 #include "backends/testing.h"
@@ -34,7 +34,7 @@ static void test_statuses(const void *argument)
     testing_stop(&t, &d);
 }
 
-/* What a kernel's stream leaves in its status: an error, or an info, which the reason then has. */
+/* A kernel's stream leaves a status: an error, or an info, which the reason then contains. */
 static void test_status_words(const void *argument)
 {
     static const int words[] = {DUET_ETASK, 3, DUET_OK, DUET_ENOMEM, 1 << 20};
@@ -63,8 +63,8 @@ static void test_status_words(const void *argument)
 }
 
 /*
- * With several streams of kernels all end. Those behind one that blocks may go past it, but need
- * not: CUDA may call functions of the host one after the other, whatever their streams.
+ * With several streams of kernels all kernels end. Those behind a blocking one may overtake it, but
+ * need not: CUDA may call functions of the host one after the other, whatever their streams.
  */
 static void test_kernel_streams(const void *argument)
 {

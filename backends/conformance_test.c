@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What backend.h promises, for every backend in list.h. Parts are skipped where there are too few
- * devices. Copies and kernels are looked at more closely in conformance_copies_test.c and
+ * Conformance to backend.h, for every backend in list.h. Parts are skipped where there are too few
+ * devices. Copies and kernels are tested in detail in conformance_copies_test.c and
  * conformance_kernels_test.c.
  */
 #include "backends/testing.h"
@@ -233,7 +233,7 @@ static void test_isolation(const void *argument)
     testing_stop(&t, &d);
 }
 
-/* Whether copies go from the first device to the second. */
+/* True if copies go from the first device to the second. */
 static bool are_linked(const struct duet__backend *backend)
 {
     struct backend_link links[4] = {{.direct = false}};
@@ -375,7 +375,7 @@ static void test_tags(const void *argument)
     testing_stop(&t, &d);
 }
 
-/* Where notify is what to wait for, it comes for each command, when poll has the completion. */
+/* If the backend notifies, a notification comes for each command, when poll has the completion. */
 static void test_notify(const void *argument)
 {
     struct testing t;

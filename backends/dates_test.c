@@ -30,7 +30,10 @@ static void world_init(struct world *w, double ppm, double begin_s)
     w->stream_s = w->free_s = begin_s;
 }
 
-/* One command: launched, runs as soon as it can, is seen a while after its end. Returns when. */
+/*
+ * Simulates one command: launched, run as soon as possible, noticed a while after its end. Returns
+ * the date of the notice.
+ */
 static double pass(struct world *w, double launched_s, double latency_s, double length_s,
                    double late_s)
 {
@@ -70,13 +73,13 @@ static void test_first(void)
     duet__dates_place(&dates, &measured, &start_s, &end_s);
     g_assert_cmpfloat_with_epsilon(start_s, 13.4, 2e-3);
     g_assert_cmpfloat_with_epsilon(dates.offset_s, 10.4, 2e-3);
-    /* and ended earlier: both bounds hold */
+    /* the measured end is earlier: both bounds hold */
     measured = (struct measured){.start_s = 5, .end_s = 6, .launched_s = 1, .seen_s = 16.3};
     duet__dates_place(&dates, &measured, &start_s, &end_s);
     g_assert_cmpfloat_with_epsilon(end_s, 16.3, 3e-3);
 }
 
-/* What relates the clocks is known badly; the end is not before it was asked for even so. */
+/* A badly known relation of the clocks does not date an end before its question. */
 static void test_asked(void)
 {
     struct dates dates;
@@ -121,7 +124,7 @@ static void test_deep(void)
     g_assert_cmpfloat(w.worst_s, <, 30e-6);
 }
 
-/* Nothing to do for an hour: the clocks are apart by a third of a second then, not the dates. */
+/* After an idle hour the clocks are apart by a third of a second, the dates are not. */
 static void test_idle(void)
 {
     struct world w;
@@ -147,7 +150,7 @@ static void test_long(void)
     }
 }
 
-/* What cannot be true still gives dates in order, and what follows is believed again. */
+/* Impossible measurements still give dates in order, and later ones are trusted again. */
 static void test_nonsense(void)
 {
     struct dates dates;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of backends: an engine's side of one (clock, machine, somebody to notify), and waiting
- * for completions in the way that the backend asks for.
+ * Support for tests of backends: an engine's side of one (clock, machine, notification), and
+ * waiting for completions in the way that the backend asks for.
  */
 #ifndef DUET_BACKENDS_TESTING_H
 #define DUET_BACKENDS_TESTING_H
@@ -23,7 +23,7 @@
 
 enum {
     TESTING_NODES = 3,
-    TESTING_BYTES = 1 << 20, /* of a slab */
+    TESTING_BYTES = 1 << 20, /* bytes of a slab */
     TESTING_WATCHDOG_S = 600,
 };
 
@@ -190,7 +190,7 @@ static inline void testing_collect(struct testing_device *d, struct backend_comp
     testing_collect_by(d, out, count, count);
 }
 
-/* One completion, which must say that all went well. */
+/* Waits for one completion, which must be a success. */
 static inline void testing_finish(struct testing_device *d, const void *tag)
 {
     struct backend_completion done;
@@ -294,7 +294,7 @@ static inline bool testing_absent(const struct duet__backend *backend, unsigned 
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* What a test kernel is told, and tells. */
+/* Arguments and results of a test kernel. */
 struct testing_probe {
     int status;            /* to return */
     _Atomic(unsigned) ran; /* how often */
@@ -453,7 +453,7 @@ static inline void testing_kernels_stop(void)
 /* A test of every backend, or of those with (or without) streams. */
 struct testing_test {
     const char *name;
-    GTestDataFunc test; /* of the backend */
+    GTestDataFunc test; /* test of the backend */
     enum { TESTING_STREAMS, TESTING_EXECUTE, TESTING_ANY } of;
 };
 

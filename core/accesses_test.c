@@ -121,7 +121,7 @@ static void test_modes(void)
     testing_fini(&t);
 }
 
-/* What is registered is known; blocks of expansions would be counted twice. */
+/* Registered data is counted; blocks of expansions would be counted twice. */
 static void test_registered(void)
 {
     struct testing t;

@@ -6,7 +6,7 @@
 
 enum { CPU = 0, GPU = 1, MANY = 20000 };
 
-/* What one acquisition was told, and what it does then. */
+/* Reports to one acquisition, and its next step. */
 struct told {
     struct testing *t;
     struct duet__acquisition *acquisition;
@@ -14,7 +14,7 @@ struct told {
     unsigned count;
     bool ends;                /* at once */
     struct duet_handle *then; /* a task is submitted that writes it, */
-    struct told *next;        /* and an acquisition that reads it, and tells this */
+    struct told *next;        /* an acquisition that reads it, and reports to this */
 };
 
 static void granted(void *arg, struct duet__acquisition *acquisition, int status);
@@ -96,7 +96,7 @@ static void test_turn(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-/* What is ended inside, and submitted there, costs no stack, whatever follows it. */
+/* Acquisitions that end inside, with submissions there, cost no stack, whatever follows. */
 static void test_inside(void)
 {
     struct testing t;
@@ -116,7 +116,7 @@ static void test_inside(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-/* What will not be written, or cannot be read, is poisoned as by tasks. */
+/* Data that will not be written, or cannot be read, is poisoned as by tasks. */
 static void test_poison(void)
 {
     struct testing t;
@@ -140,7 +140,7 @@ static void test_poison(void)
     end(&again, DUET_OK);
     g_assert_cmpuint(go(&t, NULL), ==, 1);
     g_assert_true(duet_valid(t.core, a));
-    /* of a run that is over, each in its turn */
+    /* acquisitions of a run that is over, each in its turn */
     acquire(&t, a, DUET_RW, &late);
     duet__fail_run(t.core, DUET_ECANCELED, "elsewhere");
     struct told after = {NULL};
@@ -237,7 +237,7 @@ static void test_like(void)
         g_assert_false(duet__handle_temporary(like));
         come_and_go(&other, like);
         g_assert_null(duet_address(like));
-        come_and_go(&other, like); /* and once more */
+        come_and_go(&other, like); /* once more */
         g_assert_cmpint(duet_unregister(other.core, like), ==, DUET_OK);
         come_and_go(&t, made[i]);
         g_assert_cmpint(duet_unregister(t.core, made[i]), ==, DUET_OK);

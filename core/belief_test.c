@@ -75,7 +75,7 @@ static void test_perturbation(void)
     testing_fini(&t);
 }
 
-/* The same seed gives the same errors, another one others; measured times have them, too. */
+/* Equal seeds give equal errors, different ones different errors, also in measured times. */
 static void test_seeds(void)
 {
     double believed[3], measured[3];
@@ -94,7 +94,10 @@ static void test_seeds(void)
     g_assert_cmpfloat(believed[0], !=, believed[2]);
 }
 
-/* What is measured of one size is believed of others at once, where the model has one curve. */
+/*
+ * A measurement of one size changes the estimates of other sizes at once, if the model has one
+ * curve.
+ */
 static void test_news(void)
 {
     struct testing t;
@@ -117,7 +120,7 @@ static void test_news(void)
     testing_fini(&t);
 }
 
-/* What codelets say of their own tasks stays until these are measured. */
+/* Costs that codelets give stay until their tasks are measured. */
 static void test_cost_stays(void)
 {
     struct testing t;

@@ -65,7 +65,7 @@ struct lists {
     unsigned order, count, scored;
     struct entry entries[MOST];
     uint64_t rng, salt;
-    double least; /* of priorities and notes: NAN below */
+    double least; /* least priority and note: NAN below */
     const struct duet_task *first;
 };
 
@@ -80,7 +80,7 @@ static bool comes_before(const struct lists *l, const struct entry *a, const str
     return of_a != of_b ? of_a > of_b : a->place < b->place;
 }
 
-/* One of ten values, the same for a task during a search. */
+/* Returns one of ten scores, the same for a task during a search. */
 static double score_of(const struct lists *l, const struct duet_task *task)
 {
     uint64_t state = task->id ^ l->salt;
@@ -109,7 +109,7 @@ static void sort(struct lists *l)
     }
 }
 
-/* What is to be taken: its index, or -1. *first: the first that the worker can run. */
+/* Returns the index of the expected task, or -1. *first: the first task that the worker can run. */
 static int search(struct lists *l, unsigned worker, const struct duet_task **first)
 {
     int best = -1;
@@ -239,7 +239,7 @@ static void test_called(void)
     testing_fini(&t);
 }
 
-/* Where workers may decline, all are: nobody has to call those who take it. */
+/* If workers may decline, all are woken: the takers need no wake of their own. */
 static void test_declined(void)
 {
     struct testing t;
@@ -258,7 +258,9 @@ static void test_declined(void)
     testing_fini(&t);
 }
 
-/* What nobody is left to run ends; a message about what is stuck counts these lists, too. */
+/*
+ * Tasks that no remaining worker can run end; a message about a stuck run counts these lists, too.
+ */
 static void test_lost(void)
 {
     struct testing t;
@@ -288,7 +290,7 @@ static bool is_any(void *context, const struct duet_view *view, const struct due
     return true;
 }
 
-/* What is chosen of what the worker can run goes, in order, with its load; the rest stays. */
+/* Chosen tasks that the worker can run move, in order, with their load; the rest stays. */
 static void test_move(void)
 {
     struct testing t;

@@ -33,7 +33,10 @@ static void on(struct testing *t, unsigned worker, struct duet_handle *handle, i
     submit_to(t, worker > 2 ? t->gpu : t->any, where[worker], handle, mode, NULL, 0);
 }
 
-/* Of the first device a copy is in flight; the others wait for it, or for one another. */
+/*
+ * Spreads data: a copy to the first device is in flight; the others wait for it, or for one
+ * another.
+ */
 static struct duet__engine_command spread(struct testing *t, struct duet_handle *handle)
 {
     on(t, 1, handle, DUET_R);
@@ -98,7 +101,7 @@ static void test_not_chained(void)
     }
 }
 
-/* What a hint brings, and is behind others, hurries when a task waits for it: at once, or later. */
+/* A hinted copy behind others hurries when a task waits for it: at once, or later. */
 static void test_hinted(void)
 {
     for (unsigned later = 0; later < 2; later++) {
@@ -125,7 +128,7 @@ static void test_hinted(void)
     }
 }
 
-/* What is sent on cannot be evicted meanwhile, nor written: neither goes before the last copy. */
+/* Data being forwarded can be neither evicted nor written before its last copy has ended. */
 static void test_stays(void)
 {
     for (unsigned writes = 0; writes < 2; writes++) {
@@ -166,7 +169,9 @@ static void test_lost_between(void)
     }
 }
 
-/* It is lost while its own copy is still chained: what is chained on that comes from elsewhere. */
+/*
+ * A device is lost while its own copy is still chained: copies chained on that come from elsewhere.
+ */
 static void test_lost_chained(void)
 {
     struct testing t;
@@ -212,8 +217,8 @@ static void test_lost_source(void)
 }
 
 /*
- * What a policy has had prefetched for a task that begins elsewhere is not brought anew, as nobody
- * reads it: where that would come from, the task writes by now.
+ * A prefetch for a task that begins elsewhere is not repeated, as nobody reads it: the task is
+ * writing its source by now.
  */
 static void test_lost_unwanted(void)
 {

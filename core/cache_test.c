@@ -18,7 +18,7 @@ static bool valid(const struct duet_handle *handle, unsigned node)
     return bit_test(handle->valid, node);
 }
 
-/* One task on the device, all of it at once. */
+/* Runs one task on the device, all of it at once. */
 static void touch(struct testing *t, struct testing_log *log, struct duet_handle *a, int mode_a,
                   struct duet_handle *b, int mode_b)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which policy is taken, and what is said of it, on machines that are small enough to say by hand
- * how long a policy takes. Kernels take as many milliseconds as they say on a core, a tenth of it
- * on a device; there are no costs; copies 1 us, and 1 ns for each byte.
+ * The choice of a policy and its explanation, on machines small enough to calculate the time of
+ * each policy by hand. Kernels take as many milliseconds as they say on a core, a tenth of it on a
+ * device; there are no costs; copies take 1 us, and 1 ns for each byte.
  */
 #include "core/testing_expand.h"
 
@@ -10,7 +10,8 @@
 
 enum { MOST = 1000 };
 
-/* Of first in, first out, and by the end that is expected; the number of tasks is the parameter. */
+/* Candidates: first in, first out, and by the expected end; the number of tasks is the parameter.
+ */
 static const struct duet_candidate two[] = {
     {.policy = "cp"},
     {.policy = "eager"},
@@ -84,7 +85,7 @@ static void test_takes(void)
     end(&t);
 }
 
-/* The same with eager at work until then: it ends, and lists are in cp's order from then on. */
+/* Eager works until then: it ends, and lists are in cp's order from then on. */
 static void test_becomes(void)
 {
     const struct duet_candidate swapped[] = {two[1], two[0], two[2]};
@@ -101,7 +102,7 @@ static void test_becomes(void)
     end(&t);
 }
 
-/* One that is tried where workers are alike, which a core and a device are not. */
+/* A policy is tried where workers are alike, which a core and a device are not. */
 static void test_alike(void)
 {
     const struct duet_candidate some[] = {two[0], {.policy = "eager", .alike = true}, two[2]};
@@ -119,7 +120,7 @@ static void test_alike(void)
     }
 }
 
-/* As many as the parameter says, in order of submission. */
+/* The trial takes as many tasks as the parameter says, in order of submission. */
 static void test_prefix(void)
 {
     struct testing t;
@@ -179,7 +180,7 @@ static void test_state(void)
     end(&t);
 }
 
-/* What commutes is done one after another, in any order; scratch needs room. */
+/* Commuting tasks run one after another, in any order; scratch data needs room. */
 static void test_modes(void)
 {
     struct testing t;
@@ -229,7 +230,7 @@ static void test_parts(void)
     end(&t);
 }
 
-/* What comes after another task without data does so in the trial. */
+/* A task that comes after another without data does so in the trial. */
 static void test_edges(void)
 {
     struct testing t;

@@ -24,7 +24,7 @@ static int submit(struct testing *t, struct duet_codelet *codelet, double flops,
     return duet_submit(t->core, &desc);
 }
 
-/* One class for each kernel, work and sequence of sizes, in order of appearance. */
+/* Kernels with the same name, work and sequence of sizes have one class, in order of appearance. */
 static void test_identity(void)
 {
     struct testing t;
@@ -101,7 +101,7 @@ static void test_work(void)
     testing_fini(&t);
 }
 
-/* What is expected: the calibration's word first, then the codelet's, then what was measured. */
+/* Expected times come from the calibration first, then from the codelet, then from measurements. */
 static void test_expected(void)
 {
     struct testing t;
@@ -459,7 +459,7 @@ static void test_stop(void)
     testing_fini(&t);
 }
 
-/* Nobody takes a task that needs a copy by a worker that has gone. */
+/* No worker takes a task that needs a copy by a worker that has gone. */
 static void test_stop_listed(void)
 {
     struct testing t;

@@ -41,7 +41,7 @@ static void refuses(struct testing *t, int error, const char *why)
         g_error("\"%s\" does not say \"%s\"", duet_last_message(t->core), why);
 }
 
-/* How many tasks can run at once now: they are begun and ended. */
+/* Returns how many tasks can run at once now: they are begun and ended. */
 static unsigned together(struct testing *t)
 {
     struct duet__engine_command commands[TESTING_WORKERS];
@@ -155,7 +155,7 @@ static void test_copies(void)
     end(&t, whole);
 }
 
-/* Where the whole is overwritten, what the parts were is not brought home. */
+/* If the whole is overwritten, the contents of the parts are not copied back. */
 static void test_overwritten(void)
 {
     struct testing t;
@@ -228,7 +228,7 @@ static void test_temporary(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is refused                                                                              */
+/* Refused programs */
 
 static int submit_both(struct testing *t, struct duet_handle *a, enum duet_mode mode_a,
                        struct duet_handle *b, enum duet_mode mode_b)

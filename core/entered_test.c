@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is kept of the graph for bounds: order, uses, data that is in the host's memory alone. */
+/* Records of the graph for bounds: order, uses, data that is in the host's memory alone. */
 #include "core/testing_lost.h"
 
 enum { BLOCK = SLAB_ALIGN };

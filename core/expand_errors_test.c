@@ -290,7 +290,7 @@ static int four(struct plan *plan, struct duet_expansion *expansion, const struc
     return error;
 }
 
-/* One child fails: the others do not begin any more, and neither does the successor. */
+/* A failing child keeps the others from beginning, and the successor. */
 static void test_child_fails(void)
 {
     struct testing t;
@@ -313,7 +313,7 @@ static void test_child_fails(void)
     testing_fini(&t);
 }
 
-/* The same while the other child's block is on its way back. */
+/* A child fails while the other child's block is on its way back. */
 static void test_child_fails_during_copy(void)
 {
     struct testing t;

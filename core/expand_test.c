@@ -13,7 +13,7 @@ static void start(struct testing *t, unsigned cpus, unsigned gpus, uint64_t capa
     testing_init(t, &make, "eager", 1);
 }
 
-/* Nothing of an expansion is left: its blocks are gone, also from the devices. */
+/* Checks that an expansion leaves nothing: its blocks are gone, also from the devices. */
 static void check_clean(struct testing *t, unsigned handles)
 {
     unsigned left = 0;
@@ -49,7 +49,7 @@ static int diamond(struct plan *plan, struct duet_expansion *expansion,
     return error ? error : plan_child(plan, expansion, cpu, b[2], DUET_R, b[1], DUET_RW);
 }
 
-/* What was submitted before the parent runs before its children, what comes after runs after. */
+/* Tasks submitted before the parent run before its children, later ones after them. */
 static void test_order(void)
 {
     struct testing t;
@@ -141,7 +141,7 @@ static int one_writer(struct plan *plan, struct duet_expansion *expansion,
                  : plan_child(plan, expansion, plan->t->gpu, plan->blocks[1], DUET_W, NULL, 0);
 }
 
-/* What a child wrote on a device is back in the host's memory before a successor begins. */
+/* Data that a child wrote on a device is back in the host's memory before a successor begins. */
 static void test_gather(void)
 {
     struct testing t;
@@ -195,7 +195,7 @@ static void test_stale_replicas(void)
     finish(&t);
 }
 
-/* One that only reads leaves them valid. */
+/* A child that only reads leaves the copies valid. */
 static void test_reading(void)
 {
     struct testing t;
@@ -357,7 +357,7 @@ static void test_empty(void)
     }
 }
 
-/* The same handle twice counts once, and either number names it. */
+/* A handle named twice counts once, and either number names it. */
 static int twice(struct plan *plan, struct duet_expansion *expansion, const struct duet_call *call)
 {
     g_assert_cmpuint(call->buffer_count, ==, 2);

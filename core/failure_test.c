@@ -161,7 +161,10 @@ static void test_acquire(void)
     end(&t);
 }
 
-/* What only a lost device had is poisoned when somebody needs it, and the error is said once. */
+/*
+ * Data that only a lost device had is poisoned when a task needs it, and the error is reported
+ * once.
+ */
 static void test_lost(void)
 {
     struct testing t;
@@ -246,7 +249,7 @@ static void test_parts(void)
     end(&t);
 }
 
-/* What a cut leaves out stays invalid where another cut was written in vain before. */
+/* Data that a cut leaves out stays invalid where another cut was written in vain before. */
 static void test_left_out(void)
 {
     struct testing t;

@@ -13,7 +13,7 @@ struct keeper {
     struct duet_message why;
 };
 
-/* What is behind the gate, through which that call has gone. */
+/* Counts a call through the gate. Returns the runtime behind it. */
 static struct duet_runtime *counted(void *gate, enum call call)
 {
     struct keeper *keeper = gate;

@@ -154,7 +154,7 @@ static void test_groups(void)
     testing_fini(&t);
 }
 
-/* The same handle twice is one access, RW if mixed; the buffers keep their positions. */
+/* A handle named twice is one access, RW if mixed; the buffers keep their positions. */
 static void test_duplicates(void)
 {
     struct testing t;

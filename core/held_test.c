@@ -89,7 +89,7 @@ static void test_hint(void)
     end(&t);
 }
 
-/* What else the application waits for, and a window that is full. */
+/* Other waits of the application, and a full window. */
 static void test_other_waits(void)
 {
     struct testing t;
@@ -131,7 +131,7 @@ static void test_turns(void)
     end(&t);
 }
 
-/* What a kernel submits does not wait: its worker is not the application. */
+/* Submissions of a kernel do not wait: its worker is not the application. */
 static void test_inside(void)
 {
     struct testing t;
@@ -161,7 +161,7 @@ static void test_done(void)
     end(&t);
 }
 
-/* But data that a kernel gives up is still there for tasks that are held. */
+/* Data that a kernel unregisters is still there for tasks that are held. */
 static void test_given_up_inside(void)
 {
     struct testing t;
@@ -215,7 +215,7 @@ static void test_given_up(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Ranks                                                                                        */
 
-/* What was submitted, with ranks; the tasks enter. */
+/* Submitted tasks with ranks; the tasks enter. */
 struct ranked {
     size_t count;
     double ranks[MOST];
@@ -235,7 +235,7 @@ static void see(void *self, struct duet_view *view, struct duet_task *const *tas
     }
 }
 
-/* As start, and what `see` was shown is in `seen`. */
+/* Starts as `start` does; the arguments of `see` are kept in `seen`. */
 static void start_ranks(struct testing *t, unsigned cpus, unsigned gpus)
 {
     static struct duet_policy policy;
@@ -276,7 +276,7 @@ static void test_accesses(void)
     end(&t);
 }
 
-/* What commutes is in no order; what reduces neither, and what reads comes after both. */
+/* Commuting tasks have no order; reducing ones neither, and readers come after both. */
 static void test_modes(void)
 {
     struct testing t;
@@ -371,7 +371,10 @@ static int two_children(struct plan *plan, struct duet_expansion *expansion,
     return error ? error : duet_expand_submit(expansion, &child);
 }
 
-/* What the tasks that run have, in their order: a task that expands, one after it, and another. */
+/*
+ * Checks the priorities of the tasks that run, in order: a task that expands, one after it, and
+ * another.
+ */
 static void check_priorities(enum duet__priorities priorities, const int *expected)
 {
     struct testing t;

@@ -116,7 +116,7 @@ static void test_children(void)
     lost_end(&t, DUET_EINVAL, "item 1 of the list for a for_cpus task begins with 1000");
 }
 
-/* Nothing is submitted, no reference is left, and it is said what is wrong. */
+/* After a refusal nothing is submitted, no reference is left, and the message gives the reason. */
 static void test_refusals(void)
 {
     struct testing t;

@@ -128,7 +128,7 @@ struct task_extra {
 };
 
 struct duet_task {
-    struct duet_task *next, *prev; /* of a list, heap, pool or engine queue: its holder */
+    struct duet_task *next, *prev; /* used by the list, heap, pool or engine queue that holds it */
     uint64_t id;
     struct task_class *klass; /* NULL: an acquisition by the application */
     _Atomic(int32_t) pending; /* accesses not granted, plus 1 while being linked */
@@ -151,7 +151,7 @@ struct duet_task {
     double work; /* flops, or bytes; a class may have several sizes */
     double complexity, note, submit_s;
     _Atomic(double) ready_s;
-    /* Of a child: its expansion. Of the acquisition that ends an expansion: that expansion. */
+    /* expansion of a child, or the one that this acquisition ends */
     struct duet_expansion *parent;
     uint32_t worker; /* worker that took it; of a hint: its memory node */
     uint8_t state;   /* enum task_state; written by the worker's thread */
@@ -207,7 +207,7 @@ struct duet_codelet {
      * workers
      */
     _Alignas(LINE) _Atomic(struct task_class *) last; /* class of one size that was found last */
-    _Atomic(struct task_class *) alone;               /* of tasks without data, if alike */
+    _Atomic(struct task_class *) alone;               /* class of alike tasks without data */
     _Atomic(unsigned) class_counts[GRAINS];           /* written under the registry lock */
     _Atomic(unsigned) varied;                         /* tasks with perturbed expectations */
     _Alignas(LINE) struct spin model_lock;
@@ -326,8 +326,8 @@ struct duet_handle {
     struct duet_task *waiting, *last_waiting; /* tasks that wait to hold it, by `next` */
     struct parts *of;                         /* NULL: it was registered */
     struct parts *cuts;                       /* parts_lock: its cuts, the newest first */
-    size_t row, col;                          /* of a part: its first element in the whole */
-    uint8_t shape;                            /* of a part: enum shape */
+    size_t row, col;                          /* first element of a part in the whole */
+    uint8_t shape;                            /* enum shape of a part */
     struct layout *layout;             /* layout that is not a matrix: layout.c; NULL: a matrix */
     struct reduction *reduction;       /* reduction; NULL: none */
     struct contribution *contribution; /* contribution to another handle; NULL: none */
@@ -453,7 +453,7 @@ struct prime {
 struct names {
     struct spin lock;
     struct name **list, **table; /* by number from 1; hash chains */
-    size_t count, capacity;      /* of list and table */
+    size_t count, capacity;      /* of the list and the table */
     struct duet_trace_mark *marks;
     size_t mark_count, mark_capacity;
     size_t phase; /* 1 + the mark of the current phase; 0: none */

@@ -26,7 +26,7 @@ struct area {
 
 struct layout {
     enum kind kind;
-    size_t planes, plane; /* of a block */
+    size_t planes, plane; /* only of a block */
     struct duet_type type;
     char *objects; /* objects by node; the host's is as registered */
     unsigned count, capacity;

@@ -232,7 +232,7 @@ static void test_refused(void)
     testing_fini(&t);
 }
 
-/* Where nothing computes data need not be anywhere. */
+/* If nothing computes, data needs no address. */
 static void test_simulated(void)
 {
     struct testing t;

@@ -24,8 +24,8 @@ static void remove_at(struct model *model, unsigned i)
         model->tasks[i] = model->tasks[i + 1];
 }
 
-/* What pop must give: the first that the worker can run from that end; by priority, if so ordered.
- */
+/* Returns the task that pop must give: the first that the worker can run from that end; by
+   priority, if so ordered. */
 static struct duet_task *expected(const struct testing *t, struct model *model, bool device,
                                   bool from_head, bool by_priority)
 {
@@ -169,7 +169,7 @@ static void test_wakes(void)
     testing_fini(&t);
 }
 
-/* What the policy of the next test has done, and for whom. */
+/* Calls of the next test's policy, with their workers. */
 static struct {
     struct testing *t;
     struct duet_task *early, *late; /* pushed as soon as the worker has looked, and after that */

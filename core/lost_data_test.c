@@ -23,7 +23,7 @@ static bool valid(const struct duet_handle *handle, unsigned node)
     return bit_test(handle->valid, node);
 }
 
-/* One task of one access, all of it at once. */
+/* Runs one task with one access, all of it at once. */
 static void touch(struct testing *t, const char *where, struct duet_handle *handle, int mode)
 {
     submit_to(t, strcmp(where, "cpu") ? t->gpu : t->cpu, where, handle, mode, NULL, 0);
@@ -36,7 +36,7 @@ static struct duet_route *route(struct testing *t, unsigned source, unsigned des
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is valid where                                                                          */
+/* Valid copies */
 
 /* The only valid copy is lost: nobody notices until it is read; the reader does not run. */
 static void test_last_copy(void)
@@ -55,7 +55,7 @@ static void test_last_copy(void)
              "task 3 (for_cpus): the only valid copy of its data was lost with a device");
 }
 
-/* The same where the reader is on another device and the copy would go through the host. */
+/* The last copy is lost, with a reader on another device, to which it would go through the host. */
 static void test_last_copy_for_device(void)
 {
     for (unsigned no_peer = 0; no_peer < 2; no_peer++) {
@@ -70,7 +70,7 @@ static void test_last_copy_for_device(void)
     }
 }
 
-/* Who overwrites what is lost does not need it, and it is well again. */
+/* A task that overwrites lost data does not need it, and makes it valid. */
 static void test_overwritten(void)
 {
     struct testing t;
@@ -170,7 +170,7 @@ static struct duet__engine_command write_back_two(struct testing *t, struct duet
     return out;
 }
 
-/* Nobody waits for what is written back: its loss is noticed by who reads it. */
+/* A loss of data being written back is noticed by its reader: no task waits for the write-back. */
 static void test_write_backs(void)
 {
     for (unsigned well = 0; well < 2; well++) {
@@ -218,7 +218,7 @@ static void test_waiting_for_write_back(void)
     }
 }
 
-/* One that overwrites waits for the copy as well, and needs nothing of it. */
+/* A task that overwrites waits for the copy as well, and needs nothing of it. */
 static void test_writer_waits(void)
 {
     struct testing t;
@@ -373,7 +373,7 @@ static void test_chain_source(void)
     }
 }
 
-/* The same when the data is also on a third device, which then sends it. */
+/* A chain's data is also on a third device, which then sends it. */
 static void test_chain_other_source(void)
 {
     struct testing t;
@@ -471,7 +471,7 @@ static void test_told_by_peer(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* The same when the data is nowhere else. */
+/* A chain's data is nowhere else. */
 static void test_told_by_peer_too_late(void)
 {
     struct testing t;

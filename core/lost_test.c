@@ -55,7 +55,7 @@ static void test_woken_for(void)
     g_assert_cmpuint(tried, >, 0);
 }
 
-/* The same with a task that was to be stolen. */
+/* The woken worker was to steal the task. */
 static void test_woken_to_steal(void)
 {
     unsigned tried = 0;
@@ -122,7 +122,7 @@ static void test_fetching(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* The same when the copy still arrived: what is in the lost memory counts for nothing. */
+/* The copy still arrived: data in the lost memory is invalid. */
 static void test_fetched(void)
 {
     struct testing t;
@@ -223,7 +223,7 @@ static void test_after_failure(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Nobody is left                                                                               */
+/* Losing all workers */
 
 static const char *const nobody = "every worker that could run it is lost";
 
@@ -280,7 +280,7 @@ static void test_submitted_after(void)
     lost_end(&t, DUET_ELOST, "task 2 (for_gpus): every worker that could run it is lost");
 }
 
-/* Of two kinds of devices one is lost: tasks for it alone fail, those for either do not. */
+/* One of two kinds of devices is lost: tasks for it alone fail, those for either do not. */
 static void test_kinds(void)
 {
     for (unsigned fails = 0; fails < 2; fails++) {

@@ -39,7 +39,10 @@ static void test_any_order(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-/* One at a time, all handles at once: who waits for one of them holds none of the others. */
+/*
+ * Commuting tasks run one at a time and take all handles at once: a task waiting for one of them
+ * holds none of the others.
+ */
 static void test_all_at_once(void)
 {
     struct testing t;
@@ -163,7 +166,7 @@ static void test_refused(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* By threads                                                                                   */
+/* Commuting by threads */
 
 enum { CELLS = 6, TASKS = 3000 };
 

@@ -41,7 +41,7 @@ static void test_tasks(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* What fails is told with its name. */
+/* A failure is reported with the task's name. */
 static void test_failure(void)
 {
     struct testing t;

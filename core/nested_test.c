@@ -5,7 +5,7 @@
 
 enum { BLOCK = SLAB_ALIGN };
 
-/* As if the kernel that this worker runs submitted a task. Its number. */
+/* Submits a task as from the kernel that this worker runs. Returns its number. */
 static uint64_t nested(struct testing *t, unsigned worker, struct duet_codelet *codelet,
                        struct duet_handle *handle, int mode)
 {
@@ -15,14 +15,16 @@ static uint64_t nested(struct testing *t, unsigned worker, struct duet_codelet *
     return id;
 }
 
-/* As if this kernel of a device submitted a task. */
+/* Submits a task as from this kernel of a device. */
 static void nested_after(struct testing *t, const struct duet__engine_command *run,
                          struct duet_codelet *codelet, struct duet_handle *handle, int mode)
 {
     duet__link_after(run->task, testing_create(t, codelet, handle, mode, NULL, 0, 0));
 }
 
-/* One that conflicts with the task at hand runs after it, and after all submitted before. */
+/*
+ * A nested task that conflicts with the current one runs after it, and after all submitted before.
+ */
 static void test_order(void)
 {
     for (size_t p = 0; duet_policy_at(p); p++) {
@@ -47,7 +49,7 @@ static void test_order(void)
     }
 }
 
-/* One that conflicts with nothing is run by an idle worker while the kernel goes on. */
+/* A nested task without conflicts is run by an idle worker while the kernel goes on. */
 static void test_taken_by_others(void)
 {
     for (size_t p = 0; duet_policy_at(p); p++) {
@@ -139,7 +141,7 @@ static int submits(struct plan *plan, struct duet_expansion *expansion,
     return plan_child(plan, expansion, plan->t->cpu, NULL, 0, NULL, 0);
 }
 
-/* It belongs to the application: who waits for the expanded task does not wait for it. */
+/* A nested task belongs to the application: a wait for the expanded task does not wait for it. */
 static void test_from_expansion(void)
 {
     struct testing t;
@@ -258,7 +260,7 @@ static void test_oldest_given(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* Nobody can take what is kept while a kernel runs, so long ones go to the policy. */
+/* Tasks kept by a worker cannot be taken while a kernel runs, so long ones go to the policy. */
 static void test_long_not_kept(void)
 {
     struct testing t;

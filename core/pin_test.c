@@ -79,7 +79,9 @@ static void test_no_slots(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Marks                                                                                        */
 
-/* One place a handle, empty at first; forgotten when it is freed, each once. */
+/*
+ * Every handle has one mark, empty at first; it is forgotten when the handle is freed, each once.
+ */
 static void test_marks(void)
 {
     struct testing t;
@@ -181,7 +183,7 @@ static int expand_never(struct duet_expansion *expansion, const struct duet_call
     return duet_fail(call->message, DUET_ETASK, "no pivot in column 3");
 }
 
-/* Also a task that does not expand can say why. */
+/* A task that does not expand can give a reason, too. */
 static void test_expansion(void)
 {
     struct testing t;

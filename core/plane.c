@@ -15,7 +15,7 @@ struct strip {
     uint64_t reach;     /* the largest `high` in its subtree */
     uint64_t priority;
     struct strip *left, *right, *inner;
-    uint64_t end; /* of a rectangle: column after its last */
+    uint64_t end; /* column after the last of a rectangle */
     const void *owner;
 };
 

@@ -11,7 +11,7 @@
 
 static _Atomic(unsigned) given; /* tasks, in all programs */
 
-/* What a worker has not begun goes to any idle one. */
+/* Gives a task that a worker has not begun to any idle one. */
 static int to_anybody(void *self, struct duet_view *view, const struct duet_task *task,
                       unsigned victim, double begin_s, double now)
 {
@@ -91,7 +91,7 @@ static void draw_alone(struct setting *setting)
     draw(setting);
     setting->alone = true;
     setting->wait = false;
-    setting->shared = false; /* or submitters would acquire what others use */
+    setting->shared = false; /* otherwise submitters would acquire data that others use */
     setting->submitters = 1;
 }
 

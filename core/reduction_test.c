@@ -106,7 +106,7 @@ static void test_tree(void)
     run[0] = runs(&t, 0, "for_cpus");
     testing_done(&t, &run[0], 1e-6, 0);
     check_alone(&t, sum);
-    /* and again */
+    /* once more */
     reduce(&t, sum, 2);
     submit_to(&t, t.cpu, NULL, sum, DUET_RW, NULL, 0);
     reduce(&t, sum, 1);
@@ -116,7 +116,7 @@ static void test_tree(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-/* What follows and reads nothing needs no sum; what is left at the end is freed. */
+/* A later access that reads nothing needs no sum; parts left at the end are freed. */
 static void test_overwritten(void)
 {
     struct testing t;

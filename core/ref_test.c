@@ -5,12 +5,12 @@
 
 enum { BLOCK = SLAB_ALIGN, MANY = 40 };
 
-/* What was told of the ends of tasks. */
+/* Reported ends of tasks. */
 struct ends {
     struct testing *t;
     unsigned count, more; /* so many tasks are submitted at ends */
     int status;
-    struct duet_ref *ref; /* of the task: it has not ended for others */
+    struct duet_ref *ref; /* the task's reference: it has not ended for others */
 };
 
 static void note_end(struct duet_runtime *runtime, void *arg, int status)
@@ -49,7 +49,9 @@ static unsigned ready(struct testing *t)
     return count;
 }
 
-/* One comes after another, and may still name it when that has ended or its reference is freed. */
+/*
+ * A task comes after another, and may still name it when that has ended or its reference is freed.
+ */
 static void test_after(void)
 {
     struct testing t;
@@ -162,7 +164,7 @@ static void test_path(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* It is told once, and what is submitted then is waited for. */
+/* The end is reported once, and submissions there are waited for. */
 static void test_done(void)
 {
     struct testing t;
@@ -186,7 +188,7 @@ static void test_done(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* What fails and what does not run because of it is told as well, and nobody waits for it. */
+/* Failed tasks and those cancelled because of them are reported as well, and not waited for. */
 static void test_failure(void)
 {
     struct testing t;
@@ -217,7 +219,7 @@ static void test_failure(void)
     lost_end(&t, DUET_ETASK, "failed");
 }
 
-/* As if this kernel of a device submitted a task. */
+/* Submits a task as from this kernel of a device. */
 static void submit_after_kernel(struct testing *t, const struct duet__engine_command *run,
                                 struct duet_ref **ref)
 {
@@ -228,9 +230,9 @@ static void submit_after_kernel(struct testing *t, const struct duet__engine_com
 }
 
 /*
- * What a device's kernel has submitted is forgotten with the device, and submitted again when the
- * kernel runs again, on another device that is lost, too, and on a CPU: the first reference is to
- * the last of them. If the kernel does not submit it again nobody waits for that.
+ * Tasks that a device's kernel has submitted are forgotten with the device, and submitted again
+ * when the kernel runs again, on another device that is lost, too, and on a CPU: the first
+ * reference is to the last of them. If the kernel does not submit a task again nobody waits for it.
  */
 static void test_forgotten(void)
 {
@@ -278,7 +280,7 @@ static void test_forgotten(void)
     }
 }
 
-/* Nothing is submitted, and there is no reference. */
+/* Nothing is submitted on a refusal, and there is no reference. */
 static void test_refusals(void)
 {
     struct testing t, other;
@@ -309,7 +311,7 @@ static void test_refusals(void)
     g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 0);
     testing_drain(&other);
     testing_fini(&other);
-    duet_ref_free(foreign); /* of a runtime that is closed */
+    duet_ref_free(foreign); /* a reference of a runtime that is closed */
     lost_end(&t, DUET_OK, "");
 }
 

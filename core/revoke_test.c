@@ -10,7 +10,7 @@ enum { CPU = 0, GPU = 1, GPU2 = 2, BLOCK = SLAB_ALIGN };
 
 static const struct testing_machine two = {.cpus = 1, .gpus = 2};
 
-/* Who is to have what; how often it was asked, and what was said last. */
+/* Questions of the core to the policy: its answer, their number, and the last one. */
 static struct {
     int thief;
     unsigned asked, victim;
@@ -94,7 +94,7 @@ static void test_fetching(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* Who got it after all is not asked for it again. */
+/* A worker that got the task after all is not asked for it again. */
 static void test_once(void)
 {
     struct testing t;
@@ -115,7 +115,7 @@ static void test_once(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* It writes what is on its way, and is not asked for before that has come. */
+/* A task that writes data on its way is not asked for before the data has come. */
 static void test_writes(void)
 {
     struct testing t;
@@ -159,7 +159,7 @@ static void test_taken(void)
     lost_end(&t, DUET_OK, "");
 }
 
-/* What commutes is never asked for. */
+/* A commuting task is never asked for. */
 static void test_never(void)
 {
     struct testing t;
@@ -238,7 +238,7 @@ static void test_lost(void)
     }
 }
 
-/* Of the policies that have it: a core leaves its task to an idle device that ends it earlier. */
+/* Policies with revocation: a core leaves its task to an idle device that ends it earlier. */
 static void test_policies(void)
 {
     static const char *const names[] = {"eager", "no-prio", "lws", "heteroprio"};

@@ -77,7 +77,7 @@ static struct place *place_of(struct testing *t, struct duet_handle *handle, uns
     return place;
 }
 
-/* One task on the first device, all of it at once. */
+/* Runs one task on the first device, all of it at once. */
 static void touch(struct testing *t, struct testing_log *log, struct duet_handle *a, int mode)
 {
     (void)testing_submit(t, t->gpu, a, mode, NULL, 0, 0);
@@ -161,7 +161,7 @@ static void test_victim(void)
     testing_fini(&t);
 }
 
-/* What is written back first is said to be so, and stays until it is. */
+/* Data that is written back first is reported so, and stays until it is. */
 static void test_sole(void)
 {
     struct testing t;
@@ -249,7 +249,7 @@ static void test_prefetch_in_vain(void)
     testing_fini(&t);
 }
 
-/* Nothing that is valid leaves for it, only what is not. */
+/* A prefetch evicts no valid data, only invalid data. */
 static void test_prefetch_room(void)
 {
     struct testing t;

@@ -61,7 +61,7 @@ static void test_several(void)
     lost_end(&t, 0, NULL);
 }
 
-/* What commutes comes together; an acquisition by the application is no task; references count. */
+/* Commuting tasks come together; an acquisition by the application is no task; references count. */
 static void test_others(void)
 {
     struct testing t;

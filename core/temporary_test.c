@@ -68,7 +68,7 @@ static void test_sizes(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-/* What stays on a device needs no place in the host's memory, neither to be used nor to go away. */
+/* Temporary data that stays on a device needs no place in the host's memory. */
 static void test_device(void)
 {
     struct testing t;
@@ -111,7 +111,7 @@ static void test_hints(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-/* Where nothing computes there is no memory at all, and all else is the same. */
+/* If nothing computes there is no memory at all, and all else is the same. */
 static void test_simulated(void)
 {
     struct testing t;
@@ -186,7 +186,7 @@ static void test_home(void)
     lost_end(&t, DUET_OK, NULL);
 }
 
-/* What the application has acquired is released. */
+/* Data that the application has acquired is released. */
 static void test_acquired(void)
 {
     struct testing t;

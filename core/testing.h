@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of the core: machines made by a few numbers, and an engine that does nothing by itself,
- * so that a test asks duet__next and reports duet__done by hand, in the order it wants to see.
+ * Support for tests of the core: machines made by a few numbers, and an engine that does nothing by
+ * itself, so that a test asks duet__next and reports duet__done by hand, in any order.
  */
 #ifndef DUET_CORE_TESTING_H
 #define DUET_CORE_TESTING_H
@@ -14,7 +14,7 @@
 
 #include "core/internal.h"
 
-/* What a condition of the support itself must hold; tests have their own assertions. */
+/* Aborts unless a condition of the support itself holds; tests have their own assertions. */
 #define TESTING_MUST(condition)                                                                    \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -27,9 +27,9 @@
 struct testing_machine {
     unsigned cpus, gpus;
     unsigned gpu_archs;      /* kinds of devices, used in turn; 0: 1 */
-    uint64_t capacity_bytes; /* of each device; 0: 1 MiB */
+    uint64_t capacity_bytes; /* capacity of each device; 0: 1 MiB */
     bool no_peer;
-    unsigned window;       /* of devices; 0: 2 */
+    unsigned window;       /* window of devices; 0: 2 */
     unsigned window_short; /* likewise; 0: as window */
 };
 
@@ -253,7 +253,7 @@ static inline int testing_unpin(void *engine, void *data, struct duet_message *m
     return t->pin_error ? duet_fail(message, t->pin_error, "refused by the test") : DUET_OK;
 }
 
-/* What an engine has noted about the handle would be of no use to the next one at its place. */
+/* Forgets an engine's mark of the handle, which would be wrong for the next one at its address. */
 static inline void testing_forget(void *engine, struct duet_handle *handle)
 {
     struct testing *t = engine;
@@ -352,7 +352,7 @@ static inline void testing_init_core(struct testing *t, const struct testing_mac
         t->any = make->cpus ? t->cpu : t->gpu;
 }
 
-/* The same with a policy, and all else as usual. */
+/* Initialises a test with a policy, and all else as usual. */
 static inline void testing_init_policy(struct testing *t, const struct testing_machine *make,
                                        const struct duet_policy *policy, uint64_t seed)
 {
@@ -362,7 +362,7 @@ static inline void testing_init_policy(struct testing *t, const struct testing_m
                                                  .seed = seed});
 }
 
-/* The same with a built-in policy. */
+/* Initialises a test with a built-in policy. */
 static inline void testing_init(struct testing *t, const struct testing_machine *make,
                                 const char *policy, uint64_t seed)
 {
@@ -417,7 +417,7 @@ static inline uint64_t testing_submit(struct testing *t, struct duet_codelet *co
     return atomic_load(&t->core->submitted);
 }
 
-/* The same, but the task is only created: the test gives it to a policy or to a list by hand. */
+/* Creates a task without submitting it: the test gives it to a policy or to a list by hand. */
 static inline struct duet_task *testing_create(struct testing *t, struct duet_codelet *codelet,
                                                struct duet_handle *a, int mode_a,
                                                struct duet_handle *b, int mode_b, int priority)

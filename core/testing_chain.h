@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of random programs: temporary data that a step makes, and the tasks that use it. */
+/* Part of random programs: temporary data that a step makes, and the tasks that use it. */
 #ifndef DUET_CORE_TESTING_CHAIN_H
 #define DUET_CORE_TESTING_CHAIN_H
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of the core: an engine that really copies and really computes, with one thread a
- * worker, or with one thread for all of them in an order drawn from a seed, so that a failure can
- * be looked at again. Commands are carried out and reported in every order that streams allow.
- * Devices can be lost: then what they are given, and what others want to copy from them, ends with
- * DUET_ELOST.
+ * Support for tests of the core: an engine that really copies and really computes, with one thread
+ * for each worker, or with one thread for all in an order drawn from a seed, so that a failure can
+ * be repeated. Commands are carried out and reported in every order that streams allow. Devices can
+ * be lost: then their commands, and copies from them, end with DUET_ELOST.
  */
 #ifndef DUET_CORE_TESTING_ENGINE_H
 #define DUET_CORE_TESTING_ENGINE_H
@@ -15,13 +14,13 @@
 #include "core/testing.h"
 
 enum {
-    FIFOS = 3,       /* of a worker: kernels, copies in, copies out */
+    FIFOS = 3,       /* queues of a worker: kernels, copies in, copies out */
     FIFO_MAX = 4096, /* commands in flight */
 };
 
 struct engine;
 
-/* What an engine is to do. */
+/* Behaviour of an engine. */
 struct engine_setting {
     struct testing_machine machine;
     const char *policy;
@@ -36,7 +35,7 @@ struct engine_setting {
     enum duet__priorities priorities;
     bool computes;        /* data has addresses, but for what is temporary */
     unsigned losses;      /* devices that are lost, at a random command */
-    unsigned lose_within; /* of these first commands of the device */
+    unsigned lose_within; /* range of that command: the first ones of the device */
     /* a copy begins, in `data`: DUET_OK, or the status with which it fails */
     int (*copying)(void *data);
     void *data; /* the test's */
@@ -46,7 +45,7 @@ struct fifo {
     struct duet__engine_command commands[FIFO_MAX];
     int status[FIFO_MAX];
     unsigned first, count;
-    unsigned ended; /* of them, from the first: carried out, but not reported yet */
+    unsigned ended; /* number of these, from the first, carried out but not reported yet */
 };
 
 struct thread {
@@ -59,7 +58,8 @@ struct thread {
     _Atomic(bool) woken;
     bool told;               /* the core knows that the device is lost */
     bool left;               /* the core has said EXIT */
-    bool resumed;            /* and RESUME, which the newest of its tasks has not seen yet */
+    bool resumed;            /* the core has said RESUME, which the newest of its tasks has not seen
+                                yet */
     unsigned begun, lose_at; /* commands carried out, the one at which the device is lost */
     struct fifo fifos[FIFOS];
 };
@@ -84,7 +84,7 @@ static _Thread_local int engine_inside = -1;
 static _Thread_local struct duet_task *engine_kernel_of;
 
 /* ------------------------------------------------------------------------------------------- */
-/* What a worker does                                                                           */
+/* A worker's commands */
 
 static inline int engine_copy_piece(void *arg, const struct duet__piece *piece)
 {
@@ -281,9 +281,9 @@ static inline void *engine_work(void *argument)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* One thread for all                                                                           */
+/* One thread for all workers */
 
-/* One step of one of the workers that have something to do. false: none has. */
+/* Does one step of one of the workers that have something to do. False: none has. */
 static inline bool engine_step(struct engine *engine)
 {
     unsigned first = duet_random_below(&engine->rng, engine->workers);
@@ -307,7 +307,7 @@ static inline bool engine_step(struct engine *engine)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the core calls                                                                          */
+/* Functions of the engine */
 
 static inline void engine_wake(void *self, unsigned worker)
 {
@@ -402,8 +402,9 @@ static inline void engine_destroy(void *self)
 }
 
 /*
- * What a worker's thread does otherwise, on top of this. One thread for all workers cannot: it
- * would go on with a task of one worker only when what another has begun above it has ended.
+ * Continues with other work of the worker, on top of its task, until that is resumed. One thread
+ * for all workers cannot: it would go on with a task of one worker only when another's above it has
+ * ended.
  */
 static inline void engine_await(void *self, bool last)
 {

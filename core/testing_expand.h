@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of tasks that expand: a kernel that calls what its argument says. */
+/* Support for tests of tasks that expand: a kernel that calls the functions its argument gives. */
 #ifndef DUET_CORE_TESTING_EXPAND_H
 #define DUET_CORE_TESTING_EXPAND_H
 
@@ -7,15 +7,15 @@
 
 enum { PLAN_BLOCKS = 16, PLAN_IDS = 64 };
 
-/* What one task does when it expands, and what it saw. The task's argument points to it. */
+/* Work of one task when it expands, and its results. The task's argument points to it. */
 struct plan {
     int (*expand)(struct plan *plan, struct duet_expansion *expansion,
                   const struct duet_call *call);
     struct testing *t;
     struct duet_handle *blocks[PLAN_BLOCKS];
     unsigned calls, children;
-    uint64_t ids[PLAN_IDS]; /* of its children */
-    struct plan *inner;     /* of a child that expands */
+    uint64_t ids[PLAN_IDS]; /* numbers of its children */
+    struct plan *inner;     /* plan of a child that expands */
     const void *data;       /* that its first buffer had */
 };
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Of random programs: what one is while it runs, and the forms in which matrices are registered. */
+/*
+ * Part of random programs: the state of one that runs, and the forms in which matrices are
+ * registered.
+ */
 #ifndef DUET_CORE_TESTING_FORMS_H
 #define DUET_CORE_TESTING_FORMS_H
 
@@ -7,10 +10,10 @@
 
 #include "core/testing_program.h"
 
-/* As duet_matrix; two arrays, of the first and the last columns; an own type. */
+/* Forms: duet_matrix; two arrays, of the first and the last columns; an own type. */
 enum form { FORM_MATRIX, FORM_ARRAYS, FORM_OBJECT };
 
-/* What an own type says of a matrix. */
+/* Contents of an own type: its matrix. */
 struct object {
     size_t rows, cols, ld;
     uint64_t *words;
@@ -31,7 +34,7 @@ struct run {
     struct duet_runtime *duet;
     void *own;                                     /* the world's */
     struct duet_codelet *codelets[KINDS], *add[2]; /* add: anywhere, on CPUs */
-    struct duet_codelet *waits;                    /* of half of those that expand */
+    struct duet_codelet *waits;                    /* kernel of half of the tasks that expand */
     struct duet_codelet *clear, *add_up;           /* contributions to sums; NULL: none */
     struct duet_buffer real[VIEWS_MAX], expected[VIEWS_MAX];
     uint64_t real_words[HANDLES_MAX][WORDS_MAX], expected_words[HANDLES_MAX][WORDS_MAX];
@@ -45,7 +48,7 @@ struct run {
     _Atomic(bool) must_fail; /* it was made to, and did */
     _Atomic(bool) over;      /* observers are to end */
     bool pinned;             /* the matrices */
-    /* of a run that has failed: the oracle does not look at what tasks have read */
+    /* the run has failed: the oracle ignores what tasks have read */
     bool lenient;
     bool valid[HANDLES_MAX]; /* at the end */
     uint8_t form[VIEWS_MAX]; /* enum form */
@@ -84,7 +87,10 @@ static const struct duet_type object_type = {.name = "object",
                                              .place = object_place,
                                              .copy = object_copy};
 
-/* What a kernel works on: a matrix, where an object says. What was written says so itself. */
+/*
+ * Returns the matrix of a kernel's buffer, where an object has it. A kernel that wrote an object
+ * must have said so.
+ */
 static inline struct duet_buffer matrix_in(const struct duet_buffer *buffer, uint8_t mode)
 {
     if (buffer->element_bytes == sizeof(uint64_t))

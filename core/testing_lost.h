@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of devices that are lost: workers are asked only when the core woke them, so that a
- * wake that is missing shows, and copies and kernels of a lost device end as an engine reports
- * them.
+ * Support for tests of lost devices: workers are asked only when the core woke them, so that a
+ * missing wake shows, and copies and kernels of a lost device end as an engine reports them.
  */
 #ifndef DUET_CORE_TESTING_LOST_H
 #define DUET_CORE_TESTING_LOST_H
@@ -88,7 +87,7 @@ static inline void submit_to(struct testing *t, const struct duet_codelet *codel
     g_assert_cmpint(duet_submit(t->core, &desc), ==, DUET_OK);
 }
 
-/* Nothing is left half done: on no device anything is pinned, nobody is copied to. */
+/* Checks that nothing is left half done: no device has pins or copies. */
 static inline void check_rest(const struct testing *t)
 {
     const struct duet_runtime *core = t->core;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a random program may end with: how it may fail, and what it leaves otherwise. */
+/* Possible ends of a random program: its errors, and its results otherwise. */
 #ifndef DUET_CORE_TESTING_ORACLE_H
 #define DUET_CORE_TESTING_ORACLE_H
 
@@ -66,7 +66,7 @@ static inline void replay_task(const struct argument *argument, bool expands,
     }
 }
 
-/* What the application does to a matrix it has acquired, or unregistered. */
+/* Changes a matrix that the application has acquired, or unregistered. */
 static inline uint64_t touch(const struct step *step, const struct duet_buffer *buffer)
 {
     const uint8_t anew = DUET_W;
@@ -144,9 +144,9 @@ static inline void check_contents(const struct run *run)
 }
 
 /*
- * Of a run that has failed: whatever handle is still valid has what all of the program makes of it,
- * since nothing that was to write it has failed, or was cancelled for lack of what it reads. Where
- * the order of several submitters can be told, and nothing was refused.
+ * Checks handles of a failed run: a handle that is still valid has what all of the program makes of
+ * it, since no task that was to write it has failed, or was cancelled for lack of its data. Where
+ * the order of several submitters is known, and nothing was refused.
  */
 static inline void check_valid(struct run *run)
 {

@@ -19,24 +19,24 @@
 
 enum {
     HANDLES_FEW = 18,
-    HANDLES_MAX = 300, /* of programs with tasks of many accesses */
-    PARTS_MAX = 200,   /* of all matrices; their numbers follow HANDLES_MAX */
+    HANDLES_MAX = 300, /* handles of programs with tasks of many accesses */
+    PARTS_MAX = 200,   /* parts of all matrices; their numbers follow HANDLES_MAX */
     VIEWS_MAX = HANDLES_MAX + PARTS_MAX,
-    CUT_PARTS = 4, /* of one cut, at most */
+    CUT_PARTS = 4, /* most parts of one cut */
     ACCESSES = 4,
     ACCESSES_MAX = 500,
     ROWS_MAX = 12,
     COLS_MAX = 6,
-    PADDING_MAX = 3, /* of the leading dimension */
+    PADDING_MAX = 3, /* most padding of the leading dimension */
     WORDS_MAX = (ROWS_MAX + PADDING_MAX) * COLS_MAX,
-    /* of a matrix on a device, also where it is two arrays */
+    /* most bytes of a matrix on a device, also as two arrays */
     BYTES_MAX = (ROWS_MAX * COLS_MAX * 8 + 511) / 256 * 256,
     SUMS = 4, /* vectors that nested tasks add to */
     SUM_WORDS = 16,
     SUBMITTERS_MAX = 3,
     AFTER_MAX = 3, /* steps that one comes after without data */
     EXPAND_ACCESSES = 3,
-    BLOCKS = 4 * EXPAND_ACCESSES, /* of one expansion */
+    BLOCKS = 4 * EXPAND_ACCESSES, /* blocks of one expansion */
     CHILDREN = BLOCKS + 3,
     FAN = 16, /* more than CHILDREN */
     DEPTH = 3,
@@ -52,7 +52,7 @@ enum kind {
     CPUS,
     DEVICES,
     EXPANDS,
-    KINDS,        /* of tasks */
+    KINDS,        /* number of kinds of tasks */
     LOOK = KINDS, /* the application acquires and releases */
     RENEW,        /* the application unregisters, changes and registers again; or cuts anew */
     WAIT,         /* the application waits for all */
@@ -66,7 +66,7 @@ struct step {
     unsigned count;
     unsigned *handles;
     uint8_t *modes, *effective;
-    uint8_t *shown; /* the same as effective, by buffer of its kernel */
+    uint8_t *shown; /* effective modes, by buffer of its kernel */
     int priority;
     bool on_device; /* only */
     uint64_t salt;
@@ -82,29 +82,30 @@ struct step {
     unsigned after[AFTER_MAX]; /* steps that come before it, which are so many earlier; 0: none */
     struct duet_ref *ref;
     _Atomic(uint64_t) computed; /* its tasks that have ended */
-    uint64_t seen;              /* of all that come before it, at its beginning */
+    uint64_t seen;              /* hash of all tasks before it, at its beginning */
     _Atomic(unsigned) ended;    /* times that its end was told */
     bool anew;                  /* RENEW: all of it is written, for lack of contents */
 };
 
-/* What a task carries. */
+/* Argument of a task. */
 struct argument {
     struct step *step;
     uint64_t salt;
-    unsigned number; /* of the task within its step: 0, those of its children FAN * it + 1 ... */
+    unsigned number; /* number of the task within its step: 0, those of its children FAN * it + 1
+                        ... */
     unsigned depth;
-    uint8_t modes[EXPAND_ACCESSES]; /* of a child: effective */
+    uint8_t modes[EXPAND_ACCESSES]; /* effective modes of a child */
 };
 
-/* The same of tasks that carry more, with no meaning. */
+/* Argument of tasks that carry more, with no meaning. */
 struct carried {
     struct argument argument;
     uint8_t more[MORE_MAX];
 };
 
-/* What differs between the worlds that programs run in. */
+/* Differences between the worlds in which programs run. */
 struct world {
-    const char *arch; /* of devices: "emulated", "cuda" */
+    const char *arch; /* architecture of devices: "emulated", "cuda" */
     duet_kernel_fn work, add;
     /* makes run->duet of run->setting.config */
     int (*open)(struct run *run, struct duet_message *message);
@@ -140,7 +141,8 @@ struct setting {
     bool cut;                  /* matrices have parts, which have parts */
     unsigned fail_kernel, cancel_at; /* the n-th kernel or expansion; 0: none */
     unsigned fail_copy;              /* likewise, where the test copies */
-    unsigned cancel_step;            /* of the first submitter, before this one; 0: none */
+    unsigned cancel_step;            /* step of the first submitter before which it cancels; 0:
+                                        none */
     bool abrupt;                     /* the runtime is closed at once, everything registered */
     bool exits;                      /* the process ends, nothing is waited for or closed */
     bool pin;                        /* the application page-locks the matrices */
@@ -164,7 +166,7 @@ static inline bool is_simulated(const struct setting *setting)
     return setting->world->carry_out != NULL;
 }
 
-/* How long programs with such a number are, beside the usual. */
+/* Returns the length of programs with such a number, beside the usual. */
 static inline unsigned length_of(uint64_t number)
 {
     return (uint32_t)number < LONG_FIRST ? 1 : 10;
@@ -180,7 +182,7 @@ static inline uint64_t *word(const struct duet_buffer *buffer, size_t row, size_
     return (uint64_t *)buffer->data + row + col * buffer->ld;
 }
 
-/* What a kernel reads of buffers with these effective modes, and what it writes then. */
+/* Reads the buffers with these effective modes. Returns the value to write then. */
 static inline uint64_t read_all(uint64_t salt, const struct duet_buffer *buffers,
                                 const uint8_t *modes, size_t count)
 {
@@ -203,7 +205,7 @@ static inline uint64_t compute(uint64_t salt, const struct duet_buffer *buffers,
     return sum;
 }
 
-/* What accesses come to: the same handle (or block) twice counts once. */
+/* Merges accesses: a handle (or block) given twice counts once. */
 static inline void effective(const unsigned *handles, const uint8_t *given, unsigned count,
                              uint8_t *modes)
 {
@@ -327,7 +329,10 @@ static inline void make_kind(const struct setting *setting, uint64_t *rng, struc
         step->count = step->kind != WAIT;
 }
 
-/* What it comes after, of the steps that its submitter has made before, `earlier` in number. */
+/*
+ * Draws the tasks it comes after, among the steps that its submitter has made before, `earlier` in
+ * number.
+ */
 static inline void make_after(struct step *step, unsigned earlier)
 {
     uint64_t drawn = mix(step->salt + 77);
@@ -340,7 +345,7 @@ static inline void make_after(struct step *step, unsigned earlier)
     }
 }
 
-/* How many tasks of those that it comes after have ended. */
+/* Returns how many of the tasks that it comes after have ended. */
 static inline uint64_t look_back(const struct step *step)
 {
     uint64_t computed = 0;
@@ -350,8 +355,8 @@ static inline uint64_t look_back(const struct step *step)
     return computed;
 }
 /*
- * Which matrices and parts a step that draws these matrices uses: parts that overlap none of the
- * others, unless both are only read.
+ * Draws the matrices and parts that a step uses: parts that overlap none of the others, unless both
+ * are only read.
  */
 static inline void draw_parts(struct run *run, struct step *step, uint64_t *rng);
 /* Fills in step->shown. */
@@ -432,7 +437,7 @@ static inline int by_turn(const void *left, const void *right)
 struct block {
     unsigned access;
     size_t row, col, rows, cols;
-    uint8_t mode; /* of the access */
+    uint8_t mode; /* mode of the access */
 };
 
 struct child {
@@ -444,7 +449,7 @@ struct child {
     uint64_t salt;
 };
 
-/* What a task becomes: blocks of its accesses, and children on them in order. */
+/* Expansion of a task: blocks of its accesses, and children on them in order. */
 struct family {
     unsigned block_count, child_count;
     struct block blocks[BLOCKS];
@@ -494,7 +499,7 @@ static inline void make_child(struct family *family, uint64_t *rng, unsigned kin
     }
 }
 
-/* The same family for the same argument, whoever asks. */
+/* Makes the family of an argument, the same for every caller. */
 static inline void make_family(struct family *family, const struct argument *argument,
                                const struct duet_buffer *buffers, size_t count)
 {
@@ -519,13 +524,13 @@ static inline void make_family(struct family *family, const struct argument *arg
         make_child(family, &rng, kinds);
 }
 
-/* What the task of a step carries, and child c of a task. */
+/* Returns the argument of the task of a step, and of child c of a task. */
 static inline struct argument step_argument(struct step *step)
 {
     return (struct argument){.step = step, .salt = step->salt};
 }
 
-/* What the n-th task on the temporary data of a step carries, n from 1. */
+/* Returns the argument of the n-th task on the temporary data of a step, n from 1. */
 static inline struct argument chain_argument(struct step *step, unsigned n)
 {
     struct argument argument = {.step = step, .salt = mix(step->salt + n), .number = n, .depth = 1};
@@ -567,7 +572,7 @@ static inline size_t more_of(const struct argument *argument)
     return argument->salt >> 40 & 3 ? 0 : (argument->salt >> 42) % (MORE_MAX + 1);
 }
 
-/* What a task carries. How many bytes. */
+/* Makes the carried argument. Returns its bytes. */
 static inline size_t carry(struct carried *carried, const struct argument *argument)
 {
     carried->argument = *argument;
@@ -576,7 +581,7 @@ static inline size_t carry(struct carried *carried, const struct argument *argum
     return offsetof(struct carried, more) + more_of(argument);
 }
 
-/* It arrives whole, aligned as what malloc returns. */
+/* Checks that an argument arrives whole, aligned as malloc does. */
 static inline void check_carried(const void *args)
 {
     const struct carried *carried = args;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests in all worlds: carries random programs out, several runtimes at once if need be, and
- * compares what they leave with the same programs carried out in order by one thread. A program is
- * made of its number alone, which is said before it is run.
+ * Support for tests in all worlds: runs random programs, several runtimes at once if need be, and
+ * compares their results with those of the same programs run in order by one thread. A program is
+ * made of its number alone, which is printed before it is run.
  *
- * DUET_TEST_SEED=N: only the program number N.
- * DUET_TEST_LONG=N: programs ten times as long, until N tasks have been run.
- * DUET_TEST_SECONDS=N: programs until N seconds have passed.
+ * DUET_TEST_SEED=N: only the program number N. DUET_TEST_LONG=N: programs ten times as long, until
+ * N tasks have been run. DUET_TEST_SECONDS=N: programs until N seconds have passed.
  */
 #ifndef DUET_CORE_TESTING_RANDOM_H
 #define DUET_CORE_TESTING_RANDOM_H
@@ -25,7 +24,7 @@
 enum {
     WATCHDOG_S = 600,
     RUNS_MAX = 4,    /* at once */
-    EXIT_STATUS = 7, /* of programs that close nothing */
+    EXIT_STATUS = 7, /* exit status of programs that close nothing */
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -194,7 +193,7 @@ static inline void *observe(void *argument)
 /* ------------------------------------------------------------------------------------------- */
 /* A run                                                                                        */
 
-/* Where it has code for both, devices run the one that the world names. */
+/* Makes a codelet: devices run the one that the world names, if it has code for both. */
 static inline struct duet_codelet *codelet(struct run *run, const char *name, duet_kernel_fn kernel,
                                            duet_kernel_fn on_device, bool cpu, bool gpu)
 {
@@ -310,7 +309,7 @@ static inline void run_free(struct run *run)
     g_free(run);
 }
 
-/* How runs ended. */
+/* Numbers of ends of runs. */
 struct tally {
     unsigned runs, good, lost, lost_well;
     uint64_t tasks;
@@ -380,7 +379,7 @@ static inline void run_finish(struct run *run, struct tally *tally)
     run_free(run);
 }
 
-/* One runtime: opened, given its tasks, looked at meanwhile, finished. */
+/* Runs one runtime: opens it, gives it its tasks, checks it meanwhile, finishes. */
 static inline void execute(const struct setting *setting, struct tally *tally)
 {
     struct run *run = run_new(setting);
@@ -402,7 +401,7 @@ static inline void execute(const struct setting *setting, struct tally *tally)
 /* ------------------------------------------------------------------------------------------- */
 /* Programs                                                                                     */
 
-/* What the runtimes of one program are, how they are run, and how they have ended. */
+/* The runtimes of one program, the way they are run, and their ends. */
 struct program {
     struct setting settings[RUNS_MAX];
     unsigned count;
@@ -465,7 +464,7 @@ static inline void run_in_threads(struct program *program)
         (void)pthread_join(executions[i].id, NULL);
 }
 
-/* One thread has several runtimes, all of which have tasks before it waits for any. */
+/* Runs several runtimes on one thread, all of which have tasks before it waits for any. */
 static inline void run_overlapping(struct program *program, unsigned i)
 {
     struct run *run = run_new(&program->settings[i]);
@@ -489,7 +488,7 @@ static inline void run_program(struct program *program)
     (void)alarm(0);
 }
 
-/* The same in a process of its own, which leaves its tallies in memory that is shared. */
+/* Runs the program in a process of its own, which leaves its counts in shared memory. */
 static inline void run_in_child(struct program *program)
 {
     int ends[2], status = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of networks: links and routes at random, and an independent model of the rates at which
- * copies flow, by progressive filling (Bertsekas, Gallager, Data Networks, 1992, section 6.5.2):
- * raise all rates together; a link that is full, or a copy that is at its own limit, stops those it
- * concerns; go on with the others.
+ * Support for tests of networks: random links and routes, and an independent model of the rates at
+ * which copies flow, by progressive filling (Bertsekas, Gallager, Data Networks, 1992, section
+ * 6.5.2): raise all rates together; a link that is full, or a copy that is at its own limit, stops
+ * those it concerns; go on with the others.
  */
 #ifndef DUET_CORE_TESTING_RATES_H
 #define DUET_CORE_TESTING_RATES_H
@@ -30,7 +30,9 @@ static inline bool flow_crosses(const struct duet_machine *m, const struct flow 
     return false;
 }
 
-/* How far the rates not yet fixed (negative) can be raised on this link; infinite: none is. */
+/*
+ * Returns how far the rates not yet fixed (negative) can be raised on this link; infinite: none is.
+ */
 static inline double flow_room(const struct duet_machine *m, struct flow *const *flows,
                                unsigned count, unsigned link)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tasks of a random program do: compute, expand, submit tasks of their own, fail. */
+/* Work of the tasks of a random program: compute, expand, submit tasks of their own, fail. */
 #ifndef DUET_CORE_TESTING_TASKS_H
 #define DUET_CORE_TESTING_TASKS_H
 
@@ -124,7 +124,7 @@ static inline void draw_parts(struct run *run, struct step *step, uint64_t *rng)
 /* ------------------------------------------------------------------------------------------- */
 /* Nested tasks: they add, so that their order does not matter                                  */
 
-/* What an adding task carries. */
+/* Argument of an adding task. */
 struct addition {
     struct run *run;
     uint64_t salt;
@@ -157,7 +157,7 @@ static inline void add_to(uint64_t *words, uint64_t salt)
         words[j] += mix(salt + j);
 }
 
-/* What the application says of the data of a step that comes, now and then. */
+/* Gives hints about the data of a later step, now and then. */
 static inline void give_hints(const struct run *run, const struct step *step)
 {
     unsigned nodes = 1 + (unsigned)run->setting.config.gpus;
@@ -186,7 +186,7 @@ static inline int submitted(struct run *run, int error, const struct duet_task_d
     return error;
 }
 
-/* Where there is code for it, sums are reduced. */
+/* True if sums are reduced: there is code for it. */
 static inline bool reduces(const struct run *run)
 {
     return run->add_up != NULL;
@@ -214,8 +214,8 @@ static inline int add_up(const struct duet_call *call)
 }
 
 /*
- * Where devices may be lost and their tasks run again, CPUs run what adds to memory that is not the
- * device's.
+ * Submits an addition. If devices may be lost and their tasks run again, CPUs run additions to
+ * memory that is not the device's.
  */
 static inline void submit_addition(struct run *run, uint64_t salt, unsigned deeper)
 {
@@ -267,7 +267,7 @@ static inline int count(struct run *run, _Atomic(uint64_t) *counter, unsigned fa
     return DUET_EIO;
 }
 
-/* What all kernels begin with: the one that is to fails, or cancels the run. */
+/* Begins all kernels: the chosen one fails, or cancels the run. */
 static inline int count_kernel(struct run *run)
 {
     uint64_t number;
@@ -355,7 +355,7 @@ static inline struct duet_codelet *codelet_of(const struct run *run, enum kind k
     return kind == EXPANDS && does_wait(run, salt) ? run->waits : run->codelets[kind];
 }
 
-/* What it computes itself. */
+/* Computes the value of a task itself. */
 static inline uint64_t compute_between(const struct argument *argument,
                                        const struct duet_buffer *buffers, size_t count)
 {

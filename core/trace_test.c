@@ -8,7 +8,7 @@ enum { CPU = 0, GPU = 1, BLOCK = SLAB_ALIGN };
 
 static const struct testing_machine one = {.cpus = 1, .gpus = 1, .capacity_bytes = 2 * BLOCK};
 
-/* How many records of that kind there are, and how many of them are of something that failed. */
+/* Returns the number of records of that kind, and of those that failed. */
 static unsigned records(struct testing *t, enum duet_event_kind kind, unsigned *failed)
 {
     struct duet_event *events;
@@ -24,7 +24,7 @@ static unsigned records(struct testing *t, enum duet_event_kind kind, unsigned *
     return found;
 }
 
-/* What is taken of the device's memory: what is copied and computed there takes some of it. */
+/* Returns the most used memory of the device: copies and kernels there take some of it. */
 static uint64_t most_used(struct testing *t)
 {
     struct duet_event *events;

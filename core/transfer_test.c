@@ -147,7 +147,7 @@ static void test_merging(void)
     testing_fini(&t);
 }
 
-/* Without a direct route data goes through the host, where it then is valid too. */
+/* Data without a direct route goes through the host, where it is valid then, too. */
 static void test_staging(void)
 {
     struct testing t;
@@ -188,7 +188,7 @@ static struct duet__engine_command overtake(struct testing *t, struct duet_handl
     return out;
 }
 
-/* Who reads where an overtaken write-back arrives gets what was written, by another copy. */
+/* A reader at the destination of an overtaken write-back gets the written data, by another copy. */
 static void test_overtaken(void)
 {
     struct testing t;
@@ -210,7 +210,10 @@ static void test_overtaken(void)
     testing_fini(&t);
 }
 
-/* One that overwrites waits for the copy, so that this does not overwrite it, and no longer. */
+/*
+ * A task that overwrites waits for the copy, so that this does not overwrite its data, and no
+ * longer.
+ */
 static void test_overtaken_by_writer(void)
 {
     struct testing t;
@@ -262,7 +265,7 @@ static void test_overtaken_chain(void)
     testing_fini(&t);
 }
 
-/* What a policy is told: latency + bytes / bandwidth x accelerators, nothing for what is there. */
+/* A policy's estimate: latency + bytes / bandwidth x accelerators, nothing for valid data. */
 static void test_estimate(void)
 {
     struct testing t;

@@ -52,8 +52,8 @@ static void check(const struct testing_machine *machine, double microseconds, un
     end(&t, commands, count);
 }
 
-/* As many as together take less than 100 us, and one more; at least the window, at most the other.
- */
+/* A window of tasks that take less than 100 us together, and one more; at least the window, at most
+   the other. */
 static void test_short(void)
 {
     static const struct testing_machine plain = {.gpus = 1, .window = 2};
@@ -92,7 +92,7 @@ static void test_mixed(void)
 
 static const struct duet_implementation cuda = {.arch = "cuda"};
 
-/* What has no known time counts as long, alone and among short ones. */
+/* A task without a known time counts as long, alone and among short ones. */
 static void test_unknown(void)
 {
     struct testing t;

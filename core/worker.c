@@ -406,7 +406,7 @@ void duet__next(struct duet_runtime *core, unsigned worker, double now,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What follows                                                                                 */
+/* Ends of commands                                                                             */
 
 /*
  * Returns the reason of an error for the run's message: the engine's, or else the text of the

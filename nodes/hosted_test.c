@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One process that hosts all nodes, as a simulation does, beside processes that host one each: the
+ * A process that hosts all nodes, as a simulation does, beside processes that host one each: the
  * same program computes the same, sends the same messages, and replicas leave nothing behind.
  */
 #include "nodes/testing_vectors.h"
@@ -78,7 +78,7 @@ static void program(struct node *node)
         memcpy(outcome->expected, expected, sizeof expected);
 }
 
-/* One thread, for whom all the nodes are here. */
+/* Runs one thread, which hosts all the nodes. */
 static void run_hosted(struct fabric *fabric, struct outcome *outcome)
 {
     struct duet_runtime *cores[NODES];

@@ -15,7 +15,7 @@
 
 /* One end of a message that has ended. Dates are of this node's core. */
 struct duet__logged_message {
-    uint64_t tag, turn, bytes; /* of the datum, and of the task that needs it */
+    uint64_t tag, turn, bytes; /* number of the datum, turn of the task that needs it, size */
     unsigned from, to;
     bool arrives;   /* this is the receiving end */
     bool failed;    /* it did not arrive */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a node notes of tasks, data and messages is found again. */
+/* Notes of tasks, data and messages are found again. */
 #include "nodes/log.h"
 
 #include <assert.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sent: what the distribution needs, once to each node that needs it, and no more. */
+/*
+ * Sent messages: those that the distribution needs, once to each node that needs it, and no more.
+ */
 #include <semaphore.h>
 
 #include "nodes/testing_vectors.h"
@@ -39,7 +41,7 @@ static void test_broadcast(void)
     fabric_free(fabric);
 }
 
-/* Where tasks run: said, what is written, what is read. */
+/* Nodes of tasks: the given one, the owner of written data, the owner of read data. */
 static void places(struct node *node)
 {
     const struct codelets make = make_codelets(node->duet);

@@ -349,7 +349,7 @@ static void end_meeting(struct duet__mpi *mpi, void *what, const MPI_Status *sta
         meeting->error = mpi->error;
     for (unsigned node = 0; node < mpi->count && !mpi->node && !meeting->error; node++)
         total += meeting->sizes[node];
-    free(meeting->all); /* of a gathering that a failure has ended */
+    free(meeting->all); /* left by a gathering that a failure has ended */
     meeting->all = NULL;
     if (total && !(meeting->all = malloc(total)))
         MPI_Abort(mpi->control, EXIT_FAILURE);

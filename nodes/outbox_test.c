@@ -34,7 +34,7 @@ static void end(struct duet__outbox *outbox, struct duet__message *message)
     g_free(message);
 }
 
-/* The same, which is to be this one. */
+/* Takes a message, which is to be this one. */
 static struct duet__message *expect(struct duet__outbox *outbox, int priority, uint64_t turn)
 {
     struct duet__message *taken = take(outbox);
@@ -69,7 +69,10 @@ static void test_order(void)
     empty(outbox, 4);
 }
 
-/* So many, and so many bytes, to one destination; others go on; the least turn goes in any case. */
+/*
+ * Messages and bytes to one destination are limited; other destinations go on; the least turn goes
+ * in any case.
+ */
 static void test_limits(void)
 {
     struct duet__outbox *outbox;

@@ -53,7 +53,7 @@ static void refused(const struct node *node, int error, const char *why)
         g_error("%s", duet_last_message(node->duet));
 }
 
-/* Nothing of it is done, in any process: what follows is as if it had not been called. */
+/* A refused call has no effect, in any process. */
 static void refuse(struct node *node)
 {
     const struct codelets make = make_codelets(node->duet);

@@ -284,8 +284,8 @@ static void test_agreement(void)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Of a program: a chain of tasks from node to node, of which that of the last one fails, exits or
-   aborts, or that one gives up. */
+/* Kernel of a program: a chain of tasks from node to node, of which that of the last one fails,
+   exits or aborts, or that one gives up. */
 static int kernel(const struct duet_call *call)
 {
     const char *role = *(char *const *)call->args;
@@ -369,7 +369,10 @@ static void open_two(void)
     assert(!MPI_Finalize());
 }
 
-/* Of the address sanitizer, where it is there: now, as MPI forgets at its end what it has. */
+/*
+ * Function of the address sanitizer, if it is there: called now, as MPI forgets its memory at its
+ * end.
+ */
 int __lsan_do_recoverable_leak_check(void) __attribute__((weak));
 
 static int without_leaks(int status)

@@ -52,7 +52,7 @@ static void merge_all(struct member *member)
     reduce(&run->real_bare, sizeof run->real_bare / sizeof(uint64_t), MPI_UINT64_T, MPI_SUM);
 }
 
-/* Whether it ended well: the same everywhere. */
+/* Returns true if it ended well: the same everywhere. */
 static bool run_rank(struct cluster *cluster)
 {
     struct member member = {.cluster = cluster};

@@ -14,7 +14,7 @@
 
 enum { COMMON = 3 };
 
-/* What the nodes of a program share, but for what each is. */
+/* Common data of a program's nodes. */
 struct cluster {
     struct world world;
     struct setting setting;
@@ -92,7 +92,7 @@ static inline void attach_matrix(struct run *run, unsigned h)
     const struct duet_buffer matrix = run->real[h];
     if (h == 0 && !member->common[0])
         make_common(run);
-    if (run->form[h] == FORM_OBJECT) /* of which only what it points to is sent */
+    if (run->form[h] == FORM_OBJECT) /* only the data that it points to is sent */
         run->form[h] = FORM_MATRIX;
     if (!run->handles[h])
         member->owners[h] = first_owner(run, h);
@@ -231,7 +231,7 @@ static inline void *run_member(void *argument)
 /* ------------------------------------------------------------------------------------------- */
 /* All of them                                                                                  */
 
-/* What one of them has computed: the others have zeros there. */
+/* Merges the results of one node: the others have zeros there. */
 static inline void merge_step(struct step *into, const struct step *from)
 {
     const bool many = into->kind == EXPANDS || into->chain;
@@ -258,8 +258,8 @@ static inline void merge(struct member *into, const struct member *member)
     atomic_fetch_add(&run->real_bare, atomic_load(&from->real_bare));
 }
 
-/* Of what all have computed, merged. What lies between the columns stays as it was with the owner,
-   who may have changed. */
+/* Checks the merged results of all. Bytes between the columns stay as they were with the owner, who
+   may have changed. */
 static inline void check(const struct member *member)
 {
     struct run *run = member->run;

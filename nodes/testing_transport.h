@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: several runtimes in one process, each a node of its own with a thread of its own that
- * submits. A thread carries messages by copies of memory, in a random order wherever more than one
+ * Support for tests: several runtimes in one process, each a node of its own with a thread of its
+ * own that submits. A thread carries messages by copies of memory, in a random order where several
  * could be next, and counts them.
  */
 #ifndef DUET_NODES_TESTING_TRANSPORT_H
@@ -47,7 +47,7 @@ struct fabric {
     struct duet_message why;
     unsigned meeting, round; /* nodes at the barrier; barriers that were left */
     uint64_t rng;
-    size_t window; /* of run_nodes */
+    size_t window; /* window of run_nodes */
     /* that have arrived */
     uint64_t messages, bytes;
     unsigned received[FABRIC_NODES][FABRIC_NODES]; /* from, to */
@@ -372,7 +372,7 @@ static inline void run_nodes(struct fabric *fabric, struct duet_grid grid, int g
     }
 }
 
-/* When all of its nodes have closed: messages left to none of them. */
+/* Frees the fabric, when all of its nodes have closed: no message is left. */
 static inline void fabric_free(struct fabric *fabric)
 {
     pthread_mutex_lock(&fabric->lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of several nodes: vectors of numbers that are all the same, and tasks on them. */
+/* Support for tests of several nodes: vectors of equal numbers, and tasks on them. */
 #ifndef DUET_NODES_TESTING_VECTORS_H
 #define DUET_NODES_TESTING_VECTORS_H
 

@@ -29,7 +29,7 @@ static struct duet_runtime *open_with(const struct duet_config *config)
     return duet;
 }
 
-/* So many fake GPUs and no CPU, or one. */
+/* Returns the configuration of `gpus` fake GPUs and no CPU, or one. */
 static struct duet_config start(unsigned gpus, int cpus)
 {
     const struct fake_cuda_config fake = {.devices = gpus};
@@ -144,9 +144,11 @@ static void submit(struct duet_runtime *duet, const struct duet_codelet *kernel,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is said                                                                                 */
+/* Error messages */
 
-/* One task with this kernel, on data if `with_data`; *function's next call gives that error. */
+/*
+ * Runs one task with this kernel, on data if `with_data`; *function's next call gives that error.
+ */
 static void fails(duet_kernel_fn kernel, const char *function, int with, int expected,
                   const char *says)
 {
@@ -183,7 +185,7 @@ static void test_copies_that_fail(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Page-locking                                                                                 */
 
-/* Of the application, until it ends that, or the run does. */
+/* Page-locking by the application, until it ends that, or the run does. */
 static void test_pin(void)
 {
     struct duet_config config = start(2, 1);
@@ -213,7 +215,10 @@ static void test_pin(void)
     g_free(data);
 }
 
-/* Of a handle of its own pages, from its first copy until it is unregistered, or the run ends. */
+/*
+ * Page-locking of a handle of its own pages, from its first copy until it is unregistered, or the
+ * run ends.
+ */
 static void test_handles(void)
 {
     for (unsigned round = 0; round < 2; round++) {
@@ -287,8 +292,8 @@ static void test_broken(void)
 }
 
 /*
- * What was page-locked can be given back and page-locked again after the first GPU is lost, which
- * is current on this thread although nobody has chosen it, and stays so.
+ * Page-locked memory can be given back and page-locked again after the first GPU is lost, which is
+ * current on this thread although nobody has chosen it, and stays so.
  */
 static void test_pin_after_loss(void)
 {
@@ -392,7 +397,7 @@ static void test_left_out(void)
     }
 }
 
-/* By a kernel: its task fails, and the message says how. */
+/* A kernel breaks the device: its task fails, and the message gives the error. */
 static void test_broken_by_kernel(void)
 {
     struct duet_config config = start(1, 0);

@@ -18,7 +18,7 @@ enum { FLIGHTS = 128 };
 
 struct flight {
     _Atomic(bool) used;
-    struct argument argument; /* of a step's task; step NULL: of an addition */
+    struct argument argument; /* argument of a step's task; step NULL: of an addition */
     struct addition bare;     /* an addition without a buffer, by flight_end; run NULL: none */
     struct testing_gpu_work work;
 };
@@ -186,7 +186,7 @@ static int open_real(struct run *run, struct duet_message *message)
     return duet_open(&run->duet, &run->setting.config, message);
 }
 
-/* Also starts the fake anew, once what it says of the program before has been looked at. */
+/* Draws a setting, and starts the fake anew, once its report of the program before was read. */
 static void draw(struct setting *setting)
 {
     static struct world world = {.arch = "cuda",

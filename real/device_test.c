@@ -80,7 +80,7 @@ static void test_matrix(void)
 
 enum { EDGE = 37, ROUNDS = 60, VIEWS = 4 };
 
-/* What a task is told: which part it has (0: all; lower, upper, diagonal), and a number. */
+/* Argument of a task: its part (0: all; lower, upper, diagonal), and a number. */
 struct share {
     unsigned part, salt;
 };
@@ -185,7 +185,7 @@ static void test_error(void)
     duet__core_free(core);
 }
 
-/* Nobody is left behind when it ends in the middle, with copies between the devices. */
+/* A close in the middle, with copies between the devices, leaves nothing behind. */
 static void test_close_in_the_middle(void)
 {
     for (unsigned round = 0; round < 10; round++) {
@@ -227,7 +227,7 @@ static void test_lost(void)
     }
 }
 
-/* What reads only is computed again elsewhere: nothing is lost with the device. */
+/* Tasks that only read are computed again elsewhere: nothing is lost with the device. */
 static void test_lost_readers(void)
 {
     struct testing t = {.cpus = 1, .gpus = 1, .lose = "gpu0@5"};
@@ -249,7 +249,7 @@ static int submit_and_rest(const struct duet_call *call)
     return error;
 }
 
-/* Of what runs when the device is lost, everything was submitted already: it counts once. */
+/* Tasks that run when the device is lost have submitted everything already: it counts once. */
 static void test_lost_nested(void)
 {
     enum { OUTER = 20 };

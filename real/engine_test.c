@@ -81,8 +81,8 @@ static unsigned handle_of(uint64_t i, unsigned which)
 }
 
 /*
- * One after another on a worker, none before it was ready or before another one that it waits for
- * had ended, none after it was waited for.
+ * Checks that tasks run one after another on a worker, none before it was ready or before another
+ * one that it waits for had ended, none after it was waited for.
  */
 static void check_dates(const struct duet_runtime *core, double end_s)
 {
@@ -312,7 +312,7 @@ static void test_cancel(void)
     }
 }
 
-/* Without a wait: what runs ends, the rest is cancelled, and nothing is left behind. */
+/* A close without a wait ends running tasks, cancels the rest, and leaves nothing behind. */
 static void test_close_in_the_middle(void)
 {
     for (unsigned round = 0; round < 8; round++) {
@@ -374,7 +374,7 @@ struct asking {
     struct duet_runtime *core;
     _Atomic(bool) ends;
     unsigned number;
-    uint64_t most; /* of the tasks that the statistics have had */
+    uint64_t most; /* most tasks that the statistics have had */
 };
 
 /* Statistics never go back, and a message is one that some call has got, and whole. */

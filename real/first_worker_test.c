@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who runs the first CPU worker: threads of the application that wait, and the spare thread. */
+/*
+ * Threads that run the first CPU worker: waiting threads of the application, and the spare thread.
+ */
 #include <stdlib.h>
 
 #include <duet/policy.h>
@@ -11,7 +13,7 @@ enum { THREADS = 4, ROUNDS = 40 };
 /* ------------------------------------------------------------------------------------------- */
 /* The application waits                                                                        */
 
-/* With one CPU worker, tasks run on the thread that waits. */
+/* Tasks run on the thread that waits, with one CPU worker. */
 static int where_am_i(const struct duet_call *call)
 {
     pthread_t *thread;
@@ -51,7 +53,7 @@ static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker
     return duet_pop_head(view, duet_view_shared(view), worker);
 }
 
-/* What was held runs on the thread that lets it in, however long that takes. */
+/* Held tasks run on the thread that lets them in, however long that takes. */
 static void test_held(void)
 {
     const struct duet_policy slow = {.name = "slow",
@@ -171,7 +173,7 @@ static void test_left_over(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* It does not                                                                                  */
+/* The application does not wait                                                                */
 
 static void test_spare(void)
 {
@@ -278,7 +280,7 @@ static void test_nested(void)
 struct family {
     _Atomic(int) *calls;
     struct duet_codelet *codelet;
-    struct duet_handle *handle; /* of the child: its worker may not keep it to itself */
+    struct duet_handle *handle; /* handle of the child: its worker may not keep it to itself */
 };
 
 /* Submits a task and goes on until another worker has run it. */

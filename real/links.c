@@ -11,8 +11,8 @@
 enum {
     LEVELS = 3, /* most levels of switches above a device: routes then cross at most
                    DUET_ROUTE_LINKS links */
-    DOWN = 0,   /* of two links: the one to the device */
-    UP = 1,     /* of two links: the one to the host */
+    DOWN = 0,   /* the link to the device, if there are two */
+    UP = 1,     /* the link to the host, if there are two */
 };
 
 /* Defaults: 10 GB/s; 10 us, as measured on the machines of platforms/ (9 to 13). */

@@ -56,7 +56,7 @@ static void test_nvlink(void)
     testing_join(&t, 0, 3, "nvlink", 50e9);
     testing_join(&t, 3, 0, "nvlink", 50e9);
     testing_join(&t, 0, 1, "nvlink", 25e9);
-    testing_join(&t, 1, 0, "nvlink", 0); /* of which the backend knows no more than of PCIe */
+    testing_join(&t, 1, 0, "nvlink", 0); /* the backend knows no more of it than of PCIe */
     testing_join(&t, 0, 7, "", 0);
     testing_make(&t, &machine);
     g_assert_cmpuint(machine.link_count, ==, 16 + 8 + 3);
@@ -100,7 +100,7 @@ static void test_nvswitch(void)
     testing_end(&t);
 }
 
-/* One GPU at a root port; what its backend knows of bandwidth comes after what sysfs says. */
+/* One GPU at a root port; the backend's bandwidth comes after that of sysfs. */
 static void test_one(void)
 {
     char *root = testing_tree();
@@ -130,8 +130,7 @@ static void test_one(void)
     testing_tree_free(root);
 }
 
-/* Of a switch's GPUs only one is used: what it shares with nobody is its own, as narrow as it is.
- */
+/* One GPU of a switch is used: an unshared link is its own, as narrow as it is. */
 static void test_alone(void)
 {
     char *root = testing_tree();

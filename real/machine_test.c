@@ -181,7 +181,7 @@ static void test_engine_refusals(void)
     g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EINVAL);
     options.scale = 0;
     g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_OK);
-    duet__real_ops()->destroy(engine); /* of no core yet */
+    duet__real_ops()->destroy(engine); /* the engine has no core yet */
     duet_machine_fini(&machine);
 }
 

@@ -179,11 +179,11 @@ static void test_expanding(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* With and without a recording                                                                 */
+/* Recordings */
 
 enum { ORDERED = 200 };
 
-/* What ran in which order: the tasks of a recursion by their numbers in it. */
+/* Order of a recursion's tasks, by their numbers in it. */
 struct order {
     const struct duet_codelet *codelet;
     unsigned ran[ORDERED], count;
@@ -209,7 +209,7 @@ static int note(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* One that submits nothing, until the kernel is known to be short. */
+/* Runs tasks that submit nothing, until the kernel is known to be short. */
 static void learn(struct duet_runtime *core, struct order *order)
 {
     for (unsigned i = 0; i < WARM; i++) {
@@ -244,7 +244,7 @@ static void check_records(struct duet_runtime *core, double since_s)
     free(events);
 }
 
-/* How many the worker has kept to itself. */
+/* Returns the number of tasks that the worker has kept to itself. */
 static uint64_t run_in_order(bool record, struct order *order)
 {
     struct testing t = {.cpus = 1, .policy = "ws", .record = record};
@@ -266,7 +266,7 @@ static uint64_t run_in_order(bool record, struct order *order)
     return ORDERED - (after.pops - before.pops);
 }
 
-/* What is traced is what runs. */
+/* Traced tasks are those that ran. */
 static void test_recorded(void)
 {
     /* another process may have made the kernel look long */

@@ -11,7 +11,7 @@
 
 enum { TILES = 24, ORDER = 96, THREADS = 2 };
 
-/* What this test needs of OpenBLAS and LAPACK, which are no part of what it is linked with. */
+/* Functions of OpenBLAS and LAPACK, which are not linked. */
 static struct {
     int (*get)(void);
     void (*set)(int);

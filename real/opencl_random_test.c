@@ -13,15 +13,15 @@
 #include "core/testing_random.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* What stands in for kernels                                                                   */
+/* Replacements of kernels */
 
-/* What a function that the queue calls is told first; copied when it is enqueued. */
+/* Argument of a function that the queue calls first; copied when it is enqueued. */
 struct place {
     char *memory; /* the slab, set by OpenCL; NULL: nothing of it is used */
     const char *base;
 };
 
-/* Where a buffer is for such a function. */
+/* Returns the address of a buffer for such a function. */
 static void *seen(const struct place *place, const struct duet_buffer *buffer)
 {
     g_assert_cmpuint(buffer->ld, ==, buffer->rows);
@@ -83,7 +83,7 @@ static int launch_work(const struct duet_call *call)
                    offsetof(struct launch, buffers) + launch.count * sizeof *launch.buffers);
 }
 
-/* One launch of an adding task: to the sum, or to what is none of the library's. */
+/* One launch of an adding task: to the sum, or to memory that is none of the library's. */
 struct added {
     struct place place;
     struct addition addition;

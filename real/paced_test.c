@@ -61,7 +61,7 @@ static void test_dates(void)
             run(cpus, gpus, 0.1 * (1 + cpus + gpus));
 }
 
-/* What the machine is said to take is what bounds are computed from. */
+/* Bounds are computed from the times that the machine is said to take. */
 static void test_mean(void)
 {
     struct testing t = {.cpus = 1, .gpus = 1, .scale = 0.5, .seconds = 1e-4};

@@ -126,7 +126,7 @@ static void test_tunnel(void)
     testing_tree_free(root);
 }
 
-/* Where the way begins, and what is not known. */
+/* Odd paths: their beginning, and unknown parts. */
 static void test_odd_paths(void)
 {
     char *root = testing_tree();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What passes between the core and the backends beside commands: page-locking, handles' marks,
- * reasons of failures, lines for the user. On emulated GPUs, which find out what an engine may not
- * do and say so on standard error.
+ * Calls between the core and the backends beside commands: page-locking, handles' marks, reasons of
+ * failures, lines for the user. On emulated GPUs, which detect forbidden calls of an engine and
+ * report them on standard error.
  */
 #include <stdlib.h>
 
@@ -32,7 +32,7 @@ static void test_pin(void)
     duet__core_free(core);
 }
 
-/* Nothing is done where nobody would copy, or where time is all that passes. */
+/* Nothing is page-locked where there are no copies, or where only time passes. */
 static void test_no_pin(void)
 {
     struct testing without = {.cpus = 1}, paced = {.gpus = 1, .scale = 1, .seconds = 1e-6};
@@ -187,7 +187,7 @@ static void subprocess_given_up(void)
     }
 }
 
-/* Nothing is forgotten while it is copied, nothing is left in the end. */
+/* Nothing is forgotten while it is copied, nothing is left at the end. */
 static void test_given_up(void)
 {
     g_test_trap_subprocess("/subprocess/given_up", 0, G_TEST_SUBPROCESS_DEFAULT);
@@ -279,7 +279,7 @@ static int nest_fail(const struct duet_call *call)
     return codelet ? duet_submit(call->runtime, &task) : DUET_OK;
 }
 
-/* Also a task that a worker has kept to itself. */
+/* A task kept by a worker can give a reason of its failure, too. */
 static void test_nested(void)
 {
     struct testing t = {.cpus = 1};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the real engine: a core on it, and kernels that leave traces of their order. */
+/*
+ * Support for tests of the real engine: a core on it, and kernels that leave traces of their order.
+ */
 #ifndef DUET_REAL_TESTING_H
 #define DUET_REAL_TESTING_H
 
@@ -21,7 +23,7 @@
 
 enum { TESTING_ALARM_S = 600 }; /* a test that hangs is killed */
 
-/* What is not set is usual. */
+/* Settings of a test; zero: as usual. */
 struct testing {
     unsigned cpus, gpus; /* emulated GPUs */
     const char *policy;
@@ -35,7 +37,7 @@ struct testing {
     uint64_t pin_bytes;
     double scale; /* > 0: paced, kernels take testing_seconds */
     double seconds;
-    struct duet_message message; /* of the opening */
+    struct duet_message message; /* message of the opening */
 };
 
 /* A paced emulation's time: the same for all kernels. */
@@ -97,7 +99,7 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
     return core;
 }
 
-/* The same, where nothing may go wrong. The caller ends it with duet__core_free. */
+/* Opens the engine, which must succeed. The caller ends it with duet__core_free. */
 static inline struct duet_runtime *testing_open(struct testing *t)
 {
     int error;
@@ -107,7 +109,7 @@ static inline struct duet_runtime *testing_open(struct testing *t)
     return core;
 }
 
-/* What must not fail, with the reason if it does. */
+/* Calls a function that must not fail, and prints the reason if it does. */
 #define testing_must(core, call)                                                                   \
     do {                                                                                           \
         int testing_error = (call);                                                                \

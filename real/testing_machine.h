@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: machines made of devices that are not there. */
+/* Support for tests: machines made of devices that are not there. */
 #ifndef DUET_REAL_TESTING_MACHINE_H
 #define DUET_REAL_TESTING_MACHINE_H
 
@@ -7,7 +7,7 @@
 
 #include "real/machine.h"
 
-/* What a machine is made of; on from testing_parts, changed by tests, ended by testing_end. */
+/* Parts of a machine; begun by testing_parts, changed by tests, ended by testing_end. */
 struct testing_parts {
     struct real_wanted wanted;
     struct parts parts;
@@ -43,7 +43,7 @@ static inline void testing_end(struct testing_parts *t)
     g_free(t->parts.between);
 }
 
-/* How data goes from one device to another. */
+/* Adds a way for data from one device to another. */
 static inline void testing_join(struct testing_parts *t, unsigned source, unsigned destination,
                                 const char *kind, double bandwidth_Bps)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests: machines recorded, or made up, as files like those of Linux's sysfs. */
+/* Support for tests: machines recorded, or made up, as files like those of Linux's sysfs. */
 #ifndef DUET_REAL_TESTING_PCI_H
 #define DUET_REAL_TESTING_PCI_H
 
@@ -39,7 +39,10 @@ static inline void testing_tree_free(char *root)
     g_free(root);
 }
 
-/* One line of a file of a port; NULL: no such file. (GLib's way to write files waits for disks.) */
+/*
+ * Writes one line of a file of a port; NULL: no such file. (GLib's way to write files waits for
+ * disks.)
+ */
 static inline void testing_write(const char *folder, const char *name, const char *text)
 {
     g_autofree char *path = g_build_filename(folder, name, NULL);
@@ -70,7 +73,7 @@ static inline void testing_port(const char *root, const struct testing_port *por
     testing_write(folder, "local_cpulist", port->processors);
 }
 
-/* The same of a port that says only what it is able to do, or nothing at all. */
+/* Makes a port that gives only its abilities, or nothing at all. */
 static inline void testing_plain(const char *root, const char *path, const char *speed,
                                  const char *lanes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of the real engine: a random program whose result tells in which order it ran. */
+/* Support for tests of the real engine: a random program whose result tells its order. */
 #ifndef DUET_REAL_TESTING_STEPS_H
 #define DUET_REAL_TESTING_STEPS_H
 
@@ -37,7 +37,7 @@ static inline struct step step_at(uint64_t *seed)
     return step;
 }
 
-/* What a run of all steps, one after another, leaves. */
+/* Computes the result of all steps, one after another. */
 static inline void oracle(uint64_t *cells, uint64_t seed)
 {
     for (unsigned s = 0; s < STEPS; s++) {

@@ -52,7 +52,7 @@ static void test_quota(void)
     g_assert_cmpuint(duet__quota(root, membership), ==, UINT_MAX);
 }
 
-/* The same of memory, whichever version of control groups limits it. */
+/* A memory limit is found, whichever version of control groups sets it. */
 static void test_memory_limit(void)
 {
     const struct {
@@ -124,7 +124,7 @@ static void test_places(void)
     g_assert_cmpint(cpu->describe(100000, &info, &message), ==, DUET_EINVAL);
 }
 
-/* Which package a device is near, of the processors that Linux lists for it. */
+/* The package near a device, by the processors that Linux lists for it. */
 static void test_near(void)
 {
     const struct {
@@ -241,7 +241,7 @@ static void check_devices(struct dealt *d)
     }
 }
 
-/* Nobody shares a place, and packages are balanced as long as there are cores. */
+/* Checks that no workers share a place, and packages are balanced as long as there are cores. */
 static void check_cpus(const struct dealt *d)
 {
     unsigned used[PACKS] = {0}, workers = d->cpus + d->devices;

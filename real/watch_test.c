@@ -100,7 +100,9 @@ static void plan_slowly(void *self, struct duet_view *view, struct duet_task *co
     testing_sleep(8 * WATCHDOG_S);
 }
 
-/* One thread that waits plans what was held for long; another one does not give up meanwhile. */
+/*
+ * One waiting thread plans tasks that were held for long; another one does not give up meanwhile.
+ */
 static void test_planning(void)
 {
     struct duet_policy slow = *duet_policy_find("eager");
@@ -154,7 +156,7 @@ static void test_in_time(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What takes long                                                                              */
+/* Slow calls */
 
 static _Atomic(int) begun;
 

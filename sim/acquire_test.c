@@ -5,7 +5,7 @@
 
 enum { BYTES = 1000000 };
 
-/* When it was granted; the one before it is ended then. */
+/* An acquisition with its date when granted; the one before it is ended then. */
 struct message {
     const struct lab *lab;
     struct message *before;

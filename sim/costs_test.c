@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the runtime itself costs, each cost alone and then all together: dates against sums worked
- * out by hand. The machine is that of sim/testing.h. A worker decides at the date of the event
- * that woke it; the costs of deciding and launching delay what it starts.
+ * Costs of the runtime itself, each alone and then all together: dates against sums worked out by
+ * hand. The machine is that of sim/testing.h. A worker decides at the date of the event that woke
+ * it; the costs of deciding and launching delay its command.
  */
 #include "sim/testing.h"
 

@@ -79,9 +79,9 @@ static void test_noise(void)
 }
 
 /*
- * Without measured noise it is the deviation of times that the draws have: of 10,000 the mean is
- * off by 1 % of it (its standard error), the deviation by about 1 %; five times that is allowed.
- * All are positive. Another seed: others.
+ * Draws without measured noise have the deviation of times: of 10,000 the mean is off by 1 % of it
+ * (its standard error), the deviation by about 1 %; five times that is allowed. All are positive.
+ * Another seed: others.
  */
 static void test_deviation(void)
 {
@@ -119,8 +119,8 @@ static int by_start(const void *left, const void *right)
 }
 
 /*
- * What no machine does: a worker that runs two kernels at once, or one faster than alone with all
- * its data in caches and the luck of four deviations.
+ * Checks that no worker runs two kernels at once, or one faster than alone with all its data in
+ * caches and the luck of four deviations.
  */
 static void check(struct lab *lab)
 {
@@ -173,7 +173,7 @@ static void everything(const void *policy, FILE *out)
     duet__calibration_fini(&calibration);
 }
 
-/* The same run, to the bit. */
+/* Runs are repeatable to the bit. */
 static void test_again(const void *policy)
 {
     GByteArray *first = lab_fork(everything, policy);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine does to kernels beside their size, each cause alone, with it and without it:
- * dates against sums worked out by hand. The machine is that of sim/testing.h, with
- * one socket unless a test says otherwise.
+ * Effects of the machine on kernels beside their size, each cause alone, with it and without it:
+ * dates against sums worked out by hand. The machine is that of sim/testing.h, with one socket
+ * unless a test says otherwise.
  */
 #include "sim/testing_effects.h"
 

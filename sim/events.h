@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* In the order in which events of one date are handled. */
+/* Kinds, in the order in which events of one date are handled. */
 enum event_kind {
     EVENT_KERNEL_END,
     EVENT_KERNEL_NOTICED, /* its device's thread has seen the end of a kernel */

@@ -96,7 +96,7 @@ static void test_costs(void)
     lab_close(&lab);
 }
 
-/* As duet_submit inside an expansion, of a kernel on the CPU. */
+/* Submits a kernel on the CPU as duet_submit inside an expansion. */
 static int submit_inside(double seconds)
 {
     const struct lab_seconds times = {seconds, seconds};

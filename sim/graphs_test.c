@@ -111,7 +111,10 @@ static void test_acquire(void)
     lab_close(&lab);
 }
 
-/* What the application changed itself has to be copied again; tasks wait until it has released. */
+/*
+ * Data that the application changed itself has to be copied again; tasks wait until it has
+ * released.
+ */
 static void test_acquire_write(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1});

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What hints are worth in simulations, in time and in bytes, and that they change no result where
- * kernels compute. The figures are those of docs/applications.md.
+ * Benefit of hints in simulations, in time and in bytes; they change no result where kernels
+ * compute. The figures are those of docs/applications.md.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,7 @@ static void results(const struct world *world)
     }
 }
 
-/* The same, but they are only steps to a sum. */
+/* Runs the program with its data as steps to a sum only. */
 static void steps(const struct world *world)
 {
     submit(world, world->fill, world->sum, DUET_W, NULL);
@@ -174,7 +174,7 @@ static void simulate(const char *name, program_fn program, struct duet_stats sta
     }
 }
 
-/* The same numbers with and without. */
+/* Compares the numbers with and without hints. */
 static void compare(program_fn program)
 {
     struct duet_stats stats;
@@ -211,7 +211,7 @@ static void test_worth(void)
     g_assert_cmpuint(stats[1].bytes_to_host, <, stats[0].bytes_to_host / 4);
 }
 
-/* What is no handle or no node is refused, and what is asked inside a task is left. */
+/* Hints with no handle or no node are refused, and those inside a task are left. */
 static void test_refused(void)
 {
     struct world world;

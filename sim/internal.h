@@ -78,7 +78,7 @@ struct submission {
 
 /* Common state of all nodes: the clock, the network and the waiting application (cluster.c). */
 struct cluster {
-    struct duet_machine machine; /* of each node */
+    struct duet_machine machine; /* machine of each node */
     struct sim **nodes;
     unsigned count, living;
     double now; /* date of the current event */

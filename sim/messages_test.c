@@ -452,7 +452,7 @@ static void run_random(const void *argument, FILE *out)
     close_lab(&c);
 }
 
-/* They end, and the same way again. */
+/* Random messages end, and the same way again. */
 static void test_random(void)
 {
     for (uint64_t seed = 0; seed < 30; seed++) {

@@ -29,7 +29,10 @@ struct scene {
 /* ------------------------------------------------------------------------------------------- */
 /* The reference                                                                                */
 
-/* When each copy arrives: rates change when one starts or ends. Returns the most at a time. */
+/*
+ * Computes the arrival of each copy: rates change when one starts or ends. Returns the most at a
+ * time.
+ */
 static unsigned reference(struct scene *scene)
 {
     struct flow *flows[COPIES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What joins nodes: how long flows of 1 GB from card to card take, by hand. Every card and cable
+ * Networks between nodes: times of flows of 1 GB from card to card, by hand. Every card and cable
  * has 1 GB/s in each direction.
  */
 #include <string.h>
@@ -102,7 +102,7 @@ static int open_network(struct run *run, const struct duet__network *network, un
     return error;
 }
 
-/* The same of a file of that text; NULL: there is none. */
+/* Opens a network of a file with that text; NULL: there is none. */
 static int open_file(struct run *run, const char *text, struct duet__network *network,
                      unsigned nodes, struct duet_message *message)
 {

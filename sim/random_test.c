@@ -31,7 +31,7 @@ struct deed {
     double start_s, end_s;
 };
 
-/* What a program has done, to be carried out. */
+/* Records of a program, to be carried out. */
 struct records {
     GArray *places; /* struct place, by number of the handle */
     GArray *tasks;  /* struct deed, by number of the task */
@@ -153,7 +153,7 @@ static void copy_at(struct records *records, struct deed *deed, bool begins)
     move(&data, deed->moved, !begins);
 }
 
-/* What initialises and combines contributions. */
+/* Carries out an initialisation or combination of contributions. */
 static void reduction_at(struct run *run, struct deed *deed, bool begins)
 {
     struct duet_buffer buffers[2];
@@ -164,7 +164,7 @@ static void reduction_at(struct run *run, struct deed *deed, bool begins)
         (void)(deed->own == CLEARS ? clear_sum : add_up)(&call);
 }
 
-/* What it reads is there when it begins, and still when it ends. */
+/* Checks that a task's data is there when it begins, and still when it ends. */
 static void task_at(struct run *run, struct deed *deed, bool begins)
 {
     struct duet_buffer buffers[2 * ACCESSES_MAX + 1];
@@ -213,7 +213,10 @@ static void happen(struct run *run, const struct moment *moment)
         task_at(run, deed, moment->what == BEGINS);
 }
 
-/* It ran once, when it was ready, and on cores of its own as long as it says itself. */
+/*
+ * Checks that a task ran once, when it was ready, and on cores of its own as long as it gives
+ * itself.
+ */
 static void check_task(const struct duet_machine *machine, const struct duet_event *event,
                        struct deed *deed)
 {
@@ -247,7 +250,7 @@ static int by_task(const void *left, const void *right)
     return (a->task > b->task) - (a->task < b->task);
 }
 
-/* Of what contributions are about only the records know: which they are, and who makes them. */
+/* Notes a reduction: only the records know the contributions and their makers. */
 static void note_reduction(const struct run *run, const struct duet_event *event,
                            const struct duet_trace_access *accesses, size_t count)
 {

@@ -21,7 +21,7 @@ static const double SLACK_S = 1e-12; /* SimGrid's precision */
 struct scenario {
     const char *graph, *policy; /* "cholesky" or "layered" */
     int cpus, gpus;
-    uint64_t memory_bytes; /* of a GPU; 0: as it is */
+    uint64_t memory_bytes; /* memory of a GPU; 0: as it is */
     bool set_arch, noise, no_peer;
     uint64_t seed;
 };
@@ -237,7 +237,10 @@ static void check_tasks(const struct run *run)
     g_free(by_task);
 }
 
-/* Nothing overlaps on a worker, nor on a device's engine for one direction. (Events: by start.) */
+/*
+ * Checks that nothing overlaps on a worker, nor on a device's engine for one direction. (Events: by
+ * start.)
+ */
 static void check_exclusive(const struct run *run)
 {
     const struct duet_machine *m = run->machine;
@@ -302,7 +305,7 @@ static void kernel_moment(const struct run *run, struct contents *contents,
     }
 }
 
-/* What is read is valid where it is read, by kernels and by copies. */
+/* Checks that read data is valid where it is read, by kernels and by copies. */
 static void check_coherence(const struct run *run)
 {
     struct contents contents = {.copied = g_new0(unsigned, run->event_count)};
@@ -333,7 +336,7 @@ static void check_coherence(const struct run *run)
     g_free(contents.copied);
 }
 
-/* What the records say, summed up as struct duet_stats would. */
+/* Sums the records up as struct duet_stats would. */
 static struct duet_stats sum_up(const struct run *run)
 {
     struct duet_stats sum = {0};
@@ -375,7 +378,7 @@ static void check_counters(const struct run *run)
     g_assert_cmpuint(stats.copies_to_host, ==, sum.copies_to_host);
     g_assert_cmpuint(stats.copies_between, ==, sum.copies_between);
     g_assert_cmpuint(stats.write_backs, ==, sum.write_backs);
-    if (stats.revocations) /* of some, inputs were asked for on two devices */
+    if (stats.revocations) /* inputs of some were requested on two devices */
         g_assert_cmpuint(stats.reads_on_device, >=, sum.reads_on_device);
     else
         g_assert_cmpuint(stats.reads_on_device, ==, sum.reads_on_device);
@@ -479,7 +482,9 @@ static void print_run(const void *argument, FILE *out)
     run_free(&run);
 }
 
-/* The same run twice: the same records to the last bit. Another seed: others, where it matters. */
+/*
+ * Two equal runs have equal records, to the last bit. Another seed gives others, where it matters.
+ */
 static void test_determinism(void)
 {
     for (size_t p = 0; duet_policy_at(p); p++) {

@@ -22,7 +22,7 @@ struct sim_options {
     bool jitter;      /* draw latencies of threads (costs.wake_s, event_s); always done with
                          noise */
     bool extrapolate; /* allow sizes beyond the measured ones */
-    uint64_t seed;    /* of the noise */
+    uint64_t seed;    /* seed of the noise */
     unsigned effects; /* bits of enum duet__effect: the simulated effects */
     unsigned nodes;   /* machines of this kind on one clock; 0: one */
     const struct duet__network *network; /* network between them, copied; NULL: one node */

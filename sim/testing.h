@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the tests of the simulated engine share: a small machine with round figures, kernels whose
+ * Support for tests of the simulated engine: a small machine with round figures, kernels whose
  * times the test gives, and the records of the run.
  *
  * The machine: CPU workers "cpu0", ...; GPU workers "gpu0", ..., two behind each switch. Every
@@ -32,7 +32,7 @@
 #include "core/engine.h"
 #include "sim/sim.h"
 
-/* What a test wants of the machine and the run; zero: the default in brackets. */
+/* Options of a test's machine and run; zero: the default in brackets. */
 struct lab_options {
     unsigned cpus, gpus;
     unsigned sockets;          /* [1] CPU workers are on one after another, GPUs on the first */
@@ -116,7 +116,10 @@ static inline void lab_add_on(const char *name, const void *argument,
 /* The main function of a file whose tests are these functions, each run in a child. */
 #define LAB_MAIN(...) TEST_MAIN_BY(lab_add, #__VA_ARGS__, __VA_ARGS__)
 
-/* What `body` writes, run in a child of this process, which must not have simulated itself. */
+/*
+ * Returns the output of `body`, run in a child of this process, which must not have simulated
+ * itself.
+ */
 static inline GByteArray *lab_fork(void (*body)(const void *argument, FILE *out),
                                    const void *argument)
 {
@@ -327,7 +330,7 @@ static inline int lab_try(struct lab *lab, struct lab_seconds seconds, const cha
     return duet_submit(lab->duet, &task);
 }
 
-/* The same for a task of `seconds` wherever it runs, which must be accepted. */
+/* Submits a task of `seconds` wherever it runs, which must be accepted. */
 #define lab_task(lab, where, seconds, ...)                                                         \
     g_assert_cmpint(lab_try((lab), (struct lab_seconds){(seconds), (seconds)}, (where),            \
                             __VA_ARGS__),                                                          \

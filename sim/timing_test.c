@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long kernels take on the simulated machine: calibrated means (draws around them are in
- * effects_runs_test.c), sizes and architectures that are not known, SetArch; and what is said of a
- * run that is stuck.
+ * Times of kernels on the simulated machine: calibrated means (draws around them are in
+ * effects_runs_test.c), unknown sizes and architectures, SetArch; and the message of a run that is
+ * stuck.
  */
 #include "sim/testing.h"
 
@@ -34,8 +34,8 @@ static int submit(struct lab *lab, const struct duet_codelet *codelet, double fl
 }
 
 /*
- * Without noise the measured means, and between them a power law: 1,000 flops lie half-way in the
- * logarithm between 1 and 16 ms: 4 ms.
+ * Times without noise are the measured means, and between them a power law: 1,000 flops lie
+ * half-way in the logarithm between 1 and 16 ms: 4 ms.
  */
 static void test_means(void)
 {
@@ -73,7 +73,7 @@ static void test_outside(void)
     duet__calibration_fini(&calibration);
 }
 
-/* Where that is allowed, the rate of the nearest measured size: 50 flops in 0.5 ms. */
+/* If allowed, the rate of the nearest measured size is used: 50 flops in 0.5 ms. */
 static void test_extrapolate(void)
 {
     struct duet__calibration calibration = calibrate("cpu0");
@@ -223,7 +223,7 @@ static void test_stuck(void)
     lab_close(&lab);
 }
 
-/* Nobody releases what the application itself holds while it waits for everything. */
+/* A wait of the application for everything does not end while it holds data itself. */
 static void test_stuck_by_application(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1});

@@ -136,7 +136,7 @@ static void test_limited(void)
     lab_close(&lab);
 }
 
-/* Without peer copies x (4 MB) goes through the host: 2 + 5 = 7 ms, and 5 ms more to gpu1. */
+/* Data goes through the host without peer copies (x, 4 MB): 2 + 5 = 7 ms, and 5 ms more to gpu1. */
 static void test_staged(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.gpus = 2, .no_peer = true});
@@ -173,7 +173,7 @@ static void test_overlap(void)
     lab_close(&lab);
 }
 
-/* With a window of one task, b is fetched when the first task has ended: 16 to 22 ms. */
+/* A window of one task fetches b when the first task has ended: 16 to 22 ms. */
 static void test_no_overlap(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_window = 1});
@@ -187,9 +187,9 @@ static void test_no_overlap(void)
 }
 
 /*
- * One copy a direction a GPU at a time. x leaves gpu0 for gpu1 from 2 to 6 ms (2 + 2 ms) and only
- * then for gpu2 behind the other switch, by the host (5 + 5 ms), as decided when gpu0 alone had it:
- * 16 ms. a (5 MB) comes into gpu2 before that, from 3 to 9 ms.
+ * A GPU has one copy in a direction at a time. x leaves gpu0 for gpu1 from 2 to 6 ms (2 + 2 ms) and
+ * only then for gpu2 behind the other switch, by the host (5 + 5 ms), as decided when gpu0 alone
+ * had it: 16 ms. a (5 MB) comes into gpu2 before that, from 3 to 9 ms.
  */
 static void test_engines(void)
 {

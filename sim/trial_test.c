@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the core's trials foretell is what the simulation takes, though they share no line: by hand,
- * and for random programs under every policy, with little memory, links that are shared, and costs.
+ * Times that the core's trials foretell are those of the simulation, though they share no line: by
+ * hand, and for random programs under every policy, with little memory, shared links, and costs.
  */
 #include <duet/random.h>
 
@@ -64,7 +64,7 @@ static unsigned draw(uint64_t *state, unsigned bound)
     return duet_random_below(state, bound);
 }
 
-/* What a program uses: data, of which the first ones are cut, and references to its tasks. */
+/* Objects of a program: data, of which the first ones are cut, and references to its tasks. */
 struct things {
     struct duet_handle *data[DATA + 2 * CUT];
     struct duet_ref *refs[TASKS];

@@ -133,7 +133,7 @@ bool duet__cuda_empty(struct stream *stream, bool idle, struct failure *failure)
             return true;
         if (duet__cuda_failed(failure, "cudaEventQuery", error))
             return false;
-        /* of a copy that was reported or has failed nothing is needed */
+        /* a copy that was reported or has failed is needed no more */
         if (chunk->owner >= stream->reported) {
             struct command *command = cuda_at(stream, chunk->owner - stream->reported);
             if (stream->kind == BACKEND_OUT && !command->ended)

@@ -6,7 +6,7 @@
 enum { MIB = 1 << 20 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* What there is                                                                                */
+/* Finding devices */
 
 static void test_absent(void)
 {
@@ -226,7 +226,7 @@ static void test_misplaced(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Kernels                                                                                      */
 
-/* What a test's kernel does. */
+/* The work of a test's kernel. */
 struct job {
     int late, now;         /* status words: what its stream writes, what its function returns */
     cudaError_t behind;    /* what it leaves pending */
@@ -358,7 +358,7 @@ static int prepare_kernel(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* What a function makes before it enqueues its kernel is not the kernel's time. */
+/* Work that a function does before it enqueues its kernel is not counted as the kernel's time. */
 static void test_preparing(void)
 {
     const struct fake_cuda_config config = {.devices = 1};
@@ -377,7 +377,7 @@ static void test_preparing(void)
     user_end(&user);
 }
 
-/* As many kernels run at once as there are streams for them, and they end in any order. */
+/* Kernels run at once, one on each stream, and end in any order. */
 static void test_streams(void)
 {
     enum { STREAMS = 3, JOBS = 7 };

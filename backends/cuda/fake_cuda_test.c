@@ -113,7 +113,7 @@ static void test_memory(void)
     stop(&s);
 }
 
-/* Of a large allocation, too, each byte is its own, and holds what nobody has written. */
+/* A large allocation, too, has bytes of its own, which hold values that nobody has written. */
 static void test_large(void)
 {
     enum { LARGE = (5 << 20) + SIZE, STEP = 1 << 16 };

@@ -123,7 +123,7 @@ static void describe_in_words(struct backend_info *info, const struct cudaDevice
                           properties->name, properties->major, properties->minor,
                           (double)info->total_bytes / (1 << 30), properties->multiProcessorCount,
                           driver, runtime);
-    if (length < 0) /* or truncated, which happens with no existing GPU */
+    if (length < 0) /* the text may be truncated, which happens with no existing GPU */
         *info->description = '\0';
 }
 

@@ -114,7 +114,7 @@ static void test_by_kernel(void)
     }
 }
 
-/* Nobody is to blame for what hardware does, nor if no kernel was there: it is said. */
+/* Faults of hardware, and failures without a running kernel, blame no kernel, and say so. */
 static void test_by_hardware(void)
 {
     for (unsigned k = 0; k < 2; k++) {
@@ -149,7 +149,10 @@ static void test_close_broken(void)
     }
 }
 
-/* It breaks at each of its operations in turn: all that was given ends, and later is lost. */
+/*
+ * The device breaks at each of its operations in turn: all given commands end, and later ones are
+ * lost.
+ */
 static void test_fuse(void)
 {
     for (unsigned at = 1; at < 60; at += at < 20 ? 1 : 7) {

@@ -20,7 +20,7 @@ struct nvml_device {
     unsigned speed_MBps, version, partition;
 };
 
-/* Of one test at a time: NVML's functions have no argument that could carry it. */
+/* The GPUs of one test at a time: NVML's functions have no argument that could carry them. */
 static struct nvml_device gpus[GPUS];
 static unsigned gpu_count;
 
@@ -96,7 +96,7 @@ static const struct nvml all_of_it = {.by_address = by_address,
                                       .peer_status = peer_status,
                                       .fields = fields};
 
-/* As many GPUs without links. */
+/* Begins with `count` GPUs without links. */
 static void begin(unsigned count, unsigned speed_MBps, unsigned version)
 {
     memset(gpus, 0, sizeof gpus);
@@ -249,7 +249,7 @@ static char *make_library(const char *folder, const char *source)
     return to;
 }
 
-/* Which name goes where, and that what is not there is missed. */
+/* Every function is found by its name, and a missing one is noticed. */
 static void test_open(void)
 {
     static const char *const names[] = {"nvmlInit_v2",
@@ -290,7 +290,7 @@ static void test_open(void)
     }
 }
 
-/* What NVML writes must fit where it is read: the sizes of nvml.h's structs. */
+/* The sizes of nvml.h's structs are those that NVML writes. */
 static void test_layout(void)
 {
     g_assert_cmpuint(sizeof(struct nvml_pci), ==, 16 + 5 * 4 + 32);

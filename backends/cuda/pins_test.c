@@ -80,7 +80,7 @@ static void test_pin(void)
     g_assert_cmpint(duet__pins_pin(&f.pins, f.memory, 0, NULL), ==, DUET_EINVAL);
     g_assert_cmpint(duet__pins_pin(&f.pins, f.memory, UINT64_MAX, NULL), ==, DUET_EINVAL);
     g_assert_cmpint(duet__pins_unpin(&f.pins, NULL, NULL), ==, DUET_EINVAL);
-    end(&f); /* and the end unregisters what is left */
+    end(&f); /* the end unregisters the rest */
 }
 
 static unsigned asked;
@@ -199,7 +199,7 @@ static void test_refused(void)
     end(&f);
 }
 
-/* What handles get with their first copy, and when it ends. */
+/* Registrations of handles: they begin with the first copy, and end in time. */
 static void test_handles(void)
 {
     struct fixture f;
@@ -215,8 +215,8 @@ static void test_handles(void)
     g_assert_false(direct(&f, MIB, MIB, &beside)); /* shares a page */
     g_assert_cmpuint(heard(&f.hearing, "duet_pin"), ==, 1);
     g_assert_false(direct(&f, MIB + 4096 + 8, MIB, NULL)); /* nothing for what does not last */
-    g_assert_true(direct(&f, 60, 100, NULL)); /* but a part of a handle is as good as it */
-    g_assert_false(direct(&f, 0, 40, NULL));  /* which what is beside it in its page is not */
+    g_assert_true(direct(&f, 60, 100, NULL));              /* a part of a handle will do, too */
+    g_assert_false(direct(&f, 0, 40, NULL));               /* other data in its page will not */
     g_assert_cmpuint(fake_cuda_calls("cudaHostRegister"), ==, 1);
     duet__pins_forget(&f.pins, &a);
     g_assert_true(direct(&f, 4096, MIB / 2, &b)); /* b still holds it */
@@ -326,7 +326,7 @@ static void random_step(struct fixture *f, uint64_t *random, _Atomic(void *) *ma
     }
 }
 
-/* What may go to CUDA directly is in one registration: the fake refuses anything else. */
+/* Only memory in one registration may go to CUDA directly: the fake refuses anything else. */
 static void try_copy(struct fixture *f, void *slab, cudaStream_t stream, size_t offset,
                      size_t bytes)
 {

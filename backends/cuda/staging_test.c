@@ -214,7 +214,7 @@ static void test_programs(void)
     }
 }
 
-/* Without buffers, and without page-locking: slowly, and it is said. */
+/* Without buffers and page-locking copies are slow, which is reported. */
 static void test_without_buffers(void)
 {
     const struct fake_cuda_config config = {.devices = 1};
@@ -241,7 +241,7 @@ static void test_without_buffers(void)
     g_assert_cmpuint(stats.pageable_in, ==, 2);
     g_assert_cmpuint(stats.pageable_out, ==, 2);
     g_assert_cmpuint(heard(&user.hearing, "cudaHostAlloc"), ==, 2); /* once a direction */
-    /* of what is page-locked in part CUDA may not be given anything */
+    /* CUDA may not be given memory that is page-locked in part */
     g_assert_cmpint(duet__backend_cuda.pin(user.shared, host, 4096, NULL), ==, DUET_OK);
     g_assert_cmpint(duet__backend_cuda.copy(device, &in), ==, DUET_ENOMEM);
     g_assert_nonnull(strstr(duet__backend_cuda.why(device), "cudaHostAlloc: out of memory"));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests of the CUDA backend on the fake one: a backend that is attached and remembers what it
- * says to the user, and kernels that work on the fake's memory.
+ * Support for tests of the CUDA backend on the fake one: an attached backend that records its lines
+ * for the user, and kernels that work on the fake's memory.
  */
 #ifndef DUET_CUDA_TESTING_H
 #define DUET_CUDA_TESTING_H
@@ -18,7 +18,7 @@ enum {
     TESTING_STAGING = 64 << 10, /* bytes of a staging buffer: many pieces of little data */
 };
 
-/* What was said. Any thread. */
+/* Lines for the user. Any thread. */
 struct hearing {
     pthread_mutex_t mutex;
     unsigned count;
@@ -37,7 +37,7 @@ static inline void hear(void *clock, const char *line)
     (void)pthread_mutex_unlock(&hearing->mutex);
 }
 
-/* How many lines contain `text`. */
+/* Returns the number of lines that contain `text`. */
 static inline unsigned heard(struct hearing *hearing, const char *text)
 {
     unsigned count = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests of the fake CUDA share: two devices, and a little of everything on the first. */
+/* Declarations that the tests of the fake CUDA share. */
 #ifndef DUET_CUDA_TESTING_FAKE_H
 #define DUET_CUDA_TESTING_FAKE_H
 
@@ -25,7 +25,7 @@ static inline void check(cudaError_t got)
     check_is(got, cudaSuccess);
 }
 
-/* What most tests need: two devices, and a stream, an event and memory of the first. */
+/* Fixture of most tests: two devices, and a stream, an event and memory of the first. */
 struct set {
     cudaStream_t stream;
     cudaEvent_t event;
@@ -58,7 +58,7 @@ static inline void stop(const struct set *s)
     g_assert_cmpuint(fake_cuda_leaks(true), ==, 0);
 }
 
-/* The same of a first device that is broken: all goes away, and each call has the error. */
+/* Frees the fixture when its first device is broken: each call has the error. */
 static inline void abandon(const struct set *s, cudaError_t error)
 {
     check_is(cudaFree(s->device), error);

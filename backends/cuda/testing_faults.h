@@ -16,7 +16,7 @@ enum {
     KERNELS = 40, /* at once: more than the first timings are */
     COMMANDS = 256,
     MATRIX_COLS = 100,
-    MATRIX_PITCH = 1200, /* of columns of 1000 bytes */
+    MATRIX_PITCH = 1200, /* bytes between columns of 1000 bytes */
 };
 
 /* The calls that may fail, and whether something has to end with an error then. */
@@ -43,7 +43,7 @@ static const struct function {
     {"cudaDeviceEnablePeerAccess", false},
 };
 
-/* What the copies are of: each once in the slab, at `offset`. */
+/* Data of the copies: each once in the slab, at `offset`. */
 static const struct data {
     size_t offset, bytes, cols, pitch;
     bool pinned, marked;
@@ -56,7 +56,7 @@ static const struct data {
 };
 enum { KINDS = G_N_ELEMENTS(kinds) };
 
-/* What was given to one device. */
+/* Commands given to one device. */
 struct side {
     struct backend_device *device;
     unsigned used, given, ended;
@@ -80,7 +80,7 @@ static inline bool sticky(const struct run *r)
     return duet__cuda_fate(r->error) != FATE_REFUSED;
 }
 
-/* What is said names the call, or, once a device is broken, at least the error. */
+/* Checks that a reason names the call or, once a device is broken, at least the error. */
 static inline void check_why(struct run *r, int status, const char *why)
 {
     r->bad++;

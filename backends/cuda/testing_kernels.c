@@ -8,7 +8,7 @@
 
 #include <cuda_runtime_api.h>
 
-/* One call in flight. */
+/* A call in flight. */
 struct flight {
     testing_body body;
     const void *args;

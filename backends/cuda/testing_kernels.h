@@ -13,7 +13,7 @@
 #include <duet/duet.h>
 
 enum {
-    TESTING_CUDA_BYTES = 1 << 20, /* of a buffer, at most */
+    TESTING_CUDA_BYTES = 1 << 20, /* largest buffer */
     TESTING_CUDA_FLIGHT = 4,      /* kernels with a buffer that may be in flight */
     TESTING_CUDA_SHARED = 4096,   /* bytes */
 };
@@ -28,7 +28,7 @@ void testing_cuda_stop(void);
 /* Works on the bytes of the kernel's first buffer (NULL without); the result is its status. */
 typedef int (*testing_body)(const void *args, unsigned char *bytes, size_t count);
 
-/* To be called by a kernel, whose result it gives. The first buffer, if any, must be dense. */
+/* Calls `body` from a kernel, which returns the result. The first buffer, if any, must be dense. */
 int testing_cuda_call(const struct duet_call *call, testing_body body);
 
 /* Page-locked memory for TESTING_CUDA_SHARED bytes that kernels and the host share; one at a time.

@@ -5,7 +5,7 @@
 
 enum { MIB = 1 << 20, ROUNDS = 60, FLIGHT = 5 };
 
-/* When a kernel's body really ran, on the host's clock. */
+/* Dates when a kernel's body really ran, on the host's clock. */
 struct body {
     double start_s, end_s;
     double launch_s; /* how long its launch has taken */
@@ -115,7 +115,7 @@ static void test_prepared(void)
 }
 
 /* Without times, dates are those of the host: a kernel begins when it is launched or after the one
-   before it, and has ended when that is seen. No event has a date. */
+   before it, and ends when its end is noticed. No event has a date. */
 static void test_untimed(void)
 {
     const struct fake_cuda_config config = {.devices = 1};

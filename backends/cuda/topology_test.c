@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How GPUs are connected by what CUDA says, and when it is not asked, on the fake CUDA. */
+/* Connections of GPUs according to CUDA, and without asking it, on the fake CUDA. */
 #include <string.h>
 
 #include <cuda_runtime_api.h>

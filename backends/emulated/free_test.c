@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What emulated devices that compute do beyond the conformance of all backends: memory that is
- * poison until written, a thread a stream, loss on demand, and errors of the engine found out.
+ * Behaviour of computing emulated devices beyond the conformance of all backends: memory that is
+ * poison until written, a thread for each stream, loss on demand, and detection of the engine's
+ * errors.
  */
 #include "backends/testing.h"
 
@@ -416,7 +417,7 @@ static int leave_status(const struct duet_call *call)
     return leaves->returned;
 }
 
-/* What a kernel returns is its status, else what it leaves; a number above 0 is its reason. */
+/* A kernel's result is its status, otherwise the one it leaves; a number above 0 is its reason. */
 static void test_status(void)
 {
     static const struct {

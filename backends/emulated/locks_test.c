@@ -7,7 +7,7 @@
 extern const struct duet__backend duet__backend_emulated;
 static const struct duet__backend *const emulated = &duet__backend_emulated;
 
-/* What was said, last. */
+/* The last line for the user. */
 struct ear {
     unsigned lines;
     char last[128];
@@ -103,7 +103,7 @@ static void test_limit(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Marks                                                                                        */
 
-/* One mark for all copies of a handle on all devices, until it is forgotten; then another one. */
+/* All copies of a handle on all devices share one mark, until it is forgotten. */
 static void test_marks(void)
 {
     struct testing t;
@@ -133,7 +133,7 @@ static void test_marks(void)
         emulated->forget(t.shared, &mark);
         g_assert_null(atomic_load(&mark));
     }
-    emulated->forget(t.shared, &other); /* of a handle that was never copied */
+    emulated->forget(t.shared, &other); /* a handle that was never copied */
     testing_fini(&t);
     g_assert_cmpuint(ear.lines, ==, 0);
 }

@@ -25,7 +25,7 @@ struct transfer {
     double expected_start_s, expected_end_s;
     double start_s, end_s; /* as the devices say */
     unsigned seen;
-    enum { GIVEN, LATENCY, FLOWS, ARRIVED } state; /* of the model, from here on */
+    enum { GIVEN, LATENCY, FLOWS, ARRIVED } state; /* state in the model, from here on */
     double flow_s, left;
 };
 
@@ -74,7 +74,7 @@ static bool may_start(const struct scene *s, const struct transfer *t)
     return true;
 }
 
-/* When something happens to a copy, if nothing changes before. */
+/* Returns the date when the state of a copy changes, if nothing else changes before. */
 static double next_of(const struct scene *s, const struct transfer *t, double now)
 {
     switch (t->state) {
@@ -257,7 +257,7 @@ static void compare(double date, double expected)
         g_error("date %.17g, expected %.17g", date, expected);
 }
 
-/* As an engine that is never late: every completion is seen at its very date. */
+/* Runs like an engine that is never late: every completion is noticed at its very date. */
 static void run_punctual(struct scene *s)
 {
     unsigned given = 0, ended = 0;

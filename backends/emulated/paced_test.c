@@ -18,7 +18,7 @@ enum {
     NODES = DEVICES + 1,
     CAPACITY = 1 << 30,
     UP,    /* gpu0 and gpu1 to the switch and on to the host */
-    DOWN,  /* and back */
+    DOWN,  /* the same way back */
     EACH,  /* a limit of each copy alone */
     CROSS, /* between devices */
     OWN,   /* gpu2's, behind no switch */
@@ -134,7 +134,7 @@ static void scene_fini(struct scene *s)
     duet_machine_fini(&s->machine);
 }
 
-/* What is launched here must never run. */
+/* A kernel that must never run. */
 static int forbidden(const struct duet_call *call)
 {
     g_assert_not_reached();
@@ -330,7 +330,7 @@ static void test_not_shared(void)
     scene_fini(&s);
 }
 
-/* One device's link for both directions: a copy that joins halfway, one that ends. */
+/* Both directions of a device share its link: a copy joins halfway, one ends. */
 static void test_joining(void)
 {
     struct scene s;
@@ -390,7 +390,7 @@ static void test_queue(void)
     scene_fini(&s);
 }
 
-/* As in the simulation, one copy at a time leaves a device, be it to the host or to another one. */
+/* One copy at a time leaves a device, to the host or to another, as in the simulation. */
 static void test_leaving(void)
 {
     struct scene s;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the conformance suite does not see of the OpenCL backend: copies in many pieces, errors that
- * a queue finds, and a device that is lost.
+ * Behaviour of the OpenCL backend beyond the conformance suite: copies in many pieces, errors that
+ * a queue finds, and a lost device.
  */
 #include "backends/opencl/internal.h"
 #include "backends/testing.h"
@@ -88,7 +88,7 @@ static void test_pieces(void)
     testing_stop(&t, &d);
 }
 
-/* What is not in the slab is refused. */
+/* Memory outside the slab is refused. */
 static void test_outside(void)
 {
     struct testing t;

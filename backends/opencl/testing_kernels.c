@@ -6,7 +6,7 @@
 
 #include "backends/opencl/internal.h"
 
-/* What a native kernel is told; copied when it is enqueued. */
+/* Arguments of a native kernel; copied when it is enqueued. */
 struct flight {
     testing_opencl_body body;
     const void *args;

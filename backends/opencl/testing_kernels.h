@@ -14,10 +14,10 @@
 /* Works on the bytes of the kernel's first buffer (NULL without); the result is its status. */
 typedef int (*testing_opencl_body)(const void *args, unsigned char *bytes, size_t count);
 
-/* To be called by a kernel, whose result it gives. The first buffer, if any, must be dense. */
+/* Calls `body` from a kernel, which returns the result. The first buffer, if any, must be dense. */
 int testing_opencl_call(const struct duet_call *call, testing_opencl_body body);
 
-/* How many devices there are, if the first of them has native kernels; else 0. */
+/* Returns the number of devices, if the first of them has native kernels; else 0. */
 unsigned testing_opencl_devices(void);
 
 #endif

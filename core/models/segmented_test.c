@@ -87,7 +87,7 @@ static void test_one_size(void)
     g_assert_cmpint(add(1e9, 2, 5), ==, 0);
     expect(1e9, 2, 1e-9);
     expect(3e9, 6, 1e-9);
-    expect(5e9, 0, 0); /* of quite another size nothing is known */
+    expect(5e9, 0, 0); /* nothing is known of quite another size */
     expect(2e8, 0, 0);
     add(1.2e9, 3, 5); /* nor does what is near say how time grows */
     expect(3e9, 3 * 3 / 1.2, 1e-9);
@@ -111,7 +111,7 @@ static void test_no_work(void)
     finish();
 }
 
-/* What keeps to the forecast leaves it; what misses it by more than can be chance does not. */
+/* A size that follows the forecast leaves it; one that misses it by more than chance does not. */
 static void test_miss(void)
 {
     setup();

@@ -14,7 +14,7 @@ static void start(struct testing *t, const char *policy)
                  policy, 1);
 }
 
-/* Where a task lies, which is taken off. */
+/* Returns the worker whose list has a task, and takes it off. */
 static unsigned place_of(struct testing *t, const struct duet_task *one)
 {
     for (unsigned w = 0; w < t->workers; w++) {
@@ -100,7 +100,7 @@ static struct duet_task *writer(struct testing *t, struct duet_handle *data, uns
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What releases most                                                                           */
+/* Tasks that release most */
 
 /* In a bucket, or of what gains alike: the one that more wait for, whatever the priorities. */
 static void test_released(void)
@@ -125,7 +125,10 @@ static void test_released(void)
 /* ------------------------------------------------------------------------------------------- */
 /* multreeprio                                                                                  */
 
-/* By seconds gained, not by speed-up; where its data is, if that is about as critical. */
+/*
+ * Tasks are ordered by seconds gained, not by speed-up; by their data's place, if about as
+ * critical.
+ */
 static void test_gain(void)
 {
     struct testing t;
@@ -167,7 +170,10 @@ static void test_pop_condition(void)
 /* ------------------------------------------------------------------------------------------- */
 /* dada                                                                                         */
 
-/* To where the data is, if that is within alpha times the makespan; else it does not matter. */
+/*
+ * A task goes to its data, if that is within alpha times the makespan; otherwise the place does not
+ * matter.
+ */
 static void test_affinity(void)
 {
     for (unsigned alpha = 0; alpha < 2; alpha++) {
@@ -208,7 +214,7 @@ static void test_balance(void)
     testing_fini(&t);
 }
 
-/* With transfers a task stays on the core whose copy takes longer than it gains. */
+/* A task stays on the core if its copy takes longer than it gains. */
 static void test_transfers(void)
 {
     for (unsigned transfers = 0; transfers < 2; transfers++) {
@@ -223,7 +229,7 @@ static void test_transfers(void)
     }
 }
 
-/* What nobody can run any more keeps no other task from who can. */
+/* A task that no worker can run any more blocks no other. */
 static void test_lost(void)
 {
     struct testing t;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every policy must do, whatever it decides: the sentences of policy.h, on machines of all
- * shapes. DUET_TEST_POLICY=NAME limits it to one.
+ * Conformance to policy.h of every policy, on machines of all shapes. DUET_TEST_POLICY=NAME limits
+ * it to one.
  */
 #include <math.h>
 
@@ -43,7 +43,7 @@ static struct duet_codelet *some(const struct testing *t, unsigned i)
 /* ------------------------------------------------------------------------------------------- */
 /* The slots, called by hand                                                                    */
 
-/* What a worker can get: its own or shared work, else another's. */
+/* Takes a worker's next task: its own or shared work, else another's. */
 static struct duet_task *take(struct testing *t, unsigned worker)
 {
     const struct duet_policy *policy = t->core->policy;
@@ -169,7 +169,7 @@ static void test_runs(void)
     everywhere(check_run);
 }
 
-/* Which worker ran which task, in order. */
+/* Returns the events of the tasks in order, with their workers. */
 static struct duet_event *choices(const struct duet_policy *policy,
                                   const struct testing_machine *machine, uint64_t seed,
                                   size_t *count)
@@ -257,7 +257,7 @@ static void test_check(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What the core promises to a policy                                                           */
+/* Promises of the core to a policy */
 
 struct probe {
     int step, refuse;

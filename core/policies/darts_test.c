@@ -66,7 +66,7 @@ static void test_frees_most(void)
     uint64_t there = submit(t.gpu, 0, 0, 0); /* what lacks nothing goes before all */
     g_assert_cmpuint(runs(GPU), ==, there);
     g_assert_cmpuint(runs(GPU), ==, two);
-    there = submit(t.gpu, 0, 0, 0); /* but what is planned before that */
+    there = submit(t.gpu, 0, 0, 0); /* planned tasks come before that */
     g_assert_cmpuint(runs(GPU), ==, three);
     g_assert_cmpuint(runs(GPU), ==, there);
     g_assert_cmpuint(runs(GPU), ==, one);
@@ -74,7 +74,7 @@ static void test_frees_most(void)
     testing_fini(&t);
 }
 
-/* Where nothing frees a task, what most lack with one other. */
+/* If no data frees a task, the data that most tasks lack with one other is brought. */
 static void test_wanted_most(void)
 {
     start(MOST, false);
@@ -87,7 +87,7 @@ static void test_wanted_most(void)
     testing_fini(&t);
 }
 
-/* Of what frees tasks, the most urgent; of all, with urgent=1. */
+/* The most urgent of the tasks that data frees comes first; with urgent=1 that of all tasks. */
 static void test_priority(void)
 {
     for (int urgent = 0; urgent < 2; urgent++) {
@@ -137,7 +137,9 @@ static void test_core(void)
     testing_fini(&t);
 }
 
-/* What no planned task uses makes room; what is planned and has lost data is given back. */
+/*
+ * Data that no planned task uses makes room; a planned task that has lost its data is given back.
+ */
 static void test_luf(void)
 {
     start(3, false);

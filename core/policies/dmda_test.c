@@ -14,7 +14,7 @@ static void start(struct testing *t, const char *policy)
     g_assert_null(t->core->policy->steal);
 }
 
-/* By what waits and what the task itself takes. */
+/* Tasks go by the time of the waiting ones and of the task itself. */
 static void test_ends(gconstpointer policy)
 {
     struct testing t;
@@ -28,7 +28,7 @@ static void test_ends(gconstpointer policy)
     testing_fini(&t);
 }
 
-/* Where nothing is known the shortest list is taken. */
+/* If nothing is known the shortest list is taken. */
 static void test_unknown(gconstpointer policy)
 {
     struct testing t;
@@ -67,7 +67,7 @@ static void test_transfer(void)
     testing_fini(&t);
 }
 
-/* What a device holds: `data`, by a task that it has run. */
+/* Brings `data` to a device by a task that it runs. */
 static void bring(struct testing *t, struct duet_handle *data)
 {
     (void)testing_submit(t, t->gpu, data, DUET_R, NULL, 0, 0);

@@ -16,7 +16,7 @@ static void start(struct testing *t)
                                                  .seed = 1});
 }
 
-/* By what waits, what the task itself takes, and its copies. */
+/* Tasks go by the time of the waiting ones, of the task itself, and of its copies. */
 static void test_weights(void)
 {
     struct testing t;
@@ -31,7 +31,7 @@ static void test_weights(void)
     testing_fini(&t);
 }
 
-/* As long as a kind of workers has run none of the kernel, whoever is free takes it. */
+/* Any free worker takes a kernel until workers of all kinds have run it. */
 static void test_learning(void)
 {
     struct testing t;

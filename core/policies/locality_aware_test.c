@@ -16,7 +16,7 @@ static void write_on(struct testing *t, unsigned worker, struct duet_handle *han
     g_assert_cmpuint(testing_work(t, worker, NULL), ==, 1);
 }
 
-/* To a worker with a valid copy of what the task writes, however little, and whatever it reads. */
+/* Tasks go to a worker with a valid copy of the written data, however little, whatever is read. */
 static void test_owner(void)
 {
     struct testing t;

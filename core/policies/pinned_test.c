@@ -41,7 +41,7 @@ static void test_elsewhere(void)
     testing_fini(&t);
 }
 
-/* It is found by its name, and among the policies that are offered it is not. */
+/* The policy is found by its name, but is not listed. */
 static void test_not_listed(void)
 {
     const struct duet_policy *pinned = duet_policy_find("pinned");

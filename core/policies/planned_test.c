@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the policies decide that know the whole graph, static and cp, on graphs where it can be said
- * by hand. Times in milliseconds on a core and on a device; 0: not there.
+ * Decisions of the policies that know the whole graph, static and cp, on graphs calculated by hand.
+ * Times in milliseconds on a core and on a device; 0: not there.
  */
 #include "core/testing.h"
 
@@ -134,7 +134,7 @@ static void test_copies(void)
     testing_fini(&t);
 }
 
-/* What was planned for a device that is lost goes elsewhere. */
+/* Checks that tasks planned for a lost device go elsewhere. */
 static void check_lost(const char *policy)
 {
     struct testing t;
@@ -155,7 +155,7 @@ static void test_lost(void)
     check_lost("cp");
 }
 
-/* What nobody can run any more, before another task of its data, is in nobody's way. */
+/* A task that no worker can run any more, before another task of its data, blocks no other. */
 static void test_lost_before(void)
 {
     struct testing t;
@@ -174,7 +174,7 @@ static void test_lost_before(void)
     testing_fini(&t);
 }
 
-/* One core: the longest path first, whatever was submitted first; then what no plan knew. */
+/* One core runs the longest path first, whatever was submitted first; then unplanned tasks. */
 static void test_critical_path(void)
 {
     struct testing t;

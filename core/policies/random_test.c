@@ -7,8 +7,7 @@
 
 enum { MANY = 4000 };
 
-/* How many of many tasks of one codelet each worker gets; parameters NULL: as they are initially.
- */
+/* Counts the tasks of one codelet that each worker gets; parameters NULL: as they are initially. */
 static void place(const char *name, const double *parameters, bool gpus_only, unsigned counts[4])
 {
     struct testing t;
@@ -42,7 +41,7 @@ static void test_random(void)
     g_assert_cmpuint(counts[0] + counts[1], ==, 0);
 }
 
-/* By speeds: 1, 1, 10, 10. */
+/* Shares by speeds: 1, 1, 10, 10. */
 static void test_speeds(void)
 {
     unsigned counts[4];
@@ -53,7 +52,7 @@ static void test_speeds(void)
     expect(counts[3], 10.0 / 22);
 }
 
-/* By weights: 1, 1, 3, 3. */
+/* Shares by weights: 1, 1, 3, 3. */
 static void test_weights(void)
 {
     unsigned counts[4];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests of policies: tasks that are given to one by hand, where they go, and who takes them. */
+/*
+ * Support for tests of policies: tasks that are given to one by hand, their places, and their
+ * takers.
+ */
 #ifndef DUET_CORE_POLICIES_TESTING_H
 #define DUET_CORE_POLICIES_TESTING_H
 
@@ -54,7 +57,7 @@ static inline unsigned placed(struct testing *t, struct duet_task *one)
     return placed_by(t, one, DUET_SUBMITTER);
 }
 
-/* Like placed_by for empty lists; takes the task off its list again. */
+/* Returns the worker of a task on empty lists, see placed_by; takes the task off its list again. */
 static inline unsigned goes_to(struct testing *t, struct duet_task *one, int by)
 {
     struct duet_view view = testing_view(t, by);

@@ -41,13 +41,13 @@ static void test_local(void)
 }
 
 /*
- * Of `count` tasks, each expected to take so many microseconds on a CPU worker, submitted on
- * worker 0's list: how many a worker that takes one has then on its own list.
+ * Submits `count` tasks, each expected to take `microseconds` on a CPU worker, on worker 0's list.
+ * Returns how many a worker that takes one has then on its own list.
  */
 static unsigned taken_along(unsigned count, double microseconds, unsigned thief)
 {
     struct testing t;
-    double flops = microseconds * 1e3; /* of CPUs: see testing_cost */
+    double flops = microseconds * 1e3; /* flops on CPUs: see testing_cost */
     testing_init(&t, &(struct testing_machine){.cpus = 3, .gpus = 1}, "ws", 1);
     const struct duet_task_desc desc = {.codelet = t.any,
                                         .args = &flops,

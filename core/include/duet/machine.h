@@ -39,8 +39,7 @@ struct duet_arch {
 
 /* A memory: the host's (node 0, no slab) or a device's (one slab that the core sub-allocates). */
 struct duet_node {
-    char name[DUET_NAME_MAX]; /* "host", "gpu0", ...: the number is the machine's own device number
-                               */
+    char name[DUET_NAME_MAX]; /* "host", "gpu0", ...: numbered as the machine's devices */
     uint64_t capacity_bytes;  /* usable size; 0 = unlimited, allowed for the host only */
 };
 
@@ -68,7 +67,7 @@ struct duet_link {
     bool per_copy;
 };
 
-/* How bytes go from one memory node to another when the machine can copy directly. */
+/* Way of bytes from one memory node to another when the machine can copy directly. */
 struct duet_route {
     bool direct;   /* false: no direct copy; data goes through the host */
     uint8_t count; /* links crossed; at least 1 when direct */
