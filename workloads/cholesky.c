@@ -46,7 +46,7 @@ static uint32_t block_of(const struct duet__problem *problem)
     return (uint32_t)duet__setting_number(problem, parameters, "block", 0);
 }
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int cholesky_check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__square_check(problem, parameters, message);
     if (error)
@@ -60,20 +60,20 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
                      (unsigned long long)duet__tile_count(problem->tile, BLOCKS_MAX));
 }
 
-static double flops(const struct duet__problem *problem)
+static double cholesky_flops(const struct duet__problem *problem)
 {
     double n = (double)problem->n;
     return n * n * n / 3 + n * n / 2 + n / 6;
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t cholesky_tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     /* potrf: t; trsm and syrk: t (t-1) / 2 each; gemm: t (t-1) (t-2) / 6. */
     return t * t + (t < 3 ? 0 : t * (t - 1) * (t - 2) / 6);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t cholesky_bytes(const struct duet__problem *problem)
 {
     uint64_t full = problem->n / problem->tile, rest = problem->n % problem->tile;
     uint64_t square = problem->tile * problem->tile;
@@ -240,7 +240,7 @@ static int find_blocks(const struct duet__build *build, struct duet_codelet **ou
     return *out ? 0 : duet_codelet(build->runtime, &desc, out);
 }
 
-static int submit(const struct duet__build *begun)
+static int cholesky_submit(const struct duet__build *begun)
 {
     struct duet__build build = *begun;
     bool left = !strcmp(duet__setting(build.problem, parameters, "variant"), "left");
@@ -250,21 +250,21 @@ static int submit(const struct duet__build *begun)
     return left ? submit_left(&build) : submit_right(&build);
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void cholesky_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] =
         (struct duet__shape){problem->n, problem->n, .lower = true, .contents = DUET__SYMMETRIC};
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = cholesky_shapes,
     .flops = {duet__flops_potrf, duet__flops_trsm_right, duet__flops_syrk, duet__flops_gemm},
     .placement = "potrf",
-    .submit = submit,
+    .submit = cholesky_submit,
 };
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int cholesky_verify(void *data, const struct duet__judging *how,
+                           struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     return duet__judge_cholesky(&made->matrices[0], how, verdict, message);
@@ -280,10 +280,10 @@ const struct duet__workload duet__workload_cholesky = {
     .default_tile = 960,
     .real_n = 4096,
     .real_tile = 256,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
+    .check = cholesky_check,
+    .flops = cholesky_flops,
+    .tasks = cholesky_tasks,
+    .bytes = cholesky_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = cholesky_verify,
 };

@@ -51,12 +51,12 @@ static double calls_of(unsigned n)
 }
 
 /* Number of tasks: one for a number up to the tile, else one more than its two parts have. */
-static double count(const struct duet__problem *problem)
+static double fibonacci_count(const struct duet__problem *problem)
 {
     return problem->n <= problem->tile ? 1 : series(problem->n - problem->tile + 1, 1, 1, 1);
 }
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int fibonacci_check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__settings_check(problem, NULL, message);
     if (error)
@@ -66,34 +66,34 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
                          "the Fibonacci number %llu by calls of up to %llu at once is not "
                          "possible: give an n of 1 to %d and a tile of 1 to n",
                          (unsigned long long)problem->n, (unsigned long long)problem->tile, N_MAX);
-    if (count(problem) > TASKS_MAX)
+    if (fibonacci_count(problem) > TASKS_MAX)
         return duet_fail(message, DUET_EINVAL,
                          "%.0f tasks are too many: at most %d are possible, use a larger tile",
-                         count(problem), TASKS_MAX);
+                         fibonacci_count(problem), TASKS_MAX);
     if (duet__several_nodes(problem))
         return duet_fail(message, DUET_EINVAL,
                          "fibonacci has no data that could be dealt out: --nodes 1");
     return DUET_OK;
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t fibonacci_tasks(const struct duet__problem *problem)
 {
-    return (uint64_t)count(problem);
+    return (uint64_t)fibonacci_count(problem);
 }
 
 /* Flops: the additions. */
-static double flops(const struct duet__problem *problem)
+static double fibonacci_flops(const struct duet__problem *problem)
 {
     return series(problem->n, 0, 0, 1);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t fibonacci_bytes(const struct duet__problem *problem)
 {
     return 0;
 }
 
 /* Seconds of a task by itself, without its children. */
-static double cost(const void *args, const char *arch)
+static double fibonacci_cost(const void *args, const char *arch)
 {
     const struct call *call = args;
     return CALL_S * (call->n <= call->tile ? calls_of(call->n) : 1);
@@ -130,12 +130,13 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
     return error;
 }
 
-static int build(const struct duet__workload *self, struct duet_runtime *runtime,
-                 const struct duet__problem *problem, void **state, struct duet_message *message)
+static int fibonacci_build(const struct duet__workload *self, struct duet_runtime *runtime,
+                           const struct duet__problem *problem, void **state,
+                           struct duet_message *message)
 {
     static const struct duet_codelet_desc desc = {.name = "fibonacci",
                                                   .flops = additions,
-                                                  .cost = cost,
+                                                  .cost = fibonacci_cost,
                                                   .expand = fibonacci,
                                                   .waits = true};
     struct duet_codelet *codelet = duet_codelet_find(runtime, desc.name);
@@ -155,8 +156,9 @@ static int build(const struct duet__workload *self, struct duet_runtime *runtime
     return error;
 }
 
-static int generate(const struct duet__workload *self, const struct duet__problem *problem,
-                    void **data, struct duet_message *message)
+static int fibonacci_generate(const struct duet__workload *self,
+                              const struct duet__problem *problem, void **data,
+                              struct duet_message *message)
 {
     struct result *result = calloc(1, sizeof *result);
     if (!result)
@@ -166,18 +168,18 @@ static int generate(const struct duet__workload *self, const struct duet__proble
     return DUET_OK;
 }
 
-static void fill(void *data, const struct duet_runtime *runtime)
+static void fibonacci_fill(void *data, const struct duet_runtime *runtime)
 {
     ((struct result *)data)->value = UINT64_MAX;
 }
 
-static int retrieve(struct duet_runtime *runtime, void *state)
+static int fibonacci_retrieve(struct duet_runtime *runtime, void *state)
 {
     return duet_wait(runtime);
 }
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int fibonacci_verify(void *data, const struct duet__judging *how,
+                            struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct result *result = data;
     uint64_t values[2] = {0, 1};
@@ -202,15 +204,15 @@ const struct duet__workload duet__workload_fibonacci = {
     .default_tile = 8,
     .real_n = 32,
     .real_tile = 16,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
-    .build = build,
+    .check = fibonacci_check,
+    .flops = fibonacci_flops,
+    .tasks = fibonacci_tasks,
+    .bytes = fibonacci_bytes,
+    .build = fibonacci_build,
     .fini = free,
-    .generate = generate,
-    .fill = fill,
-    .retrieve = retrieve,
-    .verify = verify,
+    .generate = fibonacci_generate,
+    .fill = fibonacci_fill,
+    .retrieve = fibonacci_retrieve,
+    .verify = fibonacci_verify,
     .discard = free,
 };

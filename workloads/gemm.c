@@ -39,7 +39,7 @@ static uint64_t depth(const struct duet__problem *problem)
     return duet__setting_number(problem, parameters, "k", problem->n);
 }
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int gemm_check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__problem_check(problem, parameters, message);
     if (!error)
@@ -51,19 +51,19 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
     return error;
 }
 
-static double flops(const struct duet__problem *problem)
+static double gemm_flops(const struct duet__problem *problem)
 {
     return 2.0 * (double)rows(problem) * (double)problem->n * (double)depth(problem);
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t gemm_tasks(const struct duet__problem *problem)
 {
     return duet__tile_count(rows(problem), problem->tile) *
            duet__tile_count(problem->n, problem->tile) *
            duet__tile_count(depth(problem), problem->tile);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t gemm_bytes(const struct duet__problem *problem)
 {
     uint64_t m = rows(problem), n = problem->n, k = depth(problem);
     return (m * k + k * n + m * n) * duet__element_bytes(problem);
@@ -126,7 +126,7 @@ static uint32_t least(uint64_t a, uint32_t b)
 }
 
 /* Submits all products, by blocks of tiles on each node. */
-static int submit(const struct duet__build *build)
+static int gemm_submit(const struct duet__build *build)
 {
     const struct duet__tiles *c = &build->matrices[C];
     const struct duet_grid nodes = duet_node_grid(build->runtime);
@@ -142,7 +142,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void gemm_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     uint64_t m = rows(problem), n = problem->n, k = depth(problem);
     out[A] = (struct duet__shape){m, k, .contents = DUET__RANDOM};
@@ -151,9 +151,9 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = gemm_shapes,
     .flops = {duet__flops_gemm},
-    .submit = submit,
+    .submit = gemm_submit,
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -261,8 +261,8 @@ static double residual(const struct duet__tiled_data *data, const struct duet__j
     return worst;
 }
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int gemm_verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                       struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     struct sums x = {0}, y = {0}, bx = {0};
@@ -293,10 +293,10 @@ const struct duet__workload duet__workload_gemm = {
     .default_tile = 960,
     .real_n = 2048,
     .real_tile = 256,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
+    .check = gemm_check,
+    .flops = gemm_flops,
+    .tasks = gemm_tasks,
+    .bytes = gemm_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = gemm_verify,
 };

@@ -37,7 +37,7 @@ static uint64_t iterations(const struct duet__problem *problem)
     return duet__setting_number(problem, parameters, "iterations", 1);
 }
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int jacobi2d_check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__square_check(problem, parameters, message);
     if (error)
@@ -51,18 +51,18 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
                      (unsigned long long)t, TASKS_MAX);
 }
 
-static double flops(const struct duet__problem *problem)
+static double jacobi2d_flops(const struct duet__problem *problem)
 {
     return 4 * (double)problem->n * (double)problem->n * (double)iterations(problem);
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t jacobi2d_tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     return t * t * iterations(problem);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t jacobi2d_bytes(const struct duet__problem *problem)
 {
     uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
     return (2 * n * n + 8 * (t + 1) * n) * duet__element_bytes(problem);
@@ -98,7 +98,7 @@ static int step_block(const struct duet__build *build, const struct duet__tiles 
     return duet__tile_task(build, 0, args, 0, accesses, sizeof accesses / sizeof *accesses);
 }
 
-static int submit(const struct duet__build *build)
+static int jacobi2d_submit(const struct duet__build *build)
 {
     uint32_t t = build->matrices[GRID].row_tiles;
     uint64_t count = iterations(build->problem);
@@ -116,7 +116,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void jacobi2d_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     uint64_t n = problem->n, t = duet__tile_count(n, problem->tile);
     for (unsigned parity = 0; parity < 2; parity++, out += GRIDS) {
@@ -140,8 +140,9 @@ static uint64_t block_of(uint32_t index, bool shifted, uint64_t blocks)
  * borders. Bands, in a grid of one column or row, have two neighbours instead of four and longer
  * borders, which pays where messages are dear.
  */
-static unsigned owner(const struct duet_runtime *runtime, const struct duet__problem *problem,
-                      unsigned matrix, uint32_t i, uint32_t j)
+static unsigned jacobi2d_owner(const struct duet_runtime *runtime,
+                               const struct duet__problem *problem, unsigned matrix, uint32_t i,
+                               uint32_t j)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     unsigned kind = matrix % GRIDS;
@@ -151,10 +152,10 @@ static unsigned owner(const struct duet_runtime *runtime, const struct duet__pro
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
-    .owner = owner,
+    .shapes = jacobi2d_shapes,
+    .owner = jacobi2d_owner,
     .flops = {flops_jacobi2d},
-    .submit = submit,
+    .submit = jacobi2d_submit,
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -223,7 +224,7 @@ static void fill_tile(const struct duet__tiled_data *data, unsigned number, uint
 }
 
 /* Fills both steps with the contents of the first; the odd one keeps only the boundary. */
-static void fill(void *pointer, const struct duet_runtime *runtime)
+static void jacobi2d_fill(void *pointer, const struct duet_runtime *runtime)
 {
     const struct duet__tiled_data *data = pointer;
     for (unsigned number = 0; number < 2 * GRIDS; number++) {
@@ -286,8 +287,8 @@ static void step_columns(void *self, uint64_t first, uint64_t end)
 }
 
 /* Computes all steps in `frames`, two filled grids with their boundary. */
-static uint64_t judge(const struct duet__tiled_data *data, const struct duet__judging *how,
-                      const struct duet__storage *frames)
+static uint64_t jacobi2d_judge(const struct duet__tiled_data *data, const struct duet__judging *how,
+                               const struct duet__storage *frames)
 {
     uint64_t n = data->problem.n;
     for (uint64_t step = 0; step < data->iterations && !duet__judging_stopped(how); step++) {
@@ -298,8 +299,8 @@ static uint64_t judge(const struct duet__tiled_data *data, const struct duet__ju
     return count_different(&data->matrices[GRIDS * last + GRID], &frames[last]);
 }
 
-static int verify(void *pointer, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int jacobi2d_verify(void *pointer, const struct duet__judging *how,
+                           struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *data = pointer;
     struct duet__storage frames[2] = {framed(data), framed(data)};
@@ -312,7 +313,7 @@ static int verify(void *pointer, const struct duet__judging *how, struct duet__v
     if (!error) {
         duet__storage_fill(&frames[0], NULL, NULL);
         duet__storage_fill(&frames[1], NULL, NULL);
-        verdict->residual = (double)judge(data, how, frames);
+        verdict->residual = (double)jacobi2d_judge(data, how, frames);
     }
     duet__storage_free(&frames[0]);
     duet__storage_free(&frames[1]);
@@ -330,10 +331,10 @@ const struct duet__workload duet__workload_jacobi2d = {
     .default_tile = 1024,
     .real_n = 4096,
     .real_tile = 512,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
-    DUET__TILED_SLOTS(tiled, fill),
-    .verify = verify,
+    .check = jacobi2d_check,
+    .flops = jacobi2d_flops,
+    .tasks = jacobi2d_tasks,
+    .bytes = jacobi2d_bytes,
+    DUET__TILED_SLOTS(tiled, jacobi2d_fill),
+    .verify = jacobi2d_verify,
 };

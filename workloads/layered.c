@@ -228,7 +228,7 @@ static int register_kernels(struct duet_runtime *runtime, const struct shape *sh
 /* ------------------------------------------------------------------------------------------- */
 /* The workload                                                                                 */
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int layered_check(const struct duet__problem *problem, struct duet_message *message)
 {
     struct shape shape;
     int error = duet__problem_check(problem, parameters, message);
@@ -245,7 +245,7 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
     return 0;
 }
 
-static double flops(const struct duet__problem *problem)
+static double layered_flops(const struct duet__problem *problem)
 {
     struct shape shape;
     shape_init(&shape, problem);
@@ -255,14 +255,14 @@ static double flops(const struct duet__problem *problem)
     return sum;
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t layered_tasks(const struct duet__problem *problem)
 {
     struct shape shape;
     shape_init(&shape, problem);
     return shape.tasks;
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t layered_bytes(const struct duet__problem *problem)
 {
     struct shape shape;
     shape_init(&shape, problem);
@@ -326,12 +326,13 @@ static int submit_task(struct build *b, uint64_t task, size_t element_bytes)
     return duet_submit(b->runtime, &desc);
 }
 
-static int build(const struct duet__workload *self, struct duet_runtime *runtime,
-                 const struct duet__problem *problem, void **state, struct duet_message *message)
+static int layered_build(const struct duet__workload *self, struct duet_runtime *runtime,
+                         const struct duet__problem *problem, void **state,
+                         struct duet_message *message)
 {
     struct build b = {.runtime = runtime};
     *state = NULL;
-    int error = check(problem, message);
+    int error = layered_check(problem, message);
     if (error)
         return error;
     shape_init(&b.shape, problem);
@@ -349,7 +350,7 @@ static int build(const struct duet__workload *self, struct duet_runtime *runtime
     return error;
 }
 
-static void fini(void *state)
+static void layered_fini(void *state)
 {
     (void)state; /* build keeps nothing */
 }
@@ -363,10 +364,10 @@ const struct duet__workload duet__workload_layered = {
     .kernels = kernels,
     .default_n = 1000,
     .default_tile = 256,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
-    .build = build,
-    .fini = fini,
+    .check = layered_check,
+    .flops = layered_flops,
+    .tasks = layered_tasks,
+    .bytes = layered_bytes,
+    .build = layered_build,
+    .fini = layered_fini,
 };

@@ -22,30 +22,30 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"getrf_nopiv", "trsm_l", "trsm_r", "gemm", NULL};
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int lu_check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__square_check(problem, parameters, message);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t lu_bytes(const struct duet__problem *problem)
 {
     return problem->n * problem->n * duet__element_bytes(problem);
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void lu_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__DOMINANT};
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = lu_shapes,
     .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right, duet__flops_gemm},
     .placement = "getrf",
     .submit = duet__factor_lu,
 };
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int lu_verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                     struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     return duet__judge_lu(&made->matrices[0], NULL, how, verdict, message);
@@ -62,10 +62,10 @@ const struct duet__workload duet__workload_lu = {
     .default_tile = 960,
     .real_n = 4096,
     .real_tile = 256,
-    .check = check,
+    .check = lu_check,
     .flops = duet__lu_flops,
     .tasks = duet__square_tasks,
-    .bytes = bytes,
+    .bytes = lu_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = lu_verify,
 };

@@ -20,18 +20,18 @@ static const char *const kernels[] = {"getrf_incpiv", "gessm", "tstrf", "ssssm",
 
 enum { PIVOTS = 1 /* rows of the factors of a tile beside those of the multipliers */ };
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t lu_incremental_bytes(const struct duet__problem *problem)
 {
     return duet__flat_tree_bytes(problem, PIVOTS);
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void lu_incremental_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     duet__flat_tree_shapes(problem, PIVOTS, out);
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = lu_incremental_shapes,
     .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right, duet__flops_gemm},
     .placement = "panel",
     .placed = DUET__PANEL_KERNELS,
@@ -73,8 +73,8 @@ static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
     return 0;
 }
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int lu_incremental_verify(void *data, const struct duet__judging *how,
+                                 struct duet__verdict *verdict, struct duet_message *message)
 {
     *verdict =
         (struct duet__verdict){.formula = "||A x - b|| / (||A|| ||x|| sqrt(n) eps), A x = b solved",
@@ -96,7 +96,7 @@ const struct duet__workload duet__workload_lu_incremental = {
     .check = duet__flat_tree_check,
     .flops = duet__lu_flops,
     .tasks = duet__square_tasks,
-    .bytes = bytes,
+    .bytes = lu_incremental_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = lu_incremental_verify,
 };

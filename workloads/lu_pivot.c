@@ -32,19 +32,19 @@ enum { GETRF, LASWP, TRSM_L, GEMM };
 /* Matrices of a build: A, and the interchanges as one vector in pieces, one for each panel. */
 enum { A, PIVOTS };
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int lu_pivot_check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__square_check(problem, parameters, message);
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t lu_pivot_tasks(const struct duet__problem *problem)
 {
     uint64_t t = duet__tile_count(problem->n, problem->tile);
     /* getrf: t; trsm_l: t (t-1) / 2, laswp twice as many; gemm: (t-1-k)^2 in step k. */
     return t + 3 * (t * (t - 1) / 2) + (t - 1) * t * (2 * t - 1) / 6;
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t lu_pivot_bytes(const struct duet__problem *problem)
 {
     return problem->n * problem->n * duet__element_bytes(problem) + problem->n * sizeof(int32_t);
 }
@@ -109,7 +109,7 @@ static int submit_all(const struct duet__build *build, struct duet_access *acces
     return error;
 }
 
-static int submit(const struct duet__build *build)
+static int lu_pivot_submit(const struct duet__build *build)
 {
     struct duet_access *accesses = calloc(build->matrices[A].row_tiles + 1, sizeof *accesses);
     int error = accesses ? submit_all(build, accesses) : DUET_ENOMEM;
@@ -117,7 +117,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void lu_pivot_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[A] = (struct duet__shape){problem->n, problem->n, .contents = DUET__RANDOM};
     out[PIVOTS] = (struct duet__shape){problem->n, 1, .element_bytes = sizeof(int32_t)};
@@ -125,22 +125,23 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 
 /* Owner of a tile. Interchanges belong to the diagonal tile, at whose node the panel is
  * factorised. */
-static unsigned owner(const struct duet_runtime *runtime, const struct duet__problem *problem,
-                      unsigned matrix, uint32_t i, uint32_t j)
+static unsigned lu_pivot_owner(const struct duet_runtime *runtime,
+                               const struct duet__problem *problem, unsigned matrix, uint32_t i,
+                               uint32_t j)
 {
     return duet_node_at(runtime, i, matrix == PIVOTS ? i : j);
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
-    .owner = owner,
+    .shapes = lu_pivot_shapes,
+    .owner = lu_pivot_owner,
     .flops = {duet__flops_getrf, NULL, duet__flops_trsm_left, duet__flops_gemm},
     .cpu_only = 1u << GETRF | 1u << LASWP,
-    .submit = submit,
+    .submit = lu_pivot_submit,
 };
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int lu_pivot_verify(void *data, const struct duet__judging *how,
+                           struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     return duet__judge_lu(&made->matrices[A], &made->matrices[PIVOTS], how, verdict, message);
@@ -157,10 +158,10 @@ const struct duet__workload duet__workload_lu_pivot = {
     .default_tile = 960,
     .real_n = 4096,
     .real_tile = 256,
-    .check = check,
+    .check = lu_pivot_check,
     .flops = duet__lu_flops,
-    .tasks = tasks,
-    .bytes = bytes,
+    .tasks = lu_pivot_tasks,
+    .bytes = lu_pivot_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = lu_pivot_verify,
 };

@@ -38,22 +38,22 @@ static uint64_t iterations(const struct duet__problem *problem)
     return duet__setting_number(problem, parameters, "iterations", 1);
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t nbody_tasks(const struct duet__problem *problem)
 {
     return duet__tile_count(problem->n, problem->tile) * iterations(problem);
 }
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int nbody_check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__uneven_check(problem, parameters, "subsets", SUBSETS_MAX, message);
 }
 
-static double flops(const struct duet__problem *problem)
+static double nbody_flops(const struct duet__problem *problem)
 {
     return 20.0 * (double)problem->n * (double)problem->n * (double)iterations(problem);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t nbody_bytes(const struct duet__problem *problem)
 {
     return (2 * 4 + 3) * problem->n * duet__element_bytes(problem);
 }
@@ -90,7 +90,7 @@ static int step_subset(const struct duet__build *build, const struct duet__tiles
     return duet__tile_task(&one, 0, args, 0, accesses, count + 2);
 }
 
-static int submit(const struct duet__build *build)
+static int nbody_submit(const struct duet__build *build)
 {
     uint64_t count = iterations(build->problem);
     int error = 0;
@@ -105,7 +105,7 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void nbody_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[PLACES] = out[PLACES + 1] =
         (struct duet__shape){problem->n, 4, .tile_cols = 4, .contents = DUET__RANDOM};
@@ -113,11 +113,11 @@ static void shapes(const struct duet__problem *problem, struct duet__shape *out)
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = nbody_shapes,
     .owner = duet__owner_in_turn,
     .cuts = cuts,
     .flops = {flops_nbody},
-    .submit = submit,
+    .submit = nbody_submit,
 };
 
 /* ------------------------------------------------------------------------------------------- */
@@ -166,8 +166,8 @@ static double largest_distance(const struct duet__tiled_data *data, const double
     return worst;
 }
 
-static int verify(void *pointer, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int nbody_verify(void *pointer, const struct duet__judging *how,
+                        struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *data = pointer;
     const uint64_t n = data->problem.n;
@@ -207,10 +207,10 @@ const struct duet__workload duet__workload_nbody = {
     .default_tile = 1 << 10,
     .real_n = 1 << 11,
     .real_tile = 1 << 7,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
+    .check = nbody_check,
+    .flops = nbody_flops,
+    .tasks = nbody_tasks,
+    .bytes = nbody_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = nbody_verify,
 };

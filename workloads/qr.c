@@ -20,17 +20,17 @@ static double flops_of_order(double n)
     return 4 * n * n * n / 3 + 2 * n * n + 14 * n / 3;
 }
 
-static double flops(const struct duet__problem *problem)
+static double qr_flops(const struct duet__problem *problem)
 {
     return flops_of_order((double)problem->n);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t qr_bytes(const struct duet__problem *problem)
 {
     return duet__flat_tree_bytes(problem, 0);
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void qr_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     duet__flat_tree_shapes(problem, 0, out);
 }
@@ -60,7 +60,7 @@ static double flops_tsmqr(const void *args)
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = qr_shapes,
     .flops = {flops_geqrt, flops_ormqr, flops_tsqrt, flops_tsmqr},
     .placement = "panel",
     .placed = DUET__PANEL_KERNELS,
@@ -105,8 +105,8 @@ static int judge_by_vector(struct duet__flat_judge *judge, double *residual)
     return error;
 }
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int qr_verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                     struct duet_message *message)
 {
     *verdict = (struct duet__verdict){
         .formula = "max(||Q R x - A x|| / ||A x||, ||Q' Q x - x|| / ||x||) / (sqrt(n) eps)",
@@ -125,9 +125,9 @@ const struct duet__workload duet__workload_qr = {
     .real_n = 2048,
     .real_tile = 256,
     .check = duet__flat_tree_check,
-    .flops = flops,
+    .flops = qr_flops,
     .tasks = duet__square_tasks,
-    .bytes = bytes,
+    .bytes = qr_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = qr_verify,
 };

@@ -37,7 +37,7 @@ static uint64_t iterations(const struct duet__problem *problem)
     return duet__setting_number(problem, parameters, "iterations", 1);
 }
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int saxpy_check(const struct duet__problem *problem, struct duet_message *message)
 {
     int error = duet__settings_check(problem, parameters, message);
     if (error)
@@ -60,17 +60,17 @@ static int check(const struct duet__problem *problem, struct duet_message *messa
     return 0;
 }
 
-static double flops(const struct duet__problem *problem)
+static double saxpy_flops(const struct duet__problem *problem)
 {
     return 2 * (double)problem->n * (double)iterations(problem);
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t saxpy_tasks(const struct duet__problem *problem)
 {
     return duet__tile_count(problem->n, problem->tile) * iterations(problem);
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t saxpy_bytes(const struct duet__problem *problem)
 {
     return 2 * problem->n * duet__element_bytes(problem);
 }
@@ -80,7 +80,7 @@ static double flops_axpy(const void *args)
     return 2 * (double)((const struct duet__axpy_args *)args)->count;
 }
 
-static int submit(const struct duet__build *build)
+static int saxpy_submit(const struct duet__build *build)
 {
     const struct duet__tiles *x = &build->matrices[X], *y = &build->matrices[Y];
     uint64_t count = iterations(build->problem);
@@ -98,17 +98,17 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void saxpy_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[X] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
     out[Y] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = saxpy_shapes,
     .owner = duet__owner_in_turn,
     .flops = {flops_axpy},
-    .submit = submit,
+    .submit = saxpy_submit,
 };
 
 /*
@@ -145,8 +145,8 @@ static double block_error(const struct duet__tiled_data *data, uint64_t first, s
     return worst;
 }
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int saxpy_verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                        struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     *verdict = (struct duet__verdict){
@@ -172,10 +172,10 @@ const struct duet__workload duet__workload_saxpy = {
     .default_tile = 1 << 20,
     .real_n = 1 << 24,
     .real_tile = 1 << 18,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
+    .check = saxpy_check,
+    .flops = saxpy_flops,
+    .tasks = saxpy_tasks,
+    .bytes = saxpy_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = saxpy_verify,
 };

@@ -19,7 +19,7 @@ static const struct duet__parameter parameters[] = {DUET__SIZES_PARAMETER, {0}};
 
 static const char *const kernels[] = {"sort", NULL};
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int sort_check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__uneven_check(problem, parameters, "lists", LISTS_MAX, message);
 }
@@ -31,7 +31,7 @@ static double flops_sort(const void *args)
     return length > 1 ? length * (length - 1) / 2 : 1;
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t sort_tasks(const struct duet__problem *problem)
 {
     return duet__tile_count(problem->n, problem->tile);
 }
@@ -41,9 +41,9 @@ static uint64_t *cuts(const struct duet__problem *problem)
     return duet__uneven_cuts(problem, parameters);
 }
 
-static double flops(const struct duet__problem *problem)
+static double sort_flops(const struct duet__problem *problem)
 {
-    uint64_t *begins = cuts(problem), count = tasks(problem);
+    uint64_t *begins = cuts(problem), count = sort_tasks(problem);
     double sum = 0;
     for (uint64_t i = 0; begins && i < count; i++) {
         const struct duet__tile_args args = {.m = (uint32_t)(begins[i + 1] - begins[i])};
@@ -53,12 +53,12 @@ static double flops(const struct duet__problem *problem)
     return sum;
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t sort_bytes(const struct duet__problem *problem)
 {
     return problem->n * duet__element_bytes(problem);
 }
 
-static int submit(const struct duet__build *build)
+static int sort_submit(const struct duet__build *build)
 {
     const struct duet__tiles *lists = &build->matrices[0];
     int error = 0;
@@ -72,17 +72,17 @@ static int submit(const struct duet__build *build)
     return error;
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void sort_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] = (struct duet__shape){problem->n, 1, .contents = DUET__RANDOM};
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = sort_shapes,
     .owner = duet__owner_in_turn,
     .cuts = cuts,
     .flops = {flops_sort},
-    .submit = submit,
+    .submit = sort_submit,
 };
 
 static int compare(const void *left, const void *right)
@@ -91,8 +91,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int sort_verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
+                       struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     const struct duet__storage *lists = &made->matrices[0];
@@ -124,10 +124,10 @@ const struct duet__workload duet__workload_sort = {
     .default_tile = 1 << 13,
     .real_n = 1 << 18,
     .real_tile = 1 << 10,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
+    .check = sort_check,
+    .flops = sort_flops,
+    .tasks = sort_tasks,
+    .bytes = sort_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = sort_verify,
 };

@@ -19,7 +19,7 @@ static const struct duet__parameter parameters[] = {
 
 static const char *const kernels[] = {"getrf_nopiv", "trsm_l", "trsm_r", "gemm", NULL};
 
-static int check(const struct duet__problem *problem, struct duet_message *message)
+static int sparse_lu_check(const struct duet__problem *problem, struct duet_message *message)
 {
     return duet__square_check(problem, parameters, message);
 }
@@ -54,7 +54,7 @@ static struct step step_of(const struct duet__problem *problem, uint32_t k)
     return step;
 }
 
-static double flops(const struct duet__problem *problem)
+static double sparse_lu_flops(const struct duet__problem *problem)
 {
     double sum = 0;
     for (uint32_t k = 0; k < duet__tile_count(problem->n, problem->tile); k++) {
@@ -66,7 +66,7 @@ static double flops(const struct duet__problem *problem)
     return sum;
 }
 
-static uint64_t tasks(const struct duet__problem *problem)
+static uint64_t sparse_lu_tasks(const struct duet__problem *problem)
 {
     uint64_t sum = 0;
     for (uint32_t k = 0; k < duet__tile_count(problem->n, problem->tile); k++) {
@@ -76,7 +76,7 @@ static uint64_t tasks(const struct duet__problem *problem)
     return sum;
 }
 
-static uint64_t bytes(const struct duet__problem *problem)
+static uint64_t sparse_lu_bytes(const struct duet__problem *problem)
 {
     uint64_t sum = 0;
     for (uint32_t k = 0; k < duet__tile_count(problem->n, problem->tile); k++) {
@@ -86,21 +86,21 @@ static uint64_t bytes(const struct duet__problem *problem)
     return sum * duet__element_bytes(problem);
 }
 
-static void shapes(const struct duet__problem *problem, struct duet__shape *out)
+static void sparse_lu_shapes(const struct duet__problem *problem, struct duet__shape *out)
 {
     out[0] = (struct duet__shape){problem->n, problem->n, .contents = DUET__SPARSE,
                                   .is_there = is_there};
 }
 
 static const struct duet__tiled tiled = {
-    .shapes = shapes,
+    .shapes = sparse_lu_shapes,
     .flops = {duet__flops_getrf, duet__flops_trsm_left, duet__flops_trsm_right, duet__flops_gemm},
     .placement = "getrf",
     .submit = duet__factor_lu,
 };
 
-static int verify(void *data, const struct duet__judging *how, struct duet__verdict *verdict,
-                  struct duet_message *message)
+static int sparse_lu_verify(void *data, const struct duet__judging *how,
+                            struct duet__verdict *verdict, struct duet_message *message)
 {
     const struct duet__tiled_data *made = data;
     return duet__judge_lu(&made->matrices[0], NULL, how, verdict, message);
@@ -118,10 +118,10 @@ const struct duet__workload duet__workload_sparse_lu = {
     .default_tile = 960,
     .real_n = 4096,
     .real_tile = 128,
-    .check = check,
-    .flops = flops,
-    .tasks = tasks,
-    .bytes = bytes,
+    .check = sparse_lu_check,
+    .flops = sparse_lu_flops,
+    .tasks = sparse_lu_tasks,
+    .bytes = sparse_lu_bytes,
     DUET__TILED_SLOTS(tiled, duet__tiled_fill),
-    .verify = verify,
+    .verify = sparse_lu_verify,
 };
