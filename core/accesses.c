@@ -23,29 +23,11 @@ uint64_t duet__slab_bytes(const struct access *accesses, unsigned count)
     return bytes;
 }
 
-/*
- * Makes room for `count` more records. Returns false if there is no memory, which loses records.
- * trace_lock is held.
- */
-static bool reserve_accesses(struct worker *worker, size_t count)
+static void add(struct worker *worker, const struct duet_trace_access *access)
 {
-    if (worker->touched_capacity - worker->touched_count >= count)
-        return true;
-    size_t capacity = 2 * (worker->touched_capacity + count) + 1024;
-    struct duet_trace_access *touched = realloc(worker->touched, capacity * sizeof *touched);
-    if (!touched)
-        return false;
-    worker->touched = touched;
-    worker->touched_capacity = capacity;
-    return true;
-}
-
-static void record_access(struct worker *worker, const struct duet_trace_access *access)
-{
-    if (reserve_accesses(worker, 1))
-        worker->touched[worker->touched_count++] = *access;
-    else
-        worker->events_lost = true;
+    struct duet_trace_access *own = duet__row_add(worker, &worker->touched, sizeof *own);
+    if (own)
+        *own = *access;
 }
 
 /* Returns the cut to which the handle belongs; NULL: none. */
@@ -111,28 +93,18 @@ int duet_trace_accesses(const struct duet_runtime *runtime, struct duet_trace_ac
     *count = 0;
     if (!runtime->record_accesses)
         return DUET_EINVAL;
-    size_t room = 0, filled = 0;
+    struct rows all = {NULL};
     for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
-        struct worker *worker = &runtime->workers[w];
-        spin_lock(&worker->trace_lock); /* a write-back may still end */
-        bool lost = worker->events_lost;
-        spin_unlock(&worker->trace_lock);
-        if (lost)
+        if (!duet__rows_take(&runtime->workers[w], &runtime->workers[w].touched, &all,
+                             sizeof **accesses)) {
+            free(all.rows);
             return DUET_ENOMEM;
-        room += worker->touched_count;
+        }
     }
-    struct duet_trace_access *all = malloc((room ? room : 1) * sizeof *all);
-    if (!all)
-        return DUET_ENOMEM;
-    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
-        const struct worker *worker = &runtime->workers[w];
-        if (worker->touched_count)
-            memcpy(&all[filled], worker->touched, worker->touched_count * sizeof *all);
-        filled += worker->touched_count;
-    }
-    qsort(all, filled, sizeof *all, compare_accesses);
-    *accesses = all;
-    *count = filled;
+    if (all.count)
+        qsort(all.rows, all.count, sizeof **accesses, compare);
+    *accesses = all.rows;
+    *count = all.count;
     return DUET_OK;
 }
 

@@ -101,9 +101,9 @@ static bool may_go(const struct duet_runtime *core, const struct replica *replic
     return *sole ? room == ANY && !handle->host.copying : room != INVALID;
 }
 
-/* Evicts a replica if it may go, at once or by starting its write-back. */
+/* Evicts what may go, at once or by starting its write-back for the task. */
 static void evict(struct duet_view *view, struct node *node, struct replica *replica,
-                  enum room room)
+                  enum room room, const struct duet_task *task)
 {
     struct duet_handle *handle = replica->handle;
     bool sole;
@@ -115,7 +115,7 @@ static void evict(struct duet_view *view, struct node *node, struct replica *rep
         } else {
             node->leaving_bytes += replica->block->bytes;
             node->write_backs++;
-            duet__write_back(view, replica);
+            duet__write_back(view, replica, task);
         }
     }
     spin_unlock(&handle->lock);
@@ -152,11 +152,11 @@ RARE static struct replica *choose_victim(struct duet_view *view, const struct d
 }
 
 /*
- * Returns a block, after evictions if needed: oldest replicas first, or as the policy says. NULL:
- * not now; enough write-backs are then on their way, or nothing else may go.
+ * A block for the task, after evictions if need be: oldest replicas first, or as the policy says.
+ * NULL: not now; enough write-backs are then on their way, or nothing else may go.
  */
-static struct slab_block *room_alloc(struct duet_view *view, struct node *node, uint64_t bytes,
-                                     enum room room)
+static struct slab_block *alloc(struct duet_view *view, struct node *node, uint64_t bytes,
+                                enum room room, const struct duet_task *task)
 {
     struct slab_block *block = duet__slab_alloc(&node->slab, bytes);
     if (block)
@@ -168,7 +168,7 @@ static struct slab_block *room_alloc(struct duet_view *view, struct node *node, 
     while (!block && replica && node->leaving_bytes < bytes) {
         struct replica *next = replica->newer;
         uint64_t used = node->slab.used_bytes;
-        evict(view, node, replica, room);
+        evict(view, node, replica, room, task);
         if (node->slab.used_bytes < used)
             block = duet__slab_alloc(&node->slab, bytes);
         else if (room == INVALID)
@@ -190,7 +190,7 @@ static bool room_alloc_all(struct duet_view *view, struct node *node, unsigned i
         struct replica *replica = access->handle->replicas[index];
         if (replica->block)
             continue;
-        struct slab_block *block = room_alloc(view, node, access->handle->slab_bytes, ANY);
+        struct slab_block *block = alloc(view, node, access->handle->slab_bytes, ANY, task);
         if (!block)
             return false;
         replica->block = block;
@@ -203,12 +203,12 @@ static bool room_alloc_all(struct duet_view *view, struct node *node, unsigned i
  * Evicts all unused replicas, for a task that fits into the slab, but not into its free pieces.
  * Returns true if it is empty now.
  */
-static bool node_clear(struct duet_view *view, struct node *node)
+static bool clear(struct duet_view *view, struct node *node, const struct duet_task *task)
 {
     struct replica *replica = node->oldest;
     while (replica) {
         struct replica *next = replica->newer;
-        evict(view, node, replica, ANY);
+        evict(view, node, replica, ANY, task);
         replica = next;
     }
     return node->oldest == NULL;
@@ -282,7 +282,7 @@ static int try_place(struct duet_view *view, unsigned index, struct duet_task *t
         if (!placed) {
             unpin_first(view, index, task, task->access_count);
             if (atomic_load(&node->pinned) == 0 && node->leaving_bytes == 0)
-                again = node_clear(view, node);
+                again = clear(view, node, task);
         }
     }
     spin_unlock(&node->lock);
@@ -331,13 +331,17 @@ inline int duet__cache_prepare(struct duet_view *view, struct worker *worker,
         struct node *node = &view->core->nodes[worker->node];
         int placed = try_place(view, worker->node, task);
         if (placed == 0) {
-            /* set `blocked`, then try once more: room made in between is not missed */
+            /* say that somebody waits, then look once more: room made in between is not missed */
+            atomic_store(&node->freed, 0);
             atomic_store(&node->blocked, true);
             placed = try_place(view, worker->node, task);
         }
         if (placed == 0)
             return 0;
-        atomic_store_explicit(&node->blocked, false, memory_order_relaxed);
+        if (atomic_load_explicit(&node->blocked, memory_order_relaxed)) {
+            duet__note(view, task, atomic_load(&node->freed), DUET_RELEASE_ROOM);
+            atomic_store_explicit(&node->blocked, false, memory_order_relaxed);
+        }
         if (placed < 0) {
             struct task_says says;
             duet__fail_task(view->core, placed, "%s: %s", duet__task_says(view->core, task, &says),
@@ -376,7 +380,7 @@ void duet__cache_prefetch(struct duet_view *view, struct duet_task *hint, unsign
         duet__replica_pin(core, replica);
     spin_unlock(&handle->lock);
     if (replica && !replica->block) {
-        replica->block = room_alloc(view, node, handle->slab_bytes, evicts ? CLEAN : INVALID);
+        replica->block = alloc(view, node, handle->slab_bytes, evicts ? CLEAN : INVALID, hint);
         if (replica->block)
             lru_add_newest(node, replica);
     }
@@ -411,8 +415,10 @@ void duet__cache_settled(struct duet_view *view, struct node *node, struct repli
         replica_drop(node, replica);
         node->evictions++;
     }
-    if (atomic_load(&node->blocked))
+    if (atomic_load(&node->blocked)) {
+        atomic_store(&node->freed, duet__last_record(view));
         duet__view_wake(view, node->worker);
+    }
 }
 
 /* Makes the place of a replica that became invalid the first to be used again. No lock held. */

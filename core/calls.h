@@ -165,10 +165,15 @@ int duet__data_error(struct duet_runtime *runtime, struct duet_handle *handle, u
 const char *duet__task_says(const struct duet_runtime *core, const struct duet_task *task,
                             struct task_says *says);
 
-/* True if the task will not run: the run is over, or its input is not valid. */
+static inline bool in_trouble(const struct duet_runtime *core)
+{
+    return atomic_load_explicit(&core->watch, memory_order_acquire) & WATCH_TROUBLE;
+}
+
+/* true if the task is not to run: the run is over, or what it reads is not valid. */
 static inline bool hopeless(const struct duet_runtime *core, const struct duet_task *task)
 {
-    return atomic_load_explicit(&core->trouble, memory_order_acquire) && duet__hopeless(core, task);
+    return in_trouble(core) && duet__hopeless(core, task);
 }
 
 /* graph.c */
@@ -236,7 +241,8 @@ struct replica *duet__replica_get(struct duet_runtime *core, struct duet_handle 
                                   unsigned node);
 enum fetch { FETCH_HIT, FETCH_MERGED, FETCH_STARTED, FETCH_FAILED, FETCH_FULL };
 enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned node);
-void duet__write_back(struct duet_view *view, struct replica *replica);
+void duet__write_back(struct duet_view *view, struct replica *replica,
+                      const struct duet_task *task);
 void duet__replica_pin(struct duet_runtime *core, struct replica *replica);
 void duet__replica_unpin(struct duet_view *view, struct replica *replica);
 void duet__copy_done(struct duet_view *view, struct duet__copy *copy);
@@ -421,6 +427,23 @@ void duet__no_data(struct duet_runtime *core, const struct duet_task *task,
                    const struct access *access, enum fetch fetch);
 struct duet_task *duet__unregistering_new(struct duet_runtime *core, struct duet_handle *handle);
 void duet__unregister_forget(struct duet_task *task);
+
+/* released.c */
+void *duet__row_add(struct worker *worker, struct rows *rows, size_t size);
+bool duet__rows_take(struct worker *worker, const struct rows *from, struct rows *to, size_t size);
+struct record *duet__record_add(struct worker *worker, const struct duet_event *event);
+uint64_t duet__last_record(const struct duet_view *view);
+void duet__note(struct duet_view *view, const struct duet_task *task, uint64_t by,
+                enum duet_release release);
+void duet__note_released(struct duet_view *view, const struct duet_task *task, uint64_t handle);
+void duet__note_asked(struct duet_view *view, struct duet__copy *copy,
+                      const struct duet_task *task);
+static inline void note_released(struct duet_view *view, const struct duet_task *task,
+                                 enum duet_release release)
+{
+    if (view->core->record)
+        duet__note(view, task, duet__last_record(view), release);
+}
 
 /* trace.c */
 void duet__trace_task(struct duet_runtime *core, struct worker *worker,

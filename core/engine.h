@@ -69,8 +69,9 @@ struct duet__copy {
     bool write_back;                            /* it makes room on its source */
     uint64_t source_offset, destination_offset; /* bytes in the slab; 0 for the host's memory */
     double decided_s;                           /* when the core decided it */
-    /* For the engine, 0 at first: pieces in flight; date at which the first began; first error of a
-       piece, and its text (the copy owns it). */
+    uint64_t asked_by, after;                   /* of a run that is recorded: see released.c */
+    /* the engine's, 0 at first: pieces in flight; when the first began; the first error of one, and
+       what is known of it, its own if there are several */
     unsigned pieces;
     double start_s;
     int status;

@@ -5,7 +5,7 @@
  * known not to be, whether the run ends with its first error or goes on (config.keep_going), and
  * any run can be continued.
  *
- * `trouble` is set with the first of these events and stays: only then tasks are checked.
+ * WATCH_TROUBLE is set with the first of all that and stays: only then is a task looked at for it.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ static void set_error(struct duet_runtime *core, int error, const char *format, 
 static void stop_run(struct duet_runtime *core)
 {
     bool first = !atomic_exchange(&core->stopped, true);
-    atomic_store(&core->trouble, true);
+    atomic_fetch_or(&core->watch, WATCH_TROUBLE);
     if (first)
         duet__gate_failed(core);
 }
@@ -202,7 +202,7 @@ static bool is_damaged(struct duet_runtime *core, struct duet_handle *handle)
 void duet__poison(struct duet_runtime *core, struct duet_handle *handle)
 {
     duet__put_damage(core, handle, true);
-    atomic_store(&core->trouble, true);
+    atomic_fetch_or(&core->watch, WATCH_TROUBLE);
 }
 
 /*

@@ -110,8 +110,10 @@ void duet__push(struct duet_view *view, struct duet_task *task)
 void duet__released(struct duet_view *view, struct duet_task *task)
 {
     ready_since(task, view->now);
-    if (count_down(&task->pending, 1))
-        push_one(view, task);
+    if (!count_down(&task->pending, 1))
+        return;
+    note_released(view, task, DUET_RELEASE_TASK);
+    push(view, task);
 }
 
 /* Gives ready tasks to the policy, in one batch. */
@@ -510,13 +512,25 @@ static HOT void end_access(struct duet_view *view, const struct duet_task *task,
     spin_unlock(&handle->lock);
 }
 
-/* Ends a task's accesses after an error, or if some are more than reading or writing. */
-RARE static void end_rare(struct duet_view *view, struct duet_task *task,
-                          const struct ending *ending, struct ready *ready)
+static void note_ready(struct duet_view *view, const struct ready *ready, uint64_t handle)
 {
+    for (const struct duet_task *task = ready->first; task; task = task->next)
+        duet__note_released(view, task, handle);
+}
+
+/*
+ * Where something has failed, or what is released is recorded, or some accesses are more than
+ * reading or writing.
+ */
+RARE static void end_rare(struct duet_view *view, struct duet_task *task, struct ending ending,
+                          struct ready *ready)
+{
+    const uint64_t handle = task->access_count ? task->accesses[0].handle->id : 0;
+    ending.trouble = !ending.written || in_trouble(view->core);
     for (unsigned i = 0; i < task->access_count; i++)
         if (task->accesses[i].mode)
-            end_access(view, task, &task->accesses[i], ending, ready, true);
+            end_access(view, task, &task->accesses[i], &ending, ready, true);
+    note_ready(view, ready, handle);
 }
 
 /*
@@ -529,11 +543,9 @@ void duet__graph_finish(struct duet_view *view, struct duet_task *task, unsigned
 {
     const unsigned count = task->access_count;
     struct ready ready = {.now = view->now};
-    const bool trouble =
-        !written || atomic_load_explicit(&view->core->trouble, memory_order_relaxed);
-    const struct ending ending = {node, pinned, written, trouble};
-    if (trouble || task->modes) {
-        end_rare(view, task, &ending, &ready);
+    const struct ending ending = {node, pinned, written, false};
+    if (!written || atomic_load_explicit(&view->core->watch, memory_order_relaxed) || task->modes) {
+        end_rare(view, task, ending, &ready);
     } else {
         for (unsigned i = 0; i < count; i++)
             if (task->accesses[i].mode)
@@ -555,6 +567,7 @@ RARE void duet__graph_release(struct duet_view *view, struct duet_handle *handle
     spin_lock(&handle->lock);
     access_release(view, handle, &ready);
     spin_unlock(&handle->lock);
+    note_ready(view, &ready, 0);
     push_ready(view, &ready);
 }
 

@@ -324,7 +324,7 @@ int duet__acquire_here(struct duet_runtime *runtime, struct duet_handle *handle,
 /* Ends an acquisition, at the date of its release. */
 void duet__acquire_end(struct duet_view *view, struct duet_task *task)
 {
-    if (task->over && atomic_load_explicit(&view->core->trouble, memory_order_relaxed))
+    if (task->over && in_trouble(view->core))
         duet__pass_poison(view->core, task);
     duet__graph_finish(view, task, DUET_HOST, false, true);
     duet__task_free(view->core, view->by, task);
@@ -410,8 +410,7 @@ int duet__may_unregister(struct duet_runtime *runtime, struct duet_handle *handl
  */
 static bool is_idle(const struct duet_runtime *core, struct duet_handle *handle)
 {
-    if (!core->computes || core->held ||
-        atomic_load_explicit(&core->trouble, memory_order_relaxed) ||
+    if (!core->computes || core->held || in_trouble(core) ||
         atomic_load_explicit(&handle->family, memory_order_relaxed) || unfinished(core))
         return false;
     uint64_t coming = 0;

@@ -91,7 +91,12 @@ enum {
     TASK_REVOKED = 128,   /* it was revoked from a worker, and is not revoked again */
 };
 
-/* One access of a task, stored behind the task. 24 bytes. */
+enum {
+    WATCH_TROUBLE = 1, /* something has failed, some time */
+    WATCH_RECORD = 2,  /* what it releases is recorded */
+};
+
+/* One access of one task; stored behind the task. 24 bytes. */
 struct access {
     struct duet_handle *handle;
     /* Next in the handle's chain until granted; then next waiter of a replica. Handle lock. */
@@ -351,7 +356,8 @@ struct node {
     uint64_t leaving_bytes;          /* node lock: write-backs in flight */
     _Atomic(bool) blocked;           /* a worker of this node waits for room */
     _Atomic(bool) lost;              /* the device is gone: nothing becomes valid here any more */
-    unsigned worker;                 /* worker that starts this node's copies */
+    unsigned worker;                 /* that starts this node's copies */
+    _Atomic(uint64_t) freed;         /* the record at whose end there was more room; if blocked */
     uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
     struct replica *spare;   /* pool_lock */
@@ -372,7 +378,27 @@ struct nested {
     struct duet_task *spare;           /* free records, linked by `next` */
 };
 
-/* Records of tasks that a worker may use again, or return to their pool. For its thread only. */
+/* What grows: of records, notes or accesses. */
+struct rows {
+    void *rows;
+    size_t count, capacity;
+};
+
+/* The record of a task or a copy, and what is known of what released that: see released.c. */
+struct record {
+    struct duet_event event;
+    uint64_t asked_by, after, own;
+};
+
+/* What released a task. */
+struct note {
+    uint64_t task;
+    double date_s;
+    uint64_t by; /* a record; OUTSIDE: a handle */
+    uint8_t release;
+};
+
+/* Records of tasks that a worker has to use again, or to return to their pool. Its thread only. */
 struct freed {
     struct duet_task *first, *last;
     unsigned count;
@@ -408,11 +434,11 @@ struct worker {
     _Atomic(uint64_t) pushes, pops, steals, steal_attempts, revocations;
     /* for this worker's thread and those that ask for statistics: trace_lock */
     struct spin trace_lock;
-    bool events_lost;
-    struct duet_event *events;
-    size_t event_count, event_capacity;
-    struct duet_trace_access *touched; /* accesses of the recorded tasks */
-    size_t touched_count, touched_capacity;
+    bool records_lost;
+    struct rows records, notes; /* struct record, struct note */
+    struct rows touched;        /* struct duet_trace_access: of the recorded tasks */
+    size_t last_task;           /* index of the last record of a task, and 1 */
+    uint16_t generation;        /* of the records: another one after each reset */
     uint64_t bytes_in, bytes_out, bytes_between, copies_in, copies_out, copies_between;
     /* for any thread */
     _Alignas(LINE) struct spin copy_lock;
@@ -556,10 +582,10 @@ struct duet_runtime {
     _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait for a full window */
     _Atomic(unsigned) waits;                    /* waits for all tasks to finish */
     _Atomic(bool) stopping;
-    _Atomic(unsigned) drained; /* workers with nothing in flight since the core is stopping */
-    _Atomic(bool) told;        /* `message` is set */
-    _Atomic(bool) trouble;     /* something has failed at some time */
-    _Atomic(bool) stopped;     /* tasks that have not begun do not run any more */
+    _Atomic(unsigned) drained; /* workers that have had nothing left since then */
+    _Atomic(bool) told;        /* there is a `message` */
+    _Atomic(uint8_t) watch;    /* WATCH_...: why ends of tasks are looked at closely */
+    _Atomic(bool) stopped;     /* what has not begun does not run any more */
     _Atomic(int) error;        /* first error of the run */
     _Atomic(uint64_t) failed_tasks, cancelled_tasks;
     atomic_bool lends;         /* duet__acquire_submit was used */

@@ -203,6 +203,7 @@ static int core_fill(struct duet_runtime *core, const struct duet__core_config *
     core->strict = config->strict;
     core->record = config->record || config->record_accesses;
     core->record_accesses = config->record_accesses;
+    atomic_init(&core->watch, core->record ? WATCH_RECORD : 0);
     core->computes = config->computes;
     core->keep_going = config->keep_going;
     core->nearest_source = config->nearest_source;
@@ -268,8 +269,9 @@ static void free_workers(struct duet_runtime *core)
         free(worker->slots);
         free(worker->victims);
         free(worker->batch);
-        free(worker->events);
-        free(worker->touched);
+        free(worker->records.rows);
+        free(worker->notes.rows);
+        free(worker->touched.rows);
     }
     free(core->workers);
 }

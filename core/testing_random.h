@@ -20,6 +20,7 @@
 #include <duet/trace.h>
 
 #include "core/testing_chain.h"
+#include "core/testing_released.h"
 
 enum {
     WATCHDOG_S = 600,
@@ -315,6 +316,17 @@ struct tally {
     uint64_t tasks;
 };
 
+/* What released what was recorded; dates of devices are as good as CUDA's events. */
+static inline void check_released(const struct run *run)
+{
+    struct duet_event *events = NULL;
+    size_t count = 0;
+    if (run->setting.config.record)
+        g_assert_cmpint(duet_trace_events(run->duet, &events, &count), ==, DUET_OK);
+    testing_check_released(events, count, 1e-6);
+    free(events);
+}
+
 /* Waits, brings everything back, looks at it and closes. */
 static inline int finish(struct run *run)
 {
@@ -334,6 +346,7 @@ static inline int finish(struct run *run)
         error = error ? error : end;
     }
     duet_stats(run->duet, &stats);
+    check_released(run);
     if (!error) {
         if (is_simulated(&run->setting))
             run->setting.world->carry_out(run);

@@ -11,22 +11,6 @@
 
 #include "core/internal.h"
 
-/* Adds a record of the worker, or sets events_lost. trace_lock held. */
-static void add_event(struct worker *worker, const struct duet_event *event)
-{
-    if (worker->event_count == worker->event_capacity) {
-        size_t capacity = worker->event_capacity ? 2 * worker->event_capacity : 1024;
-        struct duet_event *events = realloc(worker->events, capacity * sizeof *events);
-        if (!events) {
-            worker->events_lost = true;
-            return;
-        }
-        worker->events = events;
-        worker->event_capacity = capacity;
-    }
-    worker->events[worker->event_count++] = *event;
-}
-
 static inline void count_task(struct worker *worker, const struct duet_task *task,
                               const struct duet__completion *report)
 {
@@ -81,7 +65,8 @@ static void record_task(struct duet_runtime *core, struct worker *worker,
                                          duet__access_bytes(task->accesses, task->access_count),
                                      .work = task->work};
     spin_lock(&worker->trace_lock);
-    add_event(worker, &event);
+    if (duet__record_add(worker, &event))
+        worker->last_task = worker->records.count;
     if (core->record_accesses && !paused)
         duet__trace_accesses(worker, task);
     spin_unlock(&worker->trace_lock);
@@ -155,65 +140,12 @@ void duet__trace_copy(struct duet_runtime *core, struct worker *worker,
     spin_lock(&worker->trace_lock);
     if (!report->status)
         count_copy(worker, copy);
-    if (core->record)
-        add_event(worker, &event);
-    spin_unlock(&worker->trace_lock);
-}
-
-static int compare_events(const void *left, const void *right)
-{
-    const struct duet_event *a = left, *b = right;
-    if (a->start_s != b->start_s)
-        return a->start_s < b->start_s ? -1 : 1;
-    if (a->worker != b->worker)
-        return a->worker < b->worker ? -1 : 1;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    return (a->id > b->id) - (a->id < b->id);
-}
-
-static size_t count_events(struct worker *worker, bool *lost)
-{
-    spin_lock(&worker->trace_lock);
-    size_t count = worker->event_count;
-    *lost = worker->events_lost;
-    spin_unlock(&worker->trace_lock);
-    return count;
-}
-
-/* Copies as many events as there is room for. Returns their number. */
-static size_t copy_events(struct worker *worker, struct duet_event *out, size_t room)
-{
-    spin_lock(&worker->trace_lock);
-    size_t count = worker->event_count < room ? worker->event_count : room;
-    if (count)
-        memcpy(out, worker->events, count * sizeof *out);
-    spin_unlock(&worker->trace_lock);
-    return count;
-}
-
-int duet_trace_events(const struct duet_runtime *runtime, struct duet_event **events, size_t *count)
-{
-    *events = NULL;
-    *count = 0;
-    if (!runtime->record)
-        return DUET_EINVAL;
-    size_t room = 0, filled = 0;
-    for (unsigned w = 0; w < runtime->machine.worker_count; w++) {
-        bool lost;
-        room += count_events(&runtime->workers[w], &lost);
-        if (lost)
-            return DUET_ENOMEM;
+    struct record *record = core->record ? duet__record_add(worker, &event) : NULL;
+    if (record) {
+        record->asked_by = copy->asked_by;
+        record->after = copy->after;
     }
-    struct duet_event *all = malloc((room ? room : 1) * sizeof *all);
-    if (!all)
-        return DUET_ENOMEM;
-    for (unsigned w = 0; w < runtime->machine.worker_count; w++)
-        filled += copy_events(&runtime->workers[w], &all[filled], room - filled);
-    qsort(all, filled, sizeof *all, compare_events);
-    *events = all;
-    *count = filled;
-    return DUET_OK;
+    spin_unlock(&worker->trace_lock);
 }
 
 static void add_copies(struct duet_stats *stats, struct worker *worker)
@@ -274,8 +206,9 @@ static void reset_worker(struct worker *worker)
     worker->pushes = worker->pops = worker->steals = worker->steal_attempts = 0;
     worker->revocations = 0;
     spin_lock(&worker->trace_lock);
-    worker->event_count = worker->touched_count = 0;
-    worker->events_lost = false;
+    worker->records.count = worker->notes.count = worker->touched.count = worker->last_task = 0;
+    worker->records_lost = false;
+    worker->generation++;
     worker->bytes_in = worker->bytes_out = worker->bytes_between = 0;
     worker->copies_in = worker->copies_out = worker->copies_between = 0;
     spin_unlock(&worker->trace_lock);

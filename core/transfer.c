@@ -72,7 +72,10 @@ void duet__replica_unpin(struct duet_view *view, struct replica *replica)
         return;
     struct node *node = &view->core->nodes[replica->node];
     atomic_fetch_sub(&node->pinned, 1);
-    if (atomic_load(&node->blocked) && view->by != (int)node->worker)
+    if (!atomic_load(&node->blocked))
+        return;
+    atomic_store(&node->freed, duet__last_record(view));
+    if (view->by != (int)node->worker)
         duet__view_wake(view, node->worker);
 }
 
@@ -125,9 +128,12 @@ struct duet__copy *duet__next_copy(struct worker *worker)
     return into ? &into->copy : NULL;
 }
 
-/* Starts the copy from a valid replica into one that has its place. Handle lock held. */
-static void start_copy(struct duet_view *view, struct replica *from, struct replica *into,
-                       bool write_back)
+/*
+ * Starts the copy from a valid replica into one that has its place, because of a task, or NULL: of
+ * what this call is about. Handle lock held.
+ */
+static void start(struct duet_view *view, struct replica *from, struct replica *into,
+                  bool write_back, const struct duet_task *task)
 {
     struct duet_handle *handle = into->handle;
     if (handle->temporary && into->node == DUET_HOST)
@@ -147,6 +153,7 @@ static void start_copy(struct duet_view *view, struct replica *from, struct repl
         .destination_offset = into->block ? into->block->offset : 0,
         .decided_s = view->now,
     };
+    duet__note_asked(view, &into->copy, task);
     into->arrival_s = view->now + duet__copy_queued(view->core, &into->copy, 1);
     enqueue_copy(view, into);
 }
@@ -216,7 +223,7 @@ static struct replica *unchain_copy(struct duet_view *view, struct replica *on)
  * route, when its old contents are still being copied there, or when direct ways are slow or busy;
  * from another device to which it is on its way. Handle lock held.
  */
-static bool request_copy(struct duet_view *view, struct replica *into)
+static bool request(struct duet_view *view, struct replica *into, const struct duet_task *task)
 {
     struct duet_handle *handle = into->handle;
     double direct = INFINITY, by_host = INFINITY, by_device = INFINITY;
@@ -232,7 +239,7 @@ static bool request_copy(struct duet_view *view, struct replica *into)
         }
     }
     if (source >= 0 && direct <= by_host) {
-        start_copy(view, handle->replicas[source], into, false);
+        start(view, handle->replicas[source], into, false, task);
         return true;
     }
     struct replica *host = &handle->host;
@@ -240,7 +247,7 @@ static bool request_copy(struct duet_view *view, struct replica *into)
         source = duet__source(view->core, handle, DUET_HOST, &direct);
         if (source < 0)
             return false;
-        start_copy(view, handle->replicas[source], host, false);
+        start(view, handle->replicas[source], host, false, task);
     }
     chain_copy(view, host, into, duet__cost_behind(view, host, into->node));
     return true;
@@ -290,8 +297,8 @@ enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned n
             await_copy(waiter, &handle->host);
         return FETCH_HIT;
     }
-    if (!merged && !request_copy(view, replica)) {
-        /* the error was reported before; the task gets the data as it is */
+    if (!merged && !request(view, replica, access_task(waiter))) {
+        /* who is to be told of that has been told, and gets what there is */
         if (atomic_load_explicit(&handle->poisoned, memory_order_relaxed))
             return FETCH_HIT;
         duet__poison(view->core, handle);
@@ -303,11 +310,11 @@ enum fetch duet__fetch(struct duet_view *view, struct access *waiter, unsigned n
     return merged ? FETCH_MERGED : FETCH_STARTED;
 }
 
-/* Copies a device's only valid replica to the host, to evict it afterwards. Handle lock held. */
-void duet__write_back(struct duet_view *view, struct replica *replica)
+/* Copies a device's only valid replica to the host, to evict it for a task. Handle lock held. */
+void duet__write_back(struct duet_view *view, struct replica *replica, const struct duet_task *task)
 {
     replica->leaving = true;
-    start_copy(view, replica, &replica->handle->host, true);
+    start(view, replica, &replica->handle->host, true, task);
 }
 
 /* Counts `count` arrived inputs of a task; with the last one it goes on. */
@@ -332,6 +339,7 @@ static void all_arrived(struct duet_view *view, struct access *waiters)
 {
     while (waiters) {
         struct access *next = waiters->next;
+        note_released(view, access_task(waiters), DUET_RELEASE_COPY);
         duet__arrived(view, access_task(waiters), 1);
         waiters = next;
     }
@@ -370,8 +378,8 @@ static void look_again(struct duet_view *view, const struct duet_handle *handle)
 /* Starts the copies that are chained on this replica. Handle lock held. */
 static void continue_chained(struct duet_view *view, struct replica *from)
 {
-    for (struct replica *into; (into = unchain_copy(view, from));)
-        start_copy(view, from, into, false);
+    for (struct replica *into; (into = unchain(view, from));)
+        start(view, from, into, false, NULL);
 }
 
 /* Adds the accesses that wait for a replica to a chain of them. Handle lock held. */
@@ -416,7 +424,7 @@ static void retry_copy(struct duet_view *view, struct replica *into, struct acce
     bool wants = is_wanted(into);
     into->copying = false;
     bit_clear(handle->coming, into->node);
-    if (wants && request_copy(view, into))
+    if (wants && request(view, into, NULL))
         return;
     if (wants && !atomic_load_explicit(&handle->poisoned, memory_order_relaxed)) {
         *gone = true;

@@ -16,7 +16,8 @@
 void duet__body_ready(struct duet_view *view, struct duet_expansion *body)
 {
     unsigned worker = body->self->index;
-    /* the task may have ended, and be freed, from here on */
+    note_released(view, body->task, DUET_RELEASE_TASK);
+    /* it may have ended, and be gone, from here on */
     atomic_store_explicit(&body->ready, true, memory_order_release);
     if (view->by != (int)worker) /* otherwise the worker asks again before it rests: duet__next */
         duet__view_wake(view, worker);

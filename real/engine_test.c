@@ -2,6 +2,7 @@
 /* The real engine on CPU workers: order, results, errors, the end in the middle of a graph. */
 #include <stdlib.h>
 
+#include "core/testing_released.h"
 #include "real/testing_steps.h"
 
 enum { WIDE = 40, DATED = 6, ASKED = 2000 };
@@ -91,6 +92,7 @@ static void check_dates(const struct duet_runtime *core, double end_s)
     double free_s[8] = {0}, written_s[DATED] = {0};
     g_assert_cmpint(duet_trace_events(core, &events, &count), ==, DUET_OK);
     g_assert_cmpuint(count, ==, STEPS);
+    testing_check_released(events, count, 0);
     for (size_t i = 0; i < count; i++) {
         const struct duet_event *event = &events[i];
         g_assert_cmpint(event->worker, <, G_N_ELEMENTS(free_s));

@@ -308,6 +308,7 @@ static void carry_out(struct run *run)
     struct duet_event *events;
     size_t count;
     g_assert_cmpint(duet_trace_events(run->duet, &events, &count), ==, DUET_OK);
+    testing_check_released(events, count, 0);
     struct deed *copies = g_new0(struct deed, count);
     for (guint i = 0; i < records->deeds->len; i++)
         add_moments(moments, &g_array_index(records->deeds, struct deed, i));

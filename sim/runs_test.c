@@ -182,6 +182,7 @@ static struct run simulate(const struct scenario *scenario)
     if (duet_wait(run.duet))
         g_error("%s", duet_last_message(run.duet));
     g_assert_cmpint(duet_trace_events(run.duet, &run.events, &run.event_count), ==, DUET_OK);
+    testing_check_released(run.events, run.event_count, 0);
     return run;
 }
 

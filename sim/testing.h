@@ -30,6 +30,7 @@
 #include <duet/trace.h>
 
 #include "core/engine.h"
+#include "core/testing_released.h"
 #include "sim/sim.h"
 
 /* Options of a test's machine and run; zero: the default in brackets. */
@@ -343,6 +344,7 @@ static inline void lab_finish(struct lab *lab)
         g_error("%s", duet_last_message(lab->duet));
     free(lab->events);
     g_assert_cmpint(duet_trace_events(lab->duet, &lab->events, &lab->event_count), ==, DUET_OK);
+    testing_check_released(lab->events, lab->event_count, 0);
 }
 
 static inline void lab_close(struct lab *lab)

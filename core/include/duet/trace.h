@@ -28,11 +28,25 @@ enum duet_event_kind {
 
 enum { DUET_NO_WORKER = -1 };
 
+/* What was last of all that a kernel or a copy had to wait for, but for its worker and its link. */
+enum duet_release {
+    DUET_RELEASE_SUBMISSION, /* nothing: it was submitted, or asked for, later than all of it ended
+                              */
+    DUET_RELEASE_TASK,       /* a task that it comes after, or that wrote what is copied */
+    DUET_RELEASE_COPY,       /* a copy of data that it needs, or from which this one goes on */
+    DUET_RELEASE_ROOM,       /* a task or a copy that left memory on the device to it */
+    DUET_RELEASE_WORKER,  /* COPY: a task, after which the worker turned to the one that needs it */
+    DUET_RELEASE_OUTSIDE, /* the application, or another node, had the data until then */
+};
+
 /* One record. Dates in seconds since the runtime was opened. */
 struct duet_event {
     enum duet_event_kind kind;
     int worker;      /* worker that ran the kernel or started the copy */
     unsigned kernel; /* TASK: index of the kernel (duet_kernel_name); COPY: 0 */
+    /* what released it, see `release`: index in these records of what ended, and 1; OUTSIDE: number
+       of the handle; 0: nothing, or it is not in the records */
+    uint32_t released_by;
     uint64_t id;     /* TASK: number of the task, from 1 in order of submission;
                         COPY: number of the handle, from 1 in order of registration */
     double submit_s; /* TASK: when submitted; COPY: when the core decided it */
@@ -44,8 +58,9 @@ struct duet_event {
     bool write_back; /* COPY: made room for something else (eviction) */
     bool failed;     /* TASK: the kernel reported an error or was not run because of one;
                         COPY: it did not arrive */
-    bool paused;     /* TASK: one of several records of this id; after this piece it waited for its
-                        children. The last record of the id is not paused */
+    bool paused;     /* TASK: a piece of it, after which it waited for its children; there are
+                        further records of the same id, the last of which is not paused */
+    uint8_t release; /* enum duet_release */
     uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
     double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
     uint32_t name;   /* TASK: number of its name (duet_trace_name); 0: none */
