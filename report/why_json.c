@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "report/why.h"
+#include "runs/released.h"
 
 const char *const duet__state_names[] = {
     [DUET_STATE_KERNEL] = "kernel",
@@ -26,13 +27,6 @@ const char *const duet__state_names[] = {
 
 static void put_path(struct duet__json_writer *json, const struct duet__why *why)
 {
-    static const char *const reasons[] = {
-        [DUET_AFTER_NOTHING] = "nothing",
-        [DUET_AFTER_TASK] = "task",
-        [DUET_AFTER_COPY] = "copy",
-        [DUET_AFTER_WORKER] = "worker",
-        [DUET_AFTER_SUBMISSION] = "submission",
-    };
     const struct duet__recording *recording = &why->trace->run.recording;
 
     duet__json_print(json, "\n path: {hindered_s: %g, parts: [", why->path->hindered_s);
@@ -62,7 +56,7 @@ static void put_path(struct duet__json_writer *json, const struct duet__why *why
                              recording->machine->nodes[event->source].name,
                              recording->machine->nodes[event->destination].name);
         if (step->state == DUET_STATE_KERNEL)
-            duet__json_put_string(json, "after", reasons[step->after]);
+            duet__json_put_string(json, "after", duet__release_names[step->after]);
         duet__json_end(json, '}');
     }
     duet__json_print(json, "]}");

@@ -122,7 +122,7 @@ static void check_path(const struct duet__run *run)
     double seconds = 0;
     unsigned messages = 0;
 
-    duet__path_find(&run->recording, &path);
+    duet__path_make(&run->recording, NULL, &path);
     for (guint i = 0; i < path.parts->len; i++) {
         const struct duet__path_part *part = &g_array_index(path.parts, struct duet__path_part, i);
 

@@ -131,9 +131,9 @@ struct sweep {
 };
 
 static void add_gap(struct sweep *sweep, int worker, double start_s, double end_s,
-                    enum duet__state state)
+                    enum duet__state state, size_t next)
 {
-    const struct duet__gap gap = {(unsigned)worker, state, start_s, end_s};
+    const struct duet__gap gap = {(unsigned)worker, state, start_s, end_s, next};
 
     if (start_s < end_s)
         g_array_append_val(sweep->gaps, gap);
@@ -144,8 +144,9 @@ static void add_gaps(struct sweep *sweep, double start_s, const struct edge *nex
 {
     double ready_s = within(sweep->recording->events[next->event].ready_s, start_s, next->date_s);
 
-    add_gap(sweep, next->worker, start_s, ready_s, first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN);
-    add_gap(sweep, next->worker, ready_s, next->date_s, DUET_STATE_OVERHEAD);
+    add_gap(sweep, next->worker, start_s, ready_s, first ? DUET_STATE_BEFORE : DUET_STATE_WITHIN,
+            next->event);
+    add_gap(sweep, next->worker, ready_s, next->date_s, DUET_STATE_OVERHEAD, next->event);
 }
 
 static void add_execution(struct sweep *sweep, const struct edge *edge, double seconds)
@@ -208,8 +209,9 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
         }
     }
     gone_s = fmax(date_s, lost_s(sweep->recording, worker));
-    add_gap(sweep, worker, date_s, gone_s, at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER);
-    add_gap(sweep, worker, gone_s, sweep->recording->makespan_s, DUET_STATE_LOST);
+    add_gap(sweep, worker, date_s, gone_s, at == begin ? DUET_STATE_BEFORE : DUET_STATE_AFTER,
+            SIZE_MAX);
+    add_gap(sweep, worker, gone_s, sweep->recording->makespan_s, DUET_STATE_LOST, SIZE_MAX);
     return at;
 }
 

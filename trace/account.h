@@ -64,8 +64,8 @@ struct duet__account {
 /*
  * Makes the account of a recorded run. Kernels of one worker that overlap (several streams) count
  * in parts: each moment once, shared among those that run. Dates count from the first submission.
- * Of several copies that are waited for at once the one that ends last counts; a message counts
- * where the worker's next task is ready when it has arrived. The caller owns *out
+ * Copies count for the task that they released, and a message for the one that is ready when it has
+ * arrived. The caller owns *out
  * (duet__account_fini). DUET_EINVAL (no worker, dates that make no sense).
  */
 DUET_MUST_CHECK int duet__account_make(const struct duet__recording *recording,
@@ -82,6 +82,7 @@ struct duet__gap {
     unsigned worker;
     enum duet__state state; /* why; in the making, if it is not for what it is divided among */
     double start_s, end_s;
+    size_t next; /* index of the task that ends it; SIZE_MAX: none does */
 };
 
 /*
@@ -154,12 +155,17 @@ struct duet__gap_sums {
 void duet__gap_divide(const struct duet__gap *gap, const GArray *stretches,
                       const struct duet__gap_sums *sums);
 
-/*
- * Divides all gaps (struct duet__gap), which it sorts: those of workers whose next task is ready
- * (OVERHEAD) among the copies that were waited for, others into where there was a task elsewhere,
- * or none. The records have been checked.
+/* What a copy does: one of the states that come after the one in which it is waited for, or ROOM.
  */
-void duet__account_divide(const struct duet__recording *recording, GArray *gaps,
+enum duet__state duet__copy_state(const struct duet_machine *machine,
+                                  const struct duet_event *copy);
+
+/*
+ * Divides all gaps (struct duet__gap): those of workers whose next task is ready (OVERHEAD) among
+ * the copies that this waited for, others into where there was a task elsewhere, or none. The
+ * records have been checked.
+ */
+void duet__account_divide(const struct duet__recording *recording, const GArray *gaps,
                           const struct duet__gap_sums *sums);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of a run over time, and what links and memories were used for. */
-#include "trace/counters.h"
+#include "runs/counters.h"
+#include "runs/released.h"
 
 #include <math.h>
-
-#include "trace/arrows.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Points: first what is added at a date, then what it adds up to                               */
@@ -154,7 +153,7 @@ struct duet__node_use *duet__use_make(const struct duet__recording *recording)
     uint64_t *again_bytes = g_new0(uint64_t, recording->machine->node_count);
     struct duet__counters counters;
 
-    g_free(duet__arrows_make(recording, true, again_bytes));
+    duet__count_again(recording, again_bytes);
     duet__counters_make(recording, 2, &counters);
     for (unsigned i = 0; i < counters.nodes; i++) {
         const struct duet__counter *in = duet__counter(&counters, DUET_COUNTED_IN, i),

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/texts.h"
+#include "runs/released.h"
+#include "runs/texts.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */
@@ -185,12 +186,16 @@ static uint32_t name_number(struct merge *merge, unsigned node, uint32_t number)
 }
 
 static void add_event(struct merge *merge, unsigned node, const struct duet__place *place,
-                      const struct duet_event *event)
+                      const struct duet_event *event, guint first)
 {
     const struct duet__recording *recording = &merge->parts[node].recording;
     const struct duet_machine *machine = recording->machine, *all = merge->machine;
     struct duet_event own = *event;
 
+    if (own.release == DUET_RELEASE_OUTSIDE)
+        own.released_by = (uint32_t)datum_of(merge, node, own.released_by);
+    else if (own.released_by)
+        own.released_by += first;
     own.source = (uint16_t)(own.source + place->memory);
     own.destination = (uint16_t)(own.destination + place->memory);
     if (own.worker >= 0)
@@ -298,9 +303,10 @@ static void add_messages(struct merge *merge, const unsigned *hosts)
     }
 }
 
-static int by_start(const void *left, const void *right)
+static int by_start(const void *left, const void *right, void *events)
 {
-    const struct duet_event *a = left, *b = right;
+    const struct duet_event *a = (const struct duet_event *)events + *(const uint32_t *)left,
+                            *b = (const struct duet_event *)events + *(const uint32_t *)right;
 
     if (a->start_s != b->start_s)
         return a->start_s < b->start_s ? -1 : 1;
@@ -311,12 +317,32 @@ static int by_start(const void *left, const void *right)
     return (a->id > b->id) - (a->id < b->id);
 }
 
+/* What released the events is found at its new place. */
+static void sort_events(struct duet_event *events, size_t count)
+{
+    g_autofree uint32_t *order = g_new(uint32_t, count), *now = g_new(uint32_t, count + 1);
+    g_autofree struct duet_event *before = g_memdup2(events, count * sizeof *events);
+
+    for (size_t i = 0; i < count; i++)
+        order[i] = (uint32_t)i;
+    g_qsort_with_data(order, (gint)count, sizeof *order, by_start, before);
+    now[0] = 0;
+    for (size_t i = 0; i < count; i++)
+        now[order[i] + 1] = (uint32_t)(i + 1);
+    for (size_t i = 0; i < count; i++) {
+        events[i] = before[order[i]];
+        if (events[i].release != DUET_RELEASE_OUTSIDE)
+            events[i].released_by = now[events[i].released_by];
+    }
+}
+
 static void add_part(struct merge *merge, unsigned node, const struct duet__place *place)
 {
     const struct duet__recording *recording = &merge->parts[node].recording;
+    const guint first = merge->events->len;
 
     for (size_t i = 0; i < recording->event_count; i++)
-        add_event(merge, node, place, &recording->events[i]);
+        add_event(merge, node, place, &recording->events[i], first);
     for (size_t i = 0; i < recording->access_count; i++)
         add_access(merge, node, &recording->accesses[i]);
     for (size_t i = 0; i < recording->mark_count; i++)
@@ -351,13 +377,14 @@ static void merge_records(struct merge *merge)
         duet__place_move(&place, merge->parts[node].recording.machine);
     }
     add_messages(merge, hosts);
-    g_array_sort(merge->events, by_start);
     g_array_sort(merge->accesses, duet__by_task);
     out->kernels = duet__texts_give(&merge->kernels, &out->kernel_count);
     out->names = duet__texts_give(&merge->names, &out->name_count);
     out->events = give(merge->events, &out->event_count);
     out->accesses = give(merge->accesses, &out->access_count);
     out->marks = give(merge->marks, &out->mark_count);
+    sort_events(out->events, out->event_count);
+    duet__releases_guess(out, true);
     g_array_unref(merge->keys);
     g_hash_table_unref(merge->data);
     g_free(hosts);

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "report/gantt.h"
-#include "trace/arrows.h"
-#include "trace/trace.h"
-#include "trace/path.h"
-#include "trace/testing_account.h"
+#include "runs/released.h"
+#include "runs/trace.h"
+#include "validate/path.h"
+#include "validate/testing_account.h"
 
 enum { AHEAD_S = 100 };
 static const double EARLY_S =
@@ -72,7 +72,12 @@ static void begin(struct two *two)
     event->id = 2;
     event = testing_task(&two->testing[1], 0, 1, AHEAD_S, AHEAD_S, AHEAD_S + 2);
     event->id = 1;
-    (void)testing_copy(&two->testing[1], 1, 0, 2, AHEAD_S + 5, AHEAD_S + 5, AHEAD_S + 6);
+    /* the task needs the copy, and that the message: its records are the first and the third */
+    event = testing_copy(&two->testing[1], 1, 0, 2, AHEAD_S + 5, AHEAD_S + 5, AHEAD_S + 6);
+    event->release = DUET_RELEASE_OUTSIDE;
+    event->released_by = 1;
+    two->testing[1].events[0].release = DUET_RELEASE_COPY;
+    two->testing[1].events[0].released_by = 3;
     (void)testing_copy(&two->testing[1], 3, 0, 2, AHEAD_S + 7, AHEAD_S + 7, AHEAD_S + 9);
     duet__log_task(&two->logs[1], 0, 4);
     duet__log_task(&two->logs[1], 1, 12);
@@ -216,7 +221,7 @@ static void test_arrows(void)
 
     begin(&two);
     merge(two.parts, &run);
-    arrows = duet__arrows_make(&run.recording, true, NULL);
+    arrows = duet__arrows_make(&run.recording, true);
     for (size_t i = 0; i < G_N_ELEMENTS(expected); i++)
         g_assert_cmpuint(arrows[i], ==, expected[i]);
     duet__run_fini(&run);
@@ -248,7 +253,7 @@ static void test_reasons(void)
     testing_near(gpu[DUET_STATE_KERNEL], 2);
     testing_near(account.bytes[0], 2000);
     testing_near(account.bytes[3], 1000);
-    duet__path_find(&run.recording, &path);
+    duet__path_make(&run.recording, NULL, &path);
     g_assert_cmpuint(path.steps->len, ==, G_N_ELEMENTS(steps));
     for (guint i = 0; i < path.steps->len; i++)
         g_assert_cmpint(g_array_index(path.steps, struct duet__step, i).state, ==, steps[i]);

@@ -5,30 +5,17 @@
 
 #include <math.h>
 
+#include "runs/released.h"
+
 /* Chains of less than this part of another one are shorter for other reasons than the times that
    tasks happened to take. */
 static const double much_less = 0.8;
-
-/* What ends within this of a date may be its reason: the resolution of CUDA's events. */
-static const double resolution_s = 1e-6;
-
-/* By what records are looked up, each with a number, and some with a second one. */
-enum lookup { ANY_TASK, OF_WORKER, ARRIVED_AT, ARRIVED, LEFT };
-
-struct entry {
-    enum lookup lookup;
-    uint64_t number, handle;
-    double end_s;
-    size_t event;
-};
 
 struct walk {
     const struct duet__recording *recording;
     const struct duet__graph *graph;
     GArray *steps;      /* struct duet__step, the last one first */
-    GArray *entries;    /* struct entry, sorted */
-    guint *fewer;       /* by number of entries, where the last one is on the path: a smaller
-                           number, between which all are */
+    uint32_t *behind;   /* of duet__queued_behind */
     GArray *tasks;      /* size_t: events, in order of submission */
     size_t *last;       /* by position in it: the event that ended last of those up to there */
     size_t *position;   /* by event: in it */
@@ -40,10 +27,10 @@ struct walk {
     double date_s;      /* the path is known from here on */
 };
 
-/* What ended last before something. */
+/* What ended last before something: another event, or its own submission. */
 struct found {
-    enum duet__after after;
-    size_t event;
+    enum duet_release after;
+    size_t event; /* of a submission: the task itself */
     double end_s;
 };
 
@@ -53,22 +40,7 @@ static const struct duet_event *event_at(const struct walk *walk, size_t event)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Looking up                                                                                   */
-
-static int by_entry(const void *left, const void *right)
-{
-    const struct entry *a = left, *b = right;
-
-    if (a->lookup != b->lookup)
-        return a->lookup < b->lookup ? -1 : 1;
-    if (a->number != b->number)
-        return a->number < b->number ? -1 : 1;
-    if (a->handle != b->handle)
-        return a->handle < b->handle ? -1 : 1;
-    if (a->end_s != b->end_s)
-        return a->end_s < b->end_s ? -1 : 1;
-    return (a->event > b->event) - (a->event < b->event);
-}
+/* Tasks in order of submission, and what they come after                                       */
 
 static int by_submission(const void *left, const void *right, void *data)
 {
@@ -81,68 +53,11 @@ static int by_submission(const void *left, const void *right, void *data)
     return (events[0] > events[1]) - (events[0] < events[1]);
 }
 
-static void enter(struct walk *walk, enum lookup lookup, uint64_t number, uint64_t handle,
-                  size_t event)
-{
-    const struct entry entry = {lookup, number, handle, event_at(walk, event)->end_s, event};
-
-    g_array_append_val(walk->entries, entry);
-}
-
-/* Is the last of so many entries on the path? */
-static bool on_path(const struct walk *walk, guint count)
-{
-    return count && walk->seen[g_array_index(walk->entries, struct entry, count - 1).event];
-}
-
-/* The last one that had ended by the date and is not on the path; event_count: there is none. */
-static size_t find(const struct walk *walk, enum lookup lookup, uint64_t number, uint64_t handle,
-                   double date_s)
-{
-    const struct entry key = {lookup, number, handle, date_s + resolution_s, SIZE_MAX};
-    guint low = 0, high = walk->entries->len;
-
-    while (low < high) {
-        guint middle = low + (high - low) / 2;
-
-        if (by_entry(&g_array_index(walk->entries, struct entry, middle), &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    /* many may have ended at one date: each look shortens the way of the next (path halving) */
-    for (; on_path(walk, low); low = walk->fewer[low])
-        walk->fewer[low] =
-            on_path(walk, walk->fewer[low]) ? walk->fewer[walk->fewer[low]] : walk->fewer[low];
-    if (low) {
-        const struct entry *entry = &g_array_index(walk->entries, struct entry, low - 1);
-
-        if (entry->lookup == lookup && entry->number == number && entry->handle == handle)
-            return entry->event;
-    }
-    return walk->recording->event_count;
-}
-
 static void enter_all(struct walk *walk)
 {
-    for (size_t i = 0; i < walk->recording->event_count; i++) {
-        const struct duet_event *event = event_at(walk, i);
-
-        if (event->kind == DUET_EVENT_TASK) {
+    for (size_t i = 0; i < walk->recording->event_count; i++)
+        if (event_at(walk, i)->kind == DUET_EVENT_TASK)
             g_array_append_val(walk->tasks, i);
-            enter(walk, OF_WORKER, (uint64_t)event->worker, 0, i);
-            enter(walk, ANY_TASK, 0, 0, i);
-        } else if (!event->failed) {
-            enter(walk, ARRIVED, event->destination, event->id, i);
-            enter(walk, ARRIVED_AT, event->destination, 0, i);
-            if (event->write_back)
-                enter(walk, LEFT, event->source, 0, i);
-        }
-    }
-    g_array_sort(walk->entries, by_entry);
-    walk->fewer = g_new(guint, walk->entries->len + 1);
-    for (guint i = 0; i <= walk->entries->len; i++)
-        walk->fewer[i] = i ? i - 1 : 0;
     g_array_sort_with_data(walk->tasks, by_submission, walk);
     walk->last = g_new(size_t, walk->tasks->len);
     for (guint i = 0; i < walk->tasks->len; i++) {
@@ -199,73 +114,24 @@ static void step(struct walk *walk, enum duet__state state, size_t event, double
     walk->date_s = own.start_s;
 }
 
-/* Of what ended at the same time, what is considered first counts. */
-static void consider(const struct walk *walk, size_t event, enum duet__after after,
-                     struct found *found)
-{
-    if (event < walk->recording->event_count && !walk->seen[event] &&
-        event_at(walk, event)->end_s <= walk->date_s + resolution_s &&
-        (found->after == DUET_AFTER_NOTHING ||
-         event_at(walk, event)->end_s > found->end_s + resolution_s))
-        *found = (struct found){after, event, event_at(walk, event)->end_s};
-}
-
-/* The copies of what a task reads. */
-static void consider_data(const struct walk *walk, const struct duet_event *task,
-                          struct found *found)
-{
-    const struct duet__recording *recording = walk->recording;
-
-    if (!recording->access_count)
-        consider(walk, find(walk, ARRIVED_AT, task->destination, 0, walk->date_s), DUET_AFTER_COPY,
-                 found);
-    for (size_t i = duet__recording_accesses(recording, task->id);
-         i < recording->access_count && recording->accesses[i].task == task->id; i++)
-        if (recording->accesses[i].reads)
-            consider(walk,
-                     find(walk, ARRIVED, task->destination, recording->accesses[i].handle,
-                          walk->date_s),
-                     DUET_AFTER_COPY, found);
-}
-
-/* The tasks that it comes after. */
-static void consider_tasks(const struct walk *walk, size_t task, struct found *found)
-{
-    const size_t own = walk->graph_task[task];
-
-    if (!own && (!walk->graph || event_at(walk, task)->own))
-        consider(walk,
-                 find(walk, ANY_TASK, 0, 0, fmin(event_at(walk, task)->ready_s, walk->date_s)),
-                 DUET_AFTER_TASK, found);
-    for (size_t i = own ? walk->first[own - 1] : 0; own && i < walk->first[own]; i++)
-        consider(walk, walk->taken[g_array_index(walk->before, uint32_t, i)], DUET_AFTER_TASK,
-                 found);
-}
-
 /*
- * What ended last before the path's date: of what the task needs to start or, where `copy` is one
- * of its, of what that needs to be asked for: the data at its source, room, a task in the worker's
- * window.
+ * What an event of the path waited for last, a task or a copy that `task` needs: what released it
+ * or, if that ended earlier, the task before it on its worker.
  */
-static struct found explain(const struct walk *walk, size_t task, const struct duet_event *copy)
+static struct found explain(const struct walk *walk, size_t task, size_t event)
 {
-    const struct duet_event *event = event_at(walk, task);
-    struct found found = {DUET_AFTER_NOTHING, task, 0};
+    const struct duet_event *own = event_at(walk, event);
+    const size_t by = duet__released_by(walk->recording, event), behind = walk->behind[event];
+    struct found found = {own->release, by, 0};
 
-    if (copy) {
-        consider(walk, find(walk, ARRIVED, copy->source, copy->id, walk->date_s), DUET_AFTER_COPY,
-                 &found);
-        consider(walk, find(walk, LEFT, copy->destination, 0, walk->date_s), DUET_AFTER_COPY,
-                 &found);
-    } else {
-        consider_data(walk, event, &found);
-    }
-    consider_tasks(walk, task, &found);
-    consider(walk, find(walk, OF_WORKER, (uint64_t)event->worker, 0, walk->date_s),
-             DUET_AFTER_WORKER, &found);
-    if (event->submit_s <= walk->date_s + resolution_s &&
-        (found.after == DUET_AFTER_NOTHING || event->submit_s > found.end_s + resolution_s))
-        found = (struct found){DUET_AFTER_SUBMISSION, task, event->submit_s};
+    if (by < walk->recording->event_count)
+        found.end_s = event_at(walk, by)->end_s;
+    else if (own->release == DUET_RELEASE_OUTSIDE)
+        found = (struct found){DUET_RELEASE_OUTSIDE, task, own->ready_s};
+    else
+        found = (struct found){DUET_RELEASE_SUBMISSION, task, own->submit_s};
+    if (behind && event_at(walk, behind - 1)->end_s > found.end_s)
+        found = (struct found){DUET_RELEASE_WORKER, behind - 1, event_at(walk, behind - 1)->end_s};
     return found;
 }
 
@@ -282,7 +148,7 @@ static bool pass_submission(struct walk *walk, size_t *task)
         const size_t last = walk->last[at - 1];
         const double end_s = event_at(walk, last)->end_s;
 
-        if (walk->seen[last] || end_s > own->submit_s + resolution_s || end_s <= before->submit_s)
+        if (walk->seen[last] || end_s > own->submit_s || end_s <= before->submit_s)
             continue;
         step(walk, DUET_STATE_BEFORE, *task, end_s);
         *task = last;
@@ -296,19 +162,14 @@ static bool pass_submission(struct walk *walk, size_t *task)
 static void step_copy(struct walk *walk, size_t event)
 {
     const struct duet_event *copy = event_at(walk, event);
-    const struct duet_machine *machine = walk->recording->machine;
-    const bool home = duet__is_host(machine, copy->destination);
-    const enum duet__state state = copy->write_back                       ? DUET_STATE_ROOM
-                                   : duet__is_message(machine, copy)      ? DUET_STATE_MESSAGE
-                                   : home                                 ? DUET_STATE_TO_HOST
-                                   : duet__is_host(machine, copy->source) ? DUET_STATE_TO_DEVICE
-                                                                          : DUET_STATE_BETWEEN;
+    const enum duet__state state = duet__copy_state(walk->recording->machine, copy);
 
     walk->seen[event] = true;
     step(walk, state, event, copy->start_s);
-    step(walk, copy->write_back ? state : state - 1, event, copy->ready_s);
+    step(walk, state == DUET_STATE_ROOM ? state : state - 1, event, copy->ready_s);
 }
 
+/* Dates of different clocks might lead back to where the path has been: it ends there. */
 static void go_back(struct walk *walk, size_t task)
 {
     struct found found;
@@ -319,19 +180,20 @@ static void go_back(struct walk *walk, size_t task)
         walk->seen[task] = true;
         step(walk, DUET_STATE_KERNEL, task, event_at(walk, task)->start_s);
         own = walk->steps->len - 1;
-        found = explain(walk, task, NULL);
+        found = explain(walk, task, task);
         g_array_index(walk->steps, struct duet__step, own).after = found.after;
         step(walk, DUET_STATE_OVERHEAD, task, found.end_s);
-        while (found.after == DUET_AFTER_COPY) {
+        while (event_at(walk, found.event)->kind == DUET_EVENT_COPY && !walk->seen[found.event]) {
             const size_t copy = found.event;
 
             step_copy(walk, copy);
-            found = explain(walk, task, event_at(walk, copy));
+            found = explain(walk, task, copy);
             step(walk, DUET_STATE_OVERHEAD, copy, found.end_s);
         }
+        if (found.event == task && !pass_submission(walk, &found.event))
+            return;
         task = found.event;
-    } while (found.after != DUET_AFTER_NOTHING &&
-             (found.after != DUET_AFTER_SUBMISSION || pass_submission(walk, &task)));
+    } while (!walk->seen[task]);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -412,11 +274,17 @@ static double find_hindered(const struct walk *walk)
             sum_s += own->end_s - own->start_s;
         else
             waits = own;
-        if (own->after != DUET_AFTER_WORKER)
+        if (own->after != DUET_RELEASE_WORKER)
             waits = NULL;
     }
     g_free(levels_s);
     return sum_s;
+}
+
+/* What was never run because of an error is dated when that was found out. */
+static bool ends_later(const struct duet_event *a, const struct duet_event *b)
+{
+    return a->failed == b->failed ? a->end_s > b->end_s : b->failed;
 }
 
 void duet__path_make(const struct duet__recording *recording, const struct duet__graph *graph,
@@ -427,15 +295,15 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
         .recording = recording,
         .graph = graph,
         .steps = g_array_new(FALSE, FALSE, sizeof(struct duet__step)),
-        .entries = g_array_new(FALSE, FALSE, sizeof(struct entry)),
         .tasks = g_array_new(FALSE, FALSE, sizeof(size_t)),
         .before = g_array_new(FALSE, FALSE, sizeof(uint32_t)),
+        .behind = duet__queued_behind(recording),
         .position = g_new0(size_t, count + 1),
         .graph_task = g_new0(size_t, count + 1),
         .seen = g_new0(bool, count + 1),
         .date_s = recording->makespan_s,
     };
-    size_t end;
+    size_t end = count;
 
     out->steps = walk.steps;
     out->parts = g_array_new(FALSE, FALSE, sizeof(struct duet__path_part));
@@ -443,7 +311,10 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
     enter_all(&walk);
     if (graph)
         enter_graph(&walk);
-    end = find(&walk, ANY_TASK, 0, 0, recording->makespan_s);
+    for (guint i = 0; i < walk.tasks->len; i++)
+        if (end == count || !ends_later(event_at(&walk, end),
+                                        event_at(&walk, g_array_index(walk.tasks, size_t, i))))
+            end = g_array_index(walk.tasks, size_t, i);
     if (end < count) {
         step(&walk, DUET_STATE_OVERHEAD, end, event_at(&walk, end)->end_s);
         go_back(&walk, end);
@@ -464,28 +335,15 @@ void duet__path_make(const struct duet__recording *recording, const struct duet_
     for (guint i = 0; i < walk.steps->len; i++)
         add_part(out->parts, recording, &g_array_index(walk.steps, struct duet__step, i));
     g_array_sort(out->parts, by_seconds);
-    g_array_unref(walk.entries);
     g_array_unref(walk.tasks);
     g_array_unref(walk.before);
-    g_free(walk.fewer);
+    g_free(walk.behind);
     g_free(walk.last);
     g_free(walk.position);
     g_free(walk.taken);
     g_free(walk.graph_task);
     g_free(walk.first);
     g_free(walk.seen);
-}
-
-void duet__path_find(const struct duet__recording *recording, struct duet__path *out)
-{
-    struct duet__graph graph;
-    struct duet_message why;
-    bool none;
-
-    duet__graph_init(&graph);
-    none = duet__graph_take(&graph, recording, &why) != 0;
-    duet__path_make(recording, none ? NULL : &graph, out);
-    duet__graph_fini(&graph);
 }
 
 void duet__path_fini(struct duet__path *path)

@@ -12,15 +12,6 @@
 #include "trace/account.h"
 #include "trace/graph.h"
 
-/* What ended last before a task of the path could start. */
-enum duet__after {
-    DUET_AFTER_NOTHING,    /* the run began with it */
-    DUET_AFTER_TASK,       /* a task that it comes after */
-    DUET_AFTER_COPY,       /* a copy of data that it reads */
-    DUET_AFTER_WORKER,     /* another task on its worker */
-    DUET_AFTER_SUBMISSION, /* its own submission */
-};
-
 /* A stretch of the path; the next one begins where it ends. */
 struct duet__step {
     /* what is done or waited for; OVERHEAD: nothing that the records show; BEFORE: the application
@@ -28,7 +19,7 @@ struct duet__step {
     enum duet__state state;
     size_t event; /* index of the kernel, or of the copy, that it is about */
     double start_s, end_s;
-    enum duet__after after; /* of kernels */
+    enum duet_release after; /* of kernels: what ended last before */
 };
 
 /* All stretches of the path of one kind. */
@@ -49,15 +40,12 @@ struct duet__path {
 };
 
 /*
- * Finds the path by walking back from the end: O(n log n). `graph` is what duet__graph_take makes
- * of the recording, or NULL: then a task comes after whichever ended last before it was ready, and
- * waits for whichever copy to its memory arrived last. The recording has an account, and a task.
+ * Finds the path by walking back from the end, along what released each event: O(n log n). `graph`
+ * is what duet__graph_take makes of the recording, or NULL. The recording has an account, and a
+ * task; its events are sorted by start.
  */
 void duet__path_make(const struct duet__recording *recording, const struct duet__graph *graph,
                      struct duet__path *out);
-
-/* The same with the recording's own graph, where it has one. */
-void duet__path_find(const struct duet__recording *recording, struct duet__path *out);
 
 void duet__path_fini(struct duet__path *path); /* safe on a zeroed one, and twice */
 

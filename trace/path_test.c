@@ -16,7 +16,7 @@ struct expected {
     enum duet__state state;
     uint64_t id;
     double end_s;
-    enum duet__after after;
+    enum duet_release after;
 };
 
 static void expect_path(struct testing_recording *testing, const struct expected *expected,
@@ -25,6 +25,7 @@ static void expect_path(struct testing_recording *testing, const struct expected
     struct duet__path path;
     double date_s = 0, parts_s = 0;
 
+    testing_release(testing);
     duet__path_make(&testing->recording, NULL, &path);
     for (guint i = 0; i < path.steps->len; i++) {
         const struct duet__step *step = &g_array_index(path.steps, struct duet__step, i);
@@ -65,15 +66,15 @@ static void test_copies(void)
     expect_path(&testing,
                 (const struct expected[]){
                     {DUET_STATE_BEFORE, 1, 1, 0},
-                    {DUET_STATE_KERNEL, 1, 3, DUET_AFTER_SUBMISSION},
+                    {DUET_STATE_KERNEL, 1, 3, DUET_RELEASE_SUBMISSION},
                     {DUET_STATE_TO_DEVICE_QUEUE, 7, 5, 0},
                     {DUET_STATE_TO_DEVICE, 7, 8, 0},
-                    {DUET_STATE_KERNEL, 3, 10, DUET_AFTER_COPY},
+                    {DUET_STATE_KERNEL, 3, 10, DUET_RELEASE_COPY},
                     {DUET_STATE_TO_HOST, 8, 12, 0},
                     {DUET_STATE_TO_DEVICE, 8, 15, 0},
                     {DUET_STATE_OVERHEAD, 6, 15.5, 0},
-                    {DUET_STATE_KERNEL, 6, 18, DUET_AFTER_COPY},
-                    {DUET_STATE_KERNEL, 7, 20, DUET_AFTER_WORKER},
+                    {DUET_STATE_KERNEL, 6, 18, DUET_RELEASE_COPY},
+                    {DUET_STATE_KERNEL, 7, 20, DUET_RELEASE_WORKER},
                 },
                 10);
 }
@@ -91,12 +92,12 @@ static void test_room(void)
     testing_task(&testing, 0, 0, 10, 10, 12)->submit_s = 10;
     expect_path(&testing,
                 (const struct expected[]){
-                    {DUET_STATE_KERNEL, 1, 2, DUET_AFTER_SUBMISSION},
+                    {DUET_STATE_KERNEL, 1, 2, DUET_RELEASE_SUBMISSION},
                     {DUET_STATE_ROOM, 1, 5, 0},
                     {DUET_STATE_TO_DEVICE, 2, 6, 0},
-                    {DUET_STATE_KERNEL, 4, 8, DUET_AFTER_COPY},
+                    {DUET_STATE_KERNEL, 4, 8, DUET_RELEASE_COPY},
                     {DUET_STATE_BEFORE, 5, 10, 0},
-                    {DUET_STATE_KERNEL, 5, 12, DUET_AFTER_SUBMISSION},
+                    {DUET_STATE_KERNEL, 5, 12, DUET_RELEASE_SUBMISSION},
                 },
                 6);
 }
@@ -146,6 +147,7 @@ static void test_states(void)
     testing_task(&testing, 1, 1, 2, 6, 8)->where = 2; /* not for CPUs */
     testing_copy(&testing, 2, 1, 0, 14, 14, 17)->write_back = true;
     testing_task(&testing, 1, 1, 14, 17, 20)->where = 3;
+    testing_release(&testing);
     g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
     for (unsigned worker = 0; worker < 3; worker++)
         for (unsigned state = 0; state < DUET_STATES; state++) {
@@ -191,13 +193,15 @@ static void check_path(const struct duet__recording *recording, const struct due
 
         g_assert_true(step->start_s == date_s); /* to the last bit: they are one date */
         g_assert_cmpfloat(step->end_s, >=, step->start_s);
+        if (step->state == DUET_STATE_OVERHEAD) /* what the platform says of launching and waking */
+            g_assert_cmpfloat(step->end_s - step->start_s, <=, 2e-5);
         if (step->state == DUET_STATE_KERNEL) {
             g_assert_cmpint(event->kind, ==, DUET_EVENT_TASK);
             g_assert_cmpfloat(step->end_s - step->start_s, <=,
                               event->end_s - event->start_s + 1e-12);
-            if (step->after == DUET_AFTER_WORKER)
+            if (step->after == DUET_RELEASE_WORKER)
                 g_assert_cmpint(last->worker, ==, event->worker);
-            if (step->after == DUET_AFTER_TASK && edges)
+            if (step->after == DUET_RELEASE_TASK && edges)
                 g_assert_true(g_hash_table_contains(edges, GSIZE_TO_POINTER((gsize)event->id << 32 |
                                                                             last->id)));
             g_assert_true(!last || last->end_s <= event->start_s + 1e-6);

@@ -11,8 +11,9 @@
 
 #include <duet/handles.h>
 
-#include "base/fields.h"
-#include "base/texts.h"
+#include "platforms/fields.h"
+#include "runs/released.h"
+#include "runs/texts.h"
 
 /* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
 enum {
@@ -178,7 +179,7 @@ struct record {
     struct duet_event event; /* its dates in microseconds */
     const char *name, *own;  /* of its kernel, or its mark; what the application calls it */
     double priority;
-    unsigned process, thread, worker, source, destination;
+    unsigned process, thread, worker, source, destination, release;
 };
 
 /* Names of architectures, with commas between them. */
@@ -234,6 +235,8 @@ static const struct duet__field kernel_args[] = {
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"paused", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.paused)},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
+    {"release", DUET__CHOICE, DUET__OPTIONAL, AT(release), .choices = duet__release_names},
+    {"by", DUET__UNSIGNED, DUET__OPTIONAL, AT(event.released_by), .most = UINT32_MAX},
     {"used", DUET__INTEGER, DUET__OPTIONAL, AT(event.used_bytes), WHOLE},
     DUET__OTHER_KEYS,
 };
@@ -254,6 +257,8 @@ static const struct duet__field copy_args[] = {
     {"ready_us", DUET__NUMBER, AT(event.ready_s), DATE},
     {"source", DUET__INDEX, AT(source), .list = &nodes},
     {"destination", DUET__INDEX, AT(destination), .list = &nodes},
+    {"release", DUET__CHOICE, DUET__OPTIONAL, AT(release), .choices = duet__release_names},
+    {"by", DUET__UNSIGNED, DUET__OPTIONAL, AT(event.released_by), .most = UINT32_MAX},
     {"used", DUET__INTEGER, DUET__OPTIONAL, AT(event.used_bytes), WHOLE},
     {"write_back", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.write_back)},
     {"failed", DUET__BOOLEAN, DUET__OPTIONAL, AT(event.failed)},
@@ -362,6 +367,7 @@ static int add_kernel(struct loader *loader, const struct duet__json *at)
     event->source = event->destination = (uint16_t)loader->machine->workers[worker - 1].node;
     event->kernel = duet__texts_number(&loader->kernels, record.name) - 1;
     event->priority = (int32_t)record.priority;
+    event->release = (uint8_t)record.release;
     if (!event->where)
         event->where = (UINT64_C(2) << (loader->machine->arch_count - 1)) - 1;
     event->name = record.own ? duet__texts_number(&loader->names, record.own) : 0;
@@ -379,6 +385,7 @@ static int add_copy(struct loader *loader, const struct duet__json *at)
     if (!error && record.source == record.destination)
         error = duet__json_fail(at, DUET_EPARSE, "a copy from a memory to itself");
     event->submit_s = event->ready_s;
+    event->release = (uint8_t)record.release;
     event->source = (uint16_t)record.source;
     event->destination = (uint16_t)record.destination;
     event->end_s += event->start_s;
@@ -482,6 +489,7 @@ static void finish(struct loader *loader, struct duet__recording *out)
     };
     out->kernels = duet__texts_give(&loader->kernels, &out->kernel_count);
     out->names = duet__texts_give(&loader->names, &out->name_count);
+    /* a file that says what released its events has them in order: they keep their numbers */
     g_array_sort(loader->events, by_start);
     g_array_sort(loader->accesses, duet__by_task);
     out->events = (struct duet_event *)(void *)g_array_steal(loader->events, &out->event_count);
@@ -491,6 +499,8 @@ static void finish(struct loader *loader, struct duet__recording *out)
     out->marks = (struct duet_trace_mark *)(void *)g_array_steal(loader->marks, &out->mark_count);
     duet__recording_shift(out, -first_s);
     duet__recording_scale(out, 1e-6);
+    if (!loader->trace->releases)
+        duet__releases_guess(out, false);
 }
 
 int duet__read_trace(const char *text, size_t length, const char *path, struct duet__trace *out,

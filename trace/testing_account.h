@@ -5,8 +5,9 @@
 
 #include <math.h>
 
-#include "trace/account.h"
 #include "report/testing_report.h"
+#include "runs/released.h"
+#include "validate/account.h"
 
 enum { TESTING_EVENTS = 64 };
 
@@ -73,6 +74,21 @@ static inline struct duet_event *testing_copy(struct testing_recording *testing,
                                                  .destination = destination,
                                                  .bytes = 1000};
     return &testing->events[index];
+}
+
+static inline int testing_by_start(const void *left, const void *right, void *data)
+{
+    const struct duet_event *a = left, *b = right;
+
+    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+}
+
+/* What released the events, as that is found out of those that do not say it. */
+static inline void testing_release(struct testing_recording *testing)
+{
+    g_qsort_with_data(testing->events, (gint)testing->recording.event_count,
+                      sizeof *testing->events, testing_by_start, NULL);
+    duet__releases_guess(&testing->recording, false);
 }
 
 static inline void testing_near(double value, double expected)

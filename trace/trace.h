@@ -27,7 +27,8 @@ struct duet__trace {
     char *policy;
     char *options;                         /* of duet__settings_text */
     char *platform_file, *platform_digest; /* as in struct duet__platform */
-    bool paje; /* it is written in the format of Paje, which is not read */
+    bool releases; /* its events say what released them; of those that do not that is guessed */
+    bool paje;     /* it is written in the format of Paje, which is not read */
 };
 
 /*

@@ -12,9 +12,9 @@
 
 #include <glib.h>
 
-#include "base/json.h"
-#include "trace/arrows.h"
-#include "trace/trace.h"
+#include "platforms/json.h"
+#include "runs/released.h"
+#include "runs/trace.h"
 
 /* Events, by the numbers that the head gives them. */
 enum { VALUE = 6, CONTAINER, IDLE, KERNEL, SET, ADD, SUBTRACT, START_LINK, END_LINK, MARK };
@@ -283,7 +283,7 @@ void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace)
     const struct duet__recording *recording = &trace->run.recording;
     struct writer writer = {.stream = stream,
                             .recording = recording,
-                            .arrows = duet__arrows_make(recording, true, NULL),
+                            .arrows = duet__arrows_make(recording, true),
                             .items = g_array_new(FALSE, FALSE, sizeof(struct item)),
                             .running = g_new0(unsigned, recording->machine->worker_count)};
     /* numbers have points, whatever the application has set */

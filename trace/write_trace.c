@@ -13,9 +13,9 @@
 
 #include <duet/handles.h>
 
-#include "base/json.h"
-#include "trace/arrows.h"
-#include "trace/counters.h"
+#include "platforms/json.h"
+#include "runs/counters.h"
+#include "runs/released.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* What is known of the run                                                                     */
@@ -127,6 +127,7 @@ const struct duet__field duet__trace_fields[] = {
     {"choice", DUET__OBJECT, DUET__OPTIONAL, AT(run.choice), .fields = duet__choice_fields},
     {"barred", DUET__WORDS, DUET__OPTIONAL, AT(run.barred),
      .room = sizeof((struct duet__run *)0)->barred},
+    {"releases", DUET__BOOLEAN, DUET__OPTIONAL, AT(releases)},
     {"seed", DUET__CUSTOM, DUET__OPTIONAL, .read = read_seed, .write = write_seed},
     {"critical_path_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.critical_path_s), SECONDS},
     {"area_s", DUET__NUMBER, DUET__OPTIONAL, AT(run.bounds.area_s), SECONDS},
@@ -338,6 +339,14 @@ static void put_where(struct writer *writer, uint64_t archs)
         duet__json_put_string(&writer->json, "where", names->str);
 }
 
+/* What released it, and that event's number among those of the file, or the handle's. */
+static void put_release(struct writer *writer, const struct duet_event *event)
+{
+    if (event->released_by)
+        duet__json_print(&writer->json, "release: %s, by: %u", duet__release_names[event->release],
+                         event->released_by);
+}
+
 static void put_used(struct writer *writer, const struct duet_event *event)
 {
     if (event->used_bytes)
@@ -374,6 +383,7 @@ static void put_task(struct writer *writer, const struct duet_event *event)
         duet__json_print(&writer->json, "iteration: %u", event->iteration);
     put_us(writer, "submitted_us", nanoseconds(event->submit_s));
     put_us(writer, "ready_us", nanoseconds(event->ready_s));
+    put_release(writer, event);
     put_used(writer, event);
     if (event->paused)
         duet__json_print(&writer->json, "paused: true");
@@ -404,6 +414,7 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
                      "handle: %" PRIu64 ", bytes: %" PRIu64 ", source: %s, destination: %s",
                      event->id, event->bytes, source, destination);
     put_us(writer, "ready_us", nanoseconds(event->ready_s));
+    put_release(writer, event);
     put_used(writer, event);
     if (event->write_back)
         duet__json_print(&writer->json, "write_back: true");
@@ -517,14 +528,15 @@ static void write_json(FILE *stream, const struct duet__trace *trace)
     struct writer writer = {.json = {.stream = stream, .dense = true},
                             .recording = recording,
                             .lanes = g_new0(struct lane, tracks * LANES),
-                            .arrows = duet__arrows_make(recording,
-                                                        recording->event_count < ALL_ARROWS, NULL),
+                            .arrows =
+                                duet__arrows_make(recording, recording->event_count < ALL_ARROWS),
                             .tids = g_new0(uint32_t, recording->event_count)};
 
     duet__json_print(&writer.json, "{displayTimeUnit: %s, otherData: {producer: %s", "ms", "duet");
     put_machine(&writer.json, machine);
     if (!(known.run.stats.flops >= 0) || isinf(known.run.stats.flops))
         known.run.stats.flops = 0; /* an application may count anything */
+    known.releases = true;
     duet__fields_write(&writer.json, duet__trace_fields, &known, &known);
     duet__json_end(&writer.json, '}');
     duet__json_begin(&writer.json, "traceEvents", '[');

@@ -52,6 +52,7 @@ static void make_run(struct testing_recording *testing, const struct knobs *knob
         cpu_s += 3;
     }
     testing->recording.makespan_s = MAX(at_s, cpu_s);
+    testing_release(testing);
     g_assert_cmpint(duet__account_make(&testing->recording, account, &message), ==, 0);
 }
 

@@ -309,7 +309,7 @@ static void put_rows(struct duet__json_writer *writer, const struct duet__gantt 
     g_free(first);
     if (!gaps)
         return;
-    duet__path_find(gantt->recording, &path);
+    duet__path_make(gantt->recording, NULL, &path);
     put_path(writer, gantt, path.steps, tick_s);
     duet__path_fini(&path);
     put_strips(writer, gantt, tick_s);
