@@ -12,8 +12,6 @@
 #include <glib.h>
 #include <jansson.h>
 
-#include "platforms/internal.h"
-
 /* Up to here a double holds every whole number. */
 static const double MOST_WHOLE = 0x1p53;
 

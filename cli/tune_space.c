@@ -211,29 +211,13 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
 /* ------------------------------------------------------------------------------------------- */
 /* The machine                                                                                  */
 
-/* A job for a process of its own: CUDA does not work in children of one that has used it. */
-typedef bool work_fn(const void *data);
-
-/* What such a process does. */
-struct apart {
-    work_fn *work;
-    const void *data;
-};
-
-/* A duet__execute_fn, of struct apart: a result says that the work was done. */
-static void execute(uint64_t job, FILE *result, void *data)
+/*
+ * Has a job done in a process of its own, as CUDA does not work in children of a process that has
+ * used it. A signal ends it; *number: the signal's, or 0. Returns true if the job left a result.
+ */
+static bool do_apart(duet__execute_fn *execute, void *data, int *number)
 {
-    const struct apart *apart = data;
-
-    if (apart->work(apart->data))
-        fputs("done", result);
-}
-
-/* Does some work in a process of its own, which a signal ends. *number: the signal's, or 0. */
-static bool do_apart(work_fn *work, const void *data, int *number)
-{
-    struct apart apart = {work, data};
-    struct duet__executor *executor = duet__executor_new(1, execute, &apart);
+    struct duet__executor *executor = duet__executor_new(1, execute, data);
     struct duet__ended ended = {.result = NULL};
     struct duet__signals signals;
     bool over;
@@ -247,20 +231,21 @@ static bool do_apart(work_fn *work, const void *data, int *number)
     }
     duet__executor_free(executor);
     duet__signals_release(&signals);
-    over = ended.result != NULL;
     free(ended.result);
-    return over;
+    return ended.length > 0;
 }
 
-/* Returns true if a platform is of the machine that this runs on: then it may be added to. */
-static bool is_here(const void *platform)
+/* A duet__execute_fn: a result says that a platform is of this machine, so that it may be added to.
+ */
+static void look_here(uint64_t job, FILE *result, void *platform)
 {
     struct duet__history *history;
     struct duet_config config;
 
     duet_config_init(&config);
     config.calibrate = platform;
-    return !duet__history_open(&history, &config, NULL);
+    if (!duet__history_open(&history, &config, NULL))
+        fputs("it is", result);
 }
 
 /* The tiles of the space that were not measured: "384,512"; "" if all were. */
@@ -279,14 +264,14 @@ static char *missing_tiles(const struct duet__tune *tune, bool nothing)
     return g_string_free(list, FALSE);
 }
 
-/* Runs `duet calibrate`, quietly. */
-static bool calibrate(const void *words)
+/* A duet__execute_fn: runs `duet calibrate`, quietly. A result says that it has ended well. */
+static void calibrate(uint64_t job, FILE *result, void *line)
 {
-    char *const *line = words;
-    char **own = g_strdupv((char **)(uintptr_t)line);
+    char **words = line;
 
-    return freopen("/dev/null", "w", stdout) &&
-           !duet__command_run(&duet__calibrate_command, (int)g_strv_length(own), own);
+    if (freopen("/dev/null", "w", stdout) &&
+        !duet__command_run(&duet__calibrate_command, (int)g_strv_length(words), words))
+        fputs("done", result);
 }
 
 /* Measures tiles, beside what the platform has if there is one, within a part of the budget. */
@@ -409,7 +394,7 @@ static int find_platform(struct duet__tune *tune, struct duet_message *message)
     if (tune->platform && env && duet__files_same(env, tune->platform))
         return duet_fail(message, DUET_EINVAL, "--platform and --env are one file, %s", env);
     tune->here = !tune->platform || (g_str_has_suffix(tune->platform, ".json") &&
-                                     do_apart(is_here, tune->platform, &number));
+                                     do_apart(look_here, tune->platform, &number));
     return number;
 }
 

@@ -23,7 +23,7 @@ uint64_t duet__slab_bytes(const struct access *accesses, unsigned count)
     return bytes;
 }
 
-static void add(struct worker *worker, const struct duet_trace_access *access)
+static void record_access(struct worker *worker, const struct duet_trace_access *access)
 {
     struct duet_trace_access *own = duet__row_add(worker, &worker->touched, sizeof *own);
     if (own)
@@ -102,7 +102,7 @@ int duet_trace_accesses(const struct duet_runtime *runtime, struct duet_trace_ac
         }
     }
     if (all.count)
-        qsort(all.rows, all.count, sizeof **accesses, compare);
+        qsort(all.rows, all.count, sizeof **accesses, compare_accesses);
     *accesses = all.rows;
     *count = all.count;
     return DUET_OK;

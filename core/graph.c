@@ -113,7 +113,7 @@ void duet__released(struct duet_view *view, struct duet_task *task)
     if (!count_down(&task->pending, 1))
         return;
     note_released(view, task, DUET_RELEASE_TASK);
-    push(view, task);
+    push_one(view, task);
 }
 
 /* Gives ready tasks to the policy, in one batch. */

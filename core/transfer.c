@@ -378,7 +378,7 @@ static void look_again(struct duet_view *view, const struct duet_handle *handle)
 /* Starts the copies that are chained on this replica. Handle lock held. */
 static void continue_chained(struct duet_view *view, struct replica *from)
 {
-    for (struct replica *into; (into = unchain(view, from));)
+    for (struct replica *into; (into = unchain_copy(view, from));)
         start(view, from, into, false, NULL);
 }
 

@@ -122,10 +122,10 @@ DUET_MUST_CHECK int duet__platform_parse(const char *text, size_t length, const 
                                          bool xml, struct duet__platform **out,
                                          struct duet_message *message);
 
-/* files.c: reads a regular file of at most DUET__MAX_FILE_MIB; free with g_free. */
+/* write.c: reads a regular file of at most DUET__MAX_FILE_MIB; free with g_free. */
 DUET_MUST_CHECK int duet__read_file(const char *path, char **text, size_t *length,
                                     struct duet_message *message);
-/* files.c: writes a text with duet__file_write. Fails if duet__read_file could not read it. */
+/* write.c: writes a text with duet__file_write. Fails if duet__read_file could not read it. */
 DUET_MUST_CHECK int duet__write_file(const char *path, const char *text,
                                      struct duet_message *message);
 

@@ -4,7 +4,7 @@
 
 #include "base/json.h"
 #include "report/why.h"
-#include "runs/released.h"
+#include "trace/released.h"
 
 const char *const duet__state_names[] = {
     [DUET_STATE_KERNEL] = "kernel",

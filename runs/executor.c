@@ -29,8 +29,6 @@ struct duet__executor {
     struct worker *workers;
     duet__execute_fn *execute;
     void *data;
-    struct sigaction broken_pipe; /* what SIGPIPE did before there were connections */
-    bool ignoring;                /* SIGPIPE */
 };
 
 /* An answer of a worker on another machine; the result follows. */
@@ -70,19 +68,32 @@ bool duet__receive(int file, void *data, size_t bytes)
     return true;
 }
 
+static void ignore_interrupts(void)
+{
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
+        signal(ignored[i], SIG_IGN);
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Children                                                                                     */
 
-/* Executes a job and ends the process. */
+/*
+ * Executes a job and ends the process. A terminal sends its interrupt to children, too, but it is
+ * the parent that ends them, once it has what is finished.
+ */
 static _Noreturn void child_main(const struct duet__executor *executor, uint64_t job, int file,
                                  pid_t parent)
 {
     int nothing = open("/dev/null", O_RDONLY);
-    FILE *result = fdopen(file, "w");
+    FILE *result = fdopen(fcntl(file, F_DUPFD_CLOEXEC, 3), "w"); /* no standard stream */
 
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* first, as the parent may end at any moment */
-    if (getppid() != parent || !result)
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent || !result) /* the parent may have ended before that */
         _exit(EXIT_FAILURE);
+    close(file);
+    ignore_interrupts();
     dup2(nothing, STDIN_FILENO);
     dup2(STDERR_FILENO, STDOUT_FILENO); /* what libraries print is no result */
     executor->execute(job, result, executor->data);
@@ -101,6 +112,7 @@ static int start_child(struct duet__executor *executor, struct worker *worker, u
         pid = fork();
     }
     if (pid == 0) {
+        close(ends[0]);
         for (unsigned i = 0; i < executor->count; i++)
             if (executor->workers[i].file >= 0)
                 close(executor->workers[i].file);
@@ -197,42 +209,31 @@ static void take_answer(struct worker *worker, struct duet__ended *ended)
 
 void duet__executor_add(struct duet__executor *executor, int connection)
 {
-    /* a worker that is gone is found where its answer is waited for */
-    if (!executor->ignoring)
-        sigaction(SIGPIPE, &(const struct sigaction){.sa_handler = SIG_IGN},
-                  &executor->broken_pipe);
-    executor->ignoring = true;
     executor->workers = g_renew(struct worker, executor->workers, executor->count + 1);
     executor->workers[executor->count++] = (struct worker){.file = connection, .away = true};
 }
 
 void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execute, void *data)
 {
-    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     struct duet__executor *executor = duet__executor_new(1, execute, data);
     bool there;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     there = getppid() == parent; /* it may have ended before that */
-    for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
-        signal(ignored[i], SIG_IGN);
-
+    ignore_interrupts();
+    signal(SIGPIPE, SIG_IGN);
     while (there) {
         struct duet__ended ended = {0};
-        struct answer answer = {0};
+        struct answer answer;
         uint64_t job;
 
-        there = duet__receive(connection, &job, sizeof job);
-        if (!there)
+        /* without means for a process the worker is gone, and the job is given to another */
+        if (!duet__receive(connection, &job, sizeof job) ||
+            duet__executor_give(executor, job, true, NULL))
             break;
-        answer.died = duet__executor_give(executor, job, true, &answer.message) != 0;
-        while (!answer.died && !duet__executor_take(executor, 1, &ended))
+        while (!duet__executor_take(executor, 1, &ended))
             ;
-        if (!answer.died && !ended.result) {
-            answer.died = true;
-            answer.message = ended.message;
-        }
-        answer.length = ended.length;
+        answer = (struct answer){!ended.result, ended.message, ended.length};
         there = duet__send(connection, &answer, sizeof answer) &&
                 (answer.died || duet__send(connection, ended.result, ended.length));
         free(ended.result);
@@ -246,6 +247,7 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
 struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *execute, void *data)
 {
     struct duet__executor *executor = g_new0(struct duet__executor, 1);
+    struct sigaction chosen;
 
     *executor = (struct duet__executor){.count = children,
                                         .workers = g_new0(struct worker, children),
@@ -253,24 +255,27 @@ struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *e
                                         .data = data};
     for (unsigned i = 0; i < children; i++)
         executor->workers[i].file = -1;
+    /* with SIGCHLD ignored nobody is told how a child has ended */
+    sigaction(SIGCHLD, NULL, &chosen);
+    if (chosen.sa_handler == SIG_IGN)
+        signal(SIGCHLD, SIG_DFL);
     return executor;
 }
 
 void duet__executor_free(struct duet__executor *executor)
 {
-    for (unsigned i = 0; executor && i < executor->count; i++)
+    if (!executor)
+        return;
+    for (unsigned i = 0; i < executor->count; i++)
         end_worker(&executor->workers[i], true);
-    if (executor && executor->ignoring)
-        sigaction(SIGPIPE, &executor->broken_pipe, NULL);
-    if (executor)
-        g_free(executor->workers);
+    g_free(executor->workers);
     g_free(executor);
 }
 
 /* Returns true if the worker can take a job; one on another machine that is gone cannot. */
 static bool is_idle(const struct worker *worker, bool here)
 {
-    return !worker->busy && (worker->away ? worker->file >= 0 && !here : true);
+    return !worker->busy && (!worker->away || (worker->file >= 0 && !here));
 }
 
 unsigned duet__executor_idle(const struct duet__executor *executor, bool here)
@@ -306,14 +311,28 @@ int duet__executor_give(struct duet__executor *executor, uint64_t job, bool here
     return 0;
 }
 
-void duet__executor_end(struct duet__executor *executor, uint64_t first, uint64_t last)
+unsigned duet__executor_end(struct duet__executor *executor, uint64_t first, uint64_t last)
 {
+    unsigned ended = 0;
+
     for (unsigned i = 0; i < executor->count; i++) {
         struct worker *worker = &executor->workers[i];
 
-        if (worker->pid && worker->job >= first && worker->job <= last)
-            end_worker(worker, true);
+        if (!worker->pid || worker->job < first || worker->job > last)
+            continue;
+        end_worker(worker, true);
+        ended++;
     }
+    return ended;
+}
+
+/* Returns true if a child has ended whose pipe is still open in a process that it has started. */
+static bool has_ended(const struct worker *worker)
+{
+    siginfo_t info = {.si_pid = 0};
+
+    return worker->pid && !waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
+           info.si_pid;
 }
 
 /* Takes what has come of one worker. Returns true if its job has ended. */
@@ -337,15 +356,21 @@ bool duet__executor_take(struct duet__executor *executor, double seconds, struct
     const gint64 end_us = g_get_monotonic_time() + (gint64)(seconds * 1e6);
     g_autofree struct pollfd *files = g_new0(struct pollfd, executor->count);
     gint64 left_us;
+    int ready;
 
     do {
         left_us = MAX(end_us - g_get_monotonic_time(), 0);
         for (unsigned i = 0; i < executor->count; i++)
             files[i] = (struct pollfd){.fd = executor->workers[i].file, .events = POLLIN};
-        if (poll(files, executor->count, (int)((left_us + 999) / 1000)) > 0)
-            for (unsigned i = 0; i < executor->count; i++)
-                if (files[i].revents && attend(&executor->workers[i], ended))
-                    return true;
-    } while (left_us > 0);
+        ready = poll(files, executor->count, (int)((left_us + 999) / 1000));
+        for (unsigned i = 0; i < executor->count && ready > 0; i++)
+            if (files[i].revents && attend(&executor->workers[i], ended))
+                return true;
+    } while (left_us > 0 || ready > 0);
+    for (unsigned i = 0; i < executor->count; i++)
+        if (has_ended(&executor->workers[i])) {
+            take_child(&executor->workers[i], ended);
+            return true;
+        }
     return false;
 }

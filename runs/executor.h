@@ -15,15 +15,17 @@
 #include <duet/error.h>
 
 /*
- * Executes a job in a child and writes its result, which the child flushes. The child has all that
- * its parent had when the job was given: `data`, and signals that were held back.
+ * Executes a job in a child and writes its result, which the child flushes, and no other stream.
+ * The child has all that its parent had when the job was given, but an empty standard input,
+ * standard error as its output, and SIGINT, SIGTERM and SIGHUP ignored.
  */
 typedef void duet__execute_fn(uint64_t job, FILE *result, void *data);
 
 /* A job that has ended. */
 struct duet__ended {
     uint64_t job;
-    char *result; /* `length` bytes with a zero behind them, for free; NULL: its process has died */
+    char *result; /* `length` bytes with a zero behind them, for free; NULL: its process has died,
+                     or was lost */
     size_t length;
     bool lost;                   /* the worker on another machine is gone, nobody knows why */
     struct duet_message message; /* how the process died; "" if it did not, or was lost */
@@ -54,10 +56,11 @@ DUET_MUST_CHECK int duet__executor_give(struct duet__executor *executor, uint64_
 DUET_MUST_CHECK bool duet__executor_take(struct duet__executor *executor, double seconds,
                                          struct duet__ended *ended);
 
-/* Ends the jobs from `first` to `last` that children are at. They leave nothing. */
-void duet__executor_end(struct duet__executor *executor, uint64_t first, uint64_t last);
+/* Ends the jobs from `first` to `last` that children are at, which leave nothing. Returns their
+   number. */
+unsigned duet__executor_end(struct duet__executor *executor, uint64_t first, uint64_t last);
 
-/* Adds a worker on another machine, which serves this connection. */
+/* Adds a worker on another machine, which serves this connection. SIGPIPE is ignored. */
 void duet__executor_add(struct duet__executor *executor, int connection);
 
 /*

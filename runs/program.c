@@ -190,11 +190,15 @@ static char **environment_of(const struct process *process, const struct duet__r
  */
 static void set_up(void *data)
 {
+    static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
     const struct process *process = data;
     sigset_t all;
 
     sigemptyset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    if (!process->own_session) /* in a child of an executor, which ignores them */
+        for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
+            signal(ignored[i], SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (process->own_session)
         (void)setsid();

@@ -138,19 +138,17 @@ static int read_result(const struct duet__ended *ended, struct duet__run *run,
                        struct duet_message *message)
 {
     FILE *stream = ended->result ? fmemopen(ended->result, ended->length, "r") : NULL;
-    struct result result;
+    struct result result = {0};
     int error = 0;
 
     if (!stream)
         return duet_fail(message, DUET_ECANCELED, "%s", ended->message.text);
-    if (fread(&result, sizeof result, 1, stream) != 1) {
-        error = duet_fail(message, DUET_EIO, "it left only a part of its outcome");
-    } else if (result.error) {
+    if (fread(&result, sizeof result, 1, stream) == 1 && result.error) {
         error = duet_fail(message, result.error, "%s",
                           *result.message.text ? result.message.text : duet_strerror(result.error));
     } else {
         *run = result.run;
-        if (!duet__recording_read(stream, &run->recording)) {
+        if (ended->length < sizeof result || !duet__recording_read(stream, &run->recording)) {
             duet__run_fini(run);
             error = duet_fail(message, DUET_EIO, "it left only a part of its outcome");
         }
@@ -171,7 +169,6 @@ static void note_failure(struct batch *batch, size_t index, int error,
 {
     const size_t reps = batch->request->reps;
     struct duet__series *series = &batch->series[index / reps];
-    const unsigned busy = duet__executor_busy(batch->executor);
 
     if (is_futile(batch, index))
         return;
@@ -179,8 +176,8 @@ static void note_failure(struct batch *batch, size_t index, int error,
     series->error = error;
     series->message = *message;
     series->failed_seed = batch->request->seed + index % reps;
-    duet__executor_end(batch->executor, index + 1, (index / reps + 1) * reps - 1);
-    batch->finished += busy - duet__executor_busy(batch->executor);
+    batch->finished +=
+        duet__executor_end(batch->executor, index + 1, (index / reps + 1) * reps - 1);
 }
 
 /* Starts the next runs, as many as may run at a time. */
@@ -261,7 +258,7 @@ static void attend(struct batch *batch)
     /* what has ended meanwhile is finished */
     while (duet__executor_take(batch->executor, 0, &ended))
         finish(batch, &ended);
-    duet__executor_end(batch->executor, 0, batch->count);
+    (void)duet__executor_end(batch->executor, 0, batch->count);
     batch->next = batch->count;
 }
 

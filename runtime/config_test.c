@@ -383,6 +383,7 @@ static void test_bad_open(void)
         struct duet_runtime *duet = NULL;
         struct duet_config config = bad[i].config;
         struct duet_message message = {""};
+        config.size = sizeof config;
         config.cpus = config.cpus ? config.cpus : -1;
         config.gpus = config.gpus ? config.gpus : -1;
         g_assert_cmpint(duet_open(&duet, &config, &message), ==, bad[i].error);
@@ -426,7 +427,7 @@ static void test_open(void)
     g_assert_cmpint(duet_close(NULL), ==, DUET_OK);
 }
 
-/* The configuration of a program that was compiled with an older duet, a newer one, or never set. */
+/* Configurations of programs compiled with an older or a newer duet, and one that was never set. */
 static void test_sizes(void)
 {
     union {

@@ -7,6 +7,7 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -81,6 +82,7 @@ int duet__ranks_meet(struct duet__ranks *ranks, struct duet_message *message)
     bool good;
     int error;
 
+    signal(SIGPIPE, SIG_IGN); /* a rank that is gone is found where its answer is waited for */
     ranks->listening = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     good = !bind(ranks->listening, (struct sockaddr *)&any, size) &&
            !listen(ranks->listening, SOMAXCONN) &&

@@ -203,7 +203,8 @@ unsigned duet__plan_jobs(const struct duet__plan *plan)
     return plan->ranks && plan->ranks->near > 1 ? 1 : g_get_num_processors();
 }
 
-/* The next one that is not there. 1: there is one; 0: there is none; below: an error. */
+/* Finds the next job whose run is not in the store. 1: there is one; 0: there is none; below: an
+ * error. */
 static int find_next(struct coordinator *at, uint64_t *job, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
@@ -334,9 +335,21 @@ static void draw(const struct coordinator *at, struct duet__progress *progress)
 
 /* ------------------------------------------------------------------------------------------- */
 
+/* Gives a job. If no process can be started while others are at work, it waits for these. */
+static int give(struct coordinator *at, struct duet__executor *executor, uint64_t job, bool here,
+                struct duet_message *message)
+{
+    int error = duet__executor_give(executor, job, here, message);
+
+    if (!error || !duet__executor_busy(executor))
+        return error;
+    g_array_append_val(at->again, job);
+    return 0;
+}
+
 /*
- * Gives the jobs that were lost with other machines: each once to any worker, then to one here, as
- * the run may be to blame, and how it ends is known here.
+ * Gives the jobs that were lost with other machines, or could not be given: each once to any
+ * worker, then to one here, as the run may be to blame, and how it ends is known here.
  */
 static int give_again(struct coordinator *at, struct duet__executor *executor,
                       struct duet_message *message)
@@ -351,12 +364,12 @@ static int give_again(struct coordinator *at, struct duet__executor *executor,
             continue;
         g_hash_table_add(at->lost, GSIZE_TO_POINTER(job));
         g_array_remove_index(at->again, i - 1);
-        error = duet__executor_give(executor, job, here, message);
+        error = give(at, executor, job, here, message);
     }
     return error;
 }
 
-/* Until all is done, something fails, or a signal comes. */
+/* Gives and takes jobs until all are done, something fails, or a signal comes. */
 static int attend(struct coordinator *at, struct duet__executor *executor,
                   const struct duet__signals *signals, struct duet__progress *progress,
                   struct duet_message *message)
@@ -370,9 +383,10 @@ static int attend(struct coordinator *at, struct duet__executor *executor,
         uint64_t job;
 
         error = give_again(at, executor, message);
-        while (!error && next > 0 && duet__executor_idle(executor, false) &&
-               (next = find_next(at, &job, message)) > 0)
-            error = duet__executor_give(executor, job, false, message);
+        for (guint held = at->again->len; !error && next > 0 && at->again->len == held &&
+                                          duet__executor_idle(executor, false) &&
+                                          (next = find_next(at, &job, message)) > 0;)
+            error = give(at, executor, job, false, message);
         if (error || next < 0)
             return error ? error : next;
         if (!duet__executor_busy(executor))

@@ -35,7 +35,7 @@ struct duet__plan {
     bool retry;     /* what has failed before */
     double until_s; /* end then, as by a signal (duet__clock_s); 0: when all is done */
     unsigned jobs;  /* at a time, on each rank; 0: duet__plan_jobs chooses */
-    /* makes run `job / study->count` of cell `job % study->count`: its result are rows, objects of
+    /* makes run `job / study->count` of cell `job % study->count`: its result is rows, objects of
        JSON, a line each */
     duet__execute_fn *execute;
     void *data;                /* of `execute` */

@@ -9,7 +9,7 @@ import subprocess
 import repository
 
 MAX_COLUMNS = 100
-MAX_LINES = 600
+MAX_LINES = 1200
 MAX_FUNCTION_LINES = 100
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 SPDX_WITHIN = 2  # lines: a script has its "#!" first

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "runs/released.h"
+#include "trace/released.h"
 
 /* Copies to and from devices; what leaves one stands for the room that it makes. */
 enum duet__state duet__copy_state(const struct duet_machine *machine, const struct duet_event *copy)

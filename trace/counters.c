@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters of a run over time, and what links and memories were used for. */
-#include "runs/counters.h"
-#include "runs/released.h"
+#include "trace/counters.h"
+#include "trace/released.h"
 
 #include <math.h>
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runs/released.h"
-#include "runs/texts.h"
+#include "trace/released.h"
+#include "base/texts.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */

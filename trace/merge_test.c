@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "report/gantt.h"
-#include "runs/released.h"
-#include "runs/trace.h"
-#include "validate/path.h"
-#include "validate/testing_account.h"
+#include "trace/released.h"
+#include "trace/trace.h"
+#include "trace/path.h"
+#include "trace/testing_account.h"
 
 enum { AHEAD_S = 100 };
 static const double EARLY_S =

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "runs/released.h"
+#include "trace/released.h"
 
 /* Chains of less than this part of another one are shorter for other reasons than the times that
    tasks happened to take. */

@@ -11,9 +11,9 @@
 
 #include <duet/handles.h>
 
-#include "platforms/fields.h"
-#include "runs/released.h"
-#include "runs/texts.h"
+#include "base/fields.h"
+#include "trace/released.h"
+#include "base/texts.h"
 
 /* Generous, and small enough that no input can exhaust the memory (routes are pairs of nodes). */
 enum {

@@ -4,7 +4,7 @@
  * dates: tasks in conflict run one after the other, so that of those that have ended when a task
  * starts, all that are in conflict with it come before it.
  */
-#include "runs/released.h"
+#include "trace/released.h"
 
 /* What ends within this of a date may be its reason: the resolution of CUDA's events. */
 static const double resolution_s = 1e-6;

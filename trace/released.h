@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What released the kernels and copies of a run, as their events say it. */
-#ifndef DUET_RUNS_RELEASED_H
-#define DUET_RUNS_RELEASED_H
+#ifndef DUET_TRACE_RELEASED_H
+#define DUET_TRACE_RELEASED_H
 
 #include <glib.h>
 
-#include "runs/recording.h"
+#include "trace/recording.h"
 
 /* Names of enum duet_release in traces, and NULL. */
 extern const char *const duet__release_names[DUET_RELEASE_OUTSIDE + 2];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What kernels and copies of recordings made by hand waited for. */
-#include "runs/released.h"
+#include "trace/released.h"
 
-#include "validate/testing_account.h"
+#include "trace/testing_account.h"
 
 static void check(struct testing_recording *testing, bool all, const uint32_t *expected)
 {

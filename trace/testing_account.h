@@ -6,8 +6,8 @@
 #include <math.h>
 
 #include "report/testing_report.h"
-#include "runs/released.h"
-#include "validate/account.h"
+#include "trace/released.h"
+#include "trace/account.h"
 
 enum { TESTING_EVENTS = 64 };
 

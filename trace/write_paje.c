@@ -12,9 +12,9 @@
 
 #include <glib.h>
 
-#include "platforms/json.h"
-#include "runs/released.h"
-#include "runs/trace.h"
+#include "base/json.h"
+#include "trace/released.h"
+#include "trace/trace.h"
 
 /* Events, by the numbers that the head gives them. */
 enum { VALUE = 6, CONTAINER, IDLE, KERNEL, SET, ADD, SUBTRACT, START_LINK, END_LINK, MARK };

@@ -13,9 +13,9 @@
 
 #include <duet/handles.h>
 
-#include "platforms/json.h"
-#include "runs/counters.h"
-#include "runs/released.h"
+#include "base/json.h"
+#include "trace/counters.h"
+#include "trace/released.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* What is known of the run                                                                     */

@@ -196,7 +196,6 @@ struct duet__workload duet__graph_workload(const struct duet__graph *graph);
 double *duet__graph_sources(const struct duet__problem *problem,
                             const struct duet_machine *machine);
 
-
 /* ------------------------------------------------------------------------------------------- */
 /* Files                                                                                        */
 

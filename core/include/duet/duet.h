@@ -55,8 +55,8 @@ struct duet_handle;  /* a registered piece of data: duet/handles.h */
  * borrowed.
  */
 struct duet_config {
-    size_t size; /* bytes of this struct where the program was compiled, of duet_config_init: fields
-                    that a newer libduet has beside them have their defaults */
+    size_t size; /* bytes of this struct where the program was compiled, of duet_config_init; fields
+                    that only a newer libduet knows have their defaults */
     const char *simulate; /* platform to simulate: a name or a file; NULL: run on this machine */
     /*
      * Emulated GPUs on this machine. "free": they compute on CPU cores, in memories of their own,

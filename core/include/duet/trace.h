@@ -55,15 +55,15 @@ struct duet_event {
     double end_s;    /* kernel or copy ended */
     uint16_t source; /* COPY: memory node of the source; TASK: the worker's */
     uint16_t destination;
-    bool write_back; /* COPY: made room for something else (eviction) */
-    bool failed;     /* TASK: the kernel reported an error or was not run because of one;
-                        COPY: it did not arrive */
-    bool paused;     /* TASK: a piece of it, after which it waited for its children; there are
-                        further records of the same id, the last of which is not paused */
-    uint8_t release; /* enum duet_release */
-    uint64_t bytes;  /* COPY: bytes moved; TASK: bytes of all accesses */
-    double work;     /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
-    uint32_t name;   /* TASK: number of its name (duet_trace_name); 0: none */
+    bool write_back;     /* COPY: made room for something else (eviction) */
+    bool failed;         /* TASK: the kernel reported an error or was not run because of one;
+                            COPY: it did not arrive */
+    bool paused;         /* TASK: a piece of it, after which it waited for its children; there are
+                            further records of the same id, the last of which is not paused */
+    uint8_t release;     /* enum duet_release */
+    uint64_t bytes;      /* COPY: bytes moved; TASK: bytes of all accesses */
+    double work;         /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
+    uint32_t name;       /* TASK: number of its name (duet_trace_name); 0: none */
     uint32_t iteration;  /* TASK: the application's iteration; 0: none */
     int32_t priority;    /* TASK: the application's, unless the policy has changed it */
     bool own;            /* TASK: made by the runtime to begin or add up contributions */
