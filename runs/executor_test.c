@@ -110,4 +110,52 @@ static void test_orphan(void)
     (void)end_of(-1);
 }
 
-TEST_MAIN(test_threads, test_orphan)
+/* Leaves a result of many bytes, dies, leaves nothing, or leaves the pipe to a process of its own.
+ */
+static void leave(uint64_t job, FILE *result, void *data)
+{
+    if (job == 1)
+        raise(SIGKILL);
+    for (int i = 0; i < *(const int *)data && job != 2; i++)
+        fputc('a' + (int)job, result);
+    if (job == 3 && fork() == 0) {
+        fclose(result);
+        pause();
+    }
+}
+
+/* Results come whole, and each death is told, also if SIGCHLD was ignored. */
+static void test_results(void)
+{
+    enum { JOBS = 5, BYTES = 300000 };
+    int bytes = BYTES;
+    struct duet__executor *executor;
+    struct duet__ended ended;
+    struct duet_message message = {""};
+    unsigned seen = 0;
+
+    signal(SIGCHLD, SIG_IGN);
+    executor = duet__executor_new(JOBS, leave, &bytes);
+    for (uint64_t job = 0; job < JOBS; job++)
+        g_assert_cmpint(duet__executor_give(executor, job, true, &message), ==, 0);
+    g_assert_cmpuint(duet__executor_idle(executor, true), ==, 0);
+    while (duet__executor_busy(executor)) {
+        if (!duet__executor_take(executor, 0.1, &ended))
+            continue;
+        seen |= 1U << ended.job;
+        if (ended.job == 1)
+            g_assert_nonnull(strstr(ended.message.text, "killed by signal 9"));
+        else if (ended.job == 2)
+            g_assert_cmpstr(ended.message.text, ==, "it ended without a result");
+        else
+            g_assert_cmpuint(ended.length, ==, BYTES);
+        g_assert_true(!ended.result == (ended.job == 1 || ended.job == 2));
+        for (size_t i = 0; ended.result && i < ended.length; i++)
+            g_assert_cmpint(ended.result[i], ==, 'a' + (int)ended.job);
+        free(ended.result);
+    }
+    g_assert_cmpuint(seen, ==, (1U << JOBS) - 1);
+    duet__executor_free(executor);
+}
+
+TEST_MAIN(test_results, test_threads, test_orphan)
