@@ -110,6 +110,8 @@ static void test_orphan(void)
     (void)end_of(-1);
 }
 
+static int own[2]; /* a pipe that keeps a process of a child alive */
+
 /* Leaves a result of many bytes, dies, leaves nothing, or leaves the pipe to a process of its own.
  */
 static void leave(uint64_t job, FILE *result, void *data)
@@ -118,9 +120,10 @@ static void leave(uint64_t job, FILE *result, void *data)
         raise(SIGKILL);
     for (int i = 0; i < *(const int *)data && job != 2; i++)
         fputc('a' + (int)job, result);
+    fflush(result);
     if (job == 3 && fork() == 0) {
-        fclose(result);
-        pause();
+        close(own[1]);
+        _exit(read(own[0], &(char){0}, 1) != 0); /* when the test ends */
     }
 }
 
@@ -134,6 +137,7 @@ static void test_results(void)
     struct duet_message message = {""};
     unsigned seen = 0;
 
+    g_assert_cmpint(pipe(own), ==, 0);
     signal(SIGCHLD, SIG_IGN);
     executor = duet__executor_new(JOBS, leave, &bytes);
     for (uint64_t job = 0; job < JOBS; job++)
@@ -156,6 +160,8 @@ static void test_results(void)
     }
     g_assert_cmpuint(seen, ==, (1U << JOBS) - 1);
     duet__executor_free(executor);
+    close(own[0]);
+    close(own[1]);
 }
 
 TEST_MAIN(test_results, test_threads, test_orphan)
