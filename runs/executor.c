@@ -9,15 +9,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <glib.h>
 
 struct worker {
-    pid_t pid; /* of a child, while it is at a job; 0: none, or the worker is elsewhere */
-    int file;  /* end of a pipe from the child, or a connection; -1: none */
-    bool away; /* the worker is on another machine */
+    pid_t pid;   /* of a child at a job, or of a server here; 0: none, or the worker is elsewhere */
+    int file;    /* end of a pipe from the child, or a connection; -1: none */
+    bool served; /* the worker has a connection, here or from another machine */
     bool busy;
     uint64_t job;
     char *result; /* what has come of the child's result */
@@ -143,7 +144,8 @@ static int end_worker(struct worker *worker, bool at_once)
     if (worker->file >= 0)
         close(worker->file);
     free(worker->result);
-    *worker = (struct worker){.file = -1, .away = worker->away};
+    /* a worker elsewhere does not come back, a child or a server here may */
+    *worker = (struct worker){.file = -1, .served = worker->served && !worker->pid};
     return status;
 }
 
@@ -185,8 +187,37 @@ static void take_child(struct worker *worker, struct duet__ended *ended)
 /* ------------------------------------------------------------------------------------------- */
 /* Workers on other machines                                                                    */
 
+/* Starts a server here, in place of a worker. */
+static int start_server(struct duet__executor *executor, struct worker *worker)
+{
+    const pid_t parent = getpid();
+    int ends[2] = {-1, -1};
+    pid_t pid = -1;
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+        fflush(NULL);
+        pid = fork();
+    }
+    if (pid == 0) {
+        close(ends[0]);
+        for (unsigned i = 0; i < executor->count; i++)
+            if (executor->workers[i].file >= 0)
+                close(executor->workers[i].file);
+        duet__executor_serve(ends[1], parent, executor->execute, executor->data);
+        _exit(EXIT_SUCCESS);
+    }
+    if (ends[1] >= 0)
+        close(ends[1]);
+    if (pid < 0 && ends[0] >= 0)
+        close(ends[0]);
+    if (pid > 0)
+        *worker = (struct worker){.pid = pid, .file = ends[0], .served = true};
+    return pid < 0 ? DUET_EIO : 0;
+}
+
 /* Takes an answer, of which something has come. */
-static void take_answer(struct worker *worker, struct duet__ended *ended)
+static void take_answer(struct duet__executor *executor, struct worker *worker,
+                        struct duet__ended *ended)
 {
     struct answer answer;
 
@@ -204,13 +235,27 @@ static void take_answer(struct worker *worker, struct duet__ended *ended)
     if (!ended->lost)
         return;
     g_clear_pointer(&ended->result, free);
-    end_worker(worker, false);
+    if (!worker->pid) {
+        end_worker(worker, false);
+        return;
+    }
+    end_worker(worker, true);
+    (void)start_server(executor, worker); /* or, without means for it, a child for each job */
+}
+
+int duet__executor_settle(struct duet__executor *executor, struct duet_message *message)
+{
+    signal(SIGPIPE, SIG_IGN); /* a server that is gone is found where its answer is waited for */
+    for (unsigned i = 0; i < executor->count; i++)
+        if (start_server(executor, &executor->workers[i]))
+            return duet_fail(message, DUET_EIO, "cannot start a process: %s", strerror(errno));
+    return 0;
 }
 
 void duet__executor_add(struct duet__executor *executor, int connection)
 {
     executor->workers = g_renew(struct worker, executor->workers, executor->count + 1);
-    executor->workers[executor->count++] = (struct worker){.file = connection, .away = true};
+    executor->workers[executor->count++] = (struct worker){.file = connection, .served = true};
 }
 
 void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execute, void *data)
@@ -275,7 +320,7 @@ void duet__executor_free(struct duet__executor *executor)
 /* Returns true if the worker can take a job; one on another machine that is gone cannot. */
 static bool is_idle(const struct worker *worker, bool here)
 {
-    return !worker->busy && (!worker->away || (worker->file >= 0 && !here));
+    return !worker->busy && (!worker->served || (worker->file >= 0 && (worker->pid || !here)));
 }
 
 unsigned duet__executor_idle(const struct duet__executor *executor, bool here)
@@ -303,7 +348,7 @@ int duet__executor_give(struct duet__executor *executor, uint64_t job, bool here
 
     while (!is_idle(worker, here))
         worker++;
-    if (!worker->away)
+    if (!worker->served)
         return start_child(executor, worker, job, message);
     worker->busy = true;
     worker->job = job;
@@ -318,7 +363,7 @@ unsigned duet__executor_end(struct duet__executor *executor, uint64_t first, uin
     for (unsigned i = 0; i < executor->count; i++) {
         struct worker *worker = &executor->workers[i];
 
-        if (!worker->pid || worker->job < first || worker->job > last)
+        if (!worker->pid || worker->served || worker->job < first || worker->job > last)
             continue;
         end_worker(worker, true);
         ended++;
@@ -331,21 +376,22 @@ static bool has_ended(const struct worker *worker)
 {
     siginfo_t info = {.si_pid = 0};
 
-    return worker->pid && !waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) &&
-           info.si_pid;
+    return worker->pid && !worker->served &&
+           !waitid(P_PID, (id_t)worker->pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid;
 }
 
 /* Takes what has come of one worker. Returns true if its job has ended. */
-static bool attend(struct worker *worker, struct duet__ended *ended)
+static bool attend(struct duet__executor *executor, struct worker *worker,
+                   struct duet__ended *ended)
 {
-    if (worker->away && !worker->busy) {
+    if (worker->served && !worker->busy) {
         end_worker(worker, false); /* it has nothing to say, and so is gone */
         return false;
     }
-    if (!worker->away && !read_child(worker))
+    if (!worker->served && !read_child(worker))
         return false;
-    if (worker->away)
-        take_answer(worker, ended);
+    if (worker->served)
+        take_answer(executor, worker, ended);
     else
         take_child(worker, ended);
     return true;
@@ -364,7 +410,7 @@ bool duet__executor_take(struct duet__executor *executor, double seconds, struct
             files[i] = (struct pollfd){.fd = executor->workers[i].file, .events = POLLIN};
         ready = poll(files, executor->count, (int)((left_us + 999) / 1000));
         for (unsigned i = 0; i < executor->count && ready > 0; i++)
-            if (files[i].revents && attend(&executor->workers[i], ended))
+            if (files[i].revents && attend(executor, &executor->workers[i], ended))
                 return true;
     } while (left_us > 0 || ready > 0);
     for (unsigned i = 0; i < executor->count; i++)

@@ -36,6 +36,14 @@ struct duet__executor;
 /* Returns an executor with room for `children` jobs at a time in this process's children. */
 struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *execute, void *data);
 
+/*
+ * Has servers, a process each, execute the jobs in their children in place of this process: for
+ * many short jobs, since after a fork each page that this process writes to is copied. To be called
+ * before the first job. DUET_EIO with a message.
+ */
+DUET_MUST_CHECK int duet__executor_settle(struct duet__executor *executor,
+                                          struct duet_message *message);
+
 /* Ends the jobs at work and frees the executor. NULL is fine. */
 void duet__executor_free(struct duet__executor *executor);
 

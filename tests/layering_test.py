@@ -83,6 +83,7 @@ RULES = [
     ("runtime/*", "c posix threads glib duet/* base/*.h core/engine.h nodes/*.h sim/*.h real/*.h"
                   " platforms/platform.h platforms/model/*.h trace/*.h ."),
     ("openmp/*", "c posix linux ompt base/*.h ."),
+    ("runs/executor", "c posix linux glib sockets duet/* ."),
     ("runs/*", "c posix linux glib duet/* base/*.h platforms/platform.h workloads/workload.h"
                " trace/*.h runtime/*.h core/engine.h nodes/*.h ."),
     ("calibrate/*", "c posix linux glib duet/* base/*.h platforms/model/*.h platforms/platform.h"
