@@ -31,7 +31,7 @@ int duet__calibrate_complain(const struct duet__calibrating *c)
     return status;
 }
 
-/* Writes the file, then the report. Exit status. */
+/* Writes the file, then the report. Returns the exit status. */
 static int finish(const struct duet__calibrate_options *options, const struct duet__calibrating *c)
 {
     struct duet__platform platform;
@@ -58,7 +58,7 @@ static int finish(const struct duet__calibrate_options *options, const struct du
     return status;
 }
 
-/* Measures, then writes what could be measured and says what could not. Exit status. */
+/* Measures, then writes what could be measured and reports the rest. Returns the exit status. */
 static int measure(const struct duet__calibrate_options *options, struct duet__calibrating *c)
 {
     struct duet__monitor monitor = {0};

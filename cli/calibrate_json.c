@@ -7,7 +7,7 @@
 
 #include "base/json.h"
 
-/* A number that is null where it is 0, which then means that it is not known. */
+/* Returns the number, or what JSON writes as null if it is 0, which means not known. */
 static double known(double value)
 {
     return value > 0 ? value : NAN;

@@ -72,7 +72,7 @@ static void put_json(const struct duet__network_fit *fit, const struct duet__mpi
     duet__json_print(&json, "]}");
 }
 
-/* The file as it is, with the network in place of the one that it had. */
+/* Writes the file anew, with the network in place of its old one. */
 static int replace(const char *path, const struct duet__network *network, double foreign_s,
                    struct duet_message *message)
 {
@@ -93,7 +93,7 @@ static int replace(const char *path, const struct duet__network *network, double
     return error;
 }
 
-/* All of it, in every process. */
+/* Measures and writes the network: every process calls this. */
 static int measure(const struct duet__calibrate_options *options,
                    struct duet__mpi_measured *messages, struct duet__measured *foreign,
                    struct duet_message *message)

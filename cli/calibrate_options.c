@@ -9,7 +9,7 @@
 static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy"};
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is measured                                                                             */
+/* The workloads to be measured                                                                 */
 
 static int read_precisions(struct duet__calibrate_request *request, const char *text,
                            struct duet_message *message)
@@ -32,7 +32,7 @@ static bool can_compute(const struct duet__workload *workload)
     return workload->generate && workload->retrieve && workload->kernels[0];
 }
 
-/* Adds one that was named. */
+/* Adds one named workload. */
 static int add_workload(struct duet__calibrate_options *options, const char *name,
                         struct duet_message *message)
 {
@@ -54,7 +54,7 @@ static int add_workload(struct duet__calibrate_options *options, const char *nam
     return 0;
 }
 
-/* The program behind "--", as it is. */
+/* Takes the program behind "--" unchanged. */
 static int take_program(struct duet__calibrate_options *options, const char *named,
                         struct duet_message *message)
 {
@@ -67,7 +67,7 @@ static int take_program(struct duet__calibrate_options *options, const char *nam
     return error;
 }
 
-/* The traces of --from. */
+/* Takes the traces of --from. */
 static int take_traces(struct duet__calibrate_options *options, int argc, char *const *argv,
                        struct duet_message *message)
 {

@@ -15,7 +15,7 @@ static const char *plural(uint64_t number)
     return number == 1 ? "" : "s";
 }
 
-/* Adds a cell, or "-" for what is not finite: not known. */
+/* Adds a cell, or "-" if the value is not finite, which means not known. */
 static void add(struct duet__table *table, const char *format, double value)
 {
     g_autofree char *text = g_strdup_printf(format, value);
@@ -23,7 +23,7 @@ static void add(struct duet__table *table, const char *format, double value)
     duet__table_say(table, isfinite(value) ? text : "-");
 }
 
-/* Adds a figure in this unit with three digits; 0: not known. */
+/* Adds a figure in this unit with three digits; 0 means not known. */
 static void add_figure(struct duet__table *table, double value, double unit)
 {
     add(table, "%.3g", value != 0 ? value / unit : NAN);
@@ -66,7 +66,7 @@ static void put_measured(const struct duet__calibrating *c, FILE *stream)
                     c->wall_s, c->rounds, plural(c->rounds), kinds, runs, tasks, stolen);
 }
 
-/* When other processes computed as well, and what became of the runs meanwhile. */
+/* Prints when other processes computed as well, and what became of the runs of that time. */
 static void put_others(const struct duet__calibrating *c, FILE *stream)
 {
     const GArray *rounds = c->disturbed_rounds;
@@ -203,9 +203,9 @@ static void put_copies(const struct duet__calibrating *c, const struct duet__pla
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* How good it is                                                                               */
+/* Quality                                                                                      */
 
-/* What there was no time for, if there is anything. */
+/* Prints the setups that there was no time for. Returns false if there are none. */
 static bool put_left_out(const struct duet__calibrating *c, FILE *stream)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -228,7 +228,7 @@ static bool put_left_out(const struct duet__calibrating *c, FILE *stream)
     return last != NULL;
 }
 
-/* What gives enough rounds: by what they took, and a tenth more. */
+/* Prints the budget that gives enough rounds: from the time of those made, and a tenth more. */
 static void put_enough(const struct duet__calibrating *c, FILE *stream)
 {
     double rest_s = c->wall_s - c->runs_s, round_s = c->runs_s / (double)MAX(c->rounds, 1);
@@ -242,7 +242,7 @@ static void put_enough(const struct duet__calibrating *c, FILE *stream)
                 10 * ceil((rest_s + DUET__LEAST_ROUNDS * round_s) / 9));
 }
 
-/* What would make it better; nothing if it is good. */
+/* Prints what would improve the calibration; nothing if it is good. */
 static void put_advice(const struct duet__calibrating *c, const struct duet__confidence *confidence,
                        FILE *stream)
 {

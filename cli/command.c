@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all subcommands need: complaints, exit status, option parsing. */
+/* Complaints, exit status and option parsing: all subcommands need them. */
 #define _GNU_SOURCE /* fopencookie, memmem */
 #include "cli/command.h"
 
@@ -75,12 +75,14 @@ unsigned duet__launched_as(unsigned *count)
     return 0;
 }
 
-/* What duet had to say last in a process that does not say it. */
+/* The last line of duet's own that a silent process did not print; owned. */
 static char *last_line;
 
-/* What another process than the first says: why it ends, if that is a library's to say, but not
-   duet's own lines, which are the first one's, too: the last one is kept. Those of assert() begin
-   as they do. */
+/*
+ * Writes the standard error of every process but the first. Text of libraries, and of assert(), is
+ * printed: it says why the process ends. A line of duet's own, which the first process prints as
+ * well, is only kept as the last line.
+ */
 static ssize_t say_other(void *nothing, const char *text, size_t bytes)
 {
     const bool own = bytes > 6 && !memcmp(text, "duet: ", 6);

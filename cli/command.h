@@ -12,7 +12,8 @@ enum {
     DUET__DONE = 0,
     DUET__FAILED = 1,     /* a check or a run failed, an output could not be written */
     DUET__MISUSED = 2,    /* bad usage or bad input */
-    DUET__SIGNALLED = 128 /* and the number of the signal that ended it early, with a report */
+    DUET__SIGNALLED = 128 /* this plus the number of the signal that ended it early, with a
+                             report */
 };
 
 struct duet__job;
@@ -21,29 +22,30 @@ struct duet__job;
 struct duet__command {
     const char *name;
     const char *description;     /* one line */
-    unsigned where;              /* DUET__IN_...: the settings that it has; 0: none */
-    const char *arguments;       /* what help shows behind the options; NULL: nothing */
-    const char *summary, *notes; /* before and after the options in help; NULL: nothing */
+    unsigned where;              /* DUET__IN_...: selects the settings that it has; 0: none */
+    const char *arguments;       /* help shows it behind the options; NULL: nothing */
+    const char *summary, *notes; /* help shows them before and after the options; NULL: nothing */
     /*
-     * Does it, with options that were read; argv[0] is its name, and what is left after it are its
-     * arguments. Returns the exit status. The vector may be changed, its strings may not.
+     * Executes the command after its options were read; argv[0] is its name, and its arguments
+     * follow. Returns the exit status. It may change the vector, but not the strings.
      */
     int (*work)(struct duet__job *job, int argc, char **argv);
 };
 
-/* Reads options and does what the command does. Exit status. */
+/* Reads options and executes the command. Returns the exit status. */
 int duet__command_run(const struct duet__command *command, int argc, char **argv);
 
-/* Which of the processes this is that a launcher of MPI programs has started; 0: it is alone. */
+/* Returns the number of this process among *count started by a launcher of MPI programs; 0 if
+   alone. */
 unsigned duet__launched_as(unsigned *count);
 
-/* duet__command_run by ranks together: rank 0 says what there is to be said, and has the status. */
+/* Executes duet__command_run in all ranks: only rank 0 prints, and its status counts. */
 int duet__command_run_as_ranks(const struct duet__command *command, int argc, char **argv);
 
-/* Of a rank that is not 0, the last line that was not said; lives until there is another one. */
+/* Returns the last line that a rank other than 0 did not print; valid until the next such line. */
 const char *duet__last_line(void);
 
-/* All of them, NULL-ended. */
+/* All subcommands, NULL-ended. */
 extern const struct duet__command *const duet__commands[];
 
 extern const struct duet__command duet__simulate_command;
@@ -63,7 +65,7 @@ extern const struct duet__command duet__export_command;
 /* Prints "duet: ..." as one line on standard error and returns `status`. */
 int duet__complain(int status, const char *format, ...) G_GNUC_PRINTF(2, 3);
 
-/* Exit status for a negative enum duet_error: whether the input was bad, or something failed. */
+/* Returns the exit status for a negative enum duet_error: bad input, or something failed. */
 int duet__status_of(int error);
 
 /* Ends standard output. Returns DUET__DONE, or DUET__FAILED after a complaint. */

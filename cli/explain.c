@@ -12,7 +12,7 @@
 #include "runs/simulated.h"
 #include "trace/graph.h"
 
-/* All that is found out. Zero-initialise. */
+/* Everything that is found out about a run. Zero-initialise. */
 struct findings {
     struct duet__trace trace;
     struct duet__account account;
@@ -30,7 +30,7 @@ static void free_findings(struct findings *findings)
     duet__what_if_fini(&findings->what_if);
 }
 
-/* The run's graph, where it can be one; else what prevents it in `why`. */
+/* Makes the graph of the run if that is possible; else `why` says what prevents it. */
 static int take_graph(struct duet__job *job, const struct duet__trace *trace,
                       struct duet_message *why)
 {
@@ -66,9 +66,9 @@ static int find(struct duet__job *job, const char *path, struct findings *findin
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What would help                                                                              */
+/* Changes that would help                                                                      */
 
-/* The workload of a trace, if it is no larger than what the trace shows. */
+/* Takes the workload of a trace, if it is no larger than what the trace shows. */
 static int take_workload(struct duet__request *request, const struct duet__trace *trace,
                          unsigned nodes, struct duet_message *message)
 {
@@ -83,8 +83,8 @@ static int take_workload(struct duet__request *request, const struct duet__trace
                      nodes, records, duet__request_nodes(request), duet__request_tasks(request));
 }
 
-/* What is simulated is the run's graph. Of several nodes it does not say who owns which data: there
-   it is the workload itself. */
+/* Takes the run's graph to be simulated. Of several nodes, the graph does not say which node owns
+   which data: there the workload itself is taken. */
 static int take_work(struct duet__job *job, const struct duet__trace *trace, unsigned nodes,
                      struct duet_message *message)
 {
@@ -101,7 +101,7 @@ static int take_work(struct duet__job *job, const struct duet__trace *trace, uns
     return 0;
 }
 
-/* The name of one node, cut off where it is long: several are "idgraf_x4". */
+/* Returns the name of one node, cut off if it is long: several are "idgraf_x4". */
 static char *node_name(const char *machine, unsigned nodes)
 {
     const char *end = nodes > 1 ? strrchr(machine, '_') : NULL;
@@ -109,14 +109,14 @@ static char *node_name(const char *machine, unsigned nodes)
     return g_strndup(machine, end ? (gsize)(end - machine) : strlen(machine));
 }
 
-/* Whether a platform has that name of a node. */
+/* True if a platform has that name of a node. */
 static bool is_named(const struct duet__platform *platform, const char *name, unsigned nodes)
 {
     return nodes > 1 ? strncmp(platform->name, name, DUET__NODE_NAME) == 0
                      : strcmp(platform->name, name) == 0;
 }
 
-/* Loads the platform that was asked for, or else the run's, if its file is as it was in the run. */
+/* Loads the platform that was asked for, or else the run's, if its file has not changed since. */
 static int load_platform(struct duet__job *job, const struct duet__trace *trace,
                          struct duet_message *message)
 {
@@ -137,11 +137,10 @@ static int load_platform(struct duet__job *job, const struct duet__trace *trace,
     return error;
 }
 
-/* A network that the trace names, and nobody has asked for, is no larger than what the trace shows.
- */
+/* Refuses a network named by the trace alone if it is larger than what the trace shows. */
 static int check_network(const struct duet__job *job, unsigned nodes, struct duet_message *message)
 {
-    enum { MOST_PARTS = 256 }; /* a node: a network may be larger than the part that a run uses */
+    enum { MOST_PARTS = 256 }; /* a node; a network may be larger than the part that a run uses */
     const char *text = job->request.config.network;
     struct duet__network network = {.levels = 0};
     int error = 0;
@@ -156,7 +155,7 @@ static int check_network(const struct duet__job *job, unsigned nodes, struct due
                      text, nodes);
 }
 
-/* The request that simulates what was run as it was run, as far as the trace says how. */
+/* Makes the request that simulates the run as it was made, as far as the trace says how. */
 static int make_request(struct duet__job *job, const struct duet__trace *trace,
                         struct duet_message *message)
 {
@@ -208,7 +207,8 @@ static int make_request(struct duet__job *job, const struct duet__trace *trace,
     return error;
 }
 
-/* Exit status: what cannot be simulated is told, and the rest is shown. */
+/* Simulates changes; prints what cannot be simulated, and shows the rest. Returns the exit
+   status. */
 static int ask(struct duet__job *job, struct findings *findings, const struct duet_message *why)
 {
     struct duet__progress progress;

@@ -28,9 +28,9 @@ static int find_format(const struct duet__job *job, const struct duet__graph_for
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Of a workload or program                                                                     */
+/* Graphs of workloads and programs                                                             */
 
-/* What the machine's calibration knows of a task, on every architecture. */
+/* Sets the times that the machine's calibration knows of a task, on every architecture. */
 static void set_times(const struct duet__job *job, struct duet__graph *graph)
 {
     for (size_t i = 0; i < duet__graph_count(graph); i++) {
@@ -49,7 +49,7 @@ static void set_times(const struct duet__job *job, struct duet__graph *graph)
     }
 }
 
-/* Makes one simulated run, and a graph of what it leaves. */
+/* Makes one simulated run, and a graph of it. */
 static int take_run(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *request = &job->request;
@@ -68,7 +68,7 @@ static int take_run(struct duet__job *job, struct duet_message *message)
         error = duet_fail(message, series.error, "%s", series.message.text);
     if (!error)
         error = duet__graph_take(graph, &series.runs[0].recording, message);
-    graph->makespan_s = 0; /* of a run that nobody has asked for, and not measured */
+    graph->makespan_s = 0; /* nobody has asked for this run, and it was not measured */
     graph->name = g_strdup(request->workload->name);
     graph->origin = request->estimated ? g_strdup_printf("%s; estimated: times of %s", job->line,
                                                          request->estimated)
@@ -79,7 +79,7 @@ static int take_run(struct duet__job *job, struct duet_message *message)
     return error;
 }
 
-/* The problem that the options say, on the machine that they say. */
+/* Builds the problem and the machine that the options describe. */
 static int build(struct duet__job *job, const struct duet__workload *workload,
                  struct duet_message *message)
 {
@@ -112,7 +112,7 @@ static int build(struct duet__job *job, const struct duet__workload *workload,
 /* ------------------------------------------------------------------------------------------- */
 /* The command                                                                                  */
 
-/* Every task has a time, if the format wants one. */
+/* Checks that every task has a time, if the format wants one. */
 static int check_times(const struct duet__graph *graph, const struct duet__graph_format *format,
                        struct duet_message *message)
 {

@@ -14,10 +14,10 @@
 #include "trace/trace.h"
 #include "runtime/open.h"
 
-/* What a file is made from. */
+/* The data that a file is made from. */
 struct source {
     const struct duet__report *report;
-    const struct duet__series *series; /* of the policy that the file is about */
+    const struct duet__series *series; /* runs of the policy that the file is about */
     const char *path;
 };
 
@@ -73,9 +73,9 @@ static void write_html(FILE *stream, const void *data)
 /* The options that name a file to be written. */
 static const struct output {
     const char *option;
-    size_t offset;        /* of its value in struct duet__values */
-    bool each;            /* of each policy there is one */
-    duet__file_fn *write; /* from a struct source; NULL: it is written by others */
+    size_t offset;        /* offset of its value in struct duet__values */
+    bool each;            /* one file for each policy */
+    duet__file_fn *write; /* writes a struct source; NULL: others write the file */
 } outputs[] = {
     {"--trace", offsetof(struct duet__values, trace), true, write_trace},
     {"--gantt", offsetof(struct duet__values, gantt), true, write_gantt},
@@ -91,8 +91,8 @@ static const char *path_of(const struct duet__job *job, const struct output *out
 }
 
 /*
- * "out/run.json" for the policy "./mine.so:a=1" becomes "out/run-mine:a=1.json", and "run.json.gz"
- * "run-mine:a=1.json.gz"; caller frees.
+ * Returns the path of a policy's file: "out/run.json" becomes "out/run-mine:a=1.json" for the
+ * policy "./mine.so:a=1", and "run.json.gz" becomes "run-mine:a=1.json.gz". The caller frees it.
  */
 static char *path_for(const char *path, const char *policy)
 {
@@ -111,7 +111,7 @@ static char *path_for(const char *path, const char *policy)
     return g_strdup_printf("%.*s-%s%s%s", (int)(dot - path), path, name, parameters, dot);
 }
 
-/* The names that an output stands for, ended by NULL: one, or one a policy; for g_strfreev. */
+/* Returns the names of an output, NULL-ended: one, or one for each policy; for g_strfreev. */
 static char **paths_of(const struct duet__job *job, const struct output *output)
 {
     const size_t count = output->each ? job->request.policy_count : 1;
@@ -145,7 +145,7 @@ int duet__files_check(const struct duet__job *job)
     return DUET__DONE;
 }
 
-/* The runs of a policy of which the first was recorded; NULL: there are none. */
+/* Returns the runs of a policy whose first run was recorded; NULL if there are none. */
 static const struct duet__series *recorded(const struct duet__report *report, const char *policy)
 {
     for (size_t i = 0; i < report->series_count; i++)
@@ -163,7 +163,7 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
          output++) {
         g_auto(GStrv) paths = paths_of(job, output);
 
-        /* one that fails does not keep the others from being written */
+        /* a file that fails does not keep the others from being written */
         for (size_t i = 0; paths[i] && report->series_count && output->write; i++) {
             const struct source source = {report,
                                           output->each ? recorded(report, job->request.policies[i])
@@ -178,9 +178,9 @@ int duet__files_write(const struct duet__job *job, const struct duet__report *re
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Whether they are different ones                                                              */
+/* Checks that all files are different ones                                                     */
 
-/* Whether it can be written by several: one that is there and not ordinary, as /dev/null. */
+/* True if several can write the file: it exists and is not ordinary, as /dev/null. */
 static bool is_special(const char *path)
 {
     struct stat status;
@@ -189,8 +189,9 @@ static bool is_special(const char *path)
 }
 
 /*
- * A file that need not exist, by the one name that all its names have in common: without links, "."
- * and "..", as far as it exists. `hops` links that point to nothing are followed. Caller frees.
+ * Returns the one name that all names of a file have in common: without links, "." and "..", as far
+ * as the file exists, which it need not. Follows `hops` links that point to nothing. The caller
+ * frees it.
  */
 static char *canonical(const char *path, unsigned hops)
 {
@@ -216,8 +217,8 @@ bool duet__files_same(const char *first, const char *second)
 }
 
 /*
- * Notes a file in `files`, by its canonical name, as what it is called; takes `what`. DUET_EINVAL
- * if it is to be written and has been noted before.
+ * Notes a file in `files`, under its canonical name, with its description `what`, which it takes.
+ * Returns DUET_EINVAL if the file is to be written and was noted before.
  */
 static int claim(GHashTable *files, char *what, const char *path, bool output,
                  struct duet_message *message)
@@ -237,7 +238,7 @@ static int claim(GHashTable *files, char *what, const char *path, bool output,
     return error;
 }
 
-/* The machine's file, and its kernel times where they lie beside it under a usual name. */
+/* Notes the machine's file, and its kernel times where they lie beside it under a usual name. */
 static int claim_platform(GHashTable *files, const char *option, const char *path,
                           struct duet_message *message)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet list FILE`: what is in a task graph. */
+/* `duet list FILE`: prints the contents of a task graph. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "workloads/files/graph.h"
 #include "base/json.h"
 
-/* Of all tasks, or of those of a kernel. */
+/* Sums over all tasks, or over the tasks of one kernel. */
 struct sum {
     size_t tasks, timed;
     double seconds, work;
@@ -89,7 +89,7 @@ static void print(const struct duet__graph *graph, const struct shape *shape)
                    shape->kernels[k].tasks, shape->kernels[k].seconds, shape->kernels[k].work);
 }
 
-/* docs/formats.md describes it. */
+/* Prints the graph as docs/formats.md describes it. */
 static void print_json(const struct duet__job *job, const struct duet__graph *graph,
                        const struct shape *shape)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much of the times of a task graph is guessed on the machine that it is simulated on. */
+/* Finds how much of the times of a task graph is guessed on the machine that it is simulated on. */
 #include <string.h>
 
 #include "cli/job.h"
 
 /*
- * Adds the seconds of a kernel's tasks on an architecture to *all_s, and those of them that are
- * guesses to from_s: by the column of the graph that they are from, or, behind all columns, where
- * the platform only estimates them.
+ * Adds the seconds of a kernel's tasks on an architecture to *all_s, and the guessed ones among
+ * them to from_s: under the column of the graph that they are from, or, behind all columns, under
+ * the platform, which only estimates them.
  */
 static void add_kernel(const struct duet__job *job, const char *kernel,
                        const struct duet_arch *arch, const double *seconds, double *from_s,

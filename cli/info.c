@@ -28,7 +28,7 @@ const char *duet__facts_why(const struct survey_device *device)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is not used                                                                             */
+/* Unused parts of the machine                                                                  */
 
 /* Notes that `what` is not used, and why. Takes both over. */
 static void leave(struct duet__facts *facts, char *what, char *why)
@@ -37,7 +37,7 @@ static void leave(struct duet__facts *facts, char *what, char *why)
     g_ptr_array_add(facts->unused, why);
 }
 
-/* The same of as many of these as there are more than `used` of them. Takes `why` over. */
+/* Notes that `all` - `used` pieces of `what` are not used, if there are any. Takes `why` over. */
 static void leave_rest(struct duet__facts *facts, unsigned all, unsigned used, const char *what,
                        char *why)
 {
@@ -114,7 +114,7 @@ static void find_unused(struct duet__facts *facts)
         leave(facts, g_strdup("direct copies between GPUs"), g_strdup("--no-peer"));
 }
 
-/* Finds everything out for a configuration, which is borrowed. Errors of duet__info_open. */
+/* Finds all facts for a configuration, which is borrowed. Returns errors of duet__info_open. */
 static int find(struct duet__facts *facts, const struct duet_config *config,
                 struct duet_message *message)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of `duet info` share. */
+/* Facts and printers that the files of `duet info` share. */
 #ifndef DUET_CLI_INFO_H
 #define DUET_CLI_INFO_H
 
@@ -12,28 +12,28 @@
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 
-/* Everything that is shown: found out once, printed for people and for programs. */
+/* All facts that are shown: found once, printed for people and for programs. */
 struct duet__facts {
     const struct duet_config *config;
     struct duet__info info;
     char host[256];
     bool has_blas;
     struct duet__blas blas;
-    int cuda_error; /* whether cuBLAS and cuSOLVER can be used: 0, or why not */
+    int cuda_error; /* 0: cuBLAS and cuSOLVER can be used; else why not */
     struct duet_message cuda_why;
-    int opencl_error; /* whether CLBlast can */
+    int opencl_error; /* 0: CLBlast can be used; else why not */
     struct duet_message opencl_why;
-    GPtrArray *unused;  /* what a run leaves alone, "2 cores", and why, in turn */
-    GPtrArray *kernels; /* names of those that tasks of workloads call */
+    GPtrArray *unused;  /* char *: each part that a run leaves alone, "2 cores", then why */
+    GPtrArray *kernels; /* names of the kernels that tasks of workloads call */
 };
 
-/* "free", "paced", or NULL: whether GPUs are emulated, and how. */
+/* Returns how GPUs are emulated: "free" or "paced"; NULL if they are not. */
 const char *duet__facts_emulation(const struct duet__facts *facts);
 
-/* Why a device cannot be used, without the device's name in front; "" if it can. */
+/* Returns why a device cannot be used, without the device's name in front; "" if it can. */
 const char *duet__facts_why(const struct survey_device *device);
 
-/* Prints it for people, and for programs (docs/formats.md). */
+/* Prints the facts for people; duet__facts_put_json, for programs (docs/formats.md). */
 void duet__facts_put_text(const struct duet__facts *facts, FILE *stream);
 void duet__facts_put_json(const struct duet__facts *facts, FILE *stream);
 

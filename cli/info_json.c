@@ -8,13 +8,13 @@
 #include "workloads/kernels_cuda.h"
 #include "workloads/kernels_opencl.h"
 
-/* NULL for "". */
+/* Returns the text; NULL for "". */
 static const char *some(const char *text)
 {
     return *text ? text : NULL;
 }
 
-/* A whole number that is null where it is not known. */
+/* Writes a whole number, or null where it is not known. */
 static void known(struct duet__json_writer *json, const char *key, bool is_known, uint64_t value)
 {
     if (is_known)

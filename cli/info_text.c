@@ -10,8 +10,8 @@
 
 enum {
     AT = 16,   /* column of texts */
-    FEW = 4,   /* GPUs, up to which every pair has a line of its own */
-    MANY = 16, /* beyond which a table of all pairs is too wide */
+    FEW = 4,   /* most GPUs for which every pair has a line of its own */
+    MANY = 16, /* most GPUs for which a table of all pairs is narrow enough */
 };
 
 static const char *plural(unsigned number)
@@ -22,7 +22,7 @@ static const char *plural(unsigned number)
 /* ------------------------------------------------------------------------------------------- */
 /* duet itself                                                                                  */
 
-/* Length of "OpenBLAS 0.3.21" at the beginning of a text that goes on with options. */
+/* Returns the length of "OpenBLAS 0.3.21" at the beginning of a text that goes on with options. */
 static int two_words(const char *text)
 {
     size_t length = strcspn(text, " ");
@@ -60,7 +60,7 @@ static void put_build(const struct duet__facts *facts, FILE *stream)
 /* ------------------------------------------------------------------------------------------- */
 /* The host                                                                                     */
 
-/* The host's memory, and what of it may be page-locked where there are GPUs to copy from and to. */
+/* Prints the host's memory and, where there are GPUs, how much of it may be page-locked. */
 static void put_memory(const struct duet__facts *facts, FILE *stream)
 {
     const struct duet__survey *survey = &facts->info.survey;
@@ -72,7 +72,7 @@ static void put_memory(const struct duet__facts *facts, FILE *stream)
 
     for (unsigned b = 0; b < survey->backend_count; b++)
         gpus |= survey->backends[b].kind == SURVEY_DEVICES && survey->backends[b].count &&
-                strcmp(survey->backends[b].name, "opencl") != 0; /* which page-locks nothing */
+                strcmp(survey->backends[b].name, "opencl") != 0; /* OpenCL page-locks nothing */
     if (all)
         duet__put_field(stream, "memory", AT, "%s%s%s%s", all_text, left ? ", " : "",
                         left ? left_text : "", left ? " of it free" : "");
@@ -162,14 +162,14 @@ static void put_table(struct duet__table *table, FILE *stream)
     duet__table_put(table, stream, 2);
 }
 
-/* CPU workers that differ in nothing but their number have one line. */
+/* True if two CPU workers differ in nothing but their number: they share a line. */
 static bool alike(const struct duet_worker *a, const struct duet_worker *b)
 {
     return a->node == DUET_HOST && b->node == DUET_HOST && a->arch == b->arch &&
            a->socket == b->socket && a->window == b->window;
 }
 
-/* "0-3,7", or "any" where they are not bound. */
+/* Returns "0-3,7", or "any" where workers are not bound. */
 static char *ranges(const int *numbers, unsigned count)
 {
     GString *text = g_string_new(NULL);
@@ -252,7 +252,8 @@ static bool crosses(const struct duet_route *route, unsigned link)
     return false;
 }
 
-/* What goes over a link from the host, else to it: "to gpu0 gpu1", "from gpu0"; else the rest. */
+/* Returns where a link leads from the host, "to gpu0 gpu1", else to it, "from gpu0", else the
+   rest. */
 static char *carries(const struct duet_machine *machine, unsigned link)
 {
     for (int out = 1; out >= 0; out--) {
@@ -320,7 +321,7 @@ static void put_routes(const struct duet_machine *machine, FILE *stream)
     put_table(&table, stream);
 }
 
-/* With several GPUs, the bandwidths between them. */
+/* Prints the bandwidths between GPUs, if there are several. */
 static void put_matrix(const struct duet_machine *machine, FILE *stream)
 {
     g_autofree char *sides = g_strnfill(machine->node_count, 'r');
@@ -350,7 +351,7 @@ static int by_text(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* How many pairs of GPUs have direct routes of each bandwidth, and how many none. */
+/* Prints how many pairs of GPUs have direct routes of each bandwidth, and how many none. */
 static void put_summary(const struct duet_machine *machine, FILE *stream)
 {
     g_autoptr(GPtrArray) kinds = g_ptr_array_new_with_free_func(g_free); /* one a pair */
@@ -377,7 +378,7 @@ static void put_summary(const struct duet_machine *machine, FILE *stream)
     put_table(&table, stream);
 }
 
-/* What of the options is no part of the machine. */
+/* Prints the options that are no part of the machine. */
 static void put_conditions(const struct duet_config *config, FILE *stream)
 {
     if (config->scale > 0)
@@ -423,7 +424,7 @@ static void put_machine(const struct duet__facts *facts, FILE *stream)
 /* ------------------------------------------------------------------------------------------- */
 /* The rest                                                                                     */
 
-/* The kernels that have code for a kind of device. */
+/* Prints the kernels that have code for a kind of device. */
 static void put_kernels(const struct duet__facts *facts, const char *kind,
                         duet_kernel_fn (*find)(const char *base), FILE *stream)
 {

@@ -13,7 +13,7 @@
 #include "study/table.h"
 #include "base/units.h"
 
-/* The command line as one can paste it into a shell. */
+/* Returns the command line as one can paste it into a shell. */
 static char *quote(int argc, char *const *argv)
 {
     g_autoptr(GPtrArray) words = g_ptr_array_new();
@@ -159,7 +159,7 @@ int duet__find_starpu(struct duet__job *job, struct duet__graph_models *models,
     return 0;
 }
 
-/* Reads a task graph from a file, which has a size of its own. */
+/* Reads a task graph from a file; the graph has a size of its own. */
 static int read_graph(struct duet__job *job, const char *path, struct duet_message *message)
 {
     static const char *const options[] = {"n", "tile", "precision", "param"};
@@ -249,7 +249,7 @@ int duet__job_read_workload(struct duet__job *job, int argc, char *const *argv,
     else
         error =
             duet__job_find_workload(job, argc > 1 ? argv[1] : NULL, &request->workload, message);
-    if (request->workload) /* of the kernel times of a platform */
+    if (request->workload) /* the context of a platform's kernel times */
         request->config.context = request->workload->name;
     return error;
 }
@@ -310,8 +310,8 @@ int duet__job_check_emulation(struct duet__job *job, struct duet_message *messag
 }
 
 /*
- * The two windows of a GPU, before it is known whether there is one. A machine's file may have
- * others than the usual ones: of that the machine's own check complains.
+ * Checks the two windows of a GPU, before it is known whether there is one. A machine's file may
+ * have windows other than the usual ones: the machine's own check complains about those.
  */
 static int check_windows(const struct duet__job *job, struct duet_message *message)
 {

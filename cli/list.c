@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet list`: the policies, models, workloads, platforms and kernels that there are. */
+/* `duet list`: all policies, models, workloads, platforms and kernels. */
 #include "cli/command.h"
 
 #include <inttypes.h>
@@ -33,7 +33,7 @@ void duet__print_models(void)
         printf("%-16s %s\n", duet_model_at(i)->name, duet_model_at(i)->description);
 }
 
-/* Whether its data can be dealt out to several nodes. */
+/* True if the workload's data can be dealt out to several nodes. */
 static bool can_be_dealt(const struct duet__workload *workload)
 {
     const struct duet__problem problem = {.n = workload->default_n,
@@ -67,7 +67,7 @@ static void print_workloads(void)
         print_workload(duet__workload_at(i));
 }
 
-/* Hands one platform to `print`, or all where `name` is NULL. */
+/* Calls `print` with one platform, or with all if `name` is NULL. */
 static int with_platforms(const char *name, void (*print)(const struct duet__platform *platform))
 {
     g_auto(GStrv) all = name ? NULL : duet__platform_names();
@@ -112,7 +112,7 @@ static void print_curve(const struct duet__platform *platform, const struct duet
     }
 }
 
-/* All curves, and what an architecture of the machine lacks and another has. */
+/* Prints all curves, and what an architecture of the machine lacks and another has. */
 static void print_kernels(const struct duet__platform *platform)
 {
     const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
@@ -130,7 +130,7 @@ static void print_kernels(const struct duet__platform *platform)
     duet_machine_fini(&machine);
 }
 
-/* A line of the table of CPUs, or of that of GPUs. */
+/* Prints a line of the table of CPUs, or of the table of GPUs. */
 static void print_device(const struct duet__device *device)
 {
     double cores = device->cores * device->clock_Hz * device->flops_per_cycle;
@@ -176,7 +176,7 @@ static int print_devices(void)
     return error ? duet__complain(DUET__MISUSED, "%s", message.text) : DUET__DONE;
 }
 
-/* One line a meaning: name, what it takes, which commands have it, what it does. */
+/* Prints one line for each meaning: name, value, commands that have it, description. */
 static void print_options(void)
 {
     const struct duet__option *setting;
@@ -193,13 +193,13 @@ static void print_options(void)
     }
 }
 
-/* What can be listed: all of it without an argument, but for what is long. */
+/* The topics that can be listed: without an argument all but the long ones. */
 static const struct topic {
     const char *name;
     bool is_long;
     void (*print)(void);
-    void (*print_of)(
-        const struct duet__platform *platform); /* in place of it: platform by platform */
+    void (*print_of)(const struct duet__platform *platform); /* NULL, or called in place of `print`
+                                                                for each platform */
 } topics[] = {
     {"policies", false, duet__print_policies, NULL},
     {"models", false, duet__print_models, NULL},

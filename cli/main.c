@@ -40,8 +40,8 @@ static int unknown(const char *name)
     return status;
 }
 
-/* Whether the processes of a launcher are one: of a study, or by an option, but for those that
-   measure the messages between them. */
+/* True if all processes of a launcher execute one command: a study, or one with --nodes, but not
+   calibrate --nodes, which measures the messages between them. */
 static bool is_of_ranks(const struct duet__command *command, int argc, char **argv)
 {
     bool found = command == &duet__study_command;
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : NULL;
 
-    /* characters of the terminal, but no other point in numbers */
+    /* sets the terminal's characters, but leaves the point in numbers */
     setlocale(LC_CTYPE, "");
     if (!name)
         return duet__complain(DUET__MISUSED, "which command? duet --help lists them");

@@ -22,7 +22,7 @@ int duet__exclude(const struct duet__job *job, const char *first, const char *se
     return duet_fail(message, DUET_EINVAL, "--%s and --%s exclude each other", first, second);
 }
 
-/* The setting that a subcommand has by the name of an option, "--jobs" or "-j". */
+/* Returns the setting that a subcommand has by the name of an option, "--jobs" or "-j". */
 static const struct duet__option *find(unsigned where, const char *option)
 {
     const struct duet__option *setting;
@@ -61,7 +61,7 @@ unsigned duet__job_factors(const struct duet__job *job)
                                                      : 0;
 }
 
-/* Whether it is one of those that can have several values, and has: then it is noted as given. */
+/* Notes an option as given if a table can vary it; *several is true if it was noted. */
 static int note_several(struct duet__job *job, const struct duet__option *option, const char *text,
                         bool *several, struct duet_message *message)
 {
@@ -84,7 +84,7 @@ static int note_several(struct duet__job *job, const struct duet__option *option
     return error;
 }
 
-/* What GOption calls for each option. */
+/* Takes one option: GOption calls this for each. */
 static gboolean take(const char *option, const char *text, gpointer data, GError **error)
 {
     struct duet__job *job = data;
@@ -102,7 +102,7 @@ static gboolean take(const char *option, const char *text, gpointer data, GError
 
 /*
  * Takes flags with values, "--set-arch=0,1" or "--verify last", out of the command line: GOption
- * would take what stands behind a flag without one for its value.
+ * would take the word behind a flag without a value for its value.
  */
 static bool take_flags(struct duet__job *job, int *argc, char **argv, GError **error)
 {
@@ -133,7 +133,7 @@ static int flags_of(const struct duet__option *setting)
     return g_str_has_prefix(setting->value, "F.") ? G_OPTION_FLAG_FILENAME : G_OPTION_FLAG_NONE;
 }
 
-/* The options of the command, with the job for `take`. */
+/* Returns the options of the command as a group, with the job for `take`. */
 static GOptionGroup *make_group(struct duet__job *job)
 {
     GOptionGroup *group = g_option_group_new(NULL, NULL, NULL, job, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `duet platform`: whether what a platform says is likely to be meant; machines of known devices.
- */
+/* `duet platform`: checks if what a platform says is likely to be meant; makes machines of known
+   devices. */
 #include "cli/command.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int check(const char *name)
     return status;
 }
 
-/* What a new machine is made of; the groups' names, and those of links, are of the options. */
+/* The parts of a new machine; the names of groups and links belong to the options. */
 struct wanted {
     struct duet__assembly assembly;
     struct duet__gpu_group groups[16];
@@ -41,7 +41,7 @@ struct wanted {
     char *cpus, *out, *name;
 };
 
-/* Cuts a text at `mark` and returns what is behind it; NULL: there is no mark. */
+/* Cuts a text at `mark` and returns the part behind it; NULL if there is no mark. */
 static char *cut(char *text, char mark)
 {
     char *at = strchr(text, mark);
@@ -51,7 +51,7 @@ static char *cut(char *text, char mark)
     return at;
 }
 
-/* "2x32:epyc-9654", "2:epyc-9654", "2x32" */
+/* Reads CPUs: "2x32:epyc-9654", "2:epyc-9654" or "2x32". */
 static int read_cpus(struct wanted *wanted, const char *text, struct duet_message *message)
 {
     struct duet__assembly *a = &wanted->assembly;
@@ -77,7 +77,7 @@ static int read_cpus(struct wanted *wanted, const char *text, struct duet_messag
     return error;
 }
 
-/* "4:a100" */
+/* Reads GPUs: "4:a100". */
 static int read_gpus(struct wanted *wanted, char **texts, struct duet_message *message)
 {
     struct duet__assembly *a = &wanted->assembly;
@@ -150,7 +150,7 @@ static int read_wanted(struct wanted *wanted, const struct duet__job *job,
     return 0;
 }
 
-/* Puts the machine together and writes it. */
+/* Builds the machine and writes it. */
 static int make(const struct wanted *wanted, const char *path, struct duet_message *message)
 {
     struct duet__catalogue catalogue;
@@ -189,7 +189,7 @@ static int new (const struct duet__job *job, int argc, char *const *argv)
                  : duet__finish_output();
 }
 
-/* What StarPU has measured of its machine, as a file of ours. */
+/* Writes what StarPU has measured of its machine as a file of ours. */
 static int import(struct duet__job *job, int argc, char *const *argv)
 {
     static const char *const of_new[] = {"cpus",     "gpus",          "link", "nvlink",
@@ -210,7 +210,7 @@ static int import(struct duet__job *job, int argc, char *const *argv)
     error = error ? error : duet__calibrate_names(job->values.name, &out, &name, &message);
     if (!error)
         error = duet__platform_read_starpu(from.directory, from.host, name, &platform, &message);
-    error = error == DUET_EIO ? DUET_EPARSE : error; /* what cannot be read is bad input */
+    error = error == DUET_EIO ? DUET_EPARSE : error; /* a file that cannot be read is bad input */
     if (!error)
         error = duet__platform_write(&platform, out, DUET_WRITE_REPLACE, &message);
     if (!error)

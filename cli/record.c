@@ -24,8 +24,8 @@ static char **make_environment(const struct duet__openmp *run, const char *recor
     g_autofree char *bytes = g_strdup_printf("%" G_GUINT64_FORMAT, run->bytes);
     g_autofree char *loops = g_strdup_printf("%" G_GUINT64_FORMAT, run->loops);
 
-    /* of programs compiled by gcc, too, whose runtime has no tools; those of clang have it anyway
-     */
+    /* records programs compiled by gcc, too: their runtime has no tools; those of clang have it
+       anyway */
     list = g_environ_setenv(list, "LD_PRELOAD", preloaded, true);
     list = g_environ_setenv(list, "OMP_TOOL", "enabled", true);
     list = g_environ_setenv(list, "OMP_TOOL_LIBRARIES", recorder, true);
@@ -39,7 +39,7 @@ static char **make_environment(const struct duet__openmp *run, const char *recor
     return list;
 }
 
-/* In the child: the signals that are held back here are its own. */
+/* Unblocks, in the child, the signals that are held back here: they are its own. */
 static void admit(void *data)
 {
     sigset_t none;
@@ -49,7 +49,8 @@ static void admit(void *data)
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Runs it until it ends. Its status, as waitpid has it; -1 with an error: it cannot be run. */
+/* Runs the program until it ends. Returns its status as waitpid has it; -1 with an error if it
+   cannot be run. */
 static int spawn(const struct duet__openmp *run, char **environment, int *number, GError **error)
 {
     const double look_s = 0.1;
@@ -123,7 +124,7 @@ static int work(struct duet__job *job, int argc, char **argv)
 
     if (!program[0])
         return duet__complain(DUET__MISUSED, "which program? duet record -- ./program");
-    /* before it has run for hours */
+    /* a bad name is refused before the program has run for hours */
     refused = g_file_test(run.out, G_FILE_TEST_IS_DIR) ? EISDIR
               : g_access(folder, W_OK) != 0            ? errno
                                                        : 0;

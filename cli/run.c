@@ -39,7 +39,7 @@ static int find_platform(struct duet__job *job, struct duet_message *message)
     return duet__exclude(job, "costs", "no-costs", message);
 }
 
-/* Whether the workload can be computed and verified as is wanted, where its runs are made. */
+/* Checks that the workload can be computed and verified as wanted, where its runs are made. */
 static int check_workload(const struct duet__job *job, struct duet_message *message)
 {
     const struct duet__request *request = &job->request;
@@ -60,7 +60,7 @@ static int check_workload(const struct duet__job *job, struct duet_message *mess
     return 0;
 }
 
-/* One line each about what of the platform is not as one would think. */
+/* Prints one line about each thing of the platform that is not as one would think. */
 static void remark(const struct duet__job *job)
 {
     const struct duet__request *request = &job->request;
@@ -83,7 +83,7 @@ static void remark(const struct duet__job *job)
                        job->platform->name, holes);
 }
 
-/* Returns whether --noise would draw anything: the platform knows a spread of a kernel's times. */
+/* Returns true if --noise would draw anything: the platform knows a spread of a kernel's times. */
 static bool draws(const struct duet__job *job)
 {
     for (size_t c = 0; c < job->platform->calibration.count; c++) {
@@ -98,7 +98,7 @@ static bool draws(const struct duet__job *job)
     return false;
 }
 
-/* The machine of a platform that runs are made on, and as a file if one is asked for. */
+/* Builds the machine of a platform that runs are made on, and writes it if a file is asked for. */
 static int build_machine(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *request = &job->request;
@@ -128,7 +128,7 @@ static int build_machine(struct duet__job *job, struct duet_message *message)
     return error;
 }
 
-/* All that is left once the options are read. */
+/* Reads and checks everything that is left once the options are read. */
 static int read_all(struct duet__job *job, int argc, char *const *argv,
                     struct duet_message *message)
 {
@@ -172,7 +172,7 @@ static int print(const struct duet__job *job, const struct duet__report *report)
     return duet__finish_output();
 }
 
-/* One line if the result of a run is wrong. Exit status. */
+/* Complains in one line if the result of a run is wrong. Returns the exit status. */
 static int judge(const struct duet__report *report, size_t runs)
 {
     size_t wrong = 0;
@@ -185,8 +185,8 @@ static int judge(const struct duet__report *report, size_t runs)
 }
 
 /*
- * Names the policies that failed. Where none has a run, the input may be to blame, and what several
- * say is told once. Exit status.
+ * Names the policies that failed. If none has a run, the input may be to blame, and an error that
+ * several share is printed once. Returns the exit status.
  */
 static int complain(const struct duet__job *job, const struct duet__series *series, bool some)
 {
@@ -210,7 +210,7 @@ static int complain(const struct duet__job *job, const struct duet__series *seri
     return status;
 }
 
-/* Reports what is finished and says what has failed; `number` is of the signal that came, or 0. */
+/* Reports finished runs and complains about failed ones; `number` is the signal that came, or 0. */
 static int report(const struct duet__job *job, const struct duet__series *series, int number)
 {
     const struct duet__request *request = &job->request;
@@ -221,7 +221,7 @@ static int report(const struct duet__job *job, const struct duet__series *series
                                   .cores = duet__usable_cores(),
                                   .interrupted = number != 0,
                                   .show_wall = job->values.wall || !is_simulated(job)};
-    const char *who = ""; /* of several nodes the one that the signal came to */
+    const char *who = ""; /* the node that the signal came to, if there are several */
     size_t runs = 0, failed = 0;
     int status = DUET__DONE, written, wrong;
 
@@ -254,10 +254,11 @@ static int report(const struct duet__job *job, const struct duet__series *series
 /* ------------------------------------------------------------------------------------------- */
 /* The runs                                                                                     */
 
-/* Before a long simulation: how long it will be, so that nobody waits for days unawares. */
+/* Prints, before a long simulation, how long it will take, so that nobody waits for days
+   unawares. */
 static void announce(const struct duet__job *job)
 {
-    /* of a process, on a machine of today; messages between nodes take most of a simulation */
+    /* speed of a process on a machine of today; with nodes, messages take most of a simulation */
     enum { TASKS_PER_S = 100000, OF_NODES_PER_S = 20000, LONG_S = 60 };
     const struct duet__request *request = &job->request;
     uint64_t tasks = duet__request_tasks(request);
@@ -303,7 +304,7 @@ static int make_runs(struct duet__job *job, struct duet__series *series, int *nu
     return error;
 }
 
-/* Another process of the same run reports it, and writes its files. */
+/* True if another process of the same run reports it and writes its files. */
 static bool is_told_by_another(const struct duet__job *job)
 {
     unsigned count;
@@ -343,7 +344,7 @@ static char *say(int status, const char *text)
     return row;
 }
 
-/* The rows of a series. */
+/* Returns the rows of a series. */
 static char *list(const struct duet__job *job, const struct duet__series *series)
 {
     const struct duet__report report = {.command = job->line,

@@ -16,7 +16,7 @@
 /* ------------------------------------------------------------------------------------------- */
 /* A cell                                                                                       */
 
-/* The options of a cell: what was given of other than factors, and what is its own. */
+/* Sets the options of a cell: the given ones that are no factors, and the cell's own. */
 static int set_options(struct duet__job *job, const struct duet__tables *tables, uint64_t cell,
                        const char **workload, struct duet_message *message)
 {
@@ -55,7 +55,7 @@ void duet__tables_execute(uint64_t number, FILE *result, void *data)
     duet__job_init(&job, tables->command, 0, NULL);
     job.in_table = true;
     job.program = program;
-    /* each was checked when it was taken */
+    /* each option was checked when it was taken */
     if (!set_options(&job, tables, cell, &workload, &message)) {
         job.values.quiet = true;
         job.values.wall |= tables->job->command->where & (DUET__IN_STUDY | DUET__IN_TUNE);
@@ -85,7 +85,7 @@ int duet__tables_fini(struct duet__tables *tables, struct duet_message *message)
 /* ------------------------------------------------------------------------------------------- */
 /* The table                                                                                    */
 
-/* "I/K", from 1/K on. */
+/* Reads "I/K", from 1/K on. */
 static int read_part(const char *option, const char *text, uint64_t *part, uint64_t *parts,
                      struct duet_message *message)
 {
@@ -141,7 +141,7 @@ static int check_argument(const struct duet__job *job, const struct duet__factor
                             name, place);
 }
 
-/* What is missing, or is nowhere, before any run is made. */
+/* Refuses a product in which something is missing or does not exist, before any run is made. */
 static int check_product(struct duet__tables *tables, const struct duet__product *product,
                          struct duet_message *message)
 {
@@ -217,7 +217,7 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
 /* ------------------------------------------------------------------------------------------- */
 /* The runs                                                                                     */
 
-/* One line each about what did not become a result. Exit status. */
+/* Prints one line about each kind of run without a result. Returns the exit status. */
 static int judge(const struct duet__outcome *outcome)
 {
     int status = DUET__DONE;
@@ -230,7 +230,7 @@ static int judge(const struct duet__outcome *outcome)
     return status;
 }
 
-/* Makes what is not in the store. Exit status. */
+/* Makes the runs that are not in the store. Returns the exit status. */
 static int make(struct duet__tables *tables)
 {
     struct duet_message message = {""};
@@ -259,7 +259,7 @@ static int make(struct duet__tables *tables)
     return status;
 }
 
-/* Prints the table, or what there is of it. */
+/* Prints the table, or the part of it that exists. */
 static int print(const struct duet__tables *tables, const char *best)
 {
     const struct duet__values *values = &tables->job->values;
@@ -310,7 +310,7 @@ int duet__tabulate(struct duet__job *job, int argc, char *const *argv)
     return status;
 }
 
-/* Puts the results of other files into this one. Exit status. */
+/* Puts the results of other files into this one. Returns the exit status. */
 static int merge(struct duet__tables *tables, int argc, char *const *argv)
 {
     struct duet_message message = {""};
@@ -337,7 +337,7 @@ static int merge(struct duet__tables *tables, int argc, char *const *argv)
     return status;
 }
 
-/* With the file open. Exit status. */
+/* Executes the command once the file is open. Returns the exit status. */
 static int work_on(struct duet__tables *tables, int argc, char *const *argv)
 {
     const struct duet__values *values = &tables->job->values;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* Whether an option is given again later, which counts then, as of options of one value. */
+/* True if an option of one value is given again later: the last one counts. */
 static bool again(const struct duet__job *job, guint at)
 {
     const struct duet__option *option = g_array_index(job->given, struct duet__given, at).option;

@@ -14,13 +14,13 @@
 #include "base/clock.h"
 
 enum {
-    PART = 8,             /* one in so many goes from a level to the next */
-    TOPS = 2,             /* the neighbours of so many are tried */
-    NOISY_MOST = 8,       /* settings that are simulated with noise at first, */
-    NOISY_REPS = 3,       /* so often; half of them twice as often, */
-    NOISY_REPS_MOST = 12, /* up to this */
+    PART = 8,             /* one setting in so many goes from a level to the next */
+    TOPS = 2,             /* number of best settings whose neighbours are tried */
+    NOISY_MOST = 8,       /* settings that are simulated with noise at first */
+    NOISY_REPS = 3,       /* first simulations of each with noise; each next level doubles them */
+    NOISY_REPS_MOST = 12, /* most simulations of a setting with noise */
     RUN_REPS = 3,
-    TASKS_PER_S = 50000, /* of a simulation, about */
+    TASKS_PER_S = 50000, /* speed of a simulation, about */
     SETTINGS_MOST = 1000000,
 };
 
@@ -35,7 +35,7 @@ static int add(struct duet__product *product, const char *name, const char *valu
     return duet__study_add(product, duet__option_find(name, DUET__IN_TUNE), value, message);
 }
 
-/* A copy of the space, or of what is the same in all of it, with these changes. */
+/* Adds a copy of the space, or of what is the same in all of it, with these changes. */
 static int add_product(struct duet__tune *tune, enum duet__fidelity fidelity,
                        struct duet_message *message)
 {
@@ -109,7 +109,7 @@ static uint64_t cell_of(const struct duet__tune *tune, enum duet__fidelity fidel
 /* ------------------------------------------------------------------------------------------- */
 /* Simulations                                                                                  */
 
-/* What the newest run of a cell has left. */
+/* The results of a cell's newest run. */
 struct figures {
     double makespan_s, gflops, best_s;
 };
@@ -134,7 +134,8 @@ static bool find_figures(const struct duet__tables *tables, uint64_t cell, uint6
     return there;
 }
 
-/* Makes runs of cells until then. Below 0, or the number of the signal that came. */
+/* Makes runs of cells until then. Returns an error below 0, or the number of the signal that
+   came. */
 static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const uint32_t *cells,
                      size_t count, uint64_t reps, double until_s, uint64_t *made)
 {
@@ -161,7 +162,7 @@ static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const
     return error ? error : outcome.number;
 }
 
-/* Simulates settings at one fidelity; seconds[i]: INFINITY where there is no run. */
+/* Simulates settings at one fidelity; seconds[i] is INFINITY if there is no run. */
 static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const uint32_t *settings,
                     size_t count, double until_s, double *seconds)
 {
@@ -181,8 +182,9 @@ static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const
 }
 
 /*
- * A duet__measure_fn. Half of the budget is for the levels before the last, then comes that for the
- * last one, for neighbours, and for noise; but something is always simulated.
+ * Simulates settings at a level: a duet__measure_fn. Half of the budget is for the levels before
+ * the last; the rest is for the last one, for neighbours, and for noise. Something is always
+ * simulated.
  */
 static int measure(void *data, unsigned level, const uint32_t *settings, size_t count,
                    double *seconds)
@@ -205,8 +207,8 @@ static int measure(void *data, unsigned level, const uint32_t *settings, size_t 
 }
 
 /*
- * How many levels, each of half the size of the next: as many as it takes to simulate all settings
- * in a part of the budget, where the problem is large enough.
+ * Returns the number of levels, each of half the size of the next: as many as it takes to simulate
+ * all settings in a part of the budget, if the problem is large enough.
  */
 static unsigned count_levels(const struct duet__tune *tune)
 {
@@ -241,7 +243,7 @@ static unsigned count_levels(const struct duet__tune *tune)
     return levels;
 }
 
-/* Looks for the best settings by simulations without noise: into tune->found. */
+/* Finds the best settings by simulations without noise: into tune->found. */
 static int search(struct duet__tune *tune)
 {
     g_autofree struct duet__dimension *dimensions =
@@ -284,7 +286,7 @@ static int search(struct duet__tune *tune)
 /* ------------------------------------------------------------------------------------------- */
 /* Noise                                                                                        */
 
-/* Takes what simulations with noise say of a setting: as many as there are. */
+/* Takes the results of a setting's simulations with noise, as many as there are. */
 static void take_noise(const struct duet__tune *tune, struct duet__tuned *tuned, uint64_t cell,
                        uint64_t reps)
 {
@@ -312,7 +314,7 @@ static gint compare_tuned(gconstpointer first, gconstpointer second)
     return a->predicted_s < b->predicted_s ? -1 : a->predicted_s > b->predicted_s;
 }
 
-/* Successive halving of those that are near to the best, over replications with equal seeds. */
+/* Judges the settings near the best by successive halving over replications with equal seeds. */
 static int judge_by_noise(struct duet__tune *tune)
 {
     struct duet__tuned *found = (struct duet__tuned *)(void *)tune->found->data;
@@ -332,7 +334,7 @@ static int judge_by_noise(struct duet__tune *tune)
             cells[i] = (uint32_t)cell_of(tune, DUET__NOISE, found[i].setting);
         error = make_runs(tune, &tune->tables, cells, count, reps, tune->start_s + tune->budget_s,
                           &tune->made[DUET__NOISE]);
-        /* where there was no time for all, none is judged by it */
+        /* no setting is judged by noise unless there was time for all */
         for (guint i = 0; i < count && !error && !tune->cut; i++)
             take_noise(tune, &found[i], cells[i], reps);
         g_array_sort(tune->found, compare_tuned);
@@ -342,7 +344,7 @@ static int judge_by_noise(struct duet__tune *tune)
     return error;
 }
 
-/* The best beside the second, seed by seed. */
+/* Finds how far the best is before the second, seed by seed. */
 static void find_lead(struct duet__tune *tune)
 {
     const struct duet__tuned *best = duet__tune_at(tune, 0), *second = best + 1;
@@ -364,7 +366,8 @@ static void find_lead(struct duet__tune *tune)
         tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
 }
 
-/* What one gets who chooses nothing, without regard to the budget: as often as the best. */
+/* Simulates the usual setting, which one gets who chooses nothing, regardless of the budget: as
+   often as the best. */
 static int simulate_usual(struct duet__tune *tune)
 {
     const uint32_t cell = (uint32_t)cell_of(tune, DUET__USUAL, 0);
@@ -378,7 +381,7 @@ static int simulate_usual(struct duet__tune *tune)
     return error;
 }
 
-/* What is shown of settings beside their times, and whether all times were ever measured. */
+/* Finds the facts shown of settings beside their times, and if all times were ever measured. */
 static void find_rest(struct duet__tune *tune)
 {
     sqlite3_stmt *statement =
@@ -400,7 +403,7 @@ static void find_rest(struct duet__tune *tune)
 /* ------------------------------------------------------------------------------------------- */
 /* Real runs                                                                                    */
 
-/* Adds a product of one cell: what real runs take of a setting. */
+/* Adds a product of one cell: the options that real runs take of a setting. */
 static int add_runs(struct duet__tune *tune, struct duet__study *study,
                     const struct duet__tuned *tuned)
 {
@@ -469,14 +472,14 @@ static int verify(struct duet__tune *tune)
 /* ------------------------------------------------------------------------------------------- */
 /* The command                                                                                  */
 
-/* What ended it. Exit status. */
+/* Complains about the error that ended the search. Returns the exit status. */
 static int refuse(const struct duet__tune *tune, int error)
 {
     return error > 0 ? duet__complain(DUET__SIGNALLED + error, "interrupted: nothing was chosen")
                      : duet__job_refuse(error, &tune->message);
 }
 
-/* Looks for the best settings. Below 0, or the number of the signal that came. */
+/* Finds the best settings. Returns an error below 0, or the number of the signal that came. */
 static int choose(struct duet__tune *tune)
 {
     int error = search(tune);
@@ -495,14 +498,14 @@ static int choose(struct duet__tune *tune)
     return tune->here && !tune->job->values.no_verify ? verify(tune) : 0;
 }
 
-/* With space and products. Exit status. */
+/* Tunes once space and products are there. Returns the exit status. */
 static int tune_all(struct duet__tune *tune)
 {
     struct duet__signals signals;
     int error, status;
 
     tune->levels = count_levels(tune);
-    duet__signals_hold(&signals, false); /* also between one study and the next */
+    duet__signals_hold(&signals, false); /* signals are held between one study and the next, too */
     error = choose(tune);
     if (!error)
         error = duet__signals_take(&signals, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `duet tune` says. */
+/* The report of `duet tune`. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { SHOWN = 5 };
 
 static const char *const levels[DUET__FIDELITIES] = {"n/8", "n/4", "n/2", "n", "noise", "default"};
 
-/* The value that a setting has of a factor, by its name; NULL: none. */
+/* Returns the value that a setting has of a factor, by its name; NULL: none. */
 static const char *value_of(const struct duet__tune *tune, const struct duet__tuned *tuned,
                             const char *factor)
 {
@@ -25,7 +25,7 @@ static const char *value_of(const struct duet__tune *tune, const struct duet__tu
     return NULL;
 }
 
-/* The variables of the choice, "DUET_POLICY=dmdas", NULL-ended. */
+/* Returns the variables of the choice, "DUET_POLICY=dmdas", NULL-ended. */
 static char **environment_of(const struct duet__tune *tune)
 {
     const struct duet__product *product =
@@ -41,7 +41,7 @@ static char **environment_of(const struct duet__tune *tune)
             duet__tune_chosen(factor->name) ? duet__option_find(factor->name, DUET__IN_ENVIRONMENT)
                                             : NULL;
 
-        /* each was checked when it was taken */
+        /* each value was checked when it was taken */
         if (option && duet__option_set(option, &config, factor->name,
                                        duet__study_value(product, tune->chosen->cell, f), NULL))
             continue;
@@ -55,13 +55,13 @@ static double error_of(const struct duet__tuned *tuned)
     return tuned->predicted_s / tuned->measured_s - 1;
 }
 
-/* How many of the best are shown. */
+/* Returns the number of best settings that are shown. */
 static guint shown(const struct duet__tune *tune)
 {
     return MIN(tune->found->len, MAX(SHOWN, (guint)tune->job->values.verified));
 }
 
-/* Whether some of its kernel times are extrapolated. */
+/* True if some kernel times of the setting are extrapolated. */
 static bool is_beyond(const struct duet__tune *tune, const struct duet__tuned *tuned)
 {
     return duet__tune_beyond(tune, value_of(tune, tuned, "tile"),
@@ -125,7 +125,7 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
     duet__table_put(&table, stream, 0);
 }
 
-/* What was tried, "1344 settings: 1344 simulations of n/8, 168 of n/4, ... in 25 s". */
+/* Prints what was tried, "1344 settings: 1344 simulations of n/8, 168 of n/4, ... in 25 s". */
 static void put_tried(FILE *stream, const struct duet__tune *tune)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -144,7 +144,7 @@ static void put_tried(FILE *stream, const struct duet__tune *tune)
     duet__put_wrapped(stream, text->str, 4);
 }
 
-/* How sure it is. */
+/* Prints how sure the choice is. */
 static void put_verdict(FILE *stream, const struct duet__tune *tune)
 {
     const struct duet__tuned *chosen = tune->chosen, *usual = &tune->usual;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `duet tune` chooses among, and on which machine. */
+/* The settings among which `duet tune` chooses, and the machine. */
 #include "cli/tune.h"
 
 #include <math.h>
@@ -67,7 +67,7 @@ static int add(struct duet__tune *tune, const char *name, const char *values,
 /* ------------------------------------------------------------------------------------------- */
 /* Tiles                                                                                        */
 
-/* The edges of tiles between which all kernels of the workload were measured. */
+/* Finds the edges of tiles between which all kernels of the workload were measured. */
 static void find_measured(struct duet__tune *tune, const struct duet__platform *platform)
 {
     const struct duet__problem *problem = &tune->request.problem;
@@ -93,7 +93,7 @@ static void find_measured(struct duet__tune *tune, const struct duet__platform *
     }
 }
 
-/* Whether tiles of this edge leave parts of a whole that are smaller than was measured. */
+/* True if tiles of this edge leave parts of a whole that are smaller than was measured. */
 static bool leaves(const struct duet__tune *tune, double whole, double edge)
 {
     const double rest = fmod(whole, edge);
@@ -112,8 +112,8 @@ bool duet__tune_beyond(const struct duet__tune *tune, const char *tile, const ch
 }
 
 /*
- * The tile near one that leaves least beyond the matrix, in whose last row tiles are not smaller
- * than was measured. 0: there is none.
+ * Returns the tile near one that leaves least beyond the matrix, and whose last row of tiles is not
+ * smaller than was measured; 0 if there is none.
  */
 static uint64_t fit_tile(const struct duet__tune *tune, double near)
 {
@@ -137,8 +137,8 @@ static uint64_t fit_tile(const struct duet__tune *tune, double near)
     return found;
 }
 
-/* Some between what was measured, evenly by their logarithms; the usual one where nothing is known,
-   or where `lists` say what is chosen among. */
+/* Adds some tiles between those measured, evenly by their logarithms; only the usual one if nothing
+   is known, or if `lists` say what is chosen among. */
 static int add_tiles(struct duet__tune *tune, bool lists, struct duet_message *message)
 {
     enum { TILES = 7 };
@@ -153,7 +153,7 @@ static int add_tiles(struct duet__tune *tune, bool lists, struct duet_message *m
             g_string_append_printf(list, "%s%" G_GUINT64_FORMAT, last ? "," : "", tile);
         last = MAX(tile, last);
     }
-    if (!tune->platform && !lists) /* it is yet to be measured */
+    if (!tune->platform && !lists) /* the platform is yet to be measured */
         for (uint64_t tile = MAX(request->problem.tile / 4, 1);
              tile <= MIN(2 * request->problem.tile, request->problem.n); tile *= 2)
             g_string_append_printf(list, "%s%" G_GUINT64_FORMAT, list->len ? "," : "", tile);
@@ -165,7 +165,7 @@ static int add_tiles(struct duet__tune *tune, bool lists, struct duet_message *m
 /* ------------------------------------------------------------------------------------------- */
 /* The rest                                                                                     */
 
-/* Tiles that are factorised by blocks, where the workload has such: of the least edge measured. */
+/* Adds blocks to factorise tiles by, of the least edge measured, if the workload has such. */
 static int add_blocks(struct duet__tune *tune, struct duet_message *message)
 {
     g_autofree char *values = g_strdup_printf("block=0,%g", tune->low);
@@ -175,7 +175,8 @@ static int add_blocks(struct duet__tune *tune, struct duet_message *message)
                : add(tune, "param", values, message);
 }
 
-/* All but those that choose at random or by trying others, and one whose simulations take long. */
+/* Adds all policies but those that choose at random or by trying others, and one whose simulations
+   take long. */
 static int add_policies(struct duet__tune *tune, struct duet_message *message)
 {
     static const char *const others[] = {"auto", "darts", "no-prio", "random", "w-rand", NULL};
@@ -188,7 +189,7 @@ static int add_policies(struct duet__tune *tune, struct duet_message *message)
     return add(tune, "policy", list->str, message);
 }
 
-/* How many CPUs beside the GPUs, windows, and whether CPUs may have what GPUs can run. */
+/* Adds numbers of CPUs beside the GPUs, windows, and whether CPUs may have what GPUs can run. */
 static int add_workers(struct duet__tune *tune, const struct duet__platform *platform,
                        struct duet_message *message)
 {
@@ -212,8 +213,8 @@ static int add_workers(struct duet__tune *tune, const struct duet__platform *pla
 /* The machine                                                                                  */
 
 /*
- * Has a job done in a process of its own, as CUDA does not work in children of a process that has
- * used it. A signal ends it; *number: the signal's, or 0. Returns true if the job left a result.
+ * Executes a job in a process of its own, as CUDA does not work in children of a process that has
+ * used it. A signal ends it; *number is that signal, or 0. Returns true if the job left a result.
  */
 static bool do_apart(duet__execute_fn *execute, void *data, int *number)
 {
@@ -235,8 +236,8 @@ static bool do_apart(duet__execute_fn *execute, void *data, int *number)
     return ended.length > 0;
 }
 
-/* A duet__execute_fn: a result says that a platform is of this machine, so that it may be added to.
- */
+/* Leaves a result if a platform is of this machine, so that it may be added to: a
+   duet__execute_fn. */
 static void look_here(uint64_t job, FILE *result, void *platform)
 {
     struct duet__history *history;
@@ -248,7 +249,7 @@ static void look_here(uint64_t job, FILE *result, void *platform)
         fputs("it is", result);
 }
 
-/* The tiles of the space that were not measured: "384,512"; "" if all were. */
+/* Returns the tiles of the space that were not measured: "384,512"; "" if all were. */
 static char *missing_tiles(const struct duet__tune *tune, bool nothing)
 {
     const struct duet__factor *tiles = factor_of(tune, "tile");
@@ -264,7 +265,7 @@ static char *missing_tiles(const struct duet__tune *tune, bool nothing)
     return g_string_free(list, FALSE);
 }
 
-/* A duet__execute_fn: runs `duet calibrate`, quietly. A result says that it has ended well. */
+/* Runs `duet calibrate`, quietly, and leaves a result if it ended well: a duet__execute_fn. */
 static void calibrate(uint64_t job, FILE *result, void *line)
 {
     char **words = line;
@@ -319,7 +320,7 @@ static int measure_tiles(struct duet__tune *tune, const char *tiles, struct duet
     return error ? error : number;
 }
 
-/* The file of this machine; NULL: there is none. */
+/* Returns the file of this machine; NULL if there is none. */
 static char *own_platform(void)
 {
     const char *host = g_get_host_name();
@@ -332,7 +333,7 @@ static char *own_platform(void)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* One problem on one machine, by options that are to be chosen. */
+/* Checks that there is one problem on one machine, and that the options may be chosen. */
 static int check(const struct duet__tune *tune, struct duet_message *message)
 {
     const GPtrArray *factors = space_of(tune)->factors;
@@ -352,7 +353,8 @@ static int check(const struct duet__tune *tune, struct duet_message *message)
     return 0;
 }
 
-/* What the first setting asks for, where it is a workload: its size and tile are then given. */
+/* Finds the problem of the first setting, if that is a workload: its size and tile are then
+   given. */
 static int find_problem(struct duet__tune *tune, bool real, struct duet_message *message)
 {
     struct duet__tables tables = {.job = tune->job, .study = tune->space};
@@ -379,7 +381,7 @@ static int find_problem(struct duet__tune *tune, bool real, struct duet_message 
     return error ? error : add(tune, "n", n, message);
 }
 
-/* The machine, and whether it is this one. */
+/* Finds the machine, and whether it is this one. */
 static int find_platform(struct duet__tune *tune, struct duet_message *message)
 {
     const struct duet__factor *given = factor_of(tune, "platform");
@@ -398,7 +400,7 @@ static int find_platform(struct duet__tune *tune, struct duet_message *message)
     return number;
 }
 
-/* What the platform has of the workload's kernels. */
+/* Finds what the platform has of the workload's kernels. */
 static int look_at_platform(struct duet__tune *tune, struct duet__platform **platform,
                             struct duet_message *message)
 {

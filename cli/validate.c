@@ -11,19 +11,19 @@
 #include "validate/experiment.h"
 #include "base/clock.h"
 
-/* What was asked for, and what comes of it. */
+/* A validation: its options and its results. */
 struct validate {
     struct duet__job *job;
-    struct duet__tables tables; /* what is asked for */
+    struct duet__tables tables; /* the cells to be predicted and measured */
     struct duet__experiment experiment;
-    struct duet__recalibration recalibration; /* of --calibrate */
-    int status; /* exit status of calibrating, and of writing what that has found */
+    struct duet__recalibration recalibration; /* used by --calibrate */
+    int status; /* status of calibrating, and of writing its results */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* The command line                                                                             */
 
-/* How many runs, in how many rounds, and how many are enough. */
+/* Sets how many runs are made, in how many rounds, and how many are enough. */
 static void count_runs(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
@@ -33,7 +33,7 @@ static void count_runs(struct validate *validate)
     bool until =
         !duet__given(job, "nodes") && (values->until > 0 || duet__given(job, "case-time") ||
                                        (!values->reps && !duet__request_paced(&experiment->base)));
-    /* what rounds differ by is learnt from many short ones, unless the number of runs is given */
+    /* many short rounds show how rounds differ, unless the number of runs is given */
     uint64_t rounds = values->rounds ? values->rounds : values->reps ? 5 : 10;
     /* at least as many as will say something; those at a pace are all alike */
     uint64_t reps = values->reps ? values->reps : until ? 5 : 3;
@@ -47,7 +47,7 @@ static void count_runs(struct validate *validate)
                                                        : 15);
 }
 
-/* Options that go with others only, or that exclude each other. */
+/* Checks options that need others, or exclude each other. */
 static int check_combinations(const struct duet__job *job, struct duet_message *message)
 {
     const struct duet__values *values = &job->values;
@@ -70,7 +70,7 @@ static int check_combinations(const struct duet__job *job, struct duet_message *
     return duet__exclude(job, "json", "csv", message);
 }
 
-/* Options that several processes cannot have. */
+/* Refuses options that several processes cannot have. */
 static int check_together(const struct duet__job *job, struct duet_message *message)
 {
     static const char *const alone[] = {"calibrate", "until", "case-time", "budget",
@@ -132,7 +132,7 @@ static int make_cases(struct validate *validate, int argc, char *const *argv,
 /* ------------------------------------------------------------------------------------------- */
 /* The platform                                                                                 */
 
-/* The file that duet calibrate writes for this machine. */
+/* Finds the file that duet calibrate writes for this machine. */
 static int find_own_platform(struct duet__experiment *experiment, struct duet_message *message)
 {
     const char *host = g_get_host_name();
@@ -147,7 +147,7 @@ static int find_own_platform(struct duet__experiment *experiment, struct duet_me
                      experiment->platform_name);
 }
 
-/* What is measured between the rounds, and a platform without times until then. */
+/* Prepares what is measured between the rounds, and a platform without times until then. */
 static int begin_calibration(struct validate *validate, struct duet_message *message)
 {
     struct duet__recalibration *recalibration = &validate->recalibration;
@@ -225,10 +225,10 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is done                                                                                 */
+/* The parts of a validation                                                                    */
 
-/* Calibrates before a round, or after the last one, where that was asked for. Exit status where no
-   kernel could be run. */
+/* Calibrates before a round, or after the last one, if that was asked for. Returns the exit status;
+   it fails if no kernel could be run. */
 static int calibrate(struct validate *validate, size_t round, double runs_s,
                      struct duet__monitor *monitor, struct duet__progress *progress)
 {
@@ -244,7 +244,7 @@ static int calibrate(struct validate *validate, size_t round, double runs_s,
     return duet__calibrate_complain(&recalibration->calibrating);
 }
 
-/* Writes what was found where that was asked for: the measured runs are worth a report anyway. */
+/* Writes the calibration if that was asked for: the measured runs are worth a report anyway. */
 static void write_platform(struct validate *validate)
 {
     const char *out = validate->job->values.out;
@@ -255,7 +255,7 @@ static void write_platform(struct validate *validate)
         validate->status = duet__complain(DUET__FAILED, "%s", message.text);
 }
 
-/* `whole`: no signal has ended it, after which files stay as they were. */
+/* Ends the calibration; `whole` is false if a signal has ended it: then files stay as they were. */
 static int finish_calibration(struct validate *validate, bool whole)
 {
     struct duet__recalibration *recalibration = &validate->recalibration;
@@ -270,7 +270,7 @@ static int finish_calibration(struct validate *validate, bool whole)
     return DUET__DONE;
 }
 
-/* The rounds, with calibration before, between and after them where that was asked for. */
+/* Measures the rounds, with calibration before, between and after them if that was asked for. */
 static int measure(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
@@ -280,7 +280,7 @@ static int measure(struct validate *validate)
     int status;
 
     duet__monitor_start(&monitor, false, 0, 0);
-    if (experiment->number) /* which other processes do not know yet */
+    if (experiment->number) /* other processes do not know of the signal yet */
         duet__monitor_adopt(&monitor, experiment->number);
     duet__warn_of_load();
     duet__progress_init(&progress, !validate->job->values.quiet, 0, 0);
@@ -302,7 +302,7 @@ static int measure(struct validate *validate)
     return status;
 }
 
-/* Both sides of all cases, one part after the other. Exit status. */
+/* Predicts and measures all cases, one part after the other. Returns the exit status. */
 static int make_parts(struct validate *validate)
 {
     struct duet__experiment *experiment = &validate->experiment;
@@ -316,7 +316,7 @@ static int make_parts(struct validate *validate)
                               message.text);
     if (experiment->number && !experiment->together)
         return status;
-    /* what cannot be predicted is not measured; but for what the calibration has yet to tell */
+    /* cases that cannot be predicted are not measured, unless the calibration is yet to tell */
     if (!validate->job->values.calibrate)
         duet__experiment_predict(experiment, validate->job->values.quiet);
     if (experiment->together || (!experiment->number && duet__experiment_tally(experiment).left))
@@ -328,7 +328,7 @@ static int make_parts(struct validate *validate)
     if (number &&
         !(duet__experiment_tally(experiment).runs && validate->recalibration.calibrating.runs->len))
         return status;
-    /* what a signal has ended is predicted as well, unless another one comes */
+    /* cases are predicted also after a signal, unless another one comes */
     experiment->number = 0;
     status = finish_calibration(validate, number == 0);
     if (status == DUET__DONE)
@@ -340,8 +340,8 @@ static int make_parts(struct validate *validate)
 }
 
 /*
- * Likewise. A signal ends them with a report of what there is, also one that comes between two
- * parts. Exit status of what has failed as a whole.
+ * Predicts and measures all cases. A signal, also between two parts, ends this early with a report
+ * of what there is. Returns the exit status of what has failed as a whole.
  */
 static int make_sides(struct validate *validate)
 {
@@ -360,7 +360,7 @@ static int make_sides(struct validate *validate)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is said of it                                                                           */
+/* The report                                                                                   */
 
 static int report(struct validate *validate, const struct duet__tally *tally)
 {
@@ -385,7 +385,7 @@ static int validate_all(struct validate *validate)
 {
     const struct duet__experiment *experiment = &validate->experiment;
     unsigned count;
-    /* the first process has what was measured */
+    /* the first process has the measured runs */
     const bool is_told_by_another = experiment->together && duet__launched_as(&count) > 0;
     int status = is_told_by_another ? DUET__DONE : duet__files_check(validate->job);
     struct duet__tally tally;
@@ -418,7 +418,7 @@ static int work(struct duet__job *job, int argc, char **argv)
 
     if (job->values.openmp)
         return duet__openmp_validate(job);
-    job->together = duet__given(job, "nodes"); /* until it is known of how many */
+    job->together = duet__given(job, "nodes"); /* true until the number of nodes is known */
     validate.tables = (struct duet__tables){.job = job, .study = duet__study_new()};
     duet__experiment_init(&validate.experiment);
     error = read_all(&validate, argc, argv, &message);

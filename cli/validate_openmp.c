@@ -15,25 +15,26 @@
 #include "runs/simulated.h"
 #include "base/stats.h"
 
-/* What is known of one number of threads: a value a round. */
+/* A number of threads, and what is known of it: a value for each round. */
 struct point {
-    struct duet__request request; /* with as many CPUs */
+    struct duet__request request; /* with as many CPUs as threads */
     double *predicted_s, *measured_s;
 };
 
 struct trial {
     struct duet__job *job;
     char **program;
-    char *file;                 /* that runs leave a graph in */
+    char *file;                 /* runs leave a graph in it */
     struct duet__tables tables; /* a cell a point */
     struct point *points;
-    size_t count, rounds, round; /* rounds that are wanted; those that are finished */
-    size_t *disturbed;           /* of those, from 1: other processes used the cores meanwhile */
+    size_t count, rounds, round; /* number of points; of wanted rounds; of finished rounds */
+    size_t *disturbed;           /* rounds, from 1, in which others used the cores */
     size_t disturbed_count;
     size_t tasks;
 };
 
-/* Runs the program and reads what it left. Exit status; *graph is the caller's. */
+/* Runs the program and reads the graph that it left. Returns the exit status; the caller owns
+ *graph. */
 static int measure(const struct trial *trial, uint64_t threads, bool only_makespan,
                    struct duet__graph **graph)
 {
@@ -54,7 +55,7 @@ static int measure(const struct trial *trial, uint64_t threads, bool only_makesp
     return status;
 }
 
-/* The makespan of a graph on as many cores as a point has. Exit status. */
+/* Simulates a graph on as many cores as a point has. Returns the exit status. */
 static int simulate(const struct trial *trial, const struct duet__graph *graph,
                     const struct point *point, double *makespan_s)
 {
@@ -71,7 +72,7 @@ static int simulate(const struct trial *trial, const struct duet__graph *graph,
     request.platform = trial->job->platform;
     request.config.simulate = trial->job->platform->name;
     request.config.gpus = 0;
-    /* what a task costs on one core, its recording has */
+    /* on one core, the recording includes what a task costs */
     request.config.no_costs = request.config.cpus == 1;
     request.config.strict = false;
     request.reps = request.jobs = 1;
@@ -90,7 +91,7 @@ static int simulate(const struct trial *trial, const struct duet__graph *graph,
     return status;
 }
 
-/* One recording, and the runs without it right behind, when the machine is as fast. */
+/* Makes one recording, and right behind it the runs without, when the machine is as fast. */
 static int make_round(struct trial *trial)
 {
     struct duet__graph *recorded = NULL;
@@ -120,7 +121,7 @@ static int make_round(struct trial *trial)
     return status;
 }
 
-/* Prints the table. Exit status, by --fail-over. */
+/* Prints the table. Returns the exit status, by --fail-over. */
 static int report(const struct trial *trial)
 {
     double worst = 0, limit = trial->job->values.fail_over;
@@ -151,7 +152,7 @@ static int report(const struct trial *trial)
     return status;
 }
 
-/* The next one, of the table's cell. */
+/* Makes the next point, from the table's cell. */
 static int make_point(struct trial *trial, struct duet_message *message)
 {
     struct point *point = &trial->points[trial->count];
@@ -201,7 +202,7 @@ static int prepare(struct trial *trial, struct duet_message *message)
                                        &trial->job->platform, message);
 }
 
-/* With what a run has left in it that was ended while it wrote, too. */
+/* Removes a folder, also with files of a run that was ended while it wrote. */
 static void remove_folder(const char *folder)
 {
     g_autoptr(GDir) directory = g_dir_open(folder, 0, NULL);
@@ -223,7 +224,7 @@ int duet__openmp_validate(struct duet__job *job)
     struct duet_message message = {""};
     struct duet__signals signals;
 
-    duet__signals_hold(&signals, false); /* what they end removes the folder first */
+    duet__signals_hold(&signals, false); /* the folder is removed before a signal ends this */
     g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     int error = folder ? prepare(&trial, &message)
                        : duet_fail(&message, DUET_EIO, "there is no folder for temporary files");

@@ -7,8 +7,8 @@
 #include "validate/validation.h"
 
 /*
- * Judges the cases, prints them as the options say, writes the page, and complains where a case is
- * off by more than is allowed. Exit status; duet__validation_fini afterwards.
+ * Judges the cases, prints them as the options say, writes the page, and complains if a case is off
+ * by more than is allowed. Returns the exit status; the caller calls duet__validation_fini.
  */
 int duet__validation_show(const struct duet__job *job, struct duet__validation *validation);
 
