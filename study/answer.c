@@ -16,8 +16,8 @@ enum { CASES_SHOWN = 40 };
 /* A case                                                                                       */
 
 /*
- * By how much the second is longer, seed by seed, as a part of the first's mean: mean and
- * interval, which is everything where there are too few seeds that both have.
+ * Compares two cells: by how much the second is longer, seed by seed, as a part of the first's
+ * mean. Returns mean and interval, which is everything if both share too few seeds.
  */
 static void compare(const struct duet__results *results, const struct duet__cell *first,
                     const struct duet__cell *second, guint comparisons, double *mean, double *reach)
@@ -74,7 +74,7 @@ struct duet__lead duet__study_lead(const struct duet__results *results, size_t i
     return lead;
 }
 
-/* The values of a cell that are chosen, "480 dmda"; for g_free. */
+/* Returns the values of a cell that are chosen, "480 dmda"; for g_free. */
 static char *choice_of(const struct duet__results *results, const struct duet__cell *cell)
 {
     GString *text = g_string_new(NULL);
@@ -100,7 +100,7 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
     duet__table_say(table, lead.sure);
 }
 
-/* The line of a case. */
+/* Adds the line of a case. */
 static void put_case(struct duet__table *table, const struct duet__results *results, size_t index)
 {
     const struct duet__cell *best = &results->cells[results->cases[index]];
@@ -143,10 +143,11 @@ static void put_heading(struct duet__table *table, const struct duet__results *r
         duet__table_row(table, "lead %", "before", "", NULL);
 }
 
-/* How a setting did over all cases. */
+/* The results of a setting over all cases. */
 struct tally {
     guint cases, wins;
-    double worst, logarithm; /* its makespan to the best one: the largest, the sum */
+    double worst, logarithm; /* ratio of its makespan to the best one: the largest, and the sum of
+                                logarithms */
 };
 
 static GHashTable *count(const struct duet__results *results)
@@ -203,7 +204,7 @@ char *duet__study_advice(const struct duet__results *results)
                 : NULL;
 }
 
-/* How policies, or else the levels of what is chosen first, rank over all cases. */
+/* Prints how policies, or else the levels of the first chosen setting, rank over all cases. */
 static void put_ranking(FILE *stream, const struct duet__results *results)
 {
     g_autoptr(GString) text = g_string_new(NULL);
@@ -263,7 +264,7 @@ sqlite3_stmt *duet__study_estimated(const struct duet__store *store)
                : NULL;
 }
 
-/* A line for each, the first one behind `before`. */
+/* Prints a line for each row, the first one behind `before`. */
 static void put_remarks(FILE *stream, const char *before, const char *label, sqlite3_stmt *row)
 {
     for (; row && sqlite3_step(row) == SQLITE_ROW; before = "")

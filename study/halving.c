@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST = 2 }; /* of each group go on */
+enum { LEAST = 2 }; /* settings of each group that go on */
 
 /* A setting among those of its group. */
 struct rated {
@@ -42,7 +42,7 @@ static gint compare_found(gconstpointer first, gconstpointer second)
     return a->setting < b->setting ? -1 : a->setting > b->setting;
 }
 
-/* How far apart in number two settings are that are neighbours in this dimension. */
+/* Returns how far apart in number two settings are that are neighbours in this dimension. */
 static uint32_t stride_of(const struct duet__search *search, size_t dimension)
 {
     uint32_t stride = 1;
@@ -66,9 +66,9 @@ static uint32_t group_of(const struct duet__search *search, uint32_t setting)
 }
 
 /*
- * Leaves the best of each group in `list`, the best of all groups first (the largest tiles first of
- * all, which are simulated soonest), so that also its beginning has something of each. Returns how
- * many.
+ * Leaves the best of each group in `list`, the best of all groups first (before these the largest
+ * tiles, which are simulated soonest), so that its beginning, too, has something of each. Returns
+ * their number.
  */
 static size_t keep_best(const struct duet__search *search, uint32_t *list, size_t count,
                         const double *seconds)
@@ -98,7 +98,7 @@ static size_t keep_best(const struct duet__search *search, uint32_t *list, size_
     return kept;
 }
 
-/* Measures those of a list at the last level that were not yet, and adds them to `found`. */
+/* Measures the settings of a list that the last level lacks, and adds them to `found`. */
 static int measure_last(const struct duet__search *search, const uint32_t *list, size_t count,
                         bool *seen, GArray *found)
 {
@@ -125,7 +125,8 @@ static int measure_last(const struct duet__search *search, const uint32_t *list,
     return error;
 }
 
-/* Adds what differs from a setting in one dimension by one step, or, without order, at all. */
+/* Adds the settings that differ from one in one dimension, by one step or, without order, at
+   all. */
 static void add_neighbours(const struct duet__search *search, uint32_t setting, GArray *list)
 {
     for (size_t d = 0; d < search->dimension_count; d++) {
@@ -142,7 +143,7 @@ static void add_neighbours(const struct duet__search *search, uint32_t setting, 
     }
 }
 
-/* Until the best ones have no neighbour that was not measured. */
+/* Measures neighbours until all neighbours of the best settings were measured. */
 static int refine(const struct duet__search *search, bool *seen, GArray *found)
 {
     bool *done = g_new0(bool, search->count);

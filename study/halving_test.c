@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Searches in tables that are made up: what is found, and how much is measured for it. */
+/* Searches in made-up tables: their results, and how much is measured for them. */
 #include "study/halving.h"
 
 #include <assert.h>
@@ -14,15 +14,15 @@ static const struct duet__dimension dimensions[] = {
 };
 
 struct table {
-    unsigned measured[LEVELS][ALL]; /* how often */
+    unsigned measured[LEVELS][ALL]; /* number of measurements of each setting */
     size_t most;                    /* measurements that there is time for */
     size_t made;
-    int error; /* of the second call */
+    int error; /* returned by the second call */
     unsigned calls;
 };
 
-/* The best is (3, 5, 2), by 1 % and more. Rough levels take small tiles for much better, and
-   policy 4 for as good as 5 is. */
+/* Returns the seconds of a setting. The best is (3, 5, 2), by 1 % and more. Rough levels take small
+   tiles for much better, and policy 4 for as good as 5. */
 static double seconds_of(unsigned level, uint32_t setting)
 {
     const uint32_t tile = setting / WINDOWS / POLICIES, window = setting % WINDOWS;
@@ -79,7 +79,7 @@ static unsigned count_level(const struct table *table, unsigned level)
 
 static const uint32_t BEST = (3 * POLICIES + 5) * WINDOWS + 2;
 
-/* The best is found although no rough level would have said so, by a small part of true ones. */
+/* The search finds the best by few true measurements, although no rough level would name it. */
 static void test_search(void)
 {
     struct table table = {.most = SIZE_MAX};
@@ -108,7 +108,7 @@ static void test_neighbours(void)
     assert(count_level(&both, 2) > 3);
 }
 
-/* With one level everything is measured, once. */
+/* A search with one level measures everything, once. */
 static void test_one_level(void)
 {
     struct table table = {.most = SIZE_MAX};
@@ -118,7 +118,7 @@ static void test_one_level(void)
     assert(!error && found->len == ALL && count_level(&table, 0) == ALL);
 }
 
-/* What has no time at a level goes no further, and errors end it. */
+/* A setting without time at a level goes no further, and errors end the search. */
 static void test_ends(void)
 {
     struct table nothing = {.most = 0}, failing = {.most = SIZE_MAX, .error = -5};

@@ -12,7 +12,7 @@
 
 #include "study/ranks.h"
 
-/* What that process finds out; the data are behind it. */
+/* The findings of that process; the data are behind them. */
 struct finding {
     int size, near;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* In place of MPI where it was not found. */
+/* Stubs in place of MPI where it was not found. */
 #include "study/ranks.h"
 
 int duet__mpi_share(unsigned count, void *data, size_t bytes, unsigned *near,

@@ -7,7 +7,7 @@
 
 enum { FACTORS_MOST = 64, LOOKS = 8 /* points a cell */ };
 
-/* The factors that vary: of each, its number of values. Returns how many. */
+/* Writes the number of values of each factor that varies. Returns the number of such factors. */
 static unsigned sizes_of(const struct duet__product *product, uint64_t sizes[FACTORS_MOST])
 {
     unsigned count = 0;

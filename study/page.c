@@ -13,7 +13,7 @@ struct source {
     const char *command;
 };
 
-/* An array of the first column of all rows, which are texts. */
+/* Writes an array of the first column of all rows, which holds texts. */
 static void put_texts(struct duet__json_writer *json, const char *key, sqlite3_stmt *row)
 {
     duet__json_begin(json, key, '[');
@@ -23,7 +23,7 @@ static void put_texts(struct duet__json_writer *json, const char *key, sqlite3_s
     sqlite3_finalize(row);
 }
 
-/* What varies, with the level of each cell, and how its levels compare. */
+/* Writes the varying settings, with the level of each cell, and how their levels compare. */
 static void put_varied(struct duet__json_writer *json, const struct duet__results *results,
                        guint index)
 {
@@ -60,7 +60,7 @@ static void put_cells(struct duet__json_writer *json, const struct duet__results
             const struct duet__cell *cell = &results->cells[c];
             const double values[] = {cell->mean_s, cell->reach_s, cell->flops / cell->mean_s,
                                      cell->bound_s};
-            char digits[DUET__DIGITS_MAX]; /* as many as anybody reads */
+            char digits[DUET__DIGITS_MAX]; /* digits are as many as anybody reads */
 
             g_ascii_formatd(digits, sizeof digits, "%.7g", values[i]);
             duet__json_put_digits(json, NULL,
@@ -91,7 +91,7 @@ static void put_page(FILE *stream, const void *data)
         put_varied(&json, results, i);
     duet__json_end(&json, ']');
     put_cells(&json, results);
-    duet__json_begin(&json, "cases", '['); /* the others are behind the best cell */
+    duet__json_begin(&json, "cases", '['); /* the other cells are behind the best one */
     for (size_t i = 0; i < results->case_count; i++) {
         const struct duet__lead lead = duet__study_lead(results, i);
 

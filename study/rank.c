@@ -36,7 +36,7 @@ double duet__friedman(const double *values, size_t cases, size_t levels, double 
         return NAN;
     if (!(all > 0))
         return 1;
-    /* what rounding leaves of nothing is nothing */
+    /* a difference as small as rounding errors is none */
     if (all - between < 1e-9 * all)
         return 0;
     return duet__f_tail((double)(cases - 1) * between / (all - between), (double)(levels - 1),
@@ -48,7 +48,7 @@ static double normal(double z)
     return erfc(-z / sqrt(2)) / 2;
 }
 
-/* P(range <= q). */
+/* Returns P(range <= q). */
 static double range_below(double q, size_t count)
 {
     const double step = 1.0 / 32, pi = 3.14159265358979323846;
@@ -89,7 +89,7 @@ double duet__nemenyi(size_t levels, size_t cases)
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
 
-/* Whether cells differ in nothing but what varies as the `but`-th, among the first `count`. */
+/* True if two cells are equal in the first `count` varying settings, but for the `but`-th. */
 static bool are_alike(const struct duet__cell *first, const struct duet__cell *second, guint count,
                       guint but)
 {
@@ -100,7 +100,7 @@ static bool are_alike(const struct duet__cell *first, const struct duet__cell *s
 }
 
 struct sorting {
-    guint varied, last; /* settings; by which one after all others */
+    guint varied, last; /* numbers of settings; cells are sorted by `last` after all others */
 };
 
 static int compare_cells(const void *first, const void *second, void *data)
@@ -127,15 +127,15 @@ static void add_squares(const double *values, size_t count, double *sum)
         *sum += (values[i] - mean) * (values[i] - mean);
 }
 
-/* Logarithms of makespans: a row for each case with all levels. Returns the sum of their squares,
-   those of each problem around their own mean. */
+/* Writes logarithms of makespans: a row for each case with all levels. Returns the sum of their
+   squares, those of each problem around their own mean. */
 static double fill(const struct duet__results *results, guint varied, double *values,
                    struct duet__ranking *ranking)
 {
     const struct sorting sorting = {results->varied->len, varied};
     const struct duet__cell **cells = g_new(const struct duet__cell *, results->cell_count + 1);
     const struct duet__cell *last = NULL;
-    size_t begin = 0, count = 0; /* of the problem's values, of all */
+    size_t begin = 0, count = 0; /* index of the problem's first value; number of all values */
     double squares = 0;
 
     for (size_t i = 0; i < results->cell_count; i++)

@@ -14,7 +14,8 @@ static void set(struct duet__product *product, const char *option, const char *v
                     ==, 0);
 }
 
-/* q_0.05 / sqrt(2): Demsar, Table 5(a). With two it is the normal distribution's. */
+/* Critical values are q_0.05 / sqrt(2): Demsar, Table 5(a). With two levels it is the normal
+   distribution's. */
 static void test_critical_values(void)
 {
     static const double known[] = {1.960, 2.343, 2.569, 2.728, 2.850, 2.949, 3.031, 3.102, 3.164};
@@ -30,8 +31,8 @@ static void test_critical_values(void)
     g_assert_cmpfloat_with_epsilon(duet__nemenyi(4, 14), 1.25, 5e-3);
 }
 
-/* AUC of Demsar's Table 6, with the sign of makespans: less is better. The last two of the row
-   before the last are printed alike there, and have different ranks. */
+/* Friedman's test on the AUC of Demsar's Table 6, with the sign of makespans: less is better. The
+   last two values of the row before the last are printed alike there, and have different ranks. */
 static void test_friedman(void)
 {
     static const double auc[][4] = {
@@ -60,7 +61,7 @@ static void test_friedman(void)
     g_assert_true(isnan(duet__friedman((double[]){1, 2}, 1, 2, own)));
 }
 
-/* A makespan for each cell, by its values of n, GPUs, tile and policy; 0: it has failed. */
+/* Returns a makespan for each cell, by its values of n, GPUs, tile and policy; 0: it has failed. */
 typedef double makespan_fn(unsigned n, unsigned gpus, unsigned tile, bool heft);
 
 static double product_of(unsigned n, unsigned gpus, unsigned tile, bool heft)
@@ -130,7 +131,7 @@ static guint level(const struct duet__results *results, const char *name, const 
     return place;
 }
 
-/* Of a product of effects, each explains its own part and all together the whole. */
+/* Effects that multiply each explain their own part, and all together the whole. */
 static void test_effects(void)
 {
     static const char *const names[] = {"gpus", "tile", "policy"};
@@ -166,7 +167,7 @@ static void test_effects(void)
     g_assert_cmpint(duet__store_close(&store, NULL), ==, 0);
 }
 
-/* Cases without all levels are left out, and change nothing of the others. */
+/* Cases without all levels are left out, and change nothing of the other cases. */
 static void test_missing(void)
 {
     struct duet__store store;

@@ -19,24 +19,25 @@
 
 enum { ADDRESSES = 16, TOKEN = DUET__TOKEN };
 
-/* Where rank 0 is, and by what it knows its own. */
+/* The place where rank 0 listens, and the token by which it knows its own ranks. */
 struct meeting {
-    struct in_addr addresses[ADDRESSES]; /* those of this machine alone are last */
+    struct in_addr addresses[ADDRESSES]; /* this machine's own are last */
     unsigned count;
     in_port_t port;
     char token[TOKEN];
 };
 
-/* The first that a rank says. Rank 0 answers with the token. */
+/* The first message of a rank. Rank 0 answers with the token. */
 struct hello {
     char token[TOKEN];
     unsigned rank;
-    struct duet_message trouble; /* why it can do nothing; "": it can */
+    struct duet_message trouble; /* why the rank can do nothing; "": it can */
 };
 
 /*
- * Small messages are sent at once; another side that is gone is noticed in a minute or two, and one
- * that is silent for so long in the midst of a message is as good as gone (0: it is not).
+ * Sets up a connection: small messages are sent at once, and another side that is gone is noticed
+ * in a minute or two. A side that is silent for `patience_s` in the midst of a message is as good
+ * as gone (0: it is not).
  */
 static void set_up(int file, int patience_s)
 {
@@ -120,12 +121,12 @@ void duet__ranks_admit(struct duet__ranks *ranks, struct duet__executor *executo
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The others                                                                                   */
+/* The other ranks                                                                              */
 
-/* By the first address at which rank 0 answers. -1: it is nowhere any more. */
+/* Connects by the first address at which rank 0 answers. Returns -1 if it is nowhere any more. */
 static int connect_with(const struct meeting *where, const struct hello *hello)
 {
-    enum { PATIENCE_S = 300 }; /* what rank 0 checks itself comes first */
+    enum { PATIENCE_S = 300 }; /* covers the time in which rank 0 checks things itself */
 
     for (unsigned i = 0; i < where->count; i++) {
         const struct sockaddr_in address = {.sin_family = AF_INET,
@@ -157,7 +158,7 @@ void duet__ranks_serve(const struct duet__plan *plan, const struct duet_message 
     int status;
 
     if (duet__mpi_share(ranks->count, &where, sizeof where, &ranks->near, NULL))
-        return; /* rank 0 says so */
+        return; /* rank 0 prints the trouble */
     memcpy(hello.token, where.token, TOKEN);
     missing = *trouble->text ? 1 : duet__plan_jobs(plan);
     do {
@@ -170,6 +171,6 @@ void duet__ranks_serve(const struct duet__plan *plan, const struct duet_message 
                 _exit(EXIT_SUCCESS); /* rank 0 has ended */
             }
         ended = wait(&status);
-        missing = ended > 0 && status != 0; /* it has died */
+        missing = ended > 0 && status != 0; /* the worker has died */
     } while (ended > 0);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks without MPI: a run that kills every worker, a rank that can do nothing, and the others. */
+/* Tests of ranks without MPI: a run that kills every worker, a rank that can do nothing, and sound
+   ones. */
 #include "study/ranks.h"
 
 #include <signal.h>
@@ -13,7 +14,7 @@
 enum { CELLS = 200, RANKS = 4, FATAL = 7 };
 
 static int ends[2]; /* in place of MPI */
-static int gone[2]; /* ends when the rank has ended that can do nothing */
+static int gone[2]; /* a pipe that ends when the rank that can do nothing has ended */
 
 int duet__mpi_share(unsigned count, void *data, size_t bytes, unsigned *near,
                     struct duet_message *message)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experiments from a file. */
+/* Reader of experiments from a file. */
 #include <string.h>
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 
 enum { CASES_MOST = 100000, LIST_MOST = 100000, MOST_MIB = 64 };
 
-/* The option that a key means, "gpu_memory" or "gpu-memory"; NULL: none. "params" is --param. */
+/* Returns the option of a key, "gpu_memory" or "gpu-memory"; NULL: none. "params" is --param. */
 static const struct duet__option *option_of(const char *key, unsigned where)
 {
     g_autofree char *name = g_strdelimit(g_strdup(strcmp(key, "params") ? key : "param"), "_", '-');
@@ -15,7 +15,7 @@ static const struct duet__option *option_of(const char *key, unsigned where)
     return duet__option_find(name, where);
 }
 
-/* One value, as the option takes it behind "NAME=", or NULL. */
+/* Reads one value, as the option takes it behind "NAME=", or NULL. */
 static int read_value(const struct duet__json *at, struct duet__product *product,
                       const struct duet__option *option, const char *name)
 {
@@ -40,7 +40,7 @@ static int read_value(const struct duet__json *at, struct duet__product *product
     return error ? duet__json_fail(at, error, "%s", message.text) : 0;
 }
 
-/* One, those of an array, or those of each member of an object. */
+/* Reads one value, those of an array, or those of each member of an object. */
 static int read_values(const struct duet__json *at, struct duet__product *product,
                        const struct duet__option *option, const char *name)
 {
@@ -82,7 +82,7 @@ static int read_case(const struct duet__json *at, struct duet__product *product,
     return error;
 }
 
-/* What it has not itself, it has from there. */
+/* Takes the factors that a product lacks from another one. */
 static void inherit(struct duet__product *product, const struct duet__product *from)
 {
     for (guint f = 0; f < from->factors->len; f++) {
@@ -93,7 +93,7 @@ static void inherit(struct duet__product *product, const struct duet__product *f
             own |= !strcmp(((struct duet__factor *)product->factors->pdata[k])->name, factor->name);
         for (guint v = 0; v < factor->values->len && !own; v++)
             if (duet__study_add(product, factor->option, factor->values->pdata[v], NULL))
-                return; /* cannot be: it was taken before */
+                return; /* impossible: it was taken before */
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads results, and puts them together. */
+/* Reads results, and groups them in cells and cases. */
 #include "study/results.h"
 
 #include <math.h>
@@ -39,9 +39,9 @@ const char *duet__level_text(const struct duet__results *results, const struct d
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What varies                                                                                  */
+/* Settings that vary                                                                           */
 
-/* Whether a setting is one that is chosen over. */
+/* True if a setting is one that is chosen over. */
 static bool is_chosen(const char *column, const char *option, char *const *best)
 {
     static const char *const usual[] = {"policy",           "tile",     "model",          "param",
@@ -72,7 +72,7 @@ static int check_best(const struct duet__store *store, char *const *best,
     return 0;
 }
 
-/* Takes a setting as one that varies, where there is more than one value of it. */
+/* Takes a setting as one that varies, if it has more than one value. */
 static void take_setting(struct duet__results *results, const char *name, const char *option,
                          char *const *best)
 {
@@ -120,13 +120,13 @@ static int find_varied(struct duet__results *results, char *const *best,
 /* ------------------------------------------------------------------------------------------- */
 /* Cells                                                                                        */
 
-/* What is being read, before it is known how much it is. */
+/* The results being read, before their number is known. */
 struct reading {
     struct duet__results *results;
     GArray *cells, *cases, *levels, *seeds, *spans;
 };
 
-/* Begins a cell where the row's values are not those of the last one. */
+/* Begins a cell if the row's values are not those of the last one. */
 static struct duet__cell *take_cell(struct reading *reading, sqlite3_stmt *row)
 {
     const struct duet__results *results = reading->results;
@@ -165,7 +165,7 @@ static void take_run(struct reading *reading, sqlite3_stmt *row)
     const uint64_t seed = (uint64_t)sqlite3_column_int64(row, at);
     const double span_s = sqlite3_column_double(row, at + 1);
 
-    /* the same run by two commands, one of which says what the other has by default */
+    /* one run by two commands, one of which writes out what the other has by default */
     if (cell->count && g_array_index(reading->seeds, uint64_t, reading->seeds->len - 1) == seed)
         return;
     cell->count++;
@@ -183,7 +183,7 @@ static int compare_cells(const void *first, const void *second)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Means of the cells, and in each case the best cell first. */
+/* Computes the means of the cells, and puts the best cell of each case first. */
 static void finish(struct duet__results *results)
 {
     for (size_t i = 0; i < results->cell_count; i++) {

@@ -49,12 +49,11 @@ sqlite3_stmt *duet__store_ask(const struct duet__store *store, struct duet_messa
 int duet__store_asked(const struct duet__store *store, sqlite3_stmt *statement,
                       struct duet_message *message)
 {
-    /* what the last step has met is told again; a statement that was not stepped to its end is fine
-     */
+    /* finalizing repeats the error of the last step; a statement not stepped to its end is fine */
     return sqlite3_finalize(statement) == SQLITE_OK ? 0 : fail(store, store->path, message);
 }
 
-/* The first number that a statement gives; -1: it cannot be asked. */
+/* Returns the first number that a statement gives; -1 if it cannot be asked. */
 static int64_t number_of(const struct duet__store *store, const char *text)
 {
     sqlite3_stmt *statement = duet__store_ask(store, NULL, "%s", text);
@@ -66,7 +65,8 @@ static int64_t number_of(const struct duet__store *store, const char *text)
     return number;
 }
 
-/* Whether a data base, "main" or an attached one, is one of ours; *empty: it has nothing in it. */
+/* Checks that a data base, "main" or an attached one, is one of ours; *empty: it has nothing in
+   it. */
 static int check(const struct duet__store *store, const char *name, const char *path, bool *empty,
                  struct duet_message *message)
 {
@@ -102,7 +102,7 @@ static int read_columns(struct duet__store *store, struct duet_message *message)
     return duet__store_asked(store, statement, message);
 }
 
-/* What was not committed is not there, and neither are its columns. */
+/* Rolls back after an error: rows that were not committed are gone, and so are their columns. */
 static int fail_writing(struct duet__store *store, struct duet_message *message)
 {
     int error = fail(store, store->path, message);
@@ -124,8 +124,8 @@ static const char schema[] =
     "COMMIT";
 
 /*
- * A log beside the file, so that readers do not stop writers, and a process that is killed leaves
- * what it has committed. While others open or close it, SQLite says no at once.
+ * Begins a log beside the file, so that readers do not stop writers, and a process that is killed
+ * leaves what it has committed. While others open or close the file, SQLite refuses at once.
  */
 static bool begin_log(const struct duet__store *store)
 {
@@ -185,7 +185,7 @@ int duet__store_close(struct duet__store *store, struct duet_message *message)
     int error = store->database ? duet__store_commit(store, message) : 0;
 
     sqlite3_finalize(store->known);
-    /* nothing beside the file: it can be copied, and read where nothing can be written */
+    /* no log is left beside the file: it can be copied, and read where nothing can be written */
     if (store->database && !sqlite3_db_readonly(store->database, "main"))
         execute(store, "PRAGMA journal_mode = DELETE");
     sqlite3_close(store->database);
@@ -240,7 +240,7 @@ static void value_fini(void *data)
     g_free(value->text);
 }
 
-/* A number as such, so that values are in order and one can calculate with them. */
+/* Returns a number as such, so that values are in order and one can calculate with them. */
 static struct value value_of(const char *column, const char *text)
 {
     struct value value = {.column = g_strdup(column), .kind = TEXT, .text = g_strdup(text)};
@@ -266,7 +266,7 @@ static void add_value(GArray *values, struct value value)
     g_array_append_val(values, value);
 }
 
-/* A member of the row. */
+/* Takes a member of the row. */
 static int take_member(const struct duet__json *at, const char *key, void *data)
 {
     struct value value = {.column = g_strdup(key)};
@@ -301,7 +301,7 @@ static void bind(sqlite3_stmt *statement, int place, const struct value *value)
         sqlite3_bind_double(statement, place, value->number);
 }
 
-/* Makes it a column of `runs` where it is none. */
+/* Adds a column to `runs` if it is missing. */
 static bool add_column(struct duet__store *store, const char *name)
 {
     char *text;
@@ -316,7 +316,7 @@ static bool add_column(struct duet__store *store, const char *name)
     return good;
 }
 
-/* The columns are there. */
+/* Inserts a row whose columns exist. */
 static bool insert(struct duet__store *store, const struct duet__run_key *key, const GArray *values)
 {
     g_autoptr(GString) columns = g_string_new(NULL), marks = g_string_new(NULL);
@@ -344,7 +344,7 @@ static bool insert(struct duet__store *store, const struct duet__run_key *key, c
     return good;
 }
 
-/* Says that the columns of a cell are settings. */
+/* Notes that the columns of a cell are settings. */
 static bool note_settings(struct duet__store *store, const struct duet__product *product,
                           bool program)
 {
@@ -374,7 +374,7 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
     int error;
 
     g_array_set_clear_func(values, value_fini);
-    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) /* nobody else says what these are */
+    for (size_t i = 0; i < G_N_ELEMENTS(keys); i++) /* no option names these settings */
         add_value(values, (struct value){.column = g_strdup(keys[i])});
     if (key->build)
         add_value(values, value_of("build", key->build));
@@ -391,7 +391,7 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
         return error;
     g_array_remove_range(values, 0, G_N_ELEMENTS(keys));
     good = store->writing || (execute(store, "BEGIN IMMEDIATE") && !read_columns(store, message));
-    store->writing = good; /* from here on nobody else adds columns */
+    store->writing = good; /* from here on no other process adds columns */
     good = good && note_settings(store, product, key->program);
     for (guint i = 0; i < values->len && good; i++)
         good = add_column(store, g_array_index(values, struct value, i).column);
@@ -402,12 +402,12 @@ int duet__store_put(struct duet__store *store, const struct duet__run_key *key,
 /* ------------------------------------------------------------------------------------------- */
 /* Several files                                                                                */
 
-/* What two rows of the same run have in common; `part` is the other file. */
+/* Compares two rows of the same run: their keys are equal; `part` is the other file. */
 #define SAME                                                                                       \
     "mine.command = its.command AND mine.rep = its.rep AND mine.version = its.version AND "        \
     "mine.platform_hash = its.platform_hash AND mine.inputs_hash = its.inputs_hash"
 
-/* The columns of the other file, each also one here, as ", \"a\", \"b\"". */
+/* Returns the columns of the other file, as ", \"a\", \"b\"", and makes each also one here. */
 static char *share_columns(struct duet__store *store)
 {
     sqlite3_stmt *statement = duet__store_ask(store, NULL, "PRAGMA part.table_info(runs)");
@@ -428,7 +428,7 @@ static char *share_columns(struct duet__store *store)
     return g_string_free(text, !good);
 }
 
-/* In a transaction, which is not ended where it fails. */
+/* Merges the other file, in a transaction that is left open if this fails. */
 static bool merge_part(struct duet__store *store, uint64_t *added, uint64_t *differing)
 {
     g_autofree char *columns = share_columns(store);
@@ -442,7 +442,8 @@ static bool merge_part(struct duet__store *store, uint64_t *added, uint64_t *dif
 
     both = number_of(store, "SELECT count(*) FROM main.runs mine JOIN part.runs its ON " SAME
                             " WHERE mine.makespan_s <> its.makespan_s");
-    *differing = both > 0 ? (uint64_t)both : 0; /* below 0: one of them has no results at all */
+    *differing = both > 0 ? (uint64_t)both : 0; /* below 0: one of the files has no results at
+                                                   all */
     good = good && execute(store, "DELETE FROM main.runs WHERE error IS NOT NULL AND id IN (SELECT "
                                   "mine.id FROM main.runs mine JOIN part.runs its ON " SAME
                                   " WHERE its.error IS NULL)");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The coordinator of a study. */
+/* The coordinator of a study: gives jobs, and stores their results. */
 #include "study/study.h"
 
 #include <inttypes.h>
@@ -23,16 +23,16 @@ struct coordinator {
     uint64_t position;  /* in order x reps */
     GArray *again;      /* uint64_t: jobs that were lost with other ranks, to be given again */
     GHashTable *lost;   /* jobs that were given again */
-    GHashTable *hashes; /* by what they are of */
-    char *program;      /* of all cells, with places of lists; NULL: none */
+    GHashTable *hashes; /* hashes by name of their input */
+    char *program;      /* the program of all cells, with places of lists; NULL: none */
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* What a run is of                                                                             */
+/* The inputs of a run                                                                          */
 
 static char *hash_file(const char *path)
 {
-    enum { MOST_MIB = 8192 }; /* as much as task graphs are read of */
+    enum { MOST_MIB = 8192 }; /* as much as task graphs may have */
     g_autofree char *text = NULL;
     gsize length = 0;
 
@@ -47,7 +47,7 @@ static gint compare_texts(gconstpointer first, gconstpointer second)
     return strcmp(*(const char *const *)first, *(const char *const *)second);
 }
 
-/* Of all that StarPU has measured of kernels, in DIR[:HOST]. */
+/* Hashes all that StarPU has measured of kernels, in DIR[:HOST]. */
 static char *hash_models(const char *value)
 {
     static const char *const versions[] = {"44", "45"};
@@ -74,7 +74,7 @@ static char *hash_models(const char *value)
     return g_compute_checksum_for_string(G_CHECKSUM_SHA256, whole, -1);
 }
 
-/* Of the platform as it was loaded; of one from XML, which has no other text, of the file. */
+/* Hashes a platform as it was loaded; one from XML, which has no other text, by its file. */
 static int hash_platform(const char *name, char **out, struct duet_message *message)
 {
     struct duet__platform *platform = NULL;
@@ -90,7 +90,7 @@ static int hash_platform(const char *name, char **out, struct duet_message *mess
     return 0;
 }
 
-/* What a hash is of: a file ("" of what is none), a platform, models of StarPU. */
+/* Kinds of hashed inputs: a file ("" if there is none), a platform, models of StarPU. */
 enum kind { OF_FILE, OF_PLATFORM, OF_MODELS };
 
 static int find_hash(struct coordinator *at, const char *name, enum kind kind, const char **out,
@@ -134,7 +134,7 @@ static uint64_t rep_of(const struct coordinator *at, uint64_t job)
     return job / at->plan->study->count;
 }
 
-/* Makes the key of a job's run, whose texts are in `inputs`, *command and the coordinator. */
+/* Makes the key of a job's run; its texts are in `inputs`, *command and the coordinator. */
 static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char **command,
                     struct duet__run_key *key, struct duet_message *message)
 {
@@ -160,7 +160,7 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
         } else if (!strcmp(factor->name, "starpu-models")) {
             models = value;
         } else if (g_str_has_prefix(factor->name, "arg ")) {
-            g_string_append(inputs, value); /* so that a run with it has its column */
+            g_string_append(inputs, value); /* a run with the file has its column */
         } else if (!factor->option || policy) {
             g_autofree char *path = policy ? duet__policy_base(value) : g_strdup(value);
 
@@ -169,7 +169,7 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
             file |= !policy && inputs->len;
         }
     }
-    if (file && models && !error) /* a record of StarPU may have its kernel times from there */
+    if (file && models && !error) /* a record of StarPU may have its kernel times from the models */
         error = add_hash(at, models, OF_MODELS, inputs, message);
     for (char **word = program; word && *word && !error; word++) {
         g_autofree char *found = word == program ? g_find_program_in_path(*word) : NULL;
@@ -183,7 +183,7 @@ static int make_key(struct coordinator *at, uint64_t job, GString *inputs, char 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is next                                                                                 */
+/* The next job                                                                                 */
 
 static uint64_t cells_of(const struct duet__plan *plan)
 {
@@ -203,8 +203,8 @@ unsigned duet__plan_jobs(const struct duet__plan *plan)
     return plan->ranks && plan->ranks->near > 1 ? 1 : g_get_num_processors();
 }
 
-/* Finds the next job whose run is not in the store. 1: there is one; 0: there is none; below: an
- * error. */
+/* Finds the next job whose run is not in the store. Returns 1 if there is one, 0 if there is none,
+   or a negative error. */
 static int find_next(struct coordinator *at, uint64_t *job, struct duet_message *message)
 {
     const struct duet__plan *plan = at->plan;
@@ -232,9 +232,9 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What has come                                                                                */
+/* Results                                                                                      */
 
-/* The status of the command, and what it said. */
+/* The status of the command, and its error. */
 struct verdict {
     uint64_t status;
     char *error;
@@ -263,7 +263,7 @@ static int put_row(struct coordinator *at, uint64_t job, uint64_t rep, const cha
     g_autofree char *command = NULL;
     struct duet__run_key key;
     struct verdict verdict = {0};
-    bool refused, more; /* more to be said than what was before */
+    bool refused, more; /* this error is to be told instead of the earlier one */
     int error = make_key(at, job, inputs, &command, &key, message);
 
     key.rep = rep;
@@ -287,7 +287,7 @@ static int put_row(struct coordinator *at, uint64_t job, uint64_t rep, const cha
 
 /*
  * Stores the rows of a job that has ended, or one that says how its process died. A job that was
- * lost with another machine is to be given again.
+ * lost with another machine is noted, to be given again.
  */
 static int put_rows(struct coordinator *at, const struct duet__ended *ended,
                     struct duet_message *message)
@@ -335,7 +335,7 @@ static void draw(const struct coordinator *at, struct duet__progress *progress)
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* Gives a job. If no process can be started while others are at work, it waits for these. */
+/* Gives a job. If no process can be started while others are at work, waits for these. */
 static int give(struct coordinator *at, struct duet__executor *executor, uint64_t job, bool here,
                 struct duet_message *message)
 {
@@ -349,7 +349,7 @@ static int give(struct coordinator *at, struct duet__executor *executor, uint64_
 
 /*
  * Gives the jobs that were lost with other machines, or could not be given: each once to any
- * worker, then to one here, as the run may be to blame, and how it ends is known here.
+ * worker, then to one here, as the run may be to blame, and its end is known here.
  */
 static int give_again(struct coordinator *at, struct duet__executor *executor,
                       struct duet_message *message)
@@ -374,7 +374,7 @@ static int attend(struct coordinator *at, struct duet__executor *executor,
                   const struct duet__signals *signals, struct duet__progress *progress,
                   struct duet_message *message)
 {
-    double committed_s = 0; /* the first result is there at once */
+    double committed_s = 0; /* date of the last commit; 0: the first result is committed at once */
     int next = 1, error = 0;
 
     while (!error && !at->outcome->number &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Making the runs of a study: which of them, in which order, into which file. */
+/* Makes the runs of a study: selects them, orders them, and stores their rows in a file. */
 #ifndef DUET_STUDY_STUDY_H
 #define DUET_STUDY_STUDY_H
 
@@ -13,58 +13,59 @@
 
 struct duet__ranks;
 
-/* "status" of a row without a result, which has an "error", too. */
+/* "status" of a row without a result; such a row has an "error", too. */
 enum {
     DUET__ROW_FAILED = 1,  /* something went wrong */
-    DUET__ROW_REFUSED = 2, /* there is no such simulation */
-    DUET__ROW_SYSTEM = 3,  /* the system had no means for it (a full disk): it is not noted */
+    DUET__ROW_REFUSED = 2, /* no such simulation exists */
+    DUET__ROW_SYSTEM = 3,  /* the system had no means for it (a full disk): the row is not stored */
 };
 
-/* What is to be made of a table. Everything is borrowed. */
+/* The runs to be made of a table. It borrows everything. */
 struct duet__plan {
-    const struct duet__study *study; /* with numbers */
-    const char *command, *version;   /* "simulate"; of duet */
-    const char *build;               /* of which commit that is; NULL: unknown */
-    const char *models;              /* "DIR:HOST" of StarPU for cells that name none */
-    uint64_t seed, reps;    /* replication r (from 0) of every cell has seed + r: the same random
-                               numbers, so that differences between cells are not theirs */
-    uint64_t part, parts;   /* of all cells, the first part/parts of the order */
-    uint64_t shard, shards; /* of these, every shards-th from number `shard` on */
-    const uint32_t *chosen; /* these cells in place of them all, in this order; NULL: none */
+    const struct duet__study *study; /* its cells are numbered */
+    const char *command, *version;   /* "simulate"; version of duet */
+    const char *build;               /* commit that duet is of; NULL: unknown */
+    const char *models;              /* "DIR:HOST" of StarPU, for cells that name none */
+    uint64_t seed, reps;    /* replication r (from 0) of every cell has seed + r: equal random
+                               numbers, so that cells differ by themselves */
+    uint64_t part, parts;   /* all cells are the first part/parts of the order */
+    uint64_t shard, shards; /* every shards-th of these, from number `shard` on */
+    const uint32_t *chosen; /* the only cells, in this order; NULL: all cells */
     uint64_t chosen_count;
-    bool retry;     /* what has failed before */
-    double until_s; /* end then, as by a signal (duet__clock_s); 0: when all is done */
-    unsigned jobs;  /* at a time, on each rank; 0: duet__plan_jobs chooses */
+    bool retry;     /* make runs again that failed before */
+    double until_s; /* date of the end, as by a signal (duet__clock_s); 0: ends when all is done */
+    unsigned jobs;  /* runs at a time, on each rank; 0: duet__plan_jobs chooses */
     /* makes run `job / study->count` of cell `job % study->count`: its result is rows, objects of
-       JSON, a line each */
+       JSON, one a line */
     duet__execute_fn *execute;
-    void *data;                /* of `execute` */
-    struct duet__ranks *ranks; /* that have met; NULL: this process is alone */
+    void *data;                /* argument of `execute` */
+    struct duet__ranks *ranks; /* ranks that have met; NULL: this process is alone */
 };
 
-/* What became of it. */
+/* The results of making a plan. */
 struct duet__outcome {
     uint64_t total, there, made; /* runs: that are wanted; that were there; that were made now */
-    uint64_t failed, refused;    /* of these: which failed; which are no simulation at all */
-    char *example;               /* what one said, with its command; for g_free */
-    bool wrong;                  /* ... it failed: such a cell is told before refused ones, */
-    uint64_t cell;               /* ... and of both the first one */
-    uint64_t lost;               /* times that a worker on another machine was lost at work */
-    int number;                  /* of the signal that ended it; 0: none */
+    uint64_t failed, refused;    /* made runs: failed ones; those that are no simulation */
+    char *example;               /* error of one run, with its command; for g_free */
+    bool wrong;                  /* `example` has failed: such a cell goes before refused ones */
+    uint64_t cell;               /* cell of `example`: the first one of its kind */
+    uint64_t lost;               /* number of workers on other machines that were lost at work */
+    int number;                  /* signal that ended it; 0: none */
 };
 
-/* Runs of the cells that are chosen. */
+/* Returns the number of runs of the chosen cells. */
 uint64_t duet__plan_runs(const struct duet__plan *plan);
 
-/* Runs at a time: a core each; of several ranks on a machine one each. */
+/* Returns the runs at a time: one for each core; with several ranks on a machine one for each
+   rank. */
 unsigned duet__plan_jobs(const struct duet__plan *plan);
 
 /*
- * Makes all runs that are not in the store: all cells once, then all of them again. Rows are
- * committed several times a second. A signal that ends a process ends it early, with what is
- * finished kept. With several ranks, the others have part in it while they are there, and what one
- * was at when it was lost is given to another. DUET_EIO where the store or the system fails
- * (what was committed is there), errors of duet__platform_load.
+ * Makes all runs that are not in the store: all cells once, then all of them again. Commits rows
+ * several times a second. A signal that ends a process ends it early, and finished runs are kept.
+ * Other ranks take part while they are there; a job lost with one is given to another. Returns
+ * DUET_EIO if the store or the system fails (committed rows are there), or errors of
+ * duet__platform_load.
  */
 DUET_MUST_CHECK int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
                                      struct duet__progress *progress, struct duet__outcome *outcome,

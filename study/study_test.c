@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs into a file: whatever ends them, none is lost or there twice; files of others, and several.
- */
+/* Tests of runs into a file: whatever ends them, none is lost or there twice; and of other
+   files. */
 #include "study/study.h"
 
 #include <signal.h>
@@ -17,7 +17,7 @@
 enum { SIZES = 12, GPUS = 4, CELLS = SIZES * GPUS };
 
 static char *folder;
-static int begun[2]; /* a pipe with a byte for each run that has begun, where it is "told" */
+static int begun[2]; /* a pipe with a byte for each begun run, if it is "told" */
 
 static char *path_of(const char *name)
 {
@@ -39,7 +39,7 @@ static struct duet__study *make(void)
     return study;
 }
 
-/* Writes the row of a run that nobody simulates; `data` says what is odd in it. */
+/* Writes the row of a run that nobody simulates; `data` names what is odd in it. */
 static void execute(uint64_t job, FILE *result, void *data)
 {
     const char *odd = data;
@@ -121,7 +121,7 @@ static int64_t ask(const char *path, const char *text)
     return number;
 }
 
-/* That all runs are in the file, each once and as it was made. */
+/* Checks that all runs are in the file, each once and as it was made. */
 static void check_whole(const char *path)
 {
     g_assert_cmpint(ask(path, "SELECT count(*) FROM runs"), ==, 2 * CELLS);
@@ -132,7 +132,7 @@ static void check_whole(const char *path)
     g_assert_cmpint(ask(path, "SELECT count(*) FROM settings"), ==, 2);
 }
 
-/* Whether it is a file of results yet. */
+/* True if the path is a file of results yet. */
 static bool is_begun(const char *path)
 {
     struct duet__store store;
@@ -142,7 +142,7 @@ static bool is_begun(const char *path)
     return !error;
 }
 
-/* Killed 20 times, when some run has begun; then it goes on, and makes only what is missing. */
+/* A study is killed 20 times when some run has begun; then it makes only the missing runs. */
 static void test_kill(const struct duet__study *study)
 {
     g_autofree char *path = path_of("kill.db");
@@ -169,7 +169,7 @@ static void test_kill(const struct duet__study *study)
         g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
         close(begun[0]);
         now = is_begun(path) ? ask(path, "SELECT count(*) FROM runs") : 0;
-        g_assert_cmpint(now, >=, before); /* nothing that was there is lost */
+        g_assert_cmpint(now, >=, before); /* no stored run is lost */
         before = now;
     }
     make_all(&plan, path, &outcome);
@@ -180,7 +180,7 @@ static void test_kill(const struct duet__study *study)
     g_assert_true(outcome.there == 2 * CELLS && !outcome.made);
 }
 
-/* The disk is full when the file has some size: an error, and what is there is whole. */
+/* A disk that is full at some size of the file gives an error, and stored rows are whole. */
 static void test_full(const struct duet__study *study)
 {
     g_autofree char *path = path_of("full.db");
@@ -205,7 +205,7 @@ static void test_full(const struct duet__study *study)
     check_whole(path);
 }
 
-/* One cell that fails costs itself; it is not tried again unless that is wished. */
+/* A cell that fails costs only itself; it is not tried again unless that is wished. */
 static void test_failures(const struct duet__study *study)
 {
     static const char *const odd[] = {"dies", "ends", "fails", "room"};
@@ -234,7 +234,7 @@ static void test_failures(const struct duet__study *study)
     }
 }
 
-/* Parts in files of their own make the whole together; a fraction is the beginning. */
+/* Parts in files of their own make the whole together; a fraction is its beginning. */
 static void test_shards(const struct duet__study *study)
 {
     g_autofree char *all = path_of("all.db");
@@ -264,7 +264,7 @@ static void test_shards(const struct duet__study *study)
     g_assert_cmpuint(duet__plan_runs(&plan), ==, 2 * CELLS / 8);
 }
 
-/* Two processes with one file, which both make. */
+/* Two processes make runs into one file. */
 static void test_together(const struct duet__study *study)
 {
     g_autofree char *path = path_of("together.db");
@@ -327,7 +327,7 @@ static void test_merge_nothing(const struct duet__study *study)
     check_whole(whole);
 }
 
-/* What is no file of results, or one of tomorrow, is refused and stays as it is. */
+/* Other files, and files of a later version, are refused and stay as they are. */
 static void test_others(void)
 {
     static const char *const statements[] = {
@@ -365,7 +365,7 @@ static void test_others(void)
     }
 }
 
-/* Makespans of two policies with three seeds: what the table says of their lead. */
+/* The table tells the lead from makespans of two policies with three seeds. */
 static void test_answer(void)
 {
     static const double spans[2][3] = {{1.0, 2.0, 3.0}, {1.1, 2.1, 3.4}};
@@ -383,7 +383,7 @@ static void test_answer(void)
     g_assert_cmpint(duet__study_number(study, &message), ==, 0);
     g_assert_cmpint(duet__store_open(&store, NULL, DUET__STORE_WRITE, &message), ==, 0);
     for (uint64_t cell = 0; cell < 2; cell++)
-        for (uint64_t i = 0; i < 6; i++) { /* each by two commands: it is one run */
+        for (uint64_t i = 0; i < 6; i++) { /* each run is made by two commands: it counts once */
             const uint64_t rep = i % 3;
             const char *name = i < 3 ? "simulate" : "simulate --gpus 8";
             g_autofree char *command = duet__cell_command(study, name, cell, rep + 1);

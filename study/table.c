@@ -53,7 +53,7 @@ void duet__study_free(struct duet__study *study)
 /* ------------------------------------------------------------------------------------------- */
 /* Factors                                                                                      */
 
-/* In the order of their options, whatever the order in which they were given. */
+/* Compares factors by the order of their options, however they were given. */
 static int compare_factors(const void *first, const void *second)
 {
     const struct duet__factor *a = *(struct duet__factor *const *)first;
@@ -64,7 +64,7 @@ static int compare_factors(const void *first, const void *second)
     return !a->option ? -1 : !b->option ? 1 : a->option < b->option ? -1 : 1;
 }
 
-/* The factor of an option; of a repeatable one that of the name which its values begin with. */
+/* Returns the factor of an option; for a repeatable option the one of the name before the value. */
 static struct duet__factor *factor_of(struct duet__product *product,
                                       const struct duet__option *option, const char *value)
 {
@@ -82,7 +82,7 @@ static struct duet__factor *factor_of(struct duet__product *product,
     }
     factor = g_new0(struct duet__factor, 1);
     factor->option = option;
-    /* in small letters: data bases do not tell "a" from "A" */
+    /* small letters: data bases do not tell "a" from "A" */
     factor->column = g_strcanon(g_ascii_strdown(name, -1), G_CSET_a_2_z G_CSET_DIGITS, '_');
     factor->name = g_steal_pointer(&name);
     factor->values = g_ptr_array_new_with_free_func(g_free);
@@ -91,7 +91,7 @@ static struct duet__factor *factor_of(struct duet__product *product,
     return factor;
 }
 
-/* Whether the option takes this value at all. */
+/* Checks that the option takes this value at all. */
 static int check(const struct duet__option *option, const char *label, const char *value,
                  struct duet_message *message)
 {
@@ -108,7 +108,7 @@ static bool is_argument(const struct duet__factor *factor)
     return factor->option && !strcmp(factor->option->name, "arg");
 }
 
-/* Policies by their names: "all" are several. */
+/* Reads values; "all" policies are several. */
 static int read_values(const struct duet__option *option, const char *label, const char *text,
                        GPtrArray *values, struct duet_message *message)
 {

@@ -15,7 +15,7 @@ static int add(struct duet__study *study, const char *name, const char *text,
                            name ? duet__option_find(name, DUET__IN_STUDY) : NULL, text, message);
 }
 
-/* A study of pairs of names and texts, NULL-ended. */
+/* Returns a study of pairs of names and texts, NULL-ended. */
 static struct duet__study *make(const char *const *pairs)
 {
     struct duet__study *study = duet__study_new();
@@ -28,7 +28,7 @@ static struct duet__study *make(const char *const *pairs)
     return study;
 }
 
-/* What a text stands for, with blanks between the values. */
+/* Texts stand for values, shown with blanks between them. */
 static void test_values(void)
 {
     static const char *const cases[][3] = {
@@ -121,7 +121,7 @@ static void test_bad_values(void)
     duet__study_free(study);
 }
 
-/* A cell is the same command whatever the order in which its options were given. */
+/* A cell is one command in whatever order its options were given. */
 static void test_commands(void)
 {
     static const char *const pairs[] = {"link",     "qpi=2x",     "policy",   "ws,heft",
@@ -156,7 +156,7 @@ static void test_commands(void)
     duet__study_free(second);
 }
 
-/* Each cell once; of the first ones of a large table, each value has about its share. */
+/* Every cell comes once; among the first of a large table, each value has about its share. */
 static void test_order(void)
 {
     static const char *const pairs[] = {"n",        "1..7", "tile",  "1..2",   "gpus",
@@ -214,7 +214,7 @@ static int read_text(struct duet__study *study, const char *text, struct duet_me
     return error ? error : duet__study_number(study, message);
 }
 
-/* Products of a file, which take turns, and what they have of the command line. */
+/* Products of a file take turns, and take missing factors from the command line. */
 static void test_file(void)
 {
     struct duet__study *study = duet__study_new();
@@ -262,7 +262,7 @@ static void test_bad_files(void)
     }
 }
 
-/* Whatever a file says, it is a study or an error with a message. */
+/* Any file gives a study, or an error with a message. */
 static void test_fuzz(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(1);
