@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the runs of an experiment to what is reported of it. */
+/* Conclusions: from the runs of an experiment to its report. */
 #include <math.h>
 #include <string.h>
 
@@ -7,14 +7,14 @@
 #include "base/stats.h"
 #include "runtime/open.h"
 
-/* A text that lives as long as the experiment; takes it over. */
+/* Keeps a text, which it takes over, as long as the experiment. */
 static const char *keep(struct duet__experiment *experiment, char *text)
 {
     g_ptr_array_add(experiment->texts, text);
     return text;
 }
 
-/* "cholesky, gemm and lu on vm" */
+/* Returns the title: "cholesky, gemm and lu on vm". */
 static char *title_of(const struct duet__experiment *experiment)
 {
     g_autoptr(GPtrArray) workloads = g_ptr_array_new();
@@ -77,7 +77,8 @@ static char *calibration_of(const struct duet__experiment *experiment)
     return g_string_free(text, FALSE);
 }
 
-/* Speed of the machine by that of its calibration, when the trial was measured; 0: not known. */
+/* Returns the machine's speed when the trial was measured, by that of its calibration; 0: not
+   known. */
 static double speed_of(const struct duet__experiment *experiment, const struct duet__trial *trial)
 {
     double median;
@@ -88,7 +89,7 @@ static double speed_of(const struct duet__experiment *experiment, const struct d
     return median > 0 ? experiment->platform->probe_s / median : 0;
 }
 
-/* Brings both sides of a trial to the same unit of time, and makes what is said of all runs. */
+/* Brings both sides of a trial to one unit of time, and concludes its runs. */
 static void conclude(struct duet__experiment *experiment, struct duet__trial *trial,
                      struct duet__case *the)
 {
@@ -135,7 +136,7 @@ void duet__experiment_conclude(struct duet__experiment *experiment, struct duet_
     for (size_t i = 0; i < experiment->trial_count; i++) {
         struct duet__trial *trial = &experiment->trials[i];
 
-        /* Without a failure and without runs it was interrupted before. */
+        /* A trial without a failure and without runs was interrupted before. */
         if (trial->failure ||
             (duet__sample_count(&trial->measured) && duet__sample_count(&trial->predicted)))
             experiment->cases[count++] = case_of(experiment, trial);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From what is asked for to cases that can be measured and predicted. */
+/* Makes the trials of an experiment: cases that can be measured and predicted. */
 #include "validate/experiment.h"
 
 #include <string.h>
@@ -84,7 +84,7 @@ struct duet__tally duet__experiment_tally(const struct duet__experiment *experim
 /* ------------------------------------------------------------------------------------------- */
 /* One case                                                                                     */
 
-/* Sets what the measured side is to run. An error if its sizes are to blame. */
+/* Sets the request of the measured side. Returns an error if its sizes are to blame. */
 static int make_real(const struct duet__experiment *experiment, struct duet__request *real,
                      const struct duet__request *asked, struct duet_message *message)
 {
@@ -93,8 +93,8 @@ static int make_real(const struct duet__experiment *experiment, struct duet__req
     struct duet__problem *problem = &real->problem;
 
     duet__request_copy(real, asked);
-    real->config.network = NULL;           /* there is one */
-    real->config.context = workload->name; /* of the kernel times of a platform */
+    real->config.network = NULL;           /* a real network is there */
+    real->config.context = workload->name; /* the context of a platform's kernel times */
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
     problem->seed = real->seed;
     if (!paced && !workload->generate && !workload->program)
@@ -105,7 +105,7 @@ static int make_real(const struct duet__experiment *experiment, struct duet__req
     return workload->check(problem, message);
 }
 
-/* The machine of the predicted side, which says how many CPUs and GPUs both have. */
+/* Builds the machine of the predicted side, which decides how many CPUs and GPUs both have. */
 static int build_machine(const struct duet__experiment *experiment, struct duet__trial *trial,
                          struct duet_message *message)
 {
@@ -135,7 +135,7 @@ void duet__trials_rebuild(struct duet__experiment *experiment)
         struct duet_message message = {""};
         int error = 0;
 
-        /* what they had before is gone */
+        /* the platform that the trial had before is gone */
         trial->simulated.platform = experiment->platform;
         trial->simulated.config.simulate = experiment->platform_name;
         if (!trial->failure)
@@ -145,7 +145,7 @@ void duet__trials_rebuild(struct duet__experiment *experiment)
     }
 }
 
-/* What the predicted side is to simulate: the same problem, somewhere else. */
+/* Sets the request of the predicted side: the same problem, somewhere else. */
 static void make_simulated(const struct duet__experiment *experiment, struct duet__trial *trial,
                            const struct duet__request *asked)
 {
@@ -184,9 +184,9 @@ static void make_trial(const struct duet__experiment *experiment, struct duet__t
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* All of them                                                                                  */
+/* All cases                                                                                    */
 
-/* Whether both compute on the same data. */
+/* True if both trials compute on the same data. */
 static bool same_data(const struct duet__trial *one, const struct duet__trial *other)
 {
     const struct duet__problem *first = &one->real.problem, *second = &other->real.problem;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why two runs of one problem differ: the difference of their accounts, reason by reason. */
+/* Explains why two runs of one problem differ: the difference of their accounts, by reasons. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,13 +25,13 @@ const char *duet__reason_name(enum duet__reason reason)
     return reason_names[reason];
 }
 
-/* A kernel on an architecture in the first account and the second; what one lacks counts 0. */
+/* A kernel on an architecture in both accounts; an account that lacks it counts 0. */
 struct pair {
     const char *name, *arch;
     double count[2], seconds[2];
 };
 
-/* Parts of the difference that are waiting. */
+/* The parts of the difference that are waiting. */
 static const struct {
     enum duet__state first, last;
     enum duet__reason reason;
@@ -52,7 +52,7 @@ static int by_name(const void *left, const void *right)
     return names ? names : strcmp(a->arch, b->arch);
 }
 
-/* The kernels of both, sorted by name, then architecture, each once. */
+/* Returns the kernels of both accounts, sorted by name, then architecture, each once. */
 static GArray *make_pairs(const struct duet__account *const accounts[2])
 {
     GArray *pairs = g_array_new(FALSE, FALSE, sizeof(struct pair));
@@ -85,8 +85,11 @@ static GArray *make_pairs(const struct duet__account *const accounts[2])
     return pairs;
 }
 
-/* Means of one kernel against each other, for as many as the second has; the rest is returned to
- * the schedule: seconds of all workers that the first has, and that the second would have had. */
+/*
+ * Adds the difference of a kernel's means, for as many runs as the second account has. The rest
+ * goes to the schedule: seconds of all workers that the first has, and that the second would have
+ * had.
+ */
 static void add_kernel(struct duet__explanation *out, const struct pair *pair, double workers,
                        double schedule_s[2])
 {
@@ -120,8 +123,9 @@ static void add(struct duet__explanation *out, enum duet__reason reason, double 
 }
 
 /*
- * Seconds that tasks of one kernel, in the `count` pairs, spent in the second on architectures
- * where the first ran less of them. Those that the first has not run at all have not moved.
+ * Returns the seconds that tasks of one kernel, in the `count` pairs, spent in the second account
+ * on architectures where the first ran less of them. Tasks that the first has not run at all have
+ * not moved.
  */
 static double moved_seconds(const struct pair *pairs, size_t count)
 {

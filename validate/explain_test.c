@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explanations name what was changed between two runs, and add up to the difference. */
+/* Explanations name the change between two runs, and add up to the difference. */
 #include <math.h>
 
 #include "trace/testing_account.h"
@@ -24,8 +24,8 @@ static const struct duet__difference *find(const struct duet__explanation *expla
 }
 
 /*
- * One GPU in turn copies a tile in and computes on it, ten times; the CPU runs two kernels. The
- * last three of the `moved` kernels of the GPU run on the CPU instead.
+ * The plain run: one GPU copies a tile in and computes on it, ten times; the CPU runs two kernels.
+ * The last three of the `moved` kernels of the GPU run on the CPU instead.
  */
 struct knobs {
     double gemm_s, copy_s;
@@ -97,7 +97,7 @@ static void test_same(void)
     duet__explanation_fini(&explanation);
 }
 
-/* 10 % on ten kernels of 2 s, of one worker in three; the two others wait for it, idle. */
+/* Kernels of one worker in three take 10 % more, ten of 2 s; the two others wait for it, idle. */
 static void test_kernel(void)
 {
     OWNED(duet__explanation_fini)
@@ -126,7 +126,7 @@ static void test_copies(void)
     testing_near(find(&explanation, DUET_REASON_KERNEL, "gemm on c2050")->seconds, 0);
 }
 
-/* Three of ten kernels of 2 s ran elsewhere, of 24 s of kernels; there they take 3 s. */
+/* Three of ten kernels of 2 s ran elsewhere, where they take 3 s; all kernels take 24 s. */
 static void test_mapping(void)
 {
     struct duet__explanation explanation =
@@ -140,7 +140,7 @@ static void test_mapping(void)
     duet__explanation_fini(&explanation);
 }
 
-/* Medians that differ by another amount than the accounts: the spread completes the sum. */
+/* Medians that differ by another amount than the accounts do: the spread completes the sum. */
 static void test_spread(void)
 {
     OWNED(sample_fini) struct sample sample;

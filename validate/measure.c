@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The measured runs of an experiment. Neighbours that compute on the same data share it. */
+/* Makes the measured runs of an experiment. Neighbours that compute on the same data share it. */
 #include "calibrate/load.h"
 #include "runs/processes.h"
 #include "runs/session.h"
@@ -7,9 +7,9 @@
 #include "base/stats.h"
 #include "base/clock.h"
 
-enum { RUNS_MOST = 1000 /* measured ones of a case that are made to know its median */ };
+enum { RUNS_MOST = 1000 /* most measured runs of a case to know its median */ };
 
-/* Seconds from the end of a probe on for which it is taken to hold. */
+/* Seconds from the end of a probe on for which its result is used. */
 static const double probe_holds_s = 2;
 
 /* A round under way. */
@@ -20,16 +20,17 @@ struct round {
     struct duet__progress *progress;
 };
 
-/* The runs of a trial in a round. */
+/* A turn: the runs of a trial in a round. */
 struct turn {
     const struct round *round;
     struct duet__trial *trial;
-    size_t before, made;     /* runs before, and since: also those that only the first node knows */
-    size_t least, check;     /* runs at least; at which to look again */
-    double start_s, spent_s; /* when the first measured run began; before */
+    size_t before, made;     /* runs before, and since then; counts also runs that only the first
+                                node knows */
+    size_t least, check;     /* least number of runs; number of runs at which to look again */
+    double start_s, spent_s; /* date of the first measured run; seconds of the runs before */
 };
 
-/* Measured runs of a case in a round, at least. */
+/* Returns the least number of measured runs of a case in a round. */
 static size_t share(const struct round *round)
 {
     size_t reps = round->experiment->base.reps, rounds = round->experiment->rounds;
@@ -38,9 +39,9 @@ static size_t share(const struct round *round)
 }
 
 /*
- * The runs of a turn after which the median would be known well enough with as many in each of the
- * rounds that follow, if rounds did not differ: an interval narrows with the square root of their
- * number. That rounds do differ is nothing that more runs in one of them could help against.
+ * Returns the runs of a turn after which the median would be known well enough with as many in each
+ * of the following rounds, if rounds did not differ: an interval narrows with the square root of
+ * their number. More runs in one round cannot help against differences between rounds.
  */
 static double wanted(const struct turn *turn)
 {
@@ -52,7 +53,7 @@ static double wanted(const struct turn *turn)
     return (count * ratio * ratio - (double)turn->before) / left;
 }
 
-/* Whether the runs of a turn are enough, and those of the rounds so far have had their time. */
+/* True if the runs of a turn are enough, and those of the rounds so far have had their time. */
 static bool enough(struct turn *turn)
 {
     const struct duet__experiment *experiment = turn->round->experiment;
@@ -67,12 +68,12 @@ static bool enough(struct turn *turn)
         return true;
     if (made < turn->check)
         return false;
-    /* What is looked at after every run would disturb the next ones. */
+    /* Looking after every run would disturb the next ones. */
     turn->check = made + made / 4 + 1;
     return (double)made >= wanted(turn);
 }
 
-/* The warm-ups of a turn, then measured runs until they are enough. */
+/* Makes the warm-ups of a turn, then measured runs until they are enough. */
 static int run_turn(struct turn *turn, struct duet__session *session, struct duet_message *message)
 {
     struct duet__trial *trial = turn->trial;
@@ -87,7 +88,7 @@ static int run_turn(struct turn *turn, struct duet__session *session, struct due
             error = duet__session_run(session, &run, DUET_RECORDS_ALL, message);
         if (!error && turn->made++ == 0)
             turn->start_s = duet__clock_s() - run.wall_s;
-        if (!error && run.recording.machine) /* which of several processes the first one has */
+        if (!error && run.recording.machine) /* the first of several processes has it */
             session->error = error = duet__sample_put(&trial->measured, &run, message);
         duet__run_fini(&run);
         trial->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;
@@ -96,7 +97,7 @@ static int run_turn(struct turn *turn, struct duet__session *session, struct due
     return error;
 }
 
-/* Notes how fast the machine is, measured as duet calibrate does: on all cores for computing. */
+/* Notes how fast the machine is, by duet calibrate's measurement: on all cores for computing. */
 static void probe(struct duet__experiment *experiment, struct duet__trial *trial)
 {
     unsigned cores = duet__platform_cores(experiment->platform);
@@ -109,7 +110,7 @@ static void probe(struct duet__experiment *experiment, struct duet__trial *trial
     g_array_append_val(trial->probes, experiment->probed_s);
 }
 
-/* Whether a runtime with as many workers has been opened, and has said what is to be said of it. */
+/* True if a runtime with as many workers was opened before, and has printed its remarks. */
 static bool was_opened(const struct round *round, const struct duet__trial *trial)
 {
     for (const struct duet__trial *other = round->experiment->trials; other < trial; other++)
@@ -119,15 +120,15 @@ static bool was_opened(const struct round *round, const struct duet__trial *tria
 }
 
 /*
- * Every other round goes through the cases backward (ABBA), so that what becomes steadily slower or
- * faster, or lasts from one case to the next, does so for all of them alike.
+ * True in every other round, which goes through the cases backward (ABBA): a machine that becomes
+ * steadily slower or faster, or an effect that lasts from one case to the next, is alike for all.
  */
 static bool backward(const struct round *round)
 {
     return round->number % 2 == 1;
 }
 
-/* Draws how much of all rounds is done. */
+/* Draws the finished part of all rounds. */
 static void draw(const struct round *round, const struct duet__trial *trial)
 {
     const struct duet__experiment *experiment = round->experiment;
@@ -146,7 +147,7 @@ static void draw(const struct round *round, const struct duet__trial *trial)
                        what);
 }
 
-/* Notes whether others used the cores since `before`, while runs of the trial were made. */
+/* Notes if others used the cores since `before`, while runs of the trial were made. */
 static void note_load(const struct round *round, struct duet__trial *trial,
                       const struct duet__load *before)
 {
@@ -154,7 +155,7 @@ static void note_load(const struct round *round, struct duet__trial *trial,
     GArray *rounds = round->experiment->disturbed;
     size_t number = round->number + 1;
 
-    /* one's own other nodes are no others */
+    /* one's own other nodes do not disturb */
     if (duet__request_nodes(&trial->real) > 1 || !duet__load_between(before, &now).disturbed)
         return;
     duet__sample_disturb(&trial->measured);
@@ -162,7 +163,7 @@ static void note_load(const struct round *round, struct duet__trial *trial,
         g_array_append_val(rounds, number);
 }
 
-/* The number of the signal that ended it, or 0. */
+/* Measures one trial in a round. Returns the signal that ended it, or 0. */
 static int measure_trial(const struct round *round, struct duet__trial *trial, void *data)
 {
     struct duet__experiment *experiment = round->experiment;
@@ -197,7 +198,8 @@ static int measure_trial(const struct round *round, struct duet__trial *trial, v
     return error > 0 ? error : 0;
 }
 
-/* Those of the trials from `first` on, to `*end`, that share its data. Likewise. */
+/* Measures the trials from `first` on, to `*end`, that share its data. Returns the signal that
+   ended it, or 0. */
 static int measure_group(const struct round *round, size_t first, size_t *end)
 {
     const struct duet__experiment *experiment = round->experiment;
@@ -220,7 +222,7 @@ static int measure_group(const struct round *round, size_t first, size_t *end)
 
         if (trial->failure)
             own = duet_fail(&message, trial->error, "it %s", trial->failure);
-        /* what one process cannot do, the others leave out, too */
+        /* a trial that one process cannot make is left out by all */
         of_all = duet__processes_agree(experiment->together, round->monitor, own, &message);
         if (of_all < 0)
             duet__trial_fail(trial, "measured", of_all, &message);

@@ -4,7 +4,7 @@
 #include "runs/simulated.h"
 #include "validate/experiment.h"
 
-/* Makes `count` more of the simulations of a trial; a signal leaves none of them. */
+/* Makes `count` more simulations of a trial; a signal leaves none of them. */
 static int simulate(struct duet__experiment *experiment, struct duet__trial *trial, size_t count,
                     struct duet__progress *progress, struct duet_message *message)
 {
@@ -25,8 +25,8 @@ static int simulate(struct duet__experiment *experiment, struct duet__trial *tri
 }
 
 /*
- * Simulations in batches, until the median is known well enough: how many there are depends on what
- * they say, and not on when they end.
+ * Simulates in batches, until the median is known well enough: the number of simulations depends on
+ * their results, and not on when they end.
  */
 static int predict(struct duet__experiment *experiment, struct duet__trial *trial,
                    struct duet__progress *progress, struct duet_message *message)
@@ -44,11 +44,11 @@ static int predict(struct duet__experiment *experiment, struct duet__trial *tria
         if (duet__sample_width(&trial->predicted) <= narrow)
             break;
     }
-    /* Those that are left out are as good as made. */
+    /* Simulations that are left out count as made. */
     left = experiment->sim_reps - made;
     progress->before_runs += left;
     progress->before_tasks += duet__request_tasks(&trial->simulated) * left;
-    /* What was interrupted is not as good as the others. */
+    /* An interrupted simulation counts as none. */
     if (experiment->number) {
         duet__sample_fini(&trial->predicted);
         duet__sample_init(&trial->predicted, experiment->keep);

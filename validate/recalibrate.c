@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calibration between the rounds of an experiment: how much of it when, and what becomes of it. */
+/* Calibration between the rounds of an experiment: its slices, and the use of its results. */
 #include "validate/experiment.h"
 
 #include <math.h>
 
-/* The least that is worth its name, where as much time as that of the cases' runs is less. */
+/* Least time that is worth the name, if the runs of the cases take less. */
 static const double least_s = 20;
 
 void duet__recalibration_fini(struct duet__recalibration *recalibration)
@@ -18,7 +18,7 @@ void duet__recalibration_fini(struct duet__recalibration *recalibration)
     *recalibration = (struct duet__recalibration){0};
 }
 
-/* Takes what was found as the platform to predict from. */
+/* Takes the calibrated platform to predict from. */
 static void use_platform(const struct duet__recalibration *recalibration,
                          struct duet__experiment *experiment)
 {
@@ -32,7 +32,7 @@ static void use_platform(const struct duet__recalibration *recalibration,
 /* ------------------------------------------------------------------------------------------- */
 /* Before anything is measured                                                                  */
 
-/* The most GPUs of any case; -1: none says how many. */
+/* Returns the most GPUs of any case; -1: none says how many. */
 static int most_gpus(const struct duet__experiment *experiment)
 {
     int most = -1;
@@ -53,7 +53,7 @@ int duet__recalibration_begin(struct duet__recalibration *recalibration,
     runs->config.seed = runs->seed;
     runs->config.extrapolate = false;
     runs->config.without = NULL;
-    /* all GPUs that there are, or as many emulated ones as any case has */
+    /* all existing GPUs, or as many emulated ones as any case has */
     if (runs->config.emulate)
         runs->config.gpus = most_gpus(experiment);
     recalibration->request.runs = runs;
@@ -97,7 +97,7 @@ int duet__recalibration_plan(struct duet__recalibration *recalibration,
 /* ------------------------------------------------------------------------------------------- */
 /* While the cases are measured                                                                 */
 
-/* Time for the slices up to this one, in all. */
+/* Returns the time for all slices up to this one. */
 static double due(const struct duet__recalibration *recalibration,
                   const struct duet__experiment *experiment, size_t round, double runs_s)
 {
@@ -107,8 +107,8 @@ static double due(const struct duet__recalibration *recalibration,
 }
 
 /*
- * What a round over all that is to be measured may take, so that it fits between two of the cases:
- * sizes of problems are chosen by that.
+ * Returns the time of a round over all that is to be measured, so that it fits between two of the
+ * cases: sizes of problems are chosen by that.
  */
 static double round_time(const struct duet__recalibration *recalibration,
                          const struct duet__experiment *experiment)
@@ -138,7 +138,7 @@ void duet__recalibration_slice(struct duet__recalibration *recalibration,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* After that                                                                                   */
+/* After the cases were measured                                                                */
 
 bool duet__recalibration_finish(struct duet__recalibration *recalibration,
                                 struct duet__experiment *experiment)
@@ -151,7 +151,7 @@ bool duet__recalibration_finish(struct duet__recalibration *recalibration,
     experiment->calibrated =
         g_strdup_printf("calibrated in the same %.0f %s: %u runs", wall_s / (minutes ? 60 : 1),
                         minutes ? "minutes" : "seconds", c->runs->len);
-    /* nobody attends to signals any more */
+    /* no monitor attends to signals any more */
     c->monitor = NULL;
     if (c->runs->len)
         duet__calibrating_fit(c);

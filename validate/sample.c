@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runs of one side of a case: accounted one by one, and one of them kept to be looked at. */
+/* Runs of one side of a case: accounted one by one, and one of them kept to be looked at. */
 #include "validate/sample.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 /*
  * Records of a side that are kept until its median is known, in all: those of the first runs, and
- * of the first one in any case. A page draws no more bars than a part of this (DUET_HTML_BARS).
+ * always those of the first one. A page draws no more bars than a part of this (DUET_HTML_BARS).
  */
 enum { KEPT = 200000 };
 
@@ -49,7 +49,7 @@ static struct duet__recording *record_at(const struct duet__sample *sample, size
     return &g_array_index(sample->records, struct duet__recording, index);
 }
 
-/* Whether there is a round that nobody disturbed, as far as is known. */
+/* True if there is a round that nobody disturbed, as far as is known. */
 static bool has_quiet(const struct duet__sample *sample)
 {
     for (guint i = 0; i < sample->disturbed->len; i++)
@@ -68,7 +68,7 @@ int duet__sample_put(struct duet__sample *sample, struct duet__run *run,
 {
     const gboolean undisturbed = FALSE;
     const size_t none = 0, before = duet__sample_count(sample);
-    /* so that one is left whichever rounds are left out */
+    /* one record is left whichever rounds are left out */
     bool wanted = before == 0 || (sample->fresh && !has_quiet(sample));
     struct duet__recording record = {0};
     struct duet__account account;
@@ -79,7 +79,7 @@ int duet__sample_put(struct duet__sample *sample, struct duet__run *run,
             record = run->recording;
             run->recording = (struct duet__recording){0};
         }
-        if (sample->fresh) { /* rounds without runs are not there */
+        if (sample->fresh) { /* a round without runs does not count */
             g_array_append_val(sample->rounds, none);
             g_array_append_val(sample->disturbed, undisturbed);
         }
@@ -118,7 +118,7 @@ size_t duet__sample_leave_out(struct duet__sample *sample)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* How well the median is known                                                                 */
+/* Error of the median                                                                          */
 
 static double *makespans_of(const struct duet__sample *sample)
 {
@@ -141,7 +141,7 @@ double duet__sample_width(const struct duet__sample *sample)
     return (summary.median_high - summary.median_low) / 2 / summary.median;
 }
 
-/* Sum of the distances of `count` values from their median; sorts them. */
+/* Returns the sum of the distances of `count` values from their median; sorts them. */
 static double distances(double *values, size_t count)
 {
     double median = duet__median(values, count), sum = 0;
@@ -173,7 +173,7 @@ double duet__sample_width_within(const struct duet__sample *sample)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is left of them                                                                         */
+/* Concluding                                                                                   */
 
 static void scale_account(struct duet__account *account, double factor)
 {
@@ -184,7 +184,7 @@ static void scale_account(struct duet__account *account, double factor)
         account->kernels[i].seconds *= factor;
 }
 
-/* Keeps one record, scaled, and returns it; NULL: there is none. */
+/* Keeps one record, scaled, and returns it; NULL if there is none. */
 static const struct duet__recording *choose(struct duet__sample *sample, double factor)
 {
     g_autofree double *sorted = makespans_of(sample);

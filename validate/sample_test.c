@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of runs in rounds: what is left out of them, and what is concluded. */
+/* Samples of runs in rounds: the runs left out of them, and their conclusions. */
 #include "validate/sample.h"
 
 #include <math.h>
@@ -37,7 +37,7 @@ static void disturbed(void)
     put(&sample, 1);
     put(&sample, 2);
     duet__sample_begin(&sample);
-    duet__sample_disturb(&sample); /* a round without runs is none: the one before stays */
+    duet__sample_disturb(&sample); /* a round without runs does not count: the one before stays */
     duet__sample_begin(&sample);
     put(&sample, 8);
     put(&sample, 7);
@@ -57,7 +57,7 @@ static void disturbed(void)
     g_assert_cmpfloat(side.recording->makespan_s, ==, 4);
 }
 
-/* Where no round was quiet there is nothing to go by but the disturbed ones. */
+/* If no round was quiet, the disturbed ones count. */
 static void all_disturbed(void)
 {
     OWNED(duet__sample_fini) struct duet__sample sample;

@@ -18,7 +18,7 @@ enum { TESTING_RUNS = 5, TESTING_WORKERS = 5, TESTING_KERNELS = 6 };
 #define TESTING_WORKLOAD "lu <b>&\"x\""
 #define TESTING_POLICY "a,\"b\"</script>"
 
-/* Runs of a round, where they were made in rounds. */
+/* Runs of each round, of a side made in rounds. */
 static const size_t testing_rounds[] = {2, 1, 2};
 _Static_assert(TESTING_RUNS == 5, "the rounds have all runs");
 
@@ -30,19 +30,19 @@ struct testing_case {
 };
 
 struct testing_validation {
-    struct sample sample; /* recordings */
+    struct sample sample; /* the recordings */
     struct testing_case *rooms;
     struct duet__case *cases;
     struct duet__validation validation;
 };
 
-/* A factor near 1, the same in every run of the test. */
+/* Returns a factor near 1, the same in every run of the test. */
 static inline double testing_factor(GRand *random, double spread)
 {
     return 1 + spread * g_rand_double_range(random, -1, 1);
 }
 
-/* Kernels take `busy` of the workers' time, the rest is shared out. */
+/* Makes an account: kernels take `busy` of the workers' time, the rest is shared out. */
 static inline void testing_account(struct testing_case *room, int side, double makespan_s,
                                    GRand *random)
 {
@@ -115,7 +115,7 @@ static inline void testing_fill(struct testing_validation *the, size_t index, GR
     the->cases[index].measured.recording = &the->sample.recordings[(index + 1) % 3];
 }
 
-/* `tasks`: in each recording. Case 7 has failed. */
+/* Makes `count` cases with `tasks` in each recording. Case 7 has failed. */
 static inline void testing_init(struct testing_validation *the, size_t count, unsigned tasks)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(7);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads of this machine take when a platform's pace is emulated on it. Kernels and copies
- * last what the platform says; to wake a thread, and to notice what a device has done, takes what
- * it takes here.
+ * Measures what threads of this machine take when a platform's pace is emulated on it. Kernels and
+ * copies last what the platform says; waking a thread, and noticing what a device has done, take
+ * what they take here.
  */
 #include "calibrate/costs.h"
 #include "validate/experiment.h"
@@ -10,7 +10,7 @@
 
 static const double BUDGET_S = 1;
 
-/* The configuration with most devices, on which the threads have most to do. */
+/* Returns the configuration with most GPUs, on which the threads have most to do. */
 static const struct duet_config *largest(const struct duet__experiment *experiment)
 {
     const struct duet__trial *most = NULL;
@@ -21,15 +21,15 @@ static const struct duet_config *largest(const struct duet__experiment *experime
     return most ? &most->real.config : NULL;
 }
 
-/* Asked between measurements: whether to give up. */
+/* True if the measurements shall end: asked between two of them. */
 static bool stop(void *monitor)
 {
     return duet__monitor_signal(monitor) != 0;
 }
 
 /*
- * Makes one that was measured the platform's, whose times are multiplied by the scale afterwards.
- * What was not measured stays as the platform has it. Returns the seconds; 0: not measured.
+ * Gives the platform a measured cost; its times are multiplied by the scale afterwards. A cost that
+ * was not measured stays as the platform has it. Returns the seconds; 0: not measured.
  */
 static double use_cost(const struct duet__experiment *experiment,
                        const struct duet__measured *measured, double *cost)
@@ -74,7 +74,7 @@ int duet__experiment_measure_threads(struct duet__experiment *experiment,
     duet__monitor_stop(&monitor);
     experiment->number = duet__monitor_signal(&monitor);
     if (experiment->number)
-        return 0; /* what was interrupted says nothing */
+        return 0; /* interrupted measurements say nothing */
     if (!error)
         use_costs(experiment, costs);
     return error;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a comparison of predicted and measured cases says: errors, and the order of policies. */
+/* Judges a comparison of predicted and measured cases: errors, and the order of policies. */
 #include "validate/validation.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #include "base/stats.h"
 
-enum { ROUNDS_MOST = 300 /* that are advised */ };
+enum { ROUNDS_MOST = 300 /* most rounds that are advised */ };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Cases                                                                                        */
@@ -32,7 +32,7 @@ char *duet__case_name(const struct duet__case *the)
         g_string_append_printf(text, ", tile %" PRIu64, the->tile);
     if (the->precision == 's')
         g_string_append(text, ", single precision");
-    if (strcmp(the->policy, "-") != 0) /* what is read from a trace does not say */
+    if (strcmp(the->policy, "-") != 0) /* a trace does not name the policy */
         g_string_append_printf(text, ", %s", the->policy);
     if (the->set_arch)
         g_string_append(text, " with set-arch");
@@ -93,13 +93,13 @@ static bool same_but_policy(const struct duet__case *a, const struct duet__case 
            strcmp(a->priorities, b->priorities) == 0;
 }
 
-/* How far the measured median may be off, seconds. */
+/* Returns how far the measured median may be off, seconds. */
 static double width(const struct duet__case *the)
 {
     return isnan(the->noise) ? 0 : the->noise * the->measured.summary.median;
 }
 
-/* By how much `a` was slower than `b`; 0 where noise hides which was. */
+/* Returns by how much `a` was slower than `b`; 0 if noise hides which was. */
 static double measured_apart(const struct duet__case *a, const struct duet__case *b)
 {
     double apart = a->measured.summary.median - b->measured.summary.median;
@@ -112,7 +112,7 @@ static double predicted_apart(const struct duet__case *a, const struct duet__cas
     return a->predicted.summary.median - b->predicted.summary.median;
 }
 
-/* Counts the pairs of a group of two policies or more, and whether the fastest is right. */
+/* Counts the pairs of a group of two policies or more, and judges if the fastest is right. */
 static void judge_group(struct duet__validation *validation, const struct duet__case *const *group,
                         size_t count)
 {
@@ -131,7 +131,7 @@ static void judge_group(struct duet__validation *validation, const struct duet__
         }
     }
     validation->groups++;
-    /* also one that cannot be told from the fastest measured */
+    /* a policy that cannot be told from the fastest measured is right, too */
     validation->best_right +=
         predicted_apart(fastest, chosen) <= 0 || !(measured_apart(chosen, fastest) > 0);
 }
@@ -165,9 +165,9 @@ static void judge_policies(struct duet__validation *validation)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* All                                                                                          */
+/* All cases                                                                                    */
 
-/* Rounds of the case that has fewest; 0: nothing was made in rounds. */
+/* Returns the rounds of the case with the fewest; 0: no case was made in rounds. */
 static size_t fewest_rounds(const struct duet__validation *validation)
 {
     size_t fewest = SIZE_MAX;
@@ -179,8 +179,8 @@ static size_t fewest_rounds(const struct duet__validation *validation)
 }
 
 /*
- * What would make the noise smaller. An interval narrows with the square root of the number of
- * rounds, as long as they differ no more than those so far.
+ * Appends advice on making the noise smaller. An interval narrows with the square root of the
+ * number of rounds, as long as they differ no more than those so far.
  */
 static void append_advice(GString *text, const struct duet__validation *validation)
 {
@@ -236,7 +236,8 @@ static void judge_errors(struct duet__validation *validation)
         errors[known] = the->error;
         absolute[known++] = fabs(the->error);
         validation->failed += validation->fail_over > 0 && fabs(the->error) > validation->fail_over;
-        validation->within_noise += fabs(the->error) <= the->noise; /* not if it is not known */
+        validation->within_noise += fabs(the->error) <= the->noise; /* false if the noise is not
+                                                                       known */
         if (!isnan(the->noise))
             noises[noisy++] = the->noise;
     }
@@ -256,7 +257,7 @@ static void judge_errors(struct duet__validation *validation)
 
 enum { LABEL = 14 }; /* characters of a side's name in a heading */
 
-/* What is before a colon, or else all of it, cut if it is long. */
+/* Returns the part of a name before its colon, or else all of it, cut if it is long. */
 static char *label_of(const char *name)
 {
     const char *colon = strstr(name, ": ");

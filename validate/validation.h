@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cases that were both predicted and measured (or any two sets of runs of the same problems, to be
- * compared), what the comparison says, and the texts made from it.
+ * Comparisons of cases that were both predicted and measured (or of any two sets of runs of the
+ * same problems): verdicts, and the texts made from them.
  */
 #ifndef DUET_VALIDATION_H
 #define DUET_VALIDATION_H
@@ -18,96 +18,103 @@
 #include "trace/recording.h"
 #include "base/stats.h"
 
-/* One side of a case. Everything is borrowed. */
+/* One side of a case. It borrows everything. */
 struct duet__side {
-    const double *makespans_s; /* of its runs */
+    const double *makespans_s; /* seconds, of its runs */
     size_t count;              /* 0 only where the case has failed */
-    /* runs of each round in which they were made, those of a round one after another: they have the
-       state of the machine in common (duet__summarise_clusters); round_count 0: not known, or
-       nothing in common */
+    /*
+     * runs of each round in which they were made, those of a round one after another: they have the
+     * state of the machine in common (duet__summarise_clusters); round_count 0: not known, or
+     * nothing in common
+     */
     const size_t *rounds;
     size_t round_count;
     const struct duet__account *account;     /* the mean of its runs; NULL: not known */
-    const struct duet__recording *recording; /* of the run nearest to the median; NULL: none */
-    struct duet__summary summary;            /* by duet__validation_judge */
+    const struct duet__recording *recording; /* the run nearest to the median; NULL: none */
+    struct duet__summary summary;            /* set by duet__validation_judge */
 };
 
 /* One problem under one policy on certain resources. */
 struct duet__case {
     const char *workload, *settings, *platform, *policy;
-    const char *priorities; /* of its tasks: "workload", "none" or "bottom-level" */
+    const char *priorities; /* priorities of its tasks: "workload", "none" or "bottom-level" */
     uint64_t n, tile;       /* 0: not known */
     char precision;
     unsigned cpus, gpus;
     bool set_arch, hold;
     struct duet__side predicted, measured;
     /*
-     * How fast the machine was when this was measured, relative to its calibration: time of a
-     * reference kernel then by time of it now. 0: not known.
+     * Speed of the machine when this was measured, relative to its calibration: time of a reference
+     * kernel then by time of it now. 0: not known.
      */
     double speed;
-    const char *failure; /* it could not be predicted or measured: why; NULL: it could */
-    /* what duet__validation_judge finds; NaN: not known */
+    const char *failure; /* why the case could not be predicted or measured; NULL: it could */
+    /* duet__validation_judge sets the fields below; NaN: not known */
     double error;                         /* predicted median / measured median - 1 */
-    double error_low, error_high;         /* 95 % interval of it: duet__ratio_interval */
+    double error_low, error_high;         /* 95 % interval of `error`: duet__ratio_interval */
     double noise;                         /* half-width of the measured median's interval by the
-                                             median; NaN of one run */
+                                             median; NaN: one run */
     struct duet__explanation explanation; /* count 0: not known */
 };
 
-/* Cases, and what is known of them all. */
+/* Cases, and facts that they share. */
 struct duet__validation {
     const char *command;      /* the command line */
     const char *title;        /* "cholesky and lu on vm" */
-    const char *first_name;   /* of the side `predicted`: "predicted", or "A: run.json" */
-    const char *second_name;  /* "measured" */
-    const char *machine;      /* where it was measured, one line */
-    const char *calibration;  /* what was predicted from, one line; "" if nothing is known */
-    const char *date;         /* "2026-11-21 20:00 UTC" */
+    const char *first_name;   /* name of the side `predicted`: "predicted", or "A: run.json" */
+    const char *second_name;  /* name of the side `measured`: "measured" */
+    const char *machine;      /* the machine of the measured runs, one line */
+    const char *calibration;  /* the calibration that was predicted from, one line; "" if nothing is
+                                 known */
+    const char *date;         /* date of the runs: "2026-11-21 20:00 UTC" */
     struct duet__case *cases; /* borrowed */
     size_t case_count;
     double fail_over; /* relative error from which the check fails; 0: no check */
-    /* rounds, from 1, in which other processes used the cores, and the measured runs that were
-       left out for that; where all rounds of a case were disturbed, its runs are all there */
+    /* rounds, from 1, in which other processes used the cores, and the measured runs that were left
+       out for that; if all rounds of a case were disturbed, its runs are all there */
     const size_t *disturbed_rounds;
     size_t disturbed_count, left_out;
-    /* what duet__validation_judge finds */
-    char *labels[2]; /* of the names what a heading has room for: "A" of "A: run.json"; owned */
-    size_t known;    /* cases with an error */
-    double median, p95, worst; /* of the absolute errors; NaN without any */
-    double bias;               /* median of the signed ones */
-    size_t within_noise; /* errors that are not larger than what measuring again would give: than
-                            the case's noise */
-    double noise;        /* of the median case; NaN: of none it is known */
-    char *verdict; /* whether both sides agree within noise, how large that is, and what would make
-                      it smaller; one sentence, NULL where noise is not known; owned */
-    /* groups of cases that differ in the policy alone, and of these, those whose fastest policy is
-       predicted to be the fastest; pairs of policies in them, and pairs in the predicted order; a
-       pair whose measured medians differ by no more than both noises together is no pair, and where
-       noise hides which policy is fastest, each of those that may be is right */
+    /* duet__validation_judge sets the fields below */
+    char *labels[2]; /* the part of each name that a heading has room for: "A" of "A: run.json";
+                        owned */
+    size_t known;    /* number of cases with an error */
+    double median, p95, worst; /* absolute errors of the cases; NaN if there are none */
+    double bias;               /* median of the signed errors */
+    size_t within_noise;       /* number of errors that are not larger than the case's noise, which
+                                  measuring again would give */
+    double noise;              /* median of the cases' noise; NaN: no noise is known */
+    char *verdict; /* one sentence: do both sides agree within noise, how large is it, and what
+                      would make it smaller; NULL: noise not known; owned */
+    /*
+     * groups of cases that differ in the policy alone, and of these, those whose fastest policy is
+     * predicted to be the fastest; pairs of policies in them, and pairs in the predicted order; a
+     * pair whose measured medians differ by no more than both noises together is no pair, and where
+     * noise hides which policy is fastest, each of those that may be is right
+     */
     size_t groups, best_right, pairs, pairs_right;
-    size_t failed;  /* cases over fail_over, if that is not 0 */
-    size_t refused; /* cases that could not be predicted or measured: with a failure */
+    size_t failed;  /* number of cases over fail_over, if that is not 0 */
+    size_t refused; /* number of cases with a failure: they could not be predicted or measured */
 };
 
-/* Judges the cases. Of values that are not all finite nothing is known. */
+/* Judges the cases. Results from values that are not all finite are not known. */
 void duet__validation_judge(struct duet__validation *validation);
 
 /* Frees explanations and labels; safe before the judging, and twice. */
 void duet__validation_fini(struct duet__validation *validation);
 
-/* "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU". Never NULL; free with g_free. */
+/* Returns "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU"; never NULL. Free with
+   g_free. */
 char *duet__case_name(const struct duet__case *the);
 
-/* The writers, of what has been judged, leave write errors to the one who closes the stream. */
+/* The writers of judged cases leave write errors to the one who closes the stream. */
 
-/* Tables and the explanation for a terminal. `verbose`: the explanation of every case, else of the
- * worst ones. */
+/* Writes tables and the explanation for a terminal. `verbose`: the explanation of every case, else
+   of the worst ones. */
 void duet__validation_write_text(FILE *stream, const struct duet__validation *validation,
                                  bool verbose);
-/* One JSON object: docs/formats.md. */
+/* Writes one JSON object: docs/formats.md. */
 void duet__validation_write_json(FILE *stream, const struct duet__validation *validation);
-/* A header and one line a case. */
+/* Writes CSV: a header and one line a case. */
 void duet__validation_write_csv(FILE *stream, const struct duet__validation *validation);
 
 #endif

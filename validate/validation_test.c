@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparisons: figures of examples computed by hand, and what all three writers have to keep. */
+/* Comparisons: figures of examples computed by hand, and properties of all three writers. */
 #include "validate/validation.h"
 
 #include <jansson.h>
@@ -8,15 +8,15 @@
 #include "report/validation_parts.h"
 #include "base/table.h"
 
-/* Rounding of a few operations on numbers near 1. */
+/* Rounding error of a few operations on numbers near 1. */
 static const double tiny = 1e-12;
 
-enum { COLUMNS = 37 }; /* of the CSV */
+enum { COLUMNS = 37 }; /* in the CSV */
 
 /* ------------------------------------------------------------------------------------------- */
 /* Figures                                                                                      */
 
-/* A case of one workload whose sides have the given values. */
+/* Returns a case of one workload whose sides have the given values. */
 static struct duet__case plain(const char *policy, uint64_t n, const double *predicted,
                                size_t predicted_count, const double *measured,
                                size_t measured_count)
@@ -92,7 +92,7 @@ static void test_errors(void)
     duet__validation_fini(&validation);
 }
 
-/* What a run in each of so many rounds is said to tell; free with g_free. */
+/* Returns the verdict on a run in each of so many rounds; free with g_free. */
 static char *verdict(size_t rounds, double spread)
 {
     double a[64] = {0};
@@ -149,7 +149,7 @@ static void test_rounds(void)
         a[i] = steady[i % 3];
         b[i] = moving[i / 6];
     }
-    duet__validation_judge(&validation); /* the 7th and the 18th of independent runs */
+    duet__validation_judge(&validation); /* 7th and 18th of independent runs */
     g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.01 / 1.01, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].noise, 0, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].error_low, 1 / 1.08 - 1, tiny);
@@ -161,7 +161,7 @@ static void test_rounds(void)
         cases[i].measured.rounds = rounds;
         cases[i].measured.round_count = G_N_ELEMENTS(rounds);
     }
-    duet__validation_judge(&validation); /* of b, all of the values */
+    duet__validation_judge(&validation); /* the interval has all values of b */
     g_assert_cmpfloat_with_epsilon(validation.cases[0].noise, 0.01 / 1.01, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].noise, 0.15 / 2 / 1.08, tiny);
     g_assert_cmpfloat_with_epsilon(validation.cases[1].error_low, 1 / 1.12 - 1, tiny);
@@ -209,7 +209,7 @@ static void test_policies(void)
     g_assert_cmpuint(validation.pairs_right, ==, 2 + 2 + 0);
 }
 
-/* Of values that are not finite nothing is known. */
+/* Results from values that are not finite are not known. */
 static void test_bad_values(void)
 {
     static const double good[] = {1}, bad[] = {1, NAN};
@@ -229,7 +229,7 @@ static void test_explanation(void)
     double whole = 0, shares = 0;
 
     testing_init(&the, 24, 20);
-    the.rooms[3].accounts[0].workers++; /* of another machine: no explanation, but no error */
+    the.rooms[3].accounts[0].workers++; /* accounts of two machines: not explained, no failure */
     duet__validation_judge(&the.validation);
     g_assert_cmpuint(the.cases[3].explanation.count, ==, 0);
     for (size_t i = 0; i < the.validation.case_count; i++) {
@@ -254,7 +254,7 @@ static void test_explanation(void)
     duet__validation_fini(&the.validation);
 }
 
-/* Which part a difference of these parts, the largest first, is put down to. */
+/* Returns the part that duet__culprit blames among these, the largest first. */
 static size_t culprit_of(struct duet__difference *parts, size_t count)
 {
     struct duet__explanation explanation = {.differences = parts, .count = count};
@@ -271,9 +271,9 @@ static void test_culprit(void)
                                        {.reason = DUET_REASON_TO_DEVICE, .seconds = -3.2}};
     struct duet__explanation none = {.count = 0};
 
-    /* neither what makes up for it nor what follows from others */
+    /* the culprit neither makes up for the difference nor follows from other parts */
     g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 3);
-    parts[0].seconds = -11; /* of which the others are less than a third */
+    parts[0].seconds = -11; /* the other parts are less than a third of this one */
     g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 0);
     parts[0] = (struct duet__difference){.reason = DUET_REASON_KERNEL, .seconds = -9};
     g_assert_cmpuint(culprit_of(parts, G_N_ELEMENTS(parts)), ==, 0);
@@ -306,7 +306,7 @@ static char *written(enum writer writer, const struct duet__validation *validati
 static void check_text(const struct duet__validation *validation)
 {
     size_t explained = 0;
-    bool marked = false; /* intervals of less than 95 % */
+    bool marked = false; /* some intervals have less than 95 % */
 
     for (size_t i = 0; i < validation->case_count; i++) {
         const struct duet__case *the = &validation->cases[i];
@@ -381,7 +381,7 @@ static void check_json(const struct duet__validation *validation)
     json_decref(root);
 }
 
-/* Cells of a line of CSV, commas within quotes apart; sets *next behind it. */
+/* Returns the cells of a line of CSV, commas within quotes apart; sets *next behind it. */
 static size_t cells_of(const char *line, const char **next)
 {
     size_t cells = 1;
@@ -429,7 +429,7 @@ static void test_writers(void)
     check_writers(&the.validation);
 }
 
-/* Two reports compared, of other kernels, one run each, without accounts and recordings. */
+/* Two compared reports, of other kernels, have one run each, no accounts and no recordings. */
 static void test_compare(void)
 {
     static const char *other_kernels[] = {"dgemm", "dpotrf", "<dtrsm>"};

@@ -12,19 +12,19 @@
 #include "base/units.h"
 
 enum {
-    KERNELS = 3,             /* of the path that are made faster */
-    MOST_TASKS = 200 * 1000, /* of another tile */
+    KERNELS = 3,             /* most kernels of the path that are made faster */
+    MOST_TASKS = 200 * 1000, /* most tasks that another tile may make */
 };
 
-/* What is simulated. */
+/* A variant of the run, to be simulated. */
 struct variant {
     struct duet__change change;
-    const char *policy; /* NULL: that of the run */
+    const char *policy; /* NULL: the policy of the run */
     struct duet__platform *platform;
-    struct duet__graph graph; /* with seconds of its own, where kernels are faster */
+    struct duet__graph graph; /* has seconds of its own, if kernels are faster */
 };
 
-/* All of them: arrays of equal length. */
+/* All variants: arrays of equal length. */
 struct variants {
     const struct duet__request *base;
     const struct duet__trace *trace;
@@ -35,7 +35,8 @@ struct variants {
 /* ------------------------------------------------------------------------------------------- */
 /* Adding                                                                                       */
 
-/* Adds one, named as by printf; its request is to be changed. Pointers hold until the next one. */
+/* Adds a variant, named as by printf, and returns its request, to be changed. Pointers hold until
+   the next one is added. */
 static struct duet__request *add(struct variants *variants, bool buys, const char *format, ...)
     G_GNUC_PRINTF(3, 4);
 static struct duet__request *add(struct variants *variants, bool buys, const char *format, ...)
@@ -58,7 +59,7 @@ static struct variant *last(const struct variants *variants)
     return &g_array_index(variants->all, struct variant, variants->all->len - 1);
 }
 
-/* The last variant's own platform, to be changed. */
+/* Gives the last variant a platform of its own, to be changed. */
 static int take_platform(struct variants *variants, struct duet__request *request,
                          struct duet_message *message)
 {
@@ -72,7 +73,7 @@ static int take_platform(struct variants *variants, struct duet__request *reques
     return 0;
 }
 
-/* The seconds of a kernel that a graph has itself, in a copy of them. */
+/* Halves the seconds that a graph itself has of a kernel, in a copy of them. */
 static void halve_own(struct variant *variant, const struct duet__graph *graph, const char *kernel,
                       const char *arch)
 {
@@ -90,7 +91,7 @@ static void halve_own(struct variant *variant, const struct duet__graph *graph, 
                 duet__graph_seconds(&variant->graph, i)[column] /= 2;
 }
 
-/* Times of a kernel are halved, those that the platform knows and those of the graph. */
+/* Halves the times of a kernel, both the platform's and the graph's. */
 static int halve(struct variants *variants, struct duet__request *request, const char *kernel,
                  const char *arch, struct duet_message *message)
 {
@@ -161,7 +162,7 @@ uint64_t duet__what_if_memory(const struct duet_machine *machine)
     return bytes;
 }
 
-/* Twice as many nodes, with as many rows or columns, and twice the network between them. */
+/* Adds twice as many nodes, with as many rows or columns, and twice the network between them. */
 static int add_nodes(struct variants *variants, struct duet_message *message)
 {
     const struct duet_config *base = &variants->base->config;
@@ -209,7 +210,7 @@ static void add_hardware(struct variants *variants)
     request = add(variants, true, "one more GPU%s", each);
     request->config.gpus = (int)machine->node_count;
     if (duet__request_build(request, &message) && request->config.cpus > 0) {
-        request->config.cpus--; /* that core feeds it */
+        request->config.cpus--; /* one core feeds the added GPU */
         g_free(last(variants)->change.what);
         last(variants)->change.what = g_strdup_printf("one more GPU, one CPU less%s", each);
     }
@@ -236,7 +237,7 @@ static void add_settings(struct variants *variants)
         (void)add(variants, false, "policy %s", policies[i]);
         last(variants)->policy = policies[i];
     }
-    if (several) /* nor are tasks ranked before they run */
+    if (several) /* tasks are not ranked before they run, either */
         return;
     request = add(variants, false, "priorities bottom-level");
     request->config.priorities = "bottom-level";
@@ -261,14 +262,14 @@ int duet__what_if_workload(struct duet__request *request, const struct duet__tra
                                               .tile = tile,
                                               .precision = *kernel == 's' ? 's' : 'd',
                                               .seed = trace->run.seed};
-    /* a run's settings begin with its nodes, where there are several (duet__request_facts) */
+    /* a run's settings begin with its nodes, if there are several (duet__request_facts) */
     error =
         duet__request_set_params(request, params + (*params && g_str_has_prefix(*params, "nodes=")),
                                  message);
     return error ? error : workload->check(&request->problem, message);
 }
 
-/* The workload itself with another tile, where it is one of duet's own. */
+/* Adds the workload itself with another tile, if it is one of duet's own. */
 static void add_tile(struct variants *variants, uint64_t tile)
 {
     const struct duet__trace *trace = variants->trace;
@@ -282,7 +283,7 @@ static void add_tile(struct variants *variants, uint64_t tile)
     if (!duet__what_if_workload(request, trace, tile, &message) &&
         duet__request_tasks(request) <= MOST_TASKS)
         return;
-    /* what it does not take is no change that could be made */
+    /* a tile that the workload refuses is no possible change */
     duet__request_fini(request);
     g_free(last(variants)->change.what);
     g_array_set_size(variants->requests, variants->requests->len - 1);
@@ -304,7 +305,7 @@ static int by_makespan(const void *left, const void *right)
 }
 
 /*
- * What no policy can do better than, of the run without a change, stands among the changes. A
+ * Adds the lower bound of the run without a change, which no policy can beat, to the changes. A
  * simulated run knew where its tasks may run, which the bounds of a graph do not.
  */
 static void add_bound(struct variants *variants, const struct duet__series *series,
