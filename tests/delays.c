@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The next definition of the function that stands here, which is the real one. */
+/* Finds the next definition of the function in which this stands: the real one. */
 #define REAL(name)                                                                                 \
     static __typeof__(&name) real;                                                                 \
     if (real == NULL) {                                                                            \
@@ -23,7 +23,8 @@
 
 static _Thread_local uint64_t state;
 
-/* Random bits (xorshift64, Marsaglia 2003), of another sequence in each thread and process. */
+/* Returns random bits (xorshift64, Marsaglia 2003), of another sequence in each thread and
+   process. */
 static uint64_t random_bits(void)
 {
     if (state == 0) {
@@ -37,7 +38,7 @@ static uint64_t random_bits(void)
     return state;
 }
 
-/* Sleeps once in `rarity` calls, below 0.25 ms, and once in 64 of those below 16 ms. */
+/* Sleeps once in `rarity` calls, below 0.25 ms, and once in 64 of these below 16 ms. */
 static void delay(unsigned rarity)
 {
     uint64_t bits = random_bits() >> 8;

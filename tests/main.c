@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the main functions of tests share. */
+/* Runs the functions of a test: main functions of tests call this. */
 #include <string.h>
 
 #include <glib.h>

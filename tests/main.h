@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Included before everything else of a test: the prototype of its main function, which the build
- * renames, and that function where it only calls others.
+ * renames, and a main function for tests that only call others.
  */
 #ifndef DUET_TESTS_MAIN_H
 #define DUET_TESTS_MAIN_H
@@ -12,7 +12,7 @@ extern "C" {
 int main(int argc, char **argv);
 
 /*
- * Runs functions as tests of GLib's and gives the exit status. `names` lists the functions, with
+ * Runs functions as tests of GLib's. Returns the exit status. `names` lists the functions, with
  * commas between them: test_x is the test "/x", and subprocess_x is "/subprocess/x", which only
  * g_test_trap_subprocess runs. `add` adds a test to GLib's list; NULL: g_test_add_func.
  */
@@ -22,10 +22,10 @@ int run_tests(int argc, char **argv, const char *names, void (*const *functions)
 }
 #endif
 
-/* An attribute of a variable: fini(&variable) is called at the end of its block. */
+/* Attribute of a variable: fini(&variable) is called at the end of its block. */
 #define OWNED(fini) __attribute__((cleanup(fini)))
 
-/* The main function of a file whose tests are these functions without parameters. */
+/* Defines the main function of a file whose tests are these functions without parameters. */
 #define TEST_MAIN(...) TEST_MAIN_BY(0, #__VA_ARGS__, __VA_ARGS__)
 #define TEST_MAIN_BY(add, names, ...)                                                              \
     int main(int argc, char **argv)                                                                \

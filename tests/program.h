@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The main function of a program that holds several tests, of which it runs the one that it is
- * called by (build/tests/X.Y is a link to it), or that its first argument names. TESTS, defined by
- * the file that includes this one, lists them: TEST(name, renamed main).
+ * The main function of a program that holds several tests: it runs the test that it is called by
+ * (build/tests/X.Y is a link to it), or that its first argument names. TESTS, defined by the file
+ * that includes this one, lists the tests: TEST(name, renamed main).
  */
 #include <stdio.h>
 #include <string.h>

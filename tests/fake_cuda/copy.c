@@ -7,11 +7,11 @@
 
 enum { MAX_PITCH = 0x7fffffff };
 
-/* `rows` pieces of `width` bytes each, a pitch apart; real addresses. */
+/* A copy of `rows` pieces of `width` bytes each, a pitch apart; real addresses. */
 struct transfer {
     unsigned char *destination;
     const unsigned char *source;
-    void *owned; /* NULL, or what the source is in: to be released afterwards */
+    void *owned; /* NULL, or the memory of the source, to be released afterwards */
     size_t width, rows, destination_pitch, source_pitch;
 };
 
@@ -29,7 +29,7 @@ static struct span span_of(const void *begin, size_t pitch, const struct transfe
     return (struct span){(uintptr_t)begin, (t->rows - 1) * pitch + t->width};
 }
 
-/* Whether the kind of copy that the caller names is what the addresses are. */
+/* True if the kind of copy that the caller names is right for the addresses. */
 static bool fits(enum cudaMemcpyKind kind, bool from_device, bool to_device)
 {
     switch (kind) {
@@ -73,7 +73,7 @@ static void count(struct fake_place from, struct fake_place to, uint64_t bytes, 
     }
 }
 
-/* The source as it is now, without gaps. */
+/* Takes a copy of the source as it is now, without gaps. */
 static void stage(struct transfer *t)
 {
     unsigned char *copy = malloc(t->width * t->rows);
@@ -89,7 +89,7 @@ static void stage(struct transfer *t)
     t->source_pitch = t->width;
 }
 
-/* Where both ends are, and that they may be there. */
+/* Finds where both ends are, and checks that they may be there. */
 static cudaError_t look(const struct transfer *t, enum cudaMemcpyKind kind, struct fake_place *from,
                         struct fake_place *to)
 {
@@ -108,7 +108,7 @@ static cudaError_t look(const struct transfer *t, enum cudaMemcpyKind kind, stru
     return to->kind == FAKE_DEVICE ? fake_error_of(to->device) : cudaSuccess;
 }
 
-/* Device addresses become those of their bytes. */
+/* Returns the transfer with device addresses replaced by those of their bytes. */
 static struct transfer real_addresses(struct transfer t, struct fake_place from,
                                       struct fake_place to)
 {
@@ -181,7 +181,7 @@ cudaError_t cudaMemcpyPeerAsync(void *destination, int destination_device, const
         error ? error : copy(dense(destination, source, bytes), cudaMemcpyDeviceToDevice, stream));
 }
 
-/* At once: streams that are not blocking, of which there are others only here, do not wait. */
+/* Copies at once, without waiting for non-blocking streams: duet makes no others. */
 cudaError_t cudaMemcpy(void *destination, const void *source, size_t bytes,
                        enum cudaMemcpyKind kind)
 {
@@ -213,7 +213,7 @@ static void fill(void *argument)
     memset(filling->at, filling->value, filling->bytes);
 }
 
-/* *out: what is to be done; its `at` is NULL if nothing is. */
+/* *out: the filling to be done; its `at` is NULL if there is nothing to do. */
 static cudaError_t filling_of(struct filling *out, const void *pointer, int value, size_t bytes)
 {
     struct span span = {(uintptr_t)pointer, bytes};

@@ -9,7 +9,7 @@
 #include "tests/fake_cuda/library.h"
 
 struct cublasContext {
-    struct fake_library library; /* first */
+    struct fake_library library; /* first, as in every handle */
 };
 
 static cublasStatus_t create(cublasHandle_t *out)
@@ -80,13 +80,13 @@ static CBLAS_UPLO uplo_of(cublasFillMode_t fill)
     return fill == CUBLAS_FILL_MODE_LOWER ? CblasLower : CblasUpper;
 }
 
-/* Also where the leading dimension is too small. */
+/* True if sizes are wrong, or the leading dimension is too small. */
 static bool wrong(int rows, int cols, int ld)
 {
     return rows < 0 || cols < 0 || ld < (rows > 1 ? rows : 1);
 }
 
-/* A matrix of `call`, whose address is in it. */
+/* Returns a matrix of `call`, whose address is in it. */
 static struct fake_matrix matrix(const struct call *call, void *const *address, int rows, int cols,
                                  int ld)
 {
@@ -155,7 +155,7 @@ static cublasStatus_t syrk(cublasHandle_t handle, struct call call)
     return compute(handle, run_syrk, &call, matrices, 2);
 }
 
-/* The two precisions of both, as cuBLAS declares them. */
+/* Defines the two precisions of both products, as cuBLAS declares them. */
 #define DEFINE_PRODUCTS(prefix, type, is_single)                                                   \
     static cublasStatus_t prefix##gemm(cublasHandle_t handle, cublasOperation_t trans_a,           \
                                        cublasOperation_t trans_b, int m, int n, int k,             \
@@ -232,7 +232,7 @@ static void run_axpy(void *argument)
         cblas_daxpy(x->n, x->alpha, x->a, x->lda, x->b, x->ldb);
 }
 
-/* The increments are leading dimensions of matrices of one row. */
+/* Adds vectors: the increments are leading dimensions of matrices of one row. */
 static cublasStatus_t axpy(cublasHandle_t handle, struct call call)
 {
     if (!handle)

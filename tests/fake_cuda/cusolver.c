@@ -13,7 +13,7 @@
 enum { POISON = 0xff, SPARE = 37 /* elements of workspace beside the columns */ };
 
 struct cusolverDnContext {
-    struct fake_library library; /* first */
+    struct fake_library library; /* first, as in every handle */
 };
 
 static cusolverStatus_t create(cusolverDnHandle_t *out)
@@ -45,7 +45,7 @@ static cusolverStatus_t set_stream(cusolverDnHandle_t handle, cudaStream_t strea
     return CUSOLVER_STATUS_SUCCESS;
 }
 
-/* A factorisation of m x n, with `pivots` or without. */
+/* Arguments of a factorisation of m x n, with `pivots` or without. */
 struct call {
     bool single, lower;
     int m, n, ld, size;
@@ -57,7 +57,7 @@ static int workspace_of(int m, int n)
     return m + n + SPARE;
 }
 
-/* Everything lies on the device. */
+/* Computes a factorisation, all of whose data lies on the device. */
 static cusolverStatus_t compute(cusolverDnHandle_t handle, void (*run)(void *argument),
                                 struct call call)
 {
@@ -93,7 +93,8 @@ static void run_potrf(void *argument)
 }
 
 /*
- * LU without interchanges; info is the first pivot that is 0, and the factors then are of no use.
+ * Defines LU without interchanges; info is the first pivot that is 0, and the factors then are of
+ * no use.
  */
 #define DEFINE_NO_PIVOTS(name, type)                                                               \
     static int name(type *a, size_t m, size_t n, size_t ld)                                        \
@@ -131,7 +132,7 @@ static void run_getrf(void *argument)
     *(int *)x->info = info;
 }
 
-/* The functions of both precisions, as cuSOLVER declares them. */
+/* Defines the functions of both precisions, as cuSOLVER declares them. */
 #define DEFINE_FACTORISATIONS(prefix, type, is_single)                                             \
     static cusolverStatus_t prefix##potrf_size(cusolverDnHandle_t handle, cublasFillMode_t uplo,   \
                                                int n, type *a, int lda, int *size)                 \
@@ -201,7 +202,7 @@ void fake_cusolver(struct duet__cuda_library *out)
     out->cusolverDnDgetrf = dgetrf;
 }
 
-/* As kernels_cuda_library.h says; these libraries are always there. */
+/* Returns the two libraries, as kernels_cuda_library.h says; these are always there. */
 const struct duet__cuda_library *duet__cuda_library(struct duet_message *message)
 {
     (void)pthread_once(&once, open_libraries);

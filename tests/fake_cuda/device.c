@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the devices are, and who has access to whom. */
+/* Devices: their properties, and their access to each other. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 enum { VERSION = CUDART_VERSION, MULTIPROCESSORS = 4, MAX_PITCH = 0x7fffffff };
 
-/* Ten times the compute capability. */
+/* Returns ten times the compute capability. */
 static int compute_of(int device)
 {
     unsigned set = fake_state()->config.compute;
@@ -73,7 +73,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return fake_leave(cudaSuccess);
 }
 
-/* false: not imitated. */
+/* Gets an attribute of a device. Returns false if it is not imitated. */
 static bool attribute_of(int *value, enum cudaDeviceAttr attribute, int device)
 {
     switch ((int)attribute) {
@@ -133,7 +133,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     return fake_leave(error);
 }
 
-/* Bus `device` + 1 of a domain that machines do not have, so that nothing real is found there. */
+/* Returns bus `device` + 1 of a domain that machines do not have, so that nothing real is found. */
 cudaError_t cudaDeviceGetPCIBusId(char *id, int bytes, int device)
 {
     cudaError_t error = fake_enter(FAKE_cudaDeviceGetPCIBusId, false);
@@ -223,7 +223,7 @@ cudaError_t cudaDeviceDisablePeerAccess(int peer)
 /* ------------------------------------------------------------------------------------------- */
 /* Names                                                                                        */
 
-/* X(error, text): those that calls here give, or that tests let them give. */
+/* X(error, text): the errors that calls here give, or that tests let them give. */
 #define ERRORS(X)                                                                                  \
     X(cudaSuccess, "no error")                                                                     \
     X(cudaErrorInvalidValue, "invalid argument")                                                   \

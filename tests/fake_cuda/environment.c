@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the environment asks for, and the report at the end of the process. */
+/* Reads the environment, and writes the report at the end of the process. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static void refuse(const char *name, const char *text)
     abort();
 }
 
-/* A number that ends with one of `ends` (0 counts as one); *text goes behind it. */
+/* Returns a number that ends with one of `ends` (0 counts as one), and sets *text behind it. */
 static uint64_t number(const char *name, const char **text, const char *ends)
 {
     char *end;
@@ -32,7 +32,7 @@ static uint64_t setting(const char *name, uint64_t otherwise)
     return text && *text ? number(name, &text, "") : otherwise;
 }
 
-/* "FUNCTION@NTH=ERROR,..." */
+/* Reads faults: "FUNCTION@NTH=ERROR,..." */
 static void read_faults(const char *name)
 {
     const char *text = getenv(name);
@@ -49,7 +49,7 @@ static void read_faults(const char *name)
     }
 }
 
-/* "DEVICE@OPERATIONS=ERROR,..." */
+/* Reads breaks: "DEVICE@OPERATIONS=ERROR,..." */
 static void read_breaks(const char *name)
 {
     struct fake *fake = fake_state();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Events: how far streams have come, and when. */
+/* Events: progress of streams, and the dates of it. */
 #include <stdlib.h>
 
 #include "tests/fake_cuda/internal.h"

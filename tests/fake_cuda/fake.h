@@ -49,72 +49,73 @@
 
 enum { FAKE_CUDA_DEVICES_MAX = 16 };
 
-/* Zeroed: no device, and defaults. */
+/* Settings of the fake; zeroed: no device, and defaults. */
 struct fake_cuda_config {
     unsigned devices;
-    uint64_t memory_bytes; /* of each device; 0: 128 MiB */
-    uint64_t
-        registered_bytes; /* that cudaHostRegister may page-lock at a time; 0: as many as wanted */
-    bool whole_pages;     /* registrations that share a page are refused, too */
-    bool no_peers;        /* no device has access to another */
-    bool no_driver;       /* every call says that there is no driver */
-    unsigned compute;     /* ten times the compute capability of device 0; 0: 90, as the others' */
-    unsigned delay_us;    /* each operation waits up to as long, by chance, before it begins */
+    uint64_t memory_bytes;     /* memory of each device; 0: 128 MiB */
+    uint64_t registered_bytes; /* most that cudaHostRegister may page-lock at a time; 0: no limit */
+    bool whole_pages;          /* registrations that share a page are refused, too */
+    bool no_peers;             /* no device has access to another */
+    bool no_driver;            /* every call says that there is no driver */
+    unsigned compute;  /* ten times the compute capability of device 0; 0: 90, as for others */
+    unsigned delay_us; /* longest random wait of each operation before it begins */
 };
 
-/* true, but where the real CUDA is linked (backends/cuda/testing_no_fake.c). */
+/* True unless the real CUDA is linked (backends/cuda/testing_no_fake.c). */
 bool fake_cuda_present(void);
 
 /*
- * Starts anew with these devices: counters, faults and errors are forgotten. What is left of before
- * is a leak, and ends the process.
+ * Starts anew with these devices: counters, faults and errors are forgotten. Anything left from
+ * before is a leak, and ends the process.
  */
 void fake_cuda_reset(const struct fake_cuda_config *config);
 
 /*
- * The nth next call of this function (1: the next one) does nothing and returns this cudaError_t.
- * If the error is one after which a device is of no use any more, the current one is broken. Up to
- * 16 at a time.
+ * Makes the nth next call of this function (1: the next one) do nothing and return this
+ * cudaError_t. If the error is one after which a device is of no use any more, the current one is
+ * broken. Up to 16 faults can wait at a time.
  */
 void fake_cuda_fail(const char *function, unsigned nth, int error);
 
 /*
- * Breaks a device: at once with operations 0, else when its streams are to execute the one of this
- * number from now on, which does not happen then. Nothing of what is queued happens any more.
+ * Breaks a device: at once if `operations` is 0, else when its streams are to execute the operation
+ * of this number from now on, which does not happen then. Queued operations do not happen any more.
  */
 void fake_cuda_break(unsigned device, int error, unsigned operations);
 
-/* What has happened since the last reset. */
+/* Counters since the last reset. */
 struct fake_cuda_stats {
     uint64_t in, out, in_bytes, out_bytes; /* copies between page-locked memory and devices */
-    uint64_t pageable_in, pageable_out, pageable_bytes; /* the same from and to other memory */
+    uint64_t pageable_in, pageable_out, pageable_bytes; /* copies from and to other memory */
     uint64_t within;                                    /* copies inside one device */
     uint64_t direct, staged, peer_bytes; /* between devices: with peer access, and without */
-    uint64_t kernels, host_functions;    /* that were given to streams */
-    uint64_t violations;                 /* of rules beyond which CUDA promises nothing */
+    uint64_t kernels, host_functions;    /* number of each that was given to streams */
+    uint64_t violations;                 /* broken rules, beyond which CUDA promises nothing */
 };
 
 void fake_cuda_stats(struct fake_cuda_stats *stats);
 
-/* How often a function was called; counted also if it failed. An unknown name ends the process. */
+/* Returns the number of calls of a function, failed ones included. An unknown name ends the
+   process. */
 uint64_t fake_cuda_calls(const char *function);
 
-/* What is there now: bytes on a device, bytes page-locked by registrations. */
+/* Returns the bytes allocated on a device now; fake_cuda_registered, those page-locked by now. */
 uint64_t fake_cuda_used(unsigned device);
 uint64_t fake_cuda_registered(void);
 
 /*
- * How many streams, events, allocations, page-locked blocks and registrations there are, each said
- * on standard error if `say`. What cudaMallocAsync gave does not count: libraries keep it.
+ * Returns the number of streams, events, allocations, page-locked blocks and registrations that
+ * exist, and prints each on standard error if `say`. Memory of cudaMallocAsync does not count:
+ * libraries keep it.
  */
 unsigned fake_cuda_leaks(bool say);
 
-/* Whether a violation is only counted; else it ends the process. For tests of this code. */
+/* Lets violations only count, if `tolerate`; else one ends the process. For tests of this code. */
 void fake_cuda_tolerate(bool tolerate);
 
 /*
- * Where the bytes of device memory are for the host: for tests, and for what stands in for kernels.
- * NULL if the range is not in one allocation of this device.
+ * Returns the host's address of the bytes of device memory: for tests, and for stand-ins for
+ * kernels. NULL if the range is not in one allocation of this device.
  */
 void *fake_cuda_memory(unsigned device, const void *pointer, size_t bytes);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How computations of libraries get to streams, and the kernels of duet itself and of its tests. */
+/* Gives computations of libraries to streams; kernels of duet itself and of its tests. */
 #include "tests/fake_cuda/library.h"
 
 #include <sched.h>
@@ -19,7 +19,8 @@ static void illegal(void *argument)
     fake_unlock();
 }
 
-/* Whether all of them lie on the device; their addresses are then those of their bytes. */
+/* Replaces the addresses of matrices by those of their bytes. Returns true if all lie on the
+   device. */
 static bool resolve(unsigned device, const struct fake_matrix *matrices, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -39,7 +40,7 @@ static bool resolve(unsigned device, const struct fake_matrix *matrices, size_t 
     return true;
 }
 
-/* With the lock. */
+/* Gives a computation to a stream; needs the lock. */
 static void give(struct fake_stream *stream, void (*run)(void *argument), void *argument,
                  size_t bytes, bool resolved)
 {

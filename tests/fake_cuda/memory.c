@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory: that of devices, which is addresses that nobody may touch, with the bytes elsewhere; and
- * what of the host's is page-locked.
+ * page-locked memory of the host.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +11,16 @@
 
 #include "tests/fake_cuda/internal.h"
 
-enum { PAGE = 4096, GRANULE = 512, POISON = 0xff, PIECE = 1 << 20 /* of poison */ };
+enum { PAGE = 4096, GRANULE = 512, POISON = 0xff, PIECE = 1 << 20 /* poisoned at once */ };
 
 /* An allocation on a device, a block of cudaHostAlloc, or a registration: one list. */
 struct block {
     struct block *next;
     enum { ON_DEVICE, POOLED, HOST_BLOCK, REGISTERED } what;
     unsigned device;
-    struct span span;      /* as given away or registered */
-    unsigned char *shadow; /* on devices: where its bytes are */
-    size_t mapped;         /* of the addresses, and of the bytes; guards included */
+    struct span span;      /* the range as given away or registered */
+    unsigned char *shadow; /* on devices: the host's address of its bytes */
+    size_t mapped;         /* bytes mapped of the addresses, and of the shadow; guards included */
 };
 
 static struct block *blocks;
@@ -41,7 +41,7 @@ static bool is_device(const struct block *block)
     return block->what == ON_DEVICE || block->what == POOLED;
 }
 
-/* The first block of which `span` has something, or all. */
+/* Returns the first block that has some of `span`, or all. */
 static struct block *touching(struct span span)
 {
     struct block *block = blocks;
@@ -50,7 +50,8 @@ static struct block *touching(struct span span)
     return block;
 }
 
-/* Takes the block of one of two kinds that begins here out of the list; NULL if there is none. */
+/* Takes the block of one of two kinds that begins here out of the list. Returns NULL if there is
+   none. */
 static struct block *take(const void *begin, bool device, bool registered)
 {
     struct block **at = &blocks;
@@ -108,7 +109,7 @@ static size_t whole(size_t bytes, size_t piece)
     return (bytes + piece - 1) / piece * piece;
 }
 
-/* `bytes` whose end is followed by a page that is not there. NULL: refused. */
+/* Maps `bytes` whose end is followed by a page that is not there. Returns NULL if refused. */
 static unsigned char *map(size_t bytes, int protection)
 {
     size_t mapped = whole(bytes, PAGE);
@@ -126,7 +127,8 @@ static void unmap(void *at, size_t mapped)
     (void)munmap((char *)at - PAGE, mapped + 2 * (size_t)PAGE);
 }
 
-/* Fills what map() gave. Most of a large piece nobody touches: it is one file, many times. */
+/* Fills memory of map() with poison. Nobody touches most of a large piece: it is one file, many
+   times. */
 static void poison(unsigned char *at, size_t bytes)
 {
     memset(at, POISON, bytes < PIECE ? bytes : PIECE);
@@ -188,7 +190,7 @@ cudaError_t cudaMalloc(void **pointer, size_t bytes)
     return fake_leave(error ? error : allocate(pointer, bytes, fake_device(), false));
 }
 
-/* Waits for the device, as CUDA's does. What a broken device has is released as well. */
+/* Waits for the device, as CUDA's cudaFree does. Memory of a broken device is released as well. */
 cudaError_t cudaFree(void *pointer)
 {
     cudaError_t error = fake_enter(FAKE_cudaFree, false);
@@ -315,7 +317,7 @@ static struct span pages_of(struct span span)
     return (struct span){begin, whole(span.begin + span.bytes, PAGE) - begin};
 }
 
-/* Whether registering `span` would lock something again. */
+/* True if registering `span` would lock something again. */
 static bool locked_already(struct span span)
 {
     bool pages = fake_state()->config.whole_pages;
@@ -343,7 +345,7 @@ cudaError_t cudaHostRegister(void *pointer, size_t bytes, unsigned flags)
     return fake_leave(cudaSuccess);
 }
 
-/* Whether a call could use the context of another device than a broken one. */
+/* True if a call could use the context of another device than a broken one. */
 static bool any_other(void)
 {
     const struct fake *fake = fake_state();
@@ -386,7 +388,7 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is left                                                                                 */
+/* Leaks                                                                                        */
 
 unsigned fake_memory_leaks(bool say)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the fake, how a call begins and ends, and what tests may ask and do. */
+/* State of the fake, begin and end of a call, and the functions for tests. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,14 @@ static struct fake state;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static pid_t process; /* the first that has called; 0: none has; -1: never mind */
+static pid_t process; /* first process that has called; 0: none has; -1: never mind */
 
-/* What each thread has of its own. */
+/* State of each thread. */
 static _Thread_local struct {
-    unsigned epoch; /* of the reset that the device belongs to */
+    unsigned epoch; /* number of the reset that the device belongs to */
     unsigned device;
     cudaError_t last;
-    bool inside; /* a host function */
+    bool inside; /* the thread is inside a host function */
 } own;
 
 static const char *const names[] = {
@@ -104,7 +104,7 @@ bool fake_is_sticky(cudaError_t error)
 /* ------------------------------------------------------------------------------------------- */
 /* Calls                                                                                        */
 
-/* The error that a test wants for this call, or 0. */
+/* Returns the error that a test wants for this call, or 0. */
 static cudaError_t injected(enum fake_function function)
 {
     for (unsigned i = 0; i < state.fault_count; i++) {

@@ -7,12 +7,12 @@
 
 #include "tests/fake_cuda/internal.h"
 
-#define RESOLUTION_S 0.5e-6 /* of events, as CUDA documents it */
+#define RESOLUTION_S 0.5e-6 /* resolution of events, as CUDA documents it */
 
 /* ------------------------------------------------------------------------------------------- */
 /* The thread                                                                                   */
 
-/* Waits by chance up to delay_us; not in the order in which commands were given to streams. */
+/* Waits a random time up to delay_us: streams do not execute in the order of their commands. */
 static void dawdle(struct fake_stream *stream, unsigned delay_us)
 {
     stream->random = stream->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
@@ -28,7 +28,7 @@ static void release(struct fake_event *event)
         free(event);
 }
 
-/* Whether the command may be executed, now that all before it have been. */
+/* True if the command may be executed, now that all before it have been. */
 static bool may_run(struct fake_stream *stream, const struct fake_command *command)
 {
     struct fake *fake = fake_state();
@@ -42,7 +42,7 @@ static bool may_run(struct fake_stream *stream, const struct fake_command *comma
     return !device->broken;
 }
 
-/* The device's clock: another beginning, another rate, and in steps. */
+/* Returns the date on the device's clock, which has another beginning, another rate, and steps. */
 static double date_of(unsigned device)
 {
     struct timespec now;
@@ -187,7 +187,7 @@ cudaError_t fake_stream_of(cudaStream_t handle, struct fake_stream **out)
     return *out ? fake_error_of((*out)->device) : cudaErrorInvalidResourceHandle;
 }
 
-static uint64_t streams_made; /* in the process, with the lock */
+static uint64_t streams_made; /* number in the process; needs the lock */
 
 static cudaError_t create(cudaStream_t *out, unsigned flags)
 {
@@ -228,7 +228,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
     return fake_leave(error);
 }
 
-/* The thread ends when all is done, which CUDA does not wait for. */
+/* Destroys a stream: its thread ends when all is done, which CUDA does not wait for. */
 cudaError_t cudaStreamDestroy(cudaStream_t handle)
 {
     cudaError_t error = fake_enter(FAKE_cudaStreamDestroy, false);
