@@ -242,8 +242,10 @@ static struct duet_event *order(struct all *all)
         return NULL;
     for (size_t i = 0; i < count; i++)
         records[i].own = i;
-    qsort(records, count, sizeof *records, by_start);
-    qsort(all->notes.rows, all->notes.count, sizeof(struct note), by_task);
+    if (count)
+        qsort(records, count, sizeof *records, by_start);
+    if (all->notes.count)
+        qsort(all->notes.rows, all->notes.count, sizeof(struct note), by_task);
     for (size_t i = 0; i < count; i++)
         all->position[records[i].own] = (uint32_t)(i + 1);
     for (size_t i = 0; i < count; i++) {

@@ -20,6 +20,7 @@ struct worker {
     int file;    /* end of a pipe from the child, or a connection; -1: none */
     bool served; /* the worker has a connection, here or from another machine */
     bool busy;
+    bool ready; /* something has come of it: look */
     uint64_t job;
     char *result; /* what has come of the child's result */
     size_t length, room;
@@ -397,20 +398,32 @@ static bool attend(struct duet__executor *executor, struct worker *worker,
     return true;
 }
 
+/* Waits at most so long, and notes which workers have something to say. Returns their number. */
+static int look(struct duet__executor *executor, gint64 microseconds)
+{
+    struct pollfd *files = g_new0(struct pollfd, executor->count);
+    int ready;
+
+    for (unsigned i = 0; i < executor->count; i++)
+        files[i] = (struct pollfd){.fd = executor->workers[i].file, .events = POLLIN};
+    ready = poll(files, executor->count, (int)((microseconds + 999) / 1000));
+    for (unsigned i = 0; i < executor->count; i++)
+        executor->workers[i].ready = ready > 0 && files[i].revents;
+    g_free(files);
+    return ready;
+}
+
 bool duet__executor_take(struct duet__executor *executor, double seconds, struct duet__ended *ended)
 {
     const gint64 end_us = g_get_monotonic_time() + (gint64)(seconds * 1e6);
-    g_autofree struct pollfd *files = g_new0(struct pollfd, executor->count);
     gint64 left_us;
     int ready;
 
     do {
         left_us = MAX(end_us - g_get_monotonic_time(), 0);
+        ready = look(executor, left_us);
         for (unsigned i = 0; i < executor->count; i++)
-            files[i] = (struct pollfd){.fd = executor->workers[i].file, .events = POLLIN};
-        ready = poll(files, executor->count, (int)((left_us + 999) / 1000));
-        for (unsigned i = 0; i < executor->count && ready > 0; i++)
-            if (files[i].revents && attend(executor, &executor->workers[i], ended))
+            if (executor->workers[i].ready && attend(executor, &executor->workers[i], ended))
                 return true;
     } while (left_us > 0 || ready > 0);
     for (unsigned i = 0; i < executor->count; i++)

@@ -320,8 +320,8 @@ static int by_start(const void *left, const void *right, void *events)
 /* What released the events is found at its new place. */
 static void sort_events(struct duet_event *events, size_t count)
 {
-    g_autofree uint32_t *order = g_new(uint32_t, count), *now = g_new(uint32_t, count + 1);
-    g_autofree struct duet_event *before = g_memdup2(events, count * sizeof *events);
+    uint32_t *order = g_new(uint32_t, count), *now = g_new(uint32_t, count + 1);
+    struct duet_event *before = g_memdup2(events, count * sizeof *events);
 
     for (size_t i = 0; i < count; i++)
         order[i] = (uint32_t)i;
@@ -334,6 +334,9 @@ static void sort_events(struct duet_event *events, size_t count)
         if (events[i].release != DUET_RELEASE_OUTSIDE)
             events[i].released_by = now[events[i].released_by];
     }
+    g_free(before);
+    g_free(now);
+    g_free(order);
 }
 
 static void add_part(struct merge *merge, unsigned node, const struct duet__place *place)

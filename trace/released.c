@@ -123,13 +123,11 @@ static uint32_t *order_by_end(const struct duet__recording *recording)
     return order;
 }
 
-static void begin(struct ended *ended, const struct duet__recording *recording,
-                  uint64_t *again_bytes)
+static void begin(struct ended *ended, const struct duet__recording *recording)
 {
     *ended = (struct ended){.recording = recording,
                             .last = g_hash_table_new(NULL, NULL),
-                            .order = order_by_end(recording),
-                            .again_bytes = again_bytes};
+                            .order = order_by_end(recording)};
 }
 
 static void finish(struct ended *ended)
@@ -145,7 +143,8 @@ void duet__count_again(const struct duet__recording *recording, uint64_t *again_
 
     if (!recording->access_count)
         return;
-    begin(&ended, recording, again_bytes);
+    begin(&ended, recording);
+    ended.again_bytes = again_bytes;
     while (ended.next < recording->event_count)
         end(&ended, ended.order[ended.next++]);
     finish(&ended);
@@ -263,7 +262,7 @@ void duet__releases_guess(struct duet__recording *recording, bool messages)
     struct duet_event *events = recording->events;
     struct ended ended;
 
-    begin(&ended, recording, NULL);
+    begin(&ended, recording);
     ended.behind = duet__queued_behind(recording);
     for (size_t i = 0; i < recording->event_count; i++) {
         for (; ended.order[ended.next] <= i &&
@@ -293,7 +292,7 @@ uint32_t *duet__queued_behind(const struct duet__recording *recording)
 {
     const struct duet_event *events = recording->events;
     const unsigned workers = recording->machine->worker_count;
-    g_autofree uint32_t *order = order_by_end(recording), *last = g_new0(uint32_t, workers);
+    uint32_t *order = order_by_end(recording), *last = g_new0(uint32_t, workers);
     uint32_t *behind = g_new0(uint32_t, recording->event_count + 1);
     size_t next = 0;
 
@@ -304,6 +303,8 @@ uint32_t *duet__queued_behind(const struct duet__recording *recording)
         if (runs(recording, &events[i]))
             behind[i] = last[events[i].worker];
     }
+    g_free(last);
+    g_free(order);
     return behind;
 }
 
@@ -324,8 +325,8 @@ uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all)
 {
     const struct duet_event *events = recording->events;
     const size_t count = recording->event_count;
-    g_autofree uint32_t *behind = duet__queued_behind(recording);
-    g_autofree bool *waited = g_new0(bool, count);
+    uint32_t *behind = duet__queued_behind(recording);
+    bool *waited = g_new0(bool, count);
     uint32_t *arrows = g_new0(uint32_t, count);
 
     for (size_t i = count; i-- > 0;) {
@@ -339,5 +340,7 @@ uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all)
         arrows[i] = (uint32_t)by + 1;
         waited[by] = true;
     }
+    g_free(waited);
+    g_free(behind);
     return arrows;
 }
