@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Accounts of runs: kernels, and what lies between them; and means of several accounts. */
+/* Makes accounts of runs: kernels, and what lies between them; and means of several accounts. */
 #include "trace/account.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ static int check_task(const struct duet__recording *recording, const struct duet
     if (event->worker < 0 || (unsigned)event->worker >= recording->machine->worker_count)
         return duet_fail(message, DUET_EINVAL, "task %llu ran on worker %d, which there is not",
                          (unsigned long long)event->id, event->worker);
-    /* what was never run because of an error is dated when that was found out */
+    /* a task that was never run because of an error is dated when that was found out */
     if (!event->failed &&
         (event->start_s < -tolerance || event->end_s > recording->makespan_s + tolerance))
         return duet_fail(message, DUET_EINVAL,
@@ -77,8 +77,8 @@ struct edge {
 };
 
 /*
- * By worker, then date. What starts comes before what ends then: between kernels that follow each
- * other closely there is no gap, and a kernel without any length starts before it ends.
+ * Sorts edges by worker, then date. A start comes before an end at the same date: kernels that
+ * follow each other closely have no gap, and a kernel without any length starts before it ends.
  */
 static int by_date(const void *left, const void *right)
 {
@@ -124,10 +124,10 @@ static GArray *collect(const struct duet__recording *recording)
 /* An account in the making. */
 struct sweep {
     const struct duet__recording *recording;
-    struct duet__account *account; /* its kernels, by index, then architecture, each of all there
-                                     are; the last index stands for those without a name */
+    struct duet__account *account; /* its kernels: a row of all architectures for each kernel's
+                                      index; the last row stands for kernels without a name */
     GArray *gaps;                  /* struct duet__gap */
-    double *began_s; /* by event: what a kernel that ran all the time would have had then */
+    double *began_s; /* began_s[event]: seconds that an uninterrupted kernel would have had then */
 };
 
 static void add_gap(struct sweep *sweep, int worker, double start_s, double end_s,
@@ -167,7 +167,7 @@ static void add_execution(struct sweep *sweep, const struct edge *edge, double s
     kernel->seconds += seconds;
 }
 
-/* When its device was lost, else the end. */
+/* Returns when a worker's device was lost, or else the run's end. */
 static double lost_s(const struct duet__recording *recording, int worker)
 {
     for (size_t i = 0; i < recording->mark_count; i++)
@@ -177,8 +177,8 @@ static double lost_s(const struct duet__recording *recording, int worker)
 }
 
 /*
- * One worker. Kernels that run at once share each moment, so `own_s` is what a kernel that ran all
- * the time would have had. Returns the edge after its last.
+ * Adds one worker's kernels and gaps. Kernels that run at once share each moment: `own_s` is what a
+ * kernel that ran all the time would have had. Returns the index of the next worker's first edge.
  */
 static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, guint at)
 {
@@ -216,7 +216,7 @@ static guint add_worker(struct sweep *sweep, int worker, const GArray *edges, gu
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* All of it                                                                                    */
+/* Whole accounts                                                                               */
 
 static void add_bytes(const struct duet__recording *recording, struct duet__account *out)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the time of a run went, and why two runs of one problem differ: every second of every
- * worker is in exactly one part, so that the parts of the difference add up to it.
+ * Accounts say where the time of a run went, and why two runs of one problem differ: every second
+ * of every worker is in exactly one part, so that the parts of a difference add up to it.
  */
 #ifndef DUET_TRACE_ACCOUNT_H
 #define DUET_TRACE_ACCOUNT_H
@@ -16,30 +16,29 @@
 
 #include "trace/recording.h"
 
-/* What a worker does at a moment of the run (0 to the makespan), or why it does nothing. */
+/* State of a worker at a moment of the run (0 to the makespan): what it does, or why nothing. */
 enum duet__state {
     DUET_STATE_KERNEL,
-    /* its next task is ready, and data for it is to come from the host: its copy has not begun, */
+    /* the worker's next task waits for a copy from the host that has not begun */
     DUET_STATE_TO_DEVICE_QUEUE,
-    DUET_STATE_TO_DEVICE,     /* or is under way */
-    DUET_STATE_TO_HOST_QUEUE, /* to the host, perhaps on its way to a device */
+    DUET_STATE_TO_DEVICE,     /* a copy from the host that it waits for is under way */
+    DUET_STATE_TO_HOST_QUEUE, /* a copy to the host, or by it to a device, has not begun */
     DUET_STATE_TO_HOST,
     DUET_STATE_ROOM,          /* data has to leave the device's memory before other data comes in */
-    DUET_STATE_BETWEEN_QUEUE, /* from another device */
+    DUET_STATE_BETWEEN_QUEUE, /* a copy from another device has not begun */
     DUET_STATE_BETWEEN,
-    DUET_STATE_MESSAGE_QUEUE, /* none of its own is ready before a message comes from another node
-                               */
+    DUET_STATE_MESSAGE_QUEUE, /* no task of the worker's is ready before a message comes */
     DUET_STATE_MESSAGE,
-    DUET_STATE_OVERHEAD,  /* its next task is ready and its data there, but it does not run */
-    DUET_STATE_ELSEWHERE, /* none of its own is ready, but one that it could run waits elsewhere */
-    DUET_STATE_BEFORE,    /* no task that it could run is ready: before its first one, */
-    DUET_STATE_WITHIN,    /* between two, */
-    DUET_STATE_AFTER,     /* after its last one */
-    DUET_STATE_LOST,      /* its device is lost */
+    DUET_STATE_OVERHEAD,  /* the next task is ready and its data there, but it does not run */
+    DUET_STATE_ELSEWHERE, /* no task of its own is ready, but one it could run waits elsewhere */
+    DUET_STATE_BEFORE,    /* nothing that the worker could run is ready before its first task */
+    DUET_STATE_WITHIN,    /* nothing that the worker could run is ready between two tasks */
+    DUET_STATE_AFTER,     /* nothing that the worker could run is left after its last task */
+    DUET_STATE_LOST,      /* the worker's device is lost */
     DUET_STATES,
 };
 
-/* Seconds of the states from one to another, which is among them. */
+/* Returns the sum of the seconds of the states from `first` to `last`, both included. */
 double duet__states_sum(const double seconds[DUET_STATES], enum duet__state first,
                         enum duet__state last);
 
@@ -47,15 +46,15 @@ double duet__states_sum(const double seconds[DUET_STATES], enum duet__state firs
 struct duet__account_kernel {
     char name[DUET_NAME_MAX], arch[DUET_NAME_MAX];
     double count;   /* executions; a mean over runs once accounts are combined */
-    double seconds; /* of all of them, on all workers */
+    double seconds; /* seconds of all executions, on all workers */
 };
 
-/* Seconds are sums over the workers. */
+/* Account of a run, or mean of several; seconds are sums over the workers. */
 struct duet__account {
     unsigned workers;
     double makespan_s;
-    double states_s[DUET_STATES];     /* their sum is workers * makespan_s */
-    double (*workers_s)[DUET_STATES]; /* of each worker; NULL of a mean */
+    double states_s[DUET_STATES];     /* the sum over states is workers * makespan_s */
+    double (*workers_s)[DUET_STATES]; /* seconds of each worker; NULL in a mean */
     struct duet__account_kernel *kernels;
     size_t kernel_count;
     double bytes[4]; /* copied: to devices, to the host, between devices; messages */
@@ -80,7 +79,7 @@ void duet__account_fini(struct duet__account *account); /* safe on a zeroed one,
 /* A stretch in which a worker runs nothing. */
 struct duet__gap {
     unsigned worker;
-    enum duet__state state; /* why; in the making, if it is not for what it is divided among */
+    enum duet__state state; /* why nothing runs; later divided among causes */
     double start_s, end_s;
     size_t next; /* index of the task that ends it; SIZE_MAX: none does */
 };
@@ -92,7 +91,7 @@ struct duet__gap {
  */
 GArray *duet__account_gaps(const struct duet__recording *recording);
 
-/* What a part of a difference is about. */
+/* Subject of a part of a difference. */
 enum duet__reason {
     DUET_REASON_KERNEL,    /* one kernel takes longer or shorter on one architecture */
     DUET_REASON_SCHEDULE,  /* kernels run on other architectures, or another number of times */
@@ -109,18 +108,17 @@ const char *duet__reason_name(enum duet__reason reason);
 
 struct duet__difference {
     enum duet__reason reason;
-    char what[2 * DUET_NAME_MAX]; /* of a kernel: "dgemm on c2050"; else "" */
-    double seconds;               /* of the makespan: first less second; the sum is the whole */
-    double first, second;         /* the figures behind it: of a kernel its mean seconds; else the
-                                     part's seconds of the makespan */
+    char what[2 * DUET_NAME_MAX]; /* "dgemm on c2050" for KERNEL; else "" */
+    double seconds;               /* part of the makespan, first less second; the sum is whole_s */
+    double first, second; /* figures behind the part: mean seconds of a kernel; else seconds of the
+                             makespan */
 };
 
 struct duet__explanation {
     double first_s, second_s, whole_s;    /* makespans, first less second */
     struct duet__difference *differences; /* the largest in absolute value first */
     size_t count;
-    /* of the tasks' seconds in the second, the part that ran on another architecture in the first
-     */
+    /* share of the second run's task seconds that ran on another architecture in the first run */
     double moved_share;
 };
 
@@ -137,17 +135,17 @@ void duet__explain_difference(const struct duet__account *first, const struct du
 void duet__explanation_fini(struct duet__explanation *explanation);
 
 /* ------------------------------------------------------------------------------------------- */
-/* Between account*.c                                                                           */
+/* Shared by account*.c                                                                         */
 
-/* Something that has one state for so long; those of one array are in order and apart. */
+/* A state that something has for so long; the stretches of one array are in order and apart. */
 struct duet__stretch {
     double start_s, end_s;
     enum duet__state state;
 };
 
-/* Where what gaps are divided into goes. */
+/* Sums and pieces to which the parts of divided gaps are added. */
 struct duet__gap_sums {
-    double (*workers_s)[DUET_STATES]; /* is added to */
+    double (*workers_s)[DUET_STATES]; /* seconds by worker and state: each piece is added */
     GArray *pieces;                   /* struct duet__gap; NULL: not wanted */
 };
 
@@ -155,15 +153,14 @@ struct duet__gap_sums {
 void duet__gap_divide(const struct duet__gap *gap, const GArray *stretches,
                       const struct duet__gap_sums *sums);
 
-/* What a copy does: one of the states that come after the one in which it is waited for, or ROOM.
- */
+/* Returns the state of waiting for a copy under way: TO_HOST, MESSAGE, ROOM ... */
 enum duet__state duet__copy_state(const struct duet_machine *machine,
                                   const struct duet_event *copy);
 
 /*
- * Divides all gaps (struct duet__gap): those of workers whose next task is ready (OVERHEAD) among
- * the copies that this waited for, others into where there was a task elsewhere, or none. The
- * records have been checked.
+ * Divides all gaps (struct duet__gap) of a checked recording. Gaps of workers whose next task is
+ * ready (OVERHEAD) are divided among the copies that this task waited for, others into time when a
+ * task waited elsewhere, and when none did.
  */
 void duet__account_divide(const struct duet__recording *recording, const GArray *gaps,
                           const struct duet__gap_sums *sums);

@@ -41,7 +41,7 @@ static struct duet__account expect_told(const struct testing_recording *testing,
     return account;
 }
 
-/* The same of events that do not say what released them. */
+/* Compares parts of an account of events that do not say what released them. */
 static struct duet__account expect(struct testing_recording *testing, const double parts_s[PARTS])
 {
     testing_release(testing);
@@ -87,7 +87,7 @@ static void test_overlap(void)
     testing_near(account.kernels[1].count, 2);
 }
 
-/* One wait of each direction; bytes; what is decided before the task is ready counts from then. */
+/* Each direction has one wait; a copy decided before the task is ready counts from then. */
 static void test_directions(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
@@ -106,7 +106,7 @@ static void test_directions(void)
         testing_near(account.bytes[i], 1000);
 }
 
-/* What ends after the kernel starts, comes elsewhere, or makes room, is not waited for. */
+/* A copy that ends after the kernel starts, comes elsewhere, or makes room, is not waited for. */
 static void test_other_copies(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
@@ -118,7 +118,7 @@ static void test_other_copies(void)
     testing_copy(&testing, 3, 2, 0, 0, 0, 4);                    /* the host's */
     testing_copy(&testing, 3, 2, 0, 0, 0, 4)->write_back = true; /* another device's room */
     testing_task(&testing, 1, 1, 0, 5, 10);
-    testing_copy(&testing, 4, 1, 0, 0, 1, 5)->failed = true; /* in vain, no bytes */
+    testing_copy(&testing, 4, 1, 0, 0, 1, 5)->failed = true; /* a failed copy has no bytes */
     testing_task(&testing, 0, 1, 0, 5, 10);
     account = expect(&testing, (const double[]){10, 0, 4, 0, 6, 10});
     testing_near(account.bytes[1], 2000);
@@ -156,7 +156,7 @@ static void test_room(void)
     account = expect(&testing, (const double[]){3, 2, 2, 0, 1, 16});
 }
 
-/* Of several copies the one that ends last is waited for; and two kernels wait one by one. */
+/* The copy that ends last of several is waited for; and two kernels wait one by one. */
 static void test_at_once(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
@@ -165,7 +165,7 @@ static void test_at_once(void)
     testing_init(&testing, 20);
     testing_copy(&testing, 1, 0, 1, 0, 0, 6);
     testing_copy(&testing, 2, 2, 1, 2, 2, 4); /* inside the other: nothing */
-    testing_copy(&testing, 3, 2, 1, 5, 5, 8); /* from 5 on */
+    testing_copy(&testing, 3, 2, 1, 5, 5, 8); /* counts from 5 on */
     testing_task(&testing, 1, 1, 0, 8, 10);
     testing_copy(&testing, 4, 0, 1, 9, 9, 12); /* 10 to 12 */
     testing_task(&testing, 1, 1, 0, 13, 20);   /* overhead 12 to 13 */
@@ -190,7 +190,7 @@ static void test_dates(void)
     testing.events[0].end_s = 6;
     g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, "task 1"));
-    testing.events[0].failed = true; /* of those the run does not keep count */
+    testing.events[0].failed = true; /* dates of failed tasks are not checked */
     g_assert_cmpint(duet__account_make(&testing.recording, &account, &message), ==, 0);
     duet__account_fini(&account);
     testing.events[0].end_s = NAN;
@@ -209,7 +209,7 @@ static void test_dates(void)
     duet__account_fini(&account);
 }
 
-/* Which direction of copies a worker's next task waits for at a moment; overhead: none. */
+/* Returns the direction of copies a worker's next task waits for at a moment; overhead: none. */
 static enum part slow_wait(const struct duet__recording *recording, const struct duet_event *next,
                            double at_s)
 {
@@ -249,7 +249,7 @@ static void slow_account(const struct duet__recording *recording, unsigned worke
     }
 }
 
-/* The same, as stretches in order. */
+/* Checks that the gaps of an account are in order and apart, and takes them off its sums. */
 static void assert_gaps(const struct duet__recording *recording, struct duet__account *account)
 {
     g_autoptr(GArray) gaps = duet__account_gaps(recording);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which copies a worker waits for while its next task is ready; else, whether others wait
+/* Finds which copies a worker waits for while its next task is ready; or whether tasks wait
  * elsewhere. */
 #include "trace/account.h"
 
@@ -29,8 +29,8 @@ static void add_stretch(GArray *line, double start_s, double end_s, enum duet__s
 }
 
 /*
- * The copies that a task waited for, from the last one back to what that went on from: each asked
- * for, then under way. Returns the message that made the task ready, or NULL.
+ * Finds the copies that a task waited for, back from the last one: each of them asked for, then
+ * under way. Returns the message that made the task ready, or NULL.
  */
 static const struct duet_event *find_copies(const struct duet__recording *recording, size_t task,
                                             GArray *line)
@@ -47,7 +47,7 @@ static const struct duet_event *find_copies(const struct duet__recording *record
 
         if (state == DUET_STATE_MESSAGE)
             return copy;
-        /* from its end until that has been noticed it still counts, if another one goes on */
+        /* a copy still counts from its end until that is noticed, if another one goes on */
         if (!line->len || state == DUET_STATE_ROOM)
             until_s = fmin(until_s, copy->end_s);
         start_s = fmin(fmax(copy->start_s, copy->ready_s), until_s);
@@ -62,7 +62,7 @@ static const struct duet_event *find_copies(const struct duet__recording *record
 /* ------------------------------------------------------------------------------------------- */
 /* Tasks that are ready elsewhere                                                               */
 
-/* From here on a task more, or less, is ready and does not run. */
+/* A date from which on a task more (1), or less (-1), is ready and does not run. */
 struct change {
     double date_s;
     int by;
@@ -91,7 +91,7 @@ static GPtrArray *collect_tasks(const struct duet__recording *recording)
     return tasks;
 }
 
-/* When tasks of one host that an architecture can run are ready and have not started. */
+/* Finds when tasks of one host that an architecture can run are ready and have not started. */
 static GArray *find_waiting(const GPtrArray *tasks, const unsigned *hosts, unsigned host,
                             unsigned arch)
 {
@@ -125,8 +125,8 @@ static GArray *find_waiting(const GPtrArray *tasks, const unsigned *hosts, unsig
 /* ------------------------------------------------------------------------------------------- */
 /* Messages                                                                                     */
 
-/* The end of a gap in which a message was on its way that made the next task ready; what is left of
-   the gap is before it. */
+/* Divides the end of a gap, in which the message that made the next task ready was on its way; the
+   gap keeps what is before it. */
 static void divide_message(const struct duet_event *message, struct duet__gap *gap,
                            const struct duet__gap_sums *sums)
 {
@@ -152,7 +152,7 @@ void duet__account_divide(const struct duet__recording *recording, const GArray 
     g_autoptr(GArray) line = g_array_new(FALSE, FALSE, sizeof(struct duet__stretch));
     const GArray nothing = {NULL, 0};
     const size_t kinds = (size_t)machine->node_count * machine->arch_count;
-    GArray **waiting = g_new0(GArray *, kinds); /* by host and architecture */
+    GArray **waiting = g_new0(GArray *, kinds); /* waiting tasks, by host and architecture */
     unsigned *hosts = g_new(unsigned, machine->node_count);
     g_autoptr(GPtrArray) tasks = collect_tasks(recording);
 

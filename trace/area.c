@@ -155,7 +155,7 @@ void duet__area_fill(struct duet__area *area, const double *counts)
 /* ------------------------------------------------------------------------------------------- */
 /* Prices                                                                                       */
 
-/* What a task costs where it is duet__area_cost, and where that is. */
+/* Returns what a task costs where it is cheapest; *where: that architecture. */
 double duet__area_cost(const struct duet__area *area, const double *times_s, double link_s,
                        const double *prices, size_t *where)
 {
@@ -177,7 +177,7 @@ double duet__area_cost(const struct duet__area *area, const double *times_s, dou
 }
 
 /*
- * What all tasks cost where each is duet__area_cost. `loads_s`, if there is one: how long that
+ * Returns what all tasks cost where each is cheapest. `loads_s`, if not NULL: seconds that this
  * keeps the workers of each architecture busy.
  */
 static double cost(const struct duet__area *area, const double *prices, double *loads_s)
@@ -336,7 +336,7 @@ static double search(struct duet__area *area, double most_products)
 
     for (size_t i = 0; i < n; i++) {
         e.centre[i] = 1 / (double)(n + 1);
-        e.shape[i * n + i] = 1; /* all shares are within a distance of 1 */
+        e.shape[i * n + i] = 1; /* a distance of 1 from the centre holds all shares */
     }
     for (size_t step = 0; (double)step <= most_steps; step++) {
         size_t least = share_out(area, &e, shares, prices);

@@ -8,31 +8,31 @@
 
 #include "trace/bounds.h"
 
-/* What is known of a runtime's classes of tasks, and of its machine. */
+/* Classes of a runtime's tasks, and the workers of its machine. */
 struct duet__classes {
     size_t count, arch_count; /* architectures that have workers */
-    unsigned *workers;        /* by architecture */
-    bool *device;             /* by architecture: its workers compute in memories of their own */
-    double *tasks;            /* by class: that have ended */
-    double *times_s; /* by class, then architecture: 2^-exponent of the times, at most 1; INFINITY:
+    unsigned *workers;        /* number of workers, by architecture */
+    bool *device;             /* true if its workers have memories of their own */
+    double *tasks;            /* number of tasks that have ended, by class */
+    double *times_s; /* seconds by class, then architecture, times 2^-exponent: at most 1; INFINITY:
                         cannot run */
-    double *best_s;  /* by class: the least of these; 0: none has ended */
+    double *best_s;  /* least of times_s, by class; 0: no task has ended */
     int exponent;
 };
 
 /*
- * Of nodes whose architectures are the same; the workers of all of them are shared, the tasks of
- * each take what they take there. false: one that has tasks can run nowhere. To be freed by
- * duet__classes_free in either case.
+ * Makes the classes of nodes that have the same architectures: the workers of all are shared, the
+ * tasks of each node take what they take there. Returns false if a class that has tasks can run
+ * nowhere. The caller frees *classes (duet__classes_free) in either case.
  */
 bool duet__classes_make(struct duet__classes *classes, const struct duet__node_classes *nodes,
                         unsigned node_count);
 void duet__classes_free(struct duet__classes *classes);
 
-/* Tasks that take the same times, and the same of the links where their data has to be copied. */
+/* Tasks that take the same times, also of the links where their data has to be copied. */
 struct duet__area_tasks {
     double tasks, link_s;
-    const double *times_s; /* of one, by architecture */
+    const double *times_s; /* times of one task, by architecture */
 };
 
 /* A multiset of tasks, on the workers and perhaps the links of the machine. */
@@ -40,18 +40,18 @@ struct duet__area {
     const struct duet__classes *of;
     struct duet__area_tasks *groups;
     size_t group_count;
-    bool link;      /* the links are looked at, too: as one more architecture, of one worker */
-    double spare_s; /* that links need not be busy of what the groups say */
-    double *prices; /* by architecture: the best, as far as they are found */
+    bool link;      /* true if links count, as one more architecture, of one worker */
+    double spare_s; /* part of the groups' link times that links need not be busy */
+    double *prices; /* best prices found so far, by architecture */
 };
 
-/* Of no task so far, to be freed by duet__area_fini; `link`: as there. */
+/* Returns an area of no task so far; `link`: links count. Free with duet__area_fini. */
 struct duet__area duet__area_new(const struct duet__classes *classes, bool link);
 
 /* Takes so many tasks of each class, as groups. */
 void duet__area_fill(struct duet__area *area, const double *counts);
 
-/* What a task costs where it is cheapest, and where that is. */
+/* Returns what a task costs where it is cheapest; *where: that architecture. */
 double duet__area_cost(const struct duet__area *area, const double *times_s, double link_s,
                        const double *prices, size_t *where);
 

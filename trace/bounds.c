@@ -38,7 +38,7 @@ struct duet__node_classes duet__node_classes(const struct duet_runtime *core)
         devices[1 + machine->workers[w].arch] += machine->workers[w].node != DUET_HOST;
     }
     for (size_t c = 0; c < count; c++, next += row) {
-        struct duet_class_stats class; /* its array lasts until the next call only */
+        struct duet_class_stats class; /* array valid until the next call */
 
         if (duet_class_stats(core, c, &class)) {
             next[0] = 1; /* nothing is known of it */
@@ -52,9 +52,9 @@ struct duet__node_classes duet__node_classes(const struct duet_runtime *core)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What comes before and after                                                                  */
+/* Tasks before and after each task                                                             */
 
-/* Tasks in an order in which they may run, and what comes after what. */
+/* Tasks in an order in which they may run, with the uses that order them. */
 struct graph {
     const struct duet__classes *classes;
     const struct duet__entered *entered;
@@ -75,13 +75,13 @@ static double fastest_s(const struct graph *graph, size_t task)
     return klass < 0 ? 0 : graph->classes->best_s[klass];
 }
 
-/* Where the uses of a task begin. */
+/* Returns the index of the first use of a task. */
 static uint32_t first_use(const struct graph *graph, size_t task)
 {
     return task ? graph->entered->tasks[task - 1].end : 0;
 }
 
-/* Have all tasks that are in the graph ended? After a failure some may not. */
+/* Returns true if all tasks of the graph have ended: after a failure some may not. */
 static bool is_whole(const struct graph *graph)
 {
     double *left = g_memdup2(graph->classes->tasks, graph->classes->count * sizeof(double));
@@ -96,15 +96,15 @@ static bool is_whole(const struct graph *graph)
     return whole;
 }
 
-/* As fmax, which is a call, and which is asked for several times a task. */
+/* Returns the larger one, without the call that fmax is, several times a task. */
 static double longer(double a_s, double b_s)
 {
     return a_s > b_s ? a_s : b_s;
 }
 
 /*
- * Of each task the longest path that ends where it begins or, `back`, begins where it ends, of
- * tasks that are all where they are fastest.
+ * Returns, for each task, the longest path that ends where it begins or, `back`, begins where it
+ * ends, with every task where it is fastest. The caller frees it.
  */
 static double *paths(const struct graph *graph, bool back)
 {
@@ -147,11 +147,11 @@ static double *paths(const struct graph *graph, bool back)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Both together                                                                                */
+/* Bound of paths and area together                                                             */
 
 enum { SLICES = 512 };
 
-/* Cuts what is up to `longest_s` into slices. The least in each; `slice`: that of each task. */
+/* Cuts values, up to the longest, into slices. `slice`: by value; `least_s`: by slice. */
 static void slice_up(const struct graph *graph, const double *values_s, uint16_t *slice,
                      double *least_s)
 {
@@ -229,8 +229,8 @@ static double mixed(const struct graph *graph, const struct duet__area *all)
 /* Links                                                                                        */
 
 /*
- * What data comes to devices by: one more resource of the area, which a copy keeps busy for the
- * latency and its bytes; and memories that hold what has come, so many of so many bytes at most.
+ * A way by which data comes to devices: one more resource of the area, which a copy keeps busy for
+ * the latency and its bytes; and the memories behind it, so many of so many bytes at most.
  */
 struct way {
     double latency_s, Bps, memories, bytes;
@@ -242,8 +242,8 @@ static double busy_s(const struct way *way, double bytes)
 }
 
 /*
- * From the host's memory to all others together: a set of links of which every way to a device has
- * one, of each the narrowest that copies share. Without any, what is copied takes no time.
+ * Returns the way from the host's memory to all devices: a set of links, the narrowest shared one
+ * of each device's route. A device without a shared link makes copies take no time.
  */
 static struct way from_host(const struct duet_machine *machine)
 {
@@ -273,8 +273,8 @@ static struct way from_host(const struct duet_machine *machine)
 }
 
 /*
- * Into each device, one copy after another, as simulations have it: the engines of all of them, as
- * if the fastest route led to each. `all`: from other devices, too.
+ * Returns the way into devices, one copy after another each, as simulations have it: the engines of
+ * all, as if the fastest route led to each. `all`: also from other devices.
  */
 static struct way into_devices(const struct duet_machine *machine, bool all)
 {
@@ -294,8 +294,8 @@ static struct way into_devices(const struct duet_machine *machine, bool all)
     return way;
 }
 
-/* The first version of a datum: what a copy of it takes, and how many tasks read it, each of which
-   may bring it. */
+/* The first version of a datum: seconds of a copy of it, and the number of tasks that read it, each
+   of which may bring it. */
 struct first {
     double copy_s, readers;
     bool over; /* another version has come */
@@ -326,13 +326,13 @@ static double bring(const struct graph *graph, size_t task, struct first *data, 
     return seconds;
 }
 
-/* Groups of tasks, each with what it brings. In all, how long that keeps the way busy. */
+/* Takes groups of tasks, each with what it brings. Returns seconds that all keep the way busy. */
 static double take_first(struct duet__area *area, const struct graph *graph, const struct way *way)
 {
     const struct duet__classes *of = graph->classes;
     const size_t count = graph->entered->task_count;
     struct first *data = g_new0(struct first, graph->entered->datum_count + 1);
-    size_t *newest = g_new0(size_t, of->count + 1); /* by class: 1 + number of its newest group */
+    size_t *newest = g_new0(size_t, of->count + 1); /* by class: 1 + its newest group's number */
     double *left = g_memdup2(of->tasks, of->count * sizeof(double)), all_s = 0;
 
     for (size_t d = 0; d < graph->entered->datum_count; d++)
@@ -370,8 +370,8 @@ static double take_first(struct duet__area *area, const struct graph *graph, con
     return all_s;
 }
 
-/* The class of most tasks, and what they can do with few data: those that are read only, or changed
-   in place, so that wherever one is it has been copied. */
+/* Returns what tasks of the largest class can do with few data that are read only, or changed in
+   place, so that wherever one is it has been copied. */
 static struct duet__reuse find_reuse(const struct graph *graph, double room, uint32_t *klass)
 {
     const struct duet__entered *entered = graph->entered;
@@ -389,14 +389,14 @@ static struct duet__reuse find_reuse(const struct graph *graph, double room, uin
             bytes[entered->uses[u] >> DUET__USE_BITS] = 0;
     for (size_t d = 0; d < entered->datum_count; d++)
         sum += bytes[d];
-    if (room > 0 && sum > room) /* else all of it may stay there */
+    if (room > 0 && sum > room) /* in a larger room all may stay */
         reuse = duet__reuse_find(entered, *klass, bytes);
     g_free(bytes);
     return reuse;
 }
 
-/* Groups of tasks with what has to come, again and again, where memory is small. In all, how long
-   that keeps the way busy. */
+/* Takes groups of tasks with what has to come again and again where memory is small. Returns the
+   seconds that all keep the way busy. */
 static double take_again(struct duet__area *area, const struct way *way,
                          const struct duet__reuse *reuse, uint32_t klass)
 {
@@ -419,13 +419,13 @@ static double take_again(struct duet__area *area, const struct way *way,
     return reuse->tasks * link_s - area->spare_s;
 }
 
-/* Of groups that have been taken, and keep the way busy so long if all are on devices. */
+/* Returns the bound of groups that keep the way busy for `all_s` if all are on devices. */
 static double solve(struct duet__area *area, double all_s, double area_s)
 {
     const struct duet__classes *of = area->of;
     double bound_s = 0;
 
-    /* else all may run on devices, and links are never what is waited for */
+    /* with less all may run on devices, and links are never waited for */
     if (isfinite(all_s) && all_s > area_s && of->arch_count > 1)
         bound_s = duet__area_bound(area, LESS);
     else if (isfinite(all_s) && of->arch_count == 1 && of->device[0])

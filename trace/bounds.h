@@ -11,12 +11,12 @@
 
 struct duet_runtime;
 
-/* In seconds; 0: not known, or no task. */
+/* Bounds in seconds; 0: not known, or no task. */
 struct duet__bounds {
     double critical_path_s; /* longest chain, each task where it is fastest */
-    double area_s;          /* all work, ideally shared among all workers */
-    double mixed_s;         /* both together: at least either of them */
-    double links_s;         /* at least the area: with what has to be copied to devices */
+    double area_s;          /* all work, ideally shared by all workers */
+    double mixed_s;         /* paths and area together: at least either of them */
+    double links_s;         /* area and copies to devices: at least the area */
 };
 
 /*
@@ -63,29 +63,29 @@ struct duet__bounds {
 struct duet__bounds duet__bounds(const struct duet_runtime *runtime, bool links);
 
 /*
- * What a node's core knows for bounds: rows of 1 + arch_count figures. The first has, behind 0, the
- * workers of each architecture, the second those with memories of their own, and each class a row
- * of tasks that have ended and the seconds expected on each architecture (0: cannot run).
+ * Figures of a node's core for bounds, in rows of 1 + arch_count. The first row has, behind 0, the
+ * workers of each architecture, the second those with memories of their own. Each class has a row:
+ * its tasks that have ended, and the seconds expected on each architecture (0: cannot run).
  */
 struct duet__node_classes {
     unsigned arch_count;
-    size_t count; /* of classes */
+    size_t count; /* number of classes */
     double *rows; /* owned: g_free */
 };
 
-/* When no task is in flight. */
+/* Returns the figures of a core. Call when no task is in flight. */
 struct duet__node_classes duet__node_classes(const struct duet_runtime *core);
 
 /*
- * Bounds of several nodes, whose architectures are the same (else nothing is known): the area of
- * all their tasks on all their workers, as if any task could run on any node, which holds however
- * the data is dealt out, and the longest path over nodes, which is known. Each task of the area
- * takes what those of its class take on the node where it has run.
+ * Returns bounds of several nodes, whose architectures are the same (else nothing is known):
+ * `path_s`, the longest path over nodes, and the area of all tasks on all workers. That area lets
+ * any task run on any node, so it holds however the data is dealt out; a task takes what tasks of
+ * its class take on the node where it has run.
  */
 struct duet__bounds duet__bounds_of_nodes(const struct duet__node_classes *nodes, unsigned count,
                                           double path_s);
 
-/* The name of the largest, of equal ones the simplest; *best_s: that one. */
+/* Returns the name of the largest bound, the simplest of equal ones; *best_s: its seconds. */
 const char *duet__bounds_best(const struct duet__bounds *bounds, double *best_s);
 
 #endif

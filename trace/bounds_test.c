@@ -235,7 +235,7 @@ static void test_unknown(void)
     }
 }
 
-/* As many classes as a long run with varied sizes makes. */
+/* Bounds of as many classes as a long run with varied sizes makes. */
 static void test_many(void)
 {
     static const unsigned workers[] = {4, 8};
@@ -250,7 +250,7 @@ static void test_many(void)
     g_free(seconds);
 }
 
-/* The same by the linear program: GPUs of two kinds that are as fast. */
+/* Bounds of many classes by the linear program: GPUs of two kinds that are as fast. */
 static void test_many_twins(void)
 {
     static const unsigned merged[] = {4, 8}, twins[] = {4, 3, 5};
@@ -276,8 +276,8 @@ static void test_many_twins(void)
 }
 
 /*
- * Times from 10^-300 to 10^300 s side by side, and none: what comes out is a bound, or 0. A task
- * has to be somewhere, so that no bound is beyond what all of them take where each is fastest.
+ * Times from 10^-300 to 10^300 s side by side, and no time, give a bound, or 0. A task has to be
+ * somewhere, so that no bound is beyond what all of them take where each is fastest.
  */
 static void test_extreme(void)
 {
@@ -305,7 +305,7 @@ static void test_extreme(void)
     }
 }
 
-/* Of classes that are too many to look for long, what has been found by then is a bound, too. */
+/* A search among too many classes that ends early has found a bound, too. */
 static void test_limited(void)
 {
     enum { CLASSES = 500, ARCHS = 4 };
@@ -368,9 +368,9 @@ struct instance {
     struct duet__entered_task tasks[TASKS];
     uint32_t uses[TASKS * (USES + 1)];
     uint64_t bytes[DATA];
-    bool before[TASKS][TASKS]; /* the first of them ends before the second begins */
-    bool first[TASKS][DATA];   /* it reads what was there at first */
-    double Bps;                /* of all links together; 0: copies take no time */
+    bool before[TASKS][TASKS]; /* before[i][j]: i ends before j begins */
+    bool first[TASKS][DATA];   /* first[i][d]: i reads the first version of d */
+    double Bps;                /* bandwidth of all links; 0: copies take no time */
 };
 
 static struct instance random_instance(GRand *random)
@@ -413,7 +413,7 @@ static struct instance random_instance(GRand *random)
 struct schedule {
     unsigned done;
     double span_s, link_s, free_s[WORKERS], end_s[TASKS], there_s[DATA];
-    bool there[DATA]; /* on some device: from there it goes to others in no time */
+    bool there[DATA]; /* on a device, and so at once on others */
 };
 
 /* Tries all that may come next, with copies in the order in which tasks need them. */

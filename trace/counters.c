@@ -44,7 +44,7 @@ static void add(struct duet__counters *counters, enum duet__counted what, unsign
     add_point(counter, end_s, -(double)amount);
 }
 
-/* In order, each date once, and only where the value changes. */
+/* Sums up points in order: each date once, and only where the value changes. */
 static void sum_up(struct duet__counter *counter)
 {
     struct duet__moment *points = (struct duet__moment *)(void *)counter->points->data;

@@ -17,7 +17,7 @@ static double value_at(const struct duet__counter *counter, double date_s)
     return value;
 }
 
-/* What the counter should be, from the records. */
+/* Returns the counter's value at a date, from the records. */
 static double expected(const struct duet__recording *recording, const struct duet__counter *counter,
                        double date_s)
 {
@@ -79,8 +79,7 @@ static double area_of(const struct duet__counter *counter)
     return area;
 }
 
-/* Of a simulation: at all dates where something begins or ends; thinned out, the sum is the same.
- */
+/* A simulation's counters are right at all dates; thinned out, their sums are the same. */
 static void test_simulated(void)
 {
     enum { LEAST = 7 };
@@ -132,7 +131,7 @@ static void test_simulated(void)
     duet__counters_fini(&counters);
 }
 
-/* What comes again that had been there, and what was written elsewhere meanwhile. */
+/* Data comes again that had been there, or that was written elsewhere meanwhile. */
 static void test_use(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
@@ -146,9 +145,9 @@ static void test_use(void)
     testing_copy(&testing, 1, 0, 1, 0, 0, 2)->used_bytes = 1024;
     testing_copy(&testing, 2, 0, 1, 1, 1, 3)->used_bytes = 2048;
     testing_task(&testing, 1, 0, 2, 3, 4)->id = 3;
-    testing_copy(&testing, 1, 0, 1, 5, 5, 6)->used_bytes = 1024; /* again */
+    testing_copy(&testing, 1, 0, 1, 5, 5, 6)->used_bytes = 1024; /* comes again */
     testing_task(&testing, 0, 0, 2, 6, 8)->id = 5;
-    testing_copy(&testing, 2, 0, 1, 8, 8, 9); /* has been written since */
+    testing_copy(&testing, 2, 0, 1, 8, 8, 9); /* comes as written since */
     testing_copy(&testing, 2, 1, 0, 10, 10, 12)->failed = true;
     for (unsigned i = 0; i < 3; i++) /* one after another */
         testing_copy(&testing, 3, 1, 2, 10, 10 + i, 11 + i);

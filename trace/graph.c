@@ -15,9 +15,9 @@ struct handle {
     GArray *parts;  /* uint64_t: parts that it is cut into; NULL: none */
     uint64_t cut;   /* number of the cut that came first */
     uint64_t of;    /* number of the whole that it is a part of; 0: none */
-    uint64_t bytes; /* of its own data, or, if no task accesses it, of the parts of that cut */
+    uint64_t bytes; /* size of the own data, or, if no task accesses it, of that cut's parts */
     uint32_t data;  /* index; NO_DATA: none yet */
-    bool whole;     /* it is cut in several ways: accesses of parts count as of the whole */
+    bool whole;     /* true if it is cut in several ways: accesses of parts count as the whole's */
     bool accessed, temporary;
 };
 #define NO_DATA UINT32_MAX
@@ -26,7 +26,7 @@ enum { DEEPEST = 64 }; /* cuts of parts; deeper parts in a file are data of thei
 struct taking {
     struct duet__graph *graph;
     const struct duet__recording *recording;
-    const struct duet_event **events; /* by task of the graph, sorted by task number */
+    const struct duet_event **events; /* by task of the graph: its event, sorted by number */
     size_t count;
     bool any_bytes;      /* classes of tasks ignore bytes */
     GHashTable *handles; /* number -> struct handle */
@@ -53,7 +53,7 @@ static struct handle *find_handle(const struct taking *taking, uint64_t number)
     return handle;
 }
 
-/* Notes an access's handle, and that which it is a part of, or a contribution to. */
+/* Notes an access's handle, and the handle it is a part of, or a contribution to. */
 static void find_part(const struct taking *taking, const struct duet_trace_access *access)
 {
     struct handle *own = find_handle(taking, access->handle), *whole;
@@ -155,7 +155,7 @@ static bool take_accesses(const struct taking *taking, uint64_t task)
         const struct duet_trace_access *access = &recording->accesses[i];
 
         if (i > first && access->index == access[-1].index)
-            continue; /* of an earlier try: the task was run again */
+            continue; /* an earlier try's: the task was run again */
         if (access->after)
             add_edge(taking, access->after);
         else if (access->mode == DUET_SCRATCH)

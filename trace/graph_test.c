@@ -13,7 +13,7 @@ enum { REDUCED = 1, TEMPORARY = DATA - 1 };
 static const struct view {
     unsigned data, row, col, rows, cols;
     int of;
-    unsigned count; /* of the first part of a cut: number of parts */
+    unsigned count; /* number of parts, for the first part of a cut */
 } views[VIEWS] = {
     {0, 0, 0, 16, 8, -1, 0}, {1, 0, 0, 16, 8, -1, 0}, {2, 0, 0, 16, 8, -1, 0},
     {3, 0, 0, 16, 8, -1, 0}, {4, 0, 0, 16, 8, -1, 0}, {5, 0, 0, 16, 8, -1, 0},

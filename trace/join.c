@@ -36,7 +36,7 @@ void duet__place_move(struct duet__place *place, const struct duet_machine *mach
     place->node++;
     place->memory += machine->node_count;
     place->worker += machine->worker_count;
-    place->link += machine->link_count + 2; /* to the network, and from it */
+    place->link += machine->link_count + 2; /* two more: to and from the network */
     place->socket += sockets;
 }
 
@@ -153,7 +153,7 @@ int duet__machine_join(struct duet_machine *out, const struct duet_machine *cons
         return duet_fail(message, error, "%s", duet_strerror(error));
     (void)snprintf(out->name, sizeof out->name, "%.*s_x%u", DUET__NODE_NAME, machines[0]->name,
                    count);
-    out->arch_count = 0; /* those that are different */
+    out->arch_count = 0; /* only different ones are added */
     out->costs = machines[0]->costs;
     out->sharing = machines[0]->sharing;
     for (unsigned i = 0; i < count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the nodes of a run have left becomes one run. */
+/* Makes one run of the runs that nodes have left. */
 #include "trace/merge.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void add_stats(struct duet_stats *to, const struct duet_stats *from)
                               &to->merged,         &to->pushes,          &to->pops,
                               &to->steals,         &to->steal_attempts,  &to->revocations};
 
-    for (size_t i = 0; i < G_N_ELEMENTS(sums); i++) /* at the same place there */
+    for (size_t i = 0; i < G_N_ELEMENTS(sums); i++) /* same place in `from` */
         *sums[i] += *(const uint64_t *)(const void *)((const char *)from +
                                                       ((const char *)sums[i] - (const char *)to));
     to->flops += from->flops;
@@ -36,7 +36,7 @@ static int by_value(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Nodes without a task have no dates. When the run began, on the first node's clock. */
+/* Merges figures; nodes without a task have no dates. Returns the start by the first clock. */
 static double merge_stats(const struct duet__node_run *parts, unsigned count, struct duet__run *run)
 {
     struct duet_stats *stats = &run->stats;
@@ -75,7 +75,7 @@ static double merge_stats(const struct duet__node_run *parts, unsigned count, st
 /* ------------------------------------------------------------------------------------------- */
 /* Records                                                                                      */
 
-/* A task of all nodes: where it is in the program, its node, its number there. */
+/* Key of a task of all nodes: its turn in the program, its node, its number there. */
 struct key {
     uint64_t words[3];
 };
@@ -84,7 +84,7 @@ struct merge {
     const struct duet__node_run *parts;
     unsigned count;
     struct duet__recording *out;
-    const struct duet_machine *machine; /* of all */
+    const struct duet_machine *machine; /* machine of all nodes */
     GArray *keys;     /* struct key, sorted: a task's number is its position, and 1 */
     GHashTable *data; /* numbers from 1 of data, by node and number there */
     uint64_t data_count;
@@ -110,7 +110,7 @@ static struct key key_of(const struct merge *merge, unsigned node, uint64_t task
     return (struct key){{duet__log_turn(merge->parts[node].log, task), node, task}};
 }
 
-/* The number of a task that is in the records; 0: it is not. */
+/* Returns the number of a task among all nodes' records; 0: it is not there. */
 static uint64_t task_of(const struct merge *merge, unsigned node, uint64_t task)
 {
     const struct key key = key_of(merge, node, task);
@@ -149,7 +149,7 @@ static gpointer datum_key(const struct merge *merge, unsigned node, uint64_t han
     return GSIZE_TO_POINTER(handle * merge->count + node);
 }
 
-/* The program's data comes first, by tag, then what is each node's own, as it is met. */
+/* Numbers data: the program's first, by tag, then each node's own, as it is met. */
 static void number_data(struct merge *merge)
 {
     for (unsigned node = 0; node < merge->count; node++) {
@@ -245,7 +245,7 @@ static void add_access(struct merge *merge, unsigned node, const struct duet_tra
         g_array_append_val(merge->accesses, own);
 }
 
-/* Both ends of a message beside each other, the sending one first. */
+/* Sorts both ends of a message beside each other, the sending one first. */
 static int by_message(const void *left, const void *right)
 {
     const struct duet__logged_message *a = left, *b = right;
@@ -255,7 +255,7 @@ static int by_message(const void *left, const void *right)
     return compare(of_a, of_b, G_N_ELEMENTS(of_a));
 }
 
-/* A message, by its two ends or twice the one that is known, waits from when its data is there. */
+/* Adds a message by its two ends (twice the known one), waiting from when its data is there. */
 static void add_message(struct merge *merge, const unsigned *hosts,
                         const struct duet__logged_message *first,
                         const struct duet__logged_message *last)
@@ -317,7 +317,7 @@ static int by_start(const void *left, const void *right, void *events)
     return (a->id > b->id) - (a->id < b->id);
 }
 
-/* What released the events is found at its new place. */
+/* Sorts events by start; `released_by` follows the events to their new places. */
 static void sort_events(struct duet_event *events, size_t count)
 {
     uint32_t *order = g_new(uint32_t, count), *now = g_new(uint32_t, count + 1);
@@ -352,7 +352,7 @@ static void add_part(struct merge *merge, unsigned node, const struct duet__plac
         add_mark(merge, node, place, &recording->marks[i]);
 }
 
-/* What an array has, of malloc; the array is freed. */
+/* Returns an array's elements, of malloc; the array is freed. */
 static void *give(GArray *array, size_t *count)
 {
     *count = array->len;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs on several nodes as one run: what each of them has left is put together, so that everything
- * that looks at runs needs not know. The machine of the records is all nodes' one after another,
- * their memories and workers called "n3.host", "n3.gpu0", "n3.cpu1"; messages are copies from host
- * to host; tasks are numbered in the order of the program, and data that is the same has the same
- * number on all nodes.
+ * Merges runs of several nodes into one run, so that everything that looks at runs need not know.
+ * The machine of the records is all nodes' one after another, their memories and workers called
+ * "n3.host", "n3.gpu0", "n3.cpu1"; messages are copies from host to host; tasks are numbered in the
+ * order of the program, and data that is the same has the same number on all nodes.
  */
 #ifndef DUET_TRACE_MERGE_H
 #define DUET_TRACE_MERGE_H
@@ -19,28 +18,28 @@
 /* More memories of all nodes together are not recorded: each pair of them has a route. */
 enum { DUET_MEMORIES_MOST = 1024 };
 
-/* What a node has left. Zero-initialise; owned, by duet__node_run_fini. */
+/* Results of one node. Zero-initialise; owned, by duet__node_run_fini. */
 struct duet__node_run {
     unsigned workers;
     struct duet_stats stats;
     struct duet__node_classes classes;
-    struct duet__recording recording; /* by the first node's clock; machine NULL: there is none */
-    const struct duet__node_log *log; /* borrowed, or that which was read: */
+    struct duet__recording recording; /* dated by the first node's clock; machine NULL: none */
+    const struct duet__node_log *log; /* borrowed; &own if it was read */
     struct duet__node_log own;
-    double ahead_s; /* by which its clock, and so all other dates, is ahead of the first node's */
+    double ahead_s; /* seconds that its clock, and so all other dates, are ahead of the first's */
 };
 
 void duet__node_run_fini(struct duet__node_run *part); /* safe on a zeroed one, and twice */
 
-/* As bytes between processes of one program on machines of one kind, and back; DUET_EIO. */
+/* Writes and reads a node's results as bytes, on machines of one kind. Reading: DUET_EIO. */
 void duet__node_run_write(FILE *stream, const struct duet__node_run *part);
 DUET_MUST_CHECK int duet__node_run_read(FILE *stream, struct duet__node_run *out);
 
-/* Whether so many memories of several nodes can be recorded. DUET_EINVAL with a message. */
+/* Checks that so many memories of several nodes can be recorded. DUET_EINVAL with a message. */
 DUET_MUST_CHECK int duet__memories_check(unsigned nodes, unsigned memories,
                                          struct duet_message *message);
 
-/* The network that messages go through: of one card. 0: not known. */
+/* The network that messages go through: figures of one card; 0: not known. */
 struct duet__wires {
     double bandwidth_Bps, latency_s;
 };
@@ -56,15 +55,15 @@ DUET_MUST_CHECK int duet__machine_join(struct duet_machine *out,
                                        const struct duet__wires *wires,
                                        struct duet_message *message);
 
-/* Where what a node has begins in the machine of all. Zero-initialise for the first. */
+/* Position of a node's parts in the machine of all. Zero-initialise for the first node. */
 struct duet__place {
     unsigned node, memory, worker, link, socket;
 };
 
-/* From a node, which has that machine, to the next one. */
+/* Moves the place from a node, whose machine that is, to the next one. */
 void duet__place_move(struct duet__place *place, const struct duet_machine *machine);
 
-/* The number of an architecture in the machine of all; as many as there are: it is new. */
+/* Returns the number of an architecture in the machine of all; arch_count: it is new. */
 unsigned duet__arch_find(const struct duet_machine *machine, const struct duet_arch *arch);
 
 /*

@@ -13,7 +13,7 @@
 
 enum { AHEAD_S = 100 };
 static const double EARLY_S =
-    0.25; /* that the second node submits before the first one's clock begins */
+    0.25; /* from the second node's submission until the first one's clock begins */
 
 static const struct duet__wires wires = {.bandwidth_Bps = 1e10, .latency_s = 1e-6};
 
@@ -115,7 +115,7 @@ static void merge(const struct duet__node_run *parts, struct duet__run *run)
 
 static void check_records(const struct duet__recording *recording)
 {
-    /* by start: in the order of the program 4, 10, 12, the tasks are 1 to 3 */
+    /* sorted by start: 4, 10, 12 in the order of the program are tasks 1 to 3 */
     static const struct {
         uint64_t id;
         int worker;
@@ -165,7 +165,7 @@ static void check_machine(const struct duet_machine *machine)
     g_assert_false(duet_machine_route(machine, 0, 4)->direct);
 }
 
-/* What is asked of a run is right, whether its parts have gone through a file or not. */
+/* The merged run is right, whether its parts have gone through a file or not. */
 static void test_two(void)
 {
     for (int file = 0; file < 2; file++) {
@@ -211,7 +211,7 @@ static void test_two(void)
     }
 }
 
-/* From task to task on another node, over the message and the copy to the GPU. */
+/* Arrows lead from task to task on another node, over the message and the copy to the GPU. */
 static void test_arrows(void)
 {
     static const uint32_t expected[] = {0, 0, 1, 3, 4, 0};
@@ -228,8 +228,8 @@ static void test_arrows(void)
     end(&two);
 }
 
-/* Why a GPU of the second node had nothing to do: first nothing was ready anywhere, then a message
-   waited and came, then a copy. That is the critical path, too. */
+/* The second node's GPU has reasons to do nothing: first nothing was ready anywhere, then a message
+   waited and came, then a copy. These are on the critical path, too. */
 static void test_reasons(void)
 {
     static const enum duet__state steps[] = {DUET_STATE_BEFORE,        DUET_STATE_KERNEL,
@@ -288,7 +288,7 @@ static void test_chart(void)
     end(&two);
 }
 
-/* A trace of two nodes is read as it was, and has arrows from one's process to the other's. */
+/* A trace of two nodes is read as it was, and has arrows from one process to the other. */
 static void test_trace(void)
 {
     struct duet_message why = {""};

@@ -15,22 +15,22 @@ struct walk {
     const struct duet__recording *recording;
     const struct duet__graph *graph;
     GArray *steps;      /* struct duet__step, the last one first */
-    uint32_t *behind;   /* of duet__queued_behind */
+    uint32_t *behind;   /* result of duet__queued_behind */
     GArray *tasks;      /* size_t: events, in order of submission */
-    size_t *last;       /* by position in it: the event that ended last of those up to there */
-    size_t *position;   /* by event: in it */
-    size_t *taken;      /* by task of the graph: event */
-    size_t *graph_task; /* by event: task of the graph and 1; 0: none */
-    size_t *first;      /* by task of the graph: of what it comes after in `before` */
-    GArray *before;     /* uint32_t: tasks of the graph */
-    bool *seen;         /* by event */
-    double date_s;      /* the path is known from here on */
+    size_t *last;       /* last[i]: of tasks[0..i] the event that ended last */
+    size_t *position;   /* by event: its index in tasks */
+    size_t *taken;      /* by task of the graph: its event */
+    size_t *graph_task; /* by event: its task of the graph and 1; 0: none */
+    size_t *first;      /* by task of the graph: its first in `before` */
+    GArray *before;     /* uint32_t: tasks of the graph that come before */
+    bool *seen;         /* by event: true if the path has been there */
+    double date_s;      /* seconds: the path is known from here on */
 };
 
-/* What ended last before something: another event, or its own submission. */
+/* The event that ended last before something, or its own submission. */
 struct found {
     enum duet_release after;
-    size_t event; /* of a submission: the task itself */
+    size_t event; /* the task itself, for a submission */
     double end_s;
 };
 
@@ -70,7 +70,7 @@ static void enter_all(struct walk *walk)
     }
 }
 
-/* What tasks come after. Those of the graph are the application's that did not fail, in order. */
+/* Enters the tasks before each task of the graph: the application's that did not fail, in order. */
 static void enter_graph(struct walk *walk)
 {
     const size_t count = duet__graph_count(walk->graph);
@@ -115,8 +115,8 @@ static void step(struct walk *walk, enum duet__state state, size_t event, double
 }
 
 /*
- * What an event of the path waited for last, a task or a copy that `task` needs: what released it
- * or, if that ended earlier, the task before it on its worker.
+ * Returns what an event of the path waited for last, a task or a copy that `task` needs: what
+ * released it or, if that ended earlier, the task before it on its worker.
  */
 static struct found explain(const struct walk *walk, size_t task, size_t event)
 {
@@ -136,8 +136,8 @@ static struct found explain(const struct walk *walk, size_t task, size_t event)
 }
 
 /*
- * From a task's submission to the task that the application waited for before it submitted more:
- * one that ended after a submission, as the last of all before it. false: it never did.
+ * Goes from a task's submission to the task that the application waited for before it submitted
+ * more: the one that ended last of all before a submission. Returns false if it never waited.
  */
 static bool pass_submission(struct walk *walk, size_t *task)
 {
@@ -158,7 +158,7 @@ static bool pass_submission(struct walk *walk, size_t *task)
     return false;
 }
 
-/* A copy of the path: under way, then waited for. */
+/* Adds a copy to the path: under way, then waited for. */
 static void step_copy(struct walk *walk, size_t event)
 {
     const struct duet_event *copy = event_at(walk, event);
@@ -236,7 +236,7 @@ static void add_part(GArray *parts, const struct duet__recording *recording,
     g_array_index(parts, struct duet__path_part, at).seconds += step->end_s - step->start_s;
 }
 
-/* By task of the graph, the seconds of the longest chain that begins with it. */
+/* Returns the seconds of the longest chain that begins with each task of the graph. */
 static double *bottom_levels(const struct walk *walk)
 {
     const size_t count = duet__graph_count(walk->graph);
@@ -281,7 +281,7 @@ static double find_hindered(const struct walk *walk)
     return sum_s;
 }
 
-/* What was never run because of an error is dated when that was found out. */
+/* Compares ends; a failed task, dated when the error was found out, counts as earlier. */
 static bool ends_later(const struct duet_event *a, const struct duet_event *b)
 {
     return a->failed == b->failed ? a->end_s > b->end_s : b->failed;

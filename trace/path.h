@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a run took as long as it did: the chain of kernels, copies and waits that ends last, each
- * link of which began when the one before it had ended.
+ * The critical path says why a run took as long as it did: it is the chain of kernels, copies and
+ * waits that ends last, each link of which began when the one before it had ended.
  */
 #ifndef DUET_TRACE_PATH_H
 #define DUET_TRACE_PATH_H
@@ -14,28 +14,27 @@
 
 /* A stretch of the path; the next one begins where it ends. */
 struct duet__step {
-    /* what is done or waited for; OVERHEAD: nothing that the records show; BEFORE: the application
+    /* work or wait of the stretch; OVERHEAD: nothing that the records show; BEFORE: the application
        submits, or does something else */
     enum duet__state state;
-    size_t event; /* index of the kernel, or of the copy, that it is about */
+    size_t event; /* index of the kernel or copy */
     double start_s, end_s;
-    enum duet_release after; /* of kernels: what ended last before */
+    enum duet_release after; /* what ended last before, for kernels */
 };
 
 /* All stretches of the path of one kind. */
 struct duet__path_part {
     enum duet__state state;
-    unsigned kernel, arch; /* of kernels: indices */
-    size_t count;          /* stretches */
+    unsigned kernel, arch; /* indices, for kernels */
+    size_t count;          /* number of stretches */
     double seconds;
 };
 
 struct duet__path {
     GArray *steps; /* struct duet__step, from 0 to the makespan */
     GArray *parts; /* struct duet__path_part, the longest first; their sum is the makespan */
-    /* kernels of the path that ran while a later task of it was ready for their worker, with which
-       a chain of others begins that is longer by a quarter (at the times of the run); 0 without a
-       graph */
+    /* number of kernels of the path that ran while a later task of it was ready for their worker,
+       which begins a chain longer by a quarter (at the times of the run); 0 without a graph */
     double hindered_s;
 };
 

@@ -49,7 +49,7 @@ static void expect_path(struct testing_recording *testing, const struct expected
     duet__path_fini(&path);
 }
 
-/* A task, its data's way to the host and on, with a wait for the link, and what follows. */
+/* A task, its data's way to the host and on, with a wait for the link, and the next task. */
 static void test_copies(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
@@ -119,11 +119,11 @@ static void test_one_date(void)
     }
     testing.recording.event_count = MANY;
     duet__path_make(&testing.recording, NULL, &path);
-    g_assert_cmpuint(path.steps->len, ==, MANY + 1); /* and what comes before */
+    g_assert_cmpuint(path.steps->len, ==, MANY + 1); /* with the time before */
     g_free(testing.recording.events);
 }
 
-/* Each second of each worker, by its reason. */
+/* Each second of each worker has its reason. */
 static void test_states(void)
 {
     OWNED(testing_fini) struct testing_recording testing;
@@ -191,9 +191,9 @@ static void check_path(const struct duet__recording *recording, const struct due
         const struct duet__step *step = &g_array_index(path.steps, struct duet__step, i);
         const struct duet_event *event = &recording->events[step->event];
 
-        g_assert_true(step->start_s == date_s); /* to the last bit: they are one date */
+        g_assert_true(step->start_s == date_s); /* exact: one date */
         g_assert_cmpfloat(step->end_s, >=, step->start_s);
-        if (step->state == DUET_STATE_OVERHEAD) /* what the platform says of launching and waking */
+        if (step->state == DUET_STATE_OVERHEAD) /* the platform's launching and waking */
             g_assert_cmpfloat(step->end_s - step->start_s, <=, 2e-5);
         if (step->state == DUET_STATE_KERNEL) {
             g_assert_cmpint(event->kind, ==, DUET_EVENT_TASK);

@@ -20,10 +20,10 @@ enum {
     MOST_NODES = 1024,
     MOST_WORKERS = 16384,
     MOST_ARCHS = 64,
-    MOST_ACCESSES = 1 << 20, /* of a task */
+    MOST_ACCESSES = 1 << 20, /* most accesses of a task */
 };
 
-/* What has been read so far. */
+/* The trace as far as it has been read. */
 struct loader {
     struct duet_machine *machine;
     struct duet__trace *trace; /* without its recording */
@@ -133,7 +133,7 @@ static int find_arch(const struct duet__json *at, struct duet_machine *machine, 
     return error;
 }
 
-/* All of them, in their order; older traces have those of workers alone. */
+/* Reads all architectures, in their order; older traces have those of workers alone. */
 static int read_archs(const struct duet__json *at, void *into, void *root)
 {
     unsigned count = 0, number;
@@ -148,7 +148,7 @@ static int read_archs(const struct duet__json *at, void *into, void *root)
     return error;
 }
 
-/* As many as there are architectures. */
+/* Reads the backends, as many as there are architectures. */
 static int read_backends(const struct duet__json *at, void *into, void *root)
 {
     struct duet_machine *machine = into;
@@ -176,8 +176,8 @@ static int read_arch(const struct duet__json *at, void *into, void *root)
 /* Threads, kernels and copies: elements of traceEvents                                         */
 
 struct record {
-    struct duet_event event; /* its dates in microseconds */
-    const char *name, *own;  /* of its kernel, or its mark; what the application calls it */
+    struct duet_event event; /* dates in microseconds */
+    const char *name, *own;  /* the kernel's or mark's name; the application's own */
     double priority;
     unsigned process, thread, worker, source, destination, release;
 };
@@ -206,7 +206,7 @@ static int read_where(const struct duet__json *at, void *into, void *root)
 
 #define AT(member) .offset = offsetof(struct record, member)
 #define WHOLE .most = (double)INT64_MAX
-#define MOST_US 1e15 /* of years, so that nothing that is computed of them overflows */
+#define MOST_US 1e15 /* many years: sums and products overflow nowhere */
 #define DATE .least = -MOST_US, .most = MOST_US
 
 static const struct duet__field thread_args[] = {
@@ -284,7 +284,7 @@ static gpointer thread_of(const struct record *record)
     return GSIZE_TO_POINTER((gsize)record->process << 32 | record->thread);
 }
 
-/* A thread that shows a worker's kernels, if it says so. */
+/* Reads the thread that shows a worker's kernels, if it says so. */
 static int add_thread(struct loader *loader, const struct duet__json *at)
 {
     struct record record = {.worker = UINT_MAX};
@@ -296,7 +296,7 @@ static int add_thread(struct loader *loader, const struct duet__json *at)
     return error;
 }
 
-/* [handle, bytes, mode], of parts also the whole, which was there before, and the cut. */
+/* Reads [handle, bytes, mode], of a part also its whole, which was there before, and its cut. */
 static int read_access(const struct duet__json *at, struct duet_trace_access *access)
 {
     static const char letters[] = DUET__TRACE_LETTERS;
@@ -325,7 +325,7 @@ static int read_access(const struct duet__json *at, struct duet_trace_access *ac
     return error;
 }
 
-/* The data that a task has used, and what it came after, of those that say it. */
+/* Reads the data that a task has used, and the tasks it came after, if it says so. */
 static int add_accesses(struct loader *loader, const struct duet__json *args, uint64_t task)
 {
     const struct duet__json all = duet__json_member(args, "accesses"),
@@ -409,7 +409,7 @@ static int add_mark(struct loader *loader, const struct duet__json *at, bool pha
     return error;
 }
 
-/* Whether a member is this word. */
+/* Returns true if a member is this word. */
 static bool says(const struct duet__json *at, const char *key, const char *word)
 {
     struct duet__json member = duet__json_member(at, key);
@@ -426,7 +426,7 @@ static int refuse(const struct duet__json *at)
                            "producer, nodes and workers");
 }
 
-/* The head, or an element of traceEvents; what is of others is passed over. */
+/* Reads the head, or an element of traceEvents; values of other programs are passed over. */
 static int read_value(const struct duet__json *at, const char *key, void *data)
 {
     struct loader *loader = data;
@@ -468,8 +468,8 @@ static int by_start(const void *left, const void *right)
     return (a_s > b_s) - (a_s < b_s);
 }
 
-/* What was read becomes a recording: in order, dated from the first submission to the end of the
-   last kernel, of those that did not fail if there is one, and in seconds. */
+/* Makes a recording of what was read: sorted, in seconds, dated from the first submission to the
+   end of the last kernel that did not fail, if there is one. */
 static void finish(struct loader *loader, struct duet__recording *out)
 {
     double first_s = INFINITY, last_s = -INFINITY, failed_s = -INFINITY;

@@ -107,7 +107,7 @@ static void same_accesses(const struct duet__recording *recording,
     }
 }
 
-/* What the application says, and the data of tasks. */
+/* Names and marks of the application, and the data of tasks, are read back. */
 static void test_all(void)
 {
     const char *names[] = {"block", "solve", "converged", NULL};
@@ -184,7 +184,7 @@ static void test_all(void)
     testing_fini(&testing);
 }
 
-/* What is known of a run, and names, whatever they are. */
+/* Random facts of a run, and names of any letters, are read back. */
 static void test_random(void)
 {
     g_autoptr(GRand) random = g_rand_new_with_seed(32);
@@ -338,7 +338,7 @@ static void test_refused(void)
     }
 }
 
-/* What there may be beside: unknown keys and events, escapes, deep values up to a limit. */
+/* Unknown keys and events, escapes, and deep values up to a limit may be there. */
 static void test_tolerated(void)
 {
     static const char text[] =
@@ -362,7 +362,7 @@ static void test_tolerated(void)
 
 enum { SECONDS = 1, MOST_ROUNDS = 20000 };
 
-/* What is read has an account whose sum holds, or none because its dates make no sense. */
+/* A trace that is read has an account whose sum holds, or none if its dates make no sense. */
 static void try_account(const struct duet__recording *recording)
 {
     struct duet_message message = {""};

@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-/* What the application calls its tasks, and its marks. */
+/* Takes the application's names of its tasks, and its marks. */
 static int take_names(struct duet__recording *out, const struct duet_runtime *runtime)
 {
     int error = duet_trace_marks(runtime, &out->marks, &out->mark_count);

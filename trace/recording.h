@@ -11,8 +11,8 @@
 #include <duet/trace.h>
 
 /*
- * Owned, by duet__recording_fini: arrays of malloc, and names as g_strfreev frees them. Those who
- * only show it may fill one with what belongs to others, and never call that. Zero-initialise.
+ * Records of a run; owned, by duet__recording_fini: arrays of malloc, and names as g_strfreev frees
+ * them. One that only shows arrays of others is never given to that. Zero-initialise.
  */
 struct duet__recording {
     struct duet_machine *machine; /* NULL: nothing was recorded */
@@ -20,12 +20,12 @@ struct duet__recording {
     size_t event_count;
     const char **kernels; /* names, by the index that events carry; NULL-ended where owned */
     size_t kernel_count;
-    double makespan_s;                  /* of the run; the axis of a drawing is at least as long */
-    struct duet_trace_access *accesses; /* as duet_trace_accesses gives them; NULL: not recorded */
+    double makespan_s;                  /* of the run; a drawing's axis is at least as long */
+    struct duet_trace_access *accesses; /* from duet_trace_accesses; NULL: not recorded */
     size_t access_count;
-    const char **names; /* the application's, by number less 1; as kernels */
+    const char **names; /* the application's, by number less 1; NULL-ended where owned */
     size_t name_count;
-    struct duet_trace_mark *marks; /* as duet_trace_marks gives them */
+    struct duet_trace_mark *marks; /* from duet_trace_marks */
     size_t mark_count;
 };
 
@@ -42,7 +42,7 @@ DUET_MUST_CHECK int duet__recording_take(struct duet__recording *out,
 /* Moves every date by `seconds`. */
 void duet__recording_shift(struct duet__recording *recording, double seconds);
 
-/* Seconds that no run takes: what is computed of its times overflows nowhere. */
+/* More seconds than any run takes: what is computed of them overflows nowhere. */
 #define DUET__MAKESPAN_MOST_S 1e15
 
 /* Multiplies every date, and the makespan. */
@@ -50,7 +50,7 @@ void duet__recording_scale(struct duet__recording *recording, double factor);
 
 void duet__recording_fini(struct duet__recording *recording); /* safe on a zeroed one, and twice */
 
-/* Index of the first access of a task, or else of a later one's. */
+/* Returns the index of a task's first access, or else of a later task's. */
 static inline size_t duet__recording_accesses(const struct duet__recording *recording,
                                               uint64_t task)
 {
@@ -77,7 +77,7 @@ static inline int duet__by_task(const void *left, const void *right)
     return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Whether a memory is the host's: of several nodes each has one (merge.h). */
+/* True if a memory is a host's: each of several nodes has one (merge.h). */
 static inline bool duet__is_host(const struct duet_machine *machine, unsigned memory)
 {
     const char *name = machine->nodes[memory].name;
@@ -87,7 +87,7 @@ static inline bool duet__is_host(const struct duet_machine *machine, unsigned me
             !strcmp(machine->nodes[0].name, "n0.host"));
 }
 
-/* The host's memory of the node that has this memory. */
+/* Returns the host's memory of the node that has this memory. */
 static inline unsigned duet__host_of(const struct duet_machine *machine, unsigned memory)
 {
     while (!duet__is_host(machine, memory))
@@ -104,7 +104,7 @@ static inline unsigned duet__host_count(const struct duet_machine *machine)
     return count;
 }
 
-/* Whether a copy is a message from node to node. */
+/* True if a copy is a message from node to node. */
 static inline bool duet__is_message(const struct duet_machine *machine,
                                     const struct duet_event *copy)
 {
@@ -112,8 +112,8 @@ static inline bool duet__is_message(const struct duet_machine *machine,
            copy->source != copy->destination;
 }
 
-/* Where an event is shown: the worker's memory, the device that a copy goes to or comes from, or
-   where a message arrives. */
+/* Returns the memory where an event is shown: the worker's, the device's that a copy goes to or
+   comes from, or where a message arrives. */
 static inline unsigned duet__shown_in(const struct duet_machine *machine,
                                       const struct duet_event *event)
 {
@@ -122,14 +122,14 @@ static inline unsigned duet__shown_in(const struct duet_machine *machine,
                : event->destination;
 }
 
-/* Name of the kernel of a TASK event; "?" where the index has no name. Never NULL. */
+/* Returns the name of the kernel of a TASK event; "?" where the index has no name. Never NULL. */
 static inline const char *duet__recording_kernel(const struct duet__recording *recording,
                                                  const struct duet_event *event)
 {
     return event->kernel < recording->kernel_count ? recording->kernels[event->kernel] : "?";
 }
 
-/* What the application calls something of that number; NULL: nothing. */
+/* Returns the application's name of that number; NULL: it has none. */
 static inline const char *duet__recording_name(const struct duet__recording *recording,
                                                uint32_t number)
 {

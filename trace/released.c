@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What released kernels and copies. Where events do not say it, what they waited for is found by
- * dates: tasks in conflict run one after the other, so that of those that have ended when a task
- * starts, all that are in conflict with it come before it.
+ * Finds what released kernels and copies. Where events do not say it, dates do: tasks in conflict
+ * run one after the other, so that all tasks that have ended when a task starts, and are in
+ * conflict with it, come before it.
  */
 #include "trace/released.h"
 
-/* What ends within this of a date may be its reason: the resolution of CUDA's events. */
+/* An event that ends within this of a date may be its reason: the resolution of CUDA's events. */
 static const double resolution_s = 1e-6;
 
 const char *const duet__release_names[] = {
@@ -20,11 +20,11 @@ const char *const duet__release_names[] = {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* What has ended                                                                               */
+/* Events that have ended                                                                       */
 
 /*
- * What ended last of something, as the index of its event, and 1; 0: nothing has. Of a handle on a
- * node (WRITTEN, USED); of one in a memory, or of any there (THERE, handle 0); of a task; of what
+ * Keys of the event that ended last, kept as its index and 1 (0: none): for a handle on a node
+ * (WRITTEN, USED); for a handle in a memory, or any there (THERE, handle 0); for a task; for what
  * left a memory (LEFT).
  */
 enum last { WRITTEN, USED, THERE, TASK, LEFT };
@@ -32,9 +32,9 @@ enum last { WRITTEN, USED, THERE, TASK, LEFT };
 struct ended {
     const struct duet__recording *recording;
     GHashTable *last;
-    uint32_t *order;       /* indices, and 1, by end; what has no length counts in its turn */
-    size_t next;           /* in it: what has not ended */
-    uint32_t *behind;      /* of duet__queued_behind */
+    uint32_t *order;       /* indices of events, and 1, by end; an event of no length in its turn */
+    size_t next;           /* index in `order` of the first that has not ended */
+    uint32_t *behind;      /* result of duet__queued_behind */
     uint64_t *again_bytes; /* NULL: not wanted */
 };
 
@@ -64,7 +64,7 @@ static uint32_t later(const struct ended *ended, uint32_t first, uint32_t second
     return end_of(ended, second) > end_of(ended, first) ? second : first;
 }
 
-/* The event of that index, and 1, has ended. */
+/* Notes that the event of that index, and 1, has ended. */
 static void end(const struct ended *ended, uint32_t index)
 {
     const struct duet__recording *recording = ended->recording;
@@ -151,9 +151,9 @@ void duet__count_again(const struct duet__recording *recording, uint64_t *again_
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What may have released something                                                             */
+/* Candidates for what released an event                                                        */
 
-/* The task that ended last of all by a date, before the event of that index. */
+/* Returns the index and 1 of the task before an event that ended last by a date; 0: none. */
 static uint32_t last_task(const struct ended *ended, double date_s, size_t event)
 {
     const struct duet_event *events = ended->recording->events;
@@ -243,7 +243,7 @@ static void guess_task(const struct ended *ended, size_t event)
         pass_on(ended, event, task);
 }
 
-/* Of several nodes: messages go on from what their data is of, and bring what came from outside. */
+/* Guesses what released a message, or data from outside: the message that brought it. */
 static void guess_message(const struct ended *ended, struct duet_event *event)
 {
     const struct duet__recording *recording = ended->recording;
@@ -280,7 +280,7 @@ void duet__releases_guess(struct duet__recording *recording, bool messages)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What follows from it                                                                         */
+/* Queues, arrows, and data that came again                                                     */
 
 static bool runs(const struct duet__recording *recording, const struct duet_event *event)
 {
@@ -308,7 +308,7 @@ uint32_t *duet__queued_behind(const struct duet__recording *recording)
     return behind;
 }
 
-/* Has what released an event to do with the data of a copy? */
+/* Returns true if what released an event has to do with the data of a copy. */
 static bool concerns(const struct duet__recording *recording, const struct duet_event *from,
                      const struct duet_event *copy)
 {

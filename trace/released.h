@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What released the kernels and copies of a run, as their events say it. */
+/* Releases: the events that released a run's kernels and copies, as the records say it. */
 #ifndef DUET_TRACE_RELEASED_H
 #define DUET_TRACE_RELEASED_H
 
@@ -10,7 +10,7 @@
 /* Names of enum duet_release in traces, and NULL. */
 extern const char *const duet__release_names[DUET_RELEASE_OUTSIDE + 2];
 
-/* Index of the event that released one; event_count: there is none. */
+/* Returns the index of the event that released one; event_count: there is none. */
 static inline size_t duet__released_by(const struct duet__recording *recording, size_t event)
 {
     const struct duet_event *own = &recording->events[event];
@@ -21,16 +21,16 @@ static inline size_t duet__released_by(const struct duet__recording *recording, 
 }
 
 /*
- * By event, the index of the task that ended last on its worker before it started, and 1; 0: there
- * is none, or it is a copy. For g_free. O(n log n).
+ * Returns, by event, the index of the task that ended last on its worker before it started, and 1;
+ * 0: there is none, or it is a copy. For g_free. O(n log n).
  */
 uint32_t *duet__queued_behind(const struct duet__recording *recording);
 
 /*
- * By event, the index of what an arrow leads from to it, and 1; 0: there is no arrow. That is the
- * task or copy, of a lower index, whose data released it, unless it is a copy that nothing waited
- * for; without `all`, only if the task before it on its worker ended earlier. Events are sorted by
- * start; for g_free.
+ * Returns, by event, the index of the task or copy from which an arrow leads to it, and 1; 0: there
+ * is no arrow. An arrow's origin has a lower index, and its data released the event. Copies that
+ * nothing waited for have no arrow and, unless `all`, events for which the task before on their
+ * worker ended later. Events are sorted by start; for g_free.
  */
 uint32_t *duet__arrows_make(const struct duet__recording *recording, bool all);
 

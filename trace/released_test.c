@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels and copies of recordings made by hand waited for. */
+/* Tests what kernels and copies of recordings made by hand waited for. */
 #include "trace/released.h"
 
 #include "trace/testing_account.h"

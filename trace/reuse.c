@@ -9,13 +9,13 @@
 
 enum { PLANES = 3 };
 
-/* A task: numbers of what it uses, and then its coordinates. */
+/* A task: numbers of the data that it uses, and later its coordinates. */
 struct point {
     uint32_t at[PLANES];
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is the same                                                                             */
+/* Coordinates that are the same                                                                */
 
 static uint32_t root(uint32_t *parents, uint32_t node)
 {
@@ -83,7 +83,7 @@ static double crowd(GArray *points, size_t datum_count, bool one)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Of three of their data                                                                       */
+/* Measures of three of the tasks' data                                                         */
 
 /* The tasks that use data in the first accesses but number `without`. */
 static GArray *take_points(const struct duet__entered *entered, uint32_t klass, unsigned without,
@@ -113,8 +113,8 @@ static GArray *take_points(const struct duet__entered *entered, uint32_t klass, 
     return points;
 }
 
-/* What m data, shared among the planes so that it is most, can be for points, by m^1.5: planes that
-   have no datum in common share them. */
+/* Returns the factor of m^1.5 that bounds the points of m data, shared best among the planes: only
+   planes that have no datum in common share them. */
 static double overlap(const GArray *points, size_t datum_count)
 {
     static const double factors[] = {0.19245008972987526, 0.38490017945975052, 0.5, 1};
@@ -155,7 +155,7 @@ struct duet__reuse duet__reuse_find(const struct duet__entered *entered, uint32_
 
     for (unsigned without = 0; without <= PLANES; without++) {
         const struct duet__reuse own = measure(entered, klass, without, bytes);
-        /* what has to be copied grows with it */
+        /* a measure of what has to be copied */
         const double copied = own.tasks > 0 ? own.tasks * pow(own.bytes, 1.5) / own.factor : 0;
 
         if (copied > most)

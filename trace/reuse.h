@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much tasks can do with few data: what has to come again where memory is small. */
+/* Finds how much tasks can do with few data: what has to come again where memory is small. */
 #ifndef DUET_TRACE_REUSE_H
 #define DUET_TRACE_REUSE_H
 
@@ -9,8 +9,8 @@
 #include "core/engine.h"
 
 /*
- * Of `tasks` tasks of a class no more than factor * m^1.5 use nothing but m data, each of at least
- * `bytes`, whatever data these are. All 0: nothing is known.
+ * A limit of reuse: among `tasks` tasks of a class no more than factor * m^1.5 use nothing but m
+ * data, each of at least `bytes`, whatever data these are. All 0: nothing is known.
  */
 struct duet__reuse {
     double tasks, factor, bytes;

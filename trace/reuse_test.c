@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much tasks can do with few data: of known factorisations, of random graphs against all sets
+ * Tests how much tasks can do with few data: known factorisations, random graphs against all sets
  * of data, and the copies that follow from it against the fewest there can be.
  */
 #include "trace/reuse.h"

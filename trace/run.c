@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of what runs left. */
+/* Frees the results of runs. */
 #include "trace/run.h"
 
 #include <glib.h>

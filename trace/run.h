@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What runs left, in whatever world they were made. */
+/* Results of runs, real or simulated. */
 #ifndef DUET_TRACE_RUN_H
 #define DUET_TRACE_RUN_H
 
@@ -14,32 +14,31 @@
 #include "trace/bounds.h"
 #include "workloads/workload.h"
 
-/* What several nodes have done together. */
+/* Figures of a run on several nodes together. */
 struct duet__over_nodes {
-    unsigned nodes;                            /* 0 or 1: there is one */
-    uint64_t messages, bytes;                  /* from node to node */
+    unsigned nodes;                            /* 0 or 1: one node */
+    uint64_t messages, bytes;                  /* sent from node to node */
     double idle_least, idle_median, idle_most; /* part of the makespan of a node's workers */
 };
 
-/* One run. Zero-initialise; owned, by duet__run_fini. */
+/* Results of one run. Zero-initialise; owned, by duet__run_fini. */
 struct duet__run {
     uint64_t seed;
     struct duet_stats stats;
     struct duet__over_nodes over;
-    struct duet_choice choice; /* policy "": it was not the policy's to choose one */
+    struct duet_choice choice; /* policy "": the policy had no choice of one */
     struct duet__bounds bounds;
-    char barred[400]; /* "no c2050 could run add: ...", of kernels that no worker of an
-                         architecture could run although they have code for it; "": none */
-    double wall_s; /* what it took to make, of a real run with its results back in the host's memory
-                    */
+    char barred[400]; /* "no c2050 could run add: ...": kernels that no worker of an architecture
+                         could run although they have code for it; "": none */
+    double wall_s;    /* seconds until it was done, its results in the host's memory */
     struct duet__verdict verdict;     /* formula NULL: it was not verified */
-    const char *guess;                /* of request->guesses, one that the run rests on; or NULL */
+    const char *guess;                /* one of request->guesses that the run rests on; or NULL */
     struct duet__recording recording; /* machine NULL: it was not recorded */
 };
 
 void duet__run_fini(struct duet__run *run); /* safe on a zeroed one, and twice */
 
-/* Whether its result is right, or nobody has asked. */
+/* True if the result is right, or was not verified. */
 static inline bool duet__run_passes(const struct duet__run *run)
 {
     return !run->verdict.formula || run->verdict.residual < run->verdict.threshold;
@@ -48,10 +47,10 @@ static inline bool duet__run_passes(const struct duet__run *run)
 /* The measured runs of one policy. */
 struct duet__series {
     const char *policy;     /* borrowed */
-    struct duet__run *runs; /* with room for all that were asked for */
-    size_t count;           /* that are finished */
-    int error;              /* that ended them; 0: none, or a signal */
-    uint64_t failed_seed;   /* of the simulated run that failed so */
+    struct duet__run *runs; /* as long as the number of runs asked for */
+    size_t count;           /* number of finished runs */
+    int error;              /* error that ended the runs; 0: none, or a signal */
+    uint64_t failed_seed;   /* seed of the simulated run that failed */
     struct duet_message message;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking what a run has left, on one node or several, also of other processes. */
+/* Takes the results of a run on one node or several, also from other processes. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void duet__node_run_fini(struct duet__node_run *part)
     *part = (struct duet__node_run){0};
 }
 
-/* As many figures as its classes have. */
+/* Returns the number of figures that a node's classes have. */
 static size_t rows_of(const struct duet__node_classes *classes)
 {
     return classes->rows ? (2 + classes->count) * (1 + classes->arch_count) : 0;
@@ -62,7 +62,7 @@ int duet__node_run_read(FILE *stream, struct duet__node_run *out)
 /* ------------------------------------------------------------------------------------------- */
 /* Runs                                                                                         */
 
-/* What a core has left, with what was noted of it. */
+/* Takes the results of a core, with what was noted of it. */
 static int take_node(struct duet__node_run *out, const struct duet_runtime *core,
                      const struct duet__node_log *log, bool records, bool accesses, double ahead_s)
 {
@@ -81,8 +81,8 @@ static int take_node(struct duet__node_run *out, const struct duet_runtime *core
     return error;
 }
 
-/* Of nodes that are a process each: what they have left comes to the first one, if there was no
- * error here. */
+/* Gathers the results of nodes that are a process each at the first one, if there was no error
+ * here. */
 static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsigned count,
                   unsigned node, int error)
 {
@@ -112,7 +112,7 @@ static int gather(struct duet__nodes *nodes, struct duet__node_run *parts, unsig
     return error;
 }
 
-/* Fills run->barred; of several nodes by what the first has run. */
+/* Fills run->barred; several nodes have what the first has run. */
 static void take_barred(const struct duet_runtime *core, struct duet__run *run)
 {
     const struct duet_machine *machine = duet_runtime_machine(core);
@@ -130,7 +130,7 @@ static void take_barred(const struct duet_runtime *core, struct duet__run *run)
                 g_string_append_printf(all, "%s%s", all->len ? "; " : "", phrase);
         }
     if (all->len >= sizeof run->barred) {
-        const char *whole = all->str; /* up to the end of the last whole character */
+        const char *whole = all->str; /* end of the last whole character */
 
         g_string_truncate(all, sizeof run->barred - sizeof " ...");
         (void)g_utf8_validate(all->str, -1, &whole);
@@ -139,7 +139,7 @@ static void take_barred(const struct duet_runtime *core, struct duet__run *run)
     g_strlcpy(run->barred, all->str, sizeof run->barred);
 }
 
-/* Of several nodes. Processes other than the first one get their own figures. */
+/* Takes the results of several nodes. Processes other than the first one get their own figures. */
 static int take_nodes(const struct duet_runtime *runtime, bool records, bool accesses,
                       const struct duet__wires *wires, struct duet__run *run,
                       struct duet_message *message)

@@ -83,7 +83,7 @@ static inline int testing_by_start(const void *left, const void *right, void *da
     return (a->start_s > b->start_s) - (a->start_s < b->start_s);
 }
 
-/* What released the events, as that is found out of those that do not say it. */
+/* Finds what released the events, by dates, as where the records do not say it. */
 static inline void testing_release(struct testing_recording *testing)
 {
     g_qsort_with_data(testing->events, (gint)testing->recording.event_count,

@@ -13,22 +13,22 @@
 #include "base/fields.h"
 #include "trace/run.h"
 
-enum { DUET__TRACE_MOST_MIB = 512 }; /* that is read */
+enum { DUET__TRACE_MOST_MIB = 512 }; /* largest that is read */
 
-/* A recorded run, and what a trace says of it beside its records. Read ones are owned, by
-   duet__trace_fini. */
+/* A recorded run, and what a trace says of it beside its records. The reader's caller owns it
+   (duet__trace_fini). */
 struct duet__trace {
     struct duet__run run; /* with its seed, counters, bounds and recording */
-    char *world;          /* "simulated", "real", "emulated"; NULL here and below: not known */
-    char *workload;       /* or program, */
-    char *settings;       /* its parameters */
-    uint64_t n, tile;     /* and sizes; 0: not known */
+    char *world;          /* "simulated", "real", "emulated"; a text that is NULL: not known */
+    char *workload;       /* name of the workload, or of the program */
+    char *settings;       /* parameters of the workload */
+    uint64_t n, tile;     /* sizes of the problem; 0: not known */
     char *estimated;      /* kernels whose times nobody has measured, NULL: none */
     char *policy;
-    char *options;                         /* of duet__settings_text */
-    char *platform_file, *platform_digest; /* as in struct duet__platform */
-    bool releases; /* its events say what released them; of those that do not that is guessed */
-    bool paje;     /* it is written in the format of Paje, which is not read */
+    char *options;                         /* from duet__settings_text */
+    char *platform_file, *platform_digest; /* see struct duet__platform */
+    bool releases; /* true if the events say what released them; else that is guessed */
+    bool paje;     /* true if it is written in Paje's format, which is not read */
 };
 
 /*
@@ -38,7 +38,7 @@ struct duet__trace {
  */
 void duet__trace_write(FILE *stream, const struct duet__trace *trace);
 
-/* Whether a file of this name gets a trace in Paje's format: "...paje" and "...paje.gz" do. */
+/* True if a file of this name gets a trace in Paje's format: "...paje" and "...paje.gz" do. */
 bool duet__trace_is_paje(const char *path);
 
 /* Writes a trace like duet__trace_write, in the format of Paje. */
@@ -49,7 +49,7 @@ void duet__trace_write_paje(FILE *stream, const struct duet__trace *trace);
 
 /* The keys of otherData that are members of struct duet__trace, for writer and reader. */
 extern const struct duet__field duet__trace_fields[];
-/* Those of what a policy has chosen, a struct duet_choice. */
+/* The keys of otherData that are members of struct duet_choice, a policy's choice. */
 extern const struct duet__field duet__choice_fields[];
 
 /*
@@ -63,7 +63,7 @@ extern const struct duet__field duet__choice_fields[];
 DUET_MUST_CHECK int duet__read_trace(const char *text, size_t length, const char *path,
                                      struct duet__trace *out, struct duet_message *message);
 
-/* The same of a file, or what a pipe gives; DUET_EIO as well. */
+/* Reads a trace like duet__read_trace, from a file or a pipe; DUET_EIO as well. */
 DUET_MUST_CHECK int duet__trace_load(const char *path, struct duet__trace *out,
                                      struct duet_message *message);
 

@@ -29,7 +29,7 @@ static void write_texts(FILE *stream, const char **texts, size_t count)
         fwrite(texts[i], strlen(texts[i]) + 1, 1, stream);
 }
 
-/* So many texts, owned; *whole becomes false where one is missing. */
+/* Reads so many texts, owned by the caller; *whole becomes false where one is missing. */
 static const char **read_texts(FILE *stream, size_t count, bool *whole)
 {
     const char **texts = g_new0(const char *, count + 1);
@@ -44,7 +44,7 @@ static const char **read_texts(FILE *stream, size_t count, bool *whole)
     return texts;
 }
 
-/* The arrays of a machine. */
+/* An array of a machine, to be written or read. */
 struct array {
     void **at;
     size_t count, bytes;

@@ -10,12 +10,12 @@
 
 #include "trace/recording.h"
 
-/* An array of `count` elements, with room for one more: of malloc. NULL: the file is not as long as
-   it says. */
+/* Reads an array of `count` elements, with room for one more: of malloc. NULL: the file is not as
+   long as it says. */
 void *duet__wire_read(FILE *stream, size_t count, size_t bytes);
 void duet__wire_write(FILE *stream, const void *array, size_t count, size_t bytes);
 
-/* What a recording points to, names as texts with their ends. */
+/* Writes the arrays that a recording points to, names as texts with their ends. */
 void duet__recording_write(FILE *stream, const struct duet__recording *recording);
 
 /*

@@ -70,12 +70,12 @@ static const char *const colours[] = {"0.30 0.47 0.66", "0.95 0.56 0.17", "0.35 
                                       "0.88 0.34 0.35", "0.46 0.72 0.70", "0.93 0.79 0.28",
                                       "0.69 0.48 0.63", "0.61 0.46 0.37"};
 
-/* What happens at a date. Ends come first, those of what has no length last. */
+/* Kinds of what happens at a date, in order: ends come first, those of no length last. */
 enum kind { END, DEPENDED_ON, SUBMITTED, READY, DEPENDS, START, END_AT_ONCE, MARKED };
 
 struct item {
     int64_t ns;
-    uint32_t kind, index; /* of the event, or the mark */
+    uint32_t kind, index; /* index of the event, or the mark */
 };
 
 struct writer {
@@ -87,7 +87,7 @@ struct writer {
     double date_ms;
 };
 
-/* One event at the date, of a type and a container. */
+/* Writes one event at the date, of a type and a container. */
 G_GNUC_PRINTF(3, 4)
 static void put(const struct writer *writer, unsigned event, const char *format, ...)
 {
@@ -100,7 +100,7 @@ static void put(const struct writer *writer, unsigned event, const char *format,
     putc('\n', writer->stream);
 }
 
-/* Without what would end it in quotes, or a column of what pj_dump makes of it, and never empty,
+/* Returns a text without quotes, and without letters that end a column of pj_dump's; never empty,
    which pj_dump does not read. Caller frees. */
 static char *clean(const char *text)
 {
@@ -121,7 +121,7 @@ static void put_containers(const struct writer *writer)
 
     put_container(writer, "P", "", 0, 0, machine->name);
     put_container(writer, "Sc", "P", 0, 0, "scheduler");
-    put(writer, SET, "nr Sc0 0"); /* to what has no value nothing can be added */
+    put(writer, SET, "nr Sc0 0"); /* only an existing value can be added to */
     put(writer, SET, "ns Sc0 0");
     for (unsigned i = 0; i < machine->node_count; i++) {
         g_autofree char *manager = g_strdup_printf("MEMMANAGER%u", i);
@@ -149,7 +149,7 @@ static void put_containers(const struct writer *writer)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What happened, in order of dates                                                             */
+/* Items of the run, in order of dates                                                          */
 
 static int by_date(const void *left, const void *right)
 {

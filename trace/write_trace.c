@@ -18,7 +18,7 @@
 #include "trace/released.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* What is known of the run                                                                     */
+/* Facts of the run                                                                             */
 
 #define AT(member) .offset = offsetof(struct duet__trace, member)
 #define TEXT(member) #member, DUET__COPY, DUET__OPTIONAL, AT(member)
@@ -155,7 +155,7 @@ struct writer {
     struct duet__json_writer json;
     const struct duet__recording *recording;
     struct lane *lanes;      /* LANES a track */
-    uint32_t *arrows, *tids; /* by event: what it waited for, and 1; its thread */
+    uint32_t *arrows, *tids; /* by event: what released it, and 1; its thread */
 };
 
 static int64_t nanoseconds(double seconds)
@@ -174,7 +174,7 @@ static void put_us(struct writer *writer, const char *key, int64_t ns)
     duet__json_put_digits(&writer->json, key, digits);
 }
 
-/* What the machine is made of, also where nothing happens: for duet itself (read_trace.c). */
+/* Writes the parts of the machine, also where nothing happens: for duet itself (read_trace.c). */
 static void put_machine(struct duet__json_writer *json, const struct duet_machine *machine)
 {
     duet__json_print(json, "platform: %s, architectures: [", machine->name);
@@ -219,7 +219,7 @@ static void put_processes(struct duet__json_writer *json, const struct duet_mach
     for (unsigned node = 0; node < machine->node_count; node++) {
         const char *arch = NULL, *own = machine->nodes[node].name;
 
-        if (duet__is_host(machine, node)) { /* of several nodes "n3 CPUs" */
+        if (duet__is_host(machine, node)) { /* several nodes: "n3 CPUs" */
             g_autofree char *name = node || duet__host_count(machine) > 1
                                         ? g_strdup_printf("%.*s CPUs", (int)strcspn(own, "."), own)
                                         : g_strdup("CPUs");
@@ -339,7 +339,7 @@ static void put_where(struct writer *writer, uint64_t archs)
         duet__json_put_string(&writer->json, "where", names->str);
 }
 
-/* What released it, and that event's number among those of the file, or the handle's. */
+/* Writes what released an event, and that event's number in the file, or the handle's. */
 static void put_release(struct writer *writer, const struct duet_event *event)
 {
     if (event->released_by)
@@ -421,7 +421,7 @@ static void put_copy(struct writer *writer, const struct duet_event *event)
     duet__json_print(&writer->json, event->failed ? "failed: true}}" : "}}");
 }
 
-/* One end of an arrow: in a slice, so that it belongs to that one. */
+/* Writes one end of an arrow: in a slice, to which it then belongs. */
 static void put_arrow_end(struct writer *writer, const char *phase, size_t index, int64_t ns,
                           size_t id, const char *name)
 {
@@ -433,8 +433,7 @@ static void put_arrow_end(struct writer *writer, const char *phase, size_t index
     duet__json_print(&writer->json, *phase == 'f' ? "bp: %s}" : "}", "e");
 }
 
-/* From what the event waited for: from its last nanosecond, since what begins at its end is not it.
- */
+/* Writes an event's arrow, from its origin's last nanosecond: at its end others may begin. */
 static void put_arrow(struct writer *writer, size_t index)
 {
     const struct duet_event *to = &writer->recording->events[index], *from;
@@ -471,8 +470,8 @@ static void put_counter(struct writer *writer, const struct duet__counter *count
     }
 }
 
-/* With as many points as do not make the file much larger. What is in flight is of links, where
-   these are known, else of devices. */
+/* Writes the counters, with few points beside the file's size. Bytes in flight are those of links,
+   where these are known, else of devices. */
 static void put_counters(struct writer *writer)
 {
     enum { LEAST = 256, SHARE = 4 };

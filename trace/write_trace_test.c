@@ -156,10 +156,10 @@ static void test_names(void)
     sample_fini(&sample);
 }
 
-/* In Paje's format there are commas in no locale. */
+/* Paje's format has no commas in any locale. */
 static void test_paje(void)
 {
-    static const char *const locales[] = {"C", "de_DE.UTF-8"}; /* where the system has it */
+    static const char *const locales[] = {"C", "de_DE.UTF-8"}; /* de_DE if installed */
     char *texts[2] = {NULL};
     struct sample sample;
     size_t size;
