@@ -13,7 +13,7 @@ typedef void duet__file_fn(FILE *stream, const void *data);
 /*
  * Has `contents` write a temporary file beside `path` (beside its target, if that is a symbolic
  * link), and renames it to `path`. An older file is replaced at once and its mode kept. A file
- * whose path ends in ".gz" is compressed. Other than ordinary files (/dev/stdout) are written
+ * whose path ends in ".gz" is compressed. Files that are not ordinary (/dev/stdout) are written
  * directly; a named pipe is refused. SIGINT, SIGTERM and SIGHUP are blocked meanwhile, so that no
  * temporary file stays. DUET_EIO with a message that names the file; an older file then stays.
  */

@@ -12,7 +12,7 @@
 #include <glib.h>
 #include <jansson.h>
 
-/* Up to here a double holds every whole number. */
+/* A double holds every whole number up to here. */
 static const double MOST_WHOLE = 0x1p53;
 
 int duet__json_parse(const char *text, size_t length, const char *path,
@@ -214,7 +214,7 @@ int duet__json_integer(const struct duet__json *at, uint64_t least, uint64_t mos
     } else {
         return duet__json_fail(at, DUET_EPARSE, "%.17g is not a whole number below 2^53", number);
     }
-    /* in range as a double; now the last bits decide */
+    /* a number in range as a double is judged by its last bits */
     if (*value < least || *value > most)
         return duet__json_fail(at, DUET_EPARSE, "%.17g is out of range", number);
     return DUET_OK;

@@ -252,7 +252,7 @@ static void test_digits(void)
     struct duet__json root, at;
     char digits[DUET__DIGITS_MAX];
 
-    (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* if the system has it */
+    (void)setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* if installed */
     for (unsigned i = 0; i < 1000; i++) {
         double value = g_rand_double(random) * pow(10, g_rand_double_range(random, -300, 300));
         g_autofree char *text = g_strdup_printf("[%s]", duet__digits(value, digits));

@@ -192,20 +192,20 @@ static int compare_weighted(const void *left, const void *right)
                           &((const struct weighted *)right)->value);
 }
 
-/* What the values of a cluster of `size` count, where it may count as many as `most`. */
+/* Returns the number of values that a cluster of `size` counts as, if it may be `most` at most. */
 static double weight_of(size_t size, double most)
 {
     return fmin(1, most / (double)size);
 }
 
-/* As how many values a cluster may count at most: the median of their sizes, the lower one. */
+/* Returns the most values that a cluster may count as: the lower median of the clusters' sizes. */
 static double most_of(const size_t *sizes, size_t cluster_count)
 {
     double *sorted = g_new(double, cluster_count + 1), most;
 
     for (size_t i = 0; i < cluster_count; i++)
         sorted[i] = (double)sizes[i];
-    sorted[cluster_count] = 1; /* of none */
+    sorted[cluster_count] = 1; /* unused; none is larger */
     duet__sort(sorted, cluster_count);
     most = sorted[cluster_count ? (cluster_count - 1) / 2 : 0];
     g_free(sorted);
@@ -228,7 +228,7 @@ static struct weighted *weigh(const double *values, size_t count, const size_t *
     return all;
 }
 
-/* As duet__quantile: linear between the middles of the weights. */
+/* Returns a quantile as duet__quantile does: linear between the middles of the weights. */
 static double weighted_quantile(const struct weighted *ascending, size_t count, double p)
 {
     double middle = 0, total = 0;

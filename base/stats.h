@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 /*
- * What is known of a sample, in its own unit. Intervals assume independent values (but see
- * duet__summarise_clusters); that of the mean also that the mean is about normally distributed.
- * A sample of one: deviation 0, and every figure, the ends of the intervals included, is its value
+ * Figures of a sample, in its own unit. Intervals assume independent values (but see
+ * duet__summarise_clusters); that of the mean also that the mean is about normally distributed. A
+ * sample of one: deviation 0, and every figure, the ends of the intervals included, is its value
  * (nothing is known of its spread; look at count before believing them).
  */
 struct duet__summary {
@@ -21,7 +21,7 @@ struct duet__summary {
     double minimum;
     double quartile1, quartile3;
     double mean_low, mean_high; /* 95 % confidence interval of the mean (Student's t) */
-    /* the same of the median: below 6 values the whole range, which has less than 95 % */
+    /* 95 % confidence interval of the median; below 6 values the whole range, which has less */
     double median_low, median_high;
     bool holds; /* there are enough values, or clusters, for the median's interval to have 95 % */
 };
@@ -37,7 +37,7 @@ struct duet__summary {
 struct duet__summary duet__summarise(const double *values, size_t count);
 
 /*
- * The same of values that come in clusters: `sizes[i]` >= 1 of them from each of `cluster_count`,
+ * Summarises values that come in clusters: `sizes[i]` >= 1 of them from each of `cluster_count`,
  * those of a cluster one after another, `count` in all. Values of one cluster may have something in
  * common, as runs of one round have the state of the machine. With two clusters or more, the
  * median's interval is the one of Woodruff (Journal of the American Statistical Association
@@ -74,7 +74,7 @@ enum { DUET_INTERVAL_HOLDS = 6 };
 /* Runs from which on reports give an interval: of fewer, nothing is known of their spread. */
 enum { DUET_INTERVAL_RUNS = 3 };
 
-/* Whether a sample has intervals: it is of so many runs, which differ by more than rounding. */
+/* True if a sample has intervals: it is of several runs, which differ by more than rounding. */
 static inline bool duet__spreads(const struct duet__summary *summary)
 {
     return summary->count >= DUET_INTERVAL_RUNS && summary->deviation > 1e-9 * fabs(summary->mean);

@@ -19,7 +19,7 @@ static struct duet__summary summary(const double *values, size_t count)
 /* ------------------------------------------------------------------------------------------- */
 /* Distributions                                                                                */
 
-/* To 16 digits, computed with 40 (mpmath); the first agree with every printed table. */
+/* Student's quantiles to 16 digits, computed with 40 (mpmath); tables agree with the first. */
 static void test_student(void)
 {
     static const double known[][3] = {
@@ -292,7 +292,7 @@ static void test_clusters_cover(void)
     g_assert_cmpfloat(wider, >, 3);
 }
 
-/* The same if one of them has far more values than the others, from six clusters on. */
+/* Clusters of which one has far more values than the others, from six clusters on. */
 static void test_clusters_unequal(void)
 {
     static const struct rounds all[] = {{6, 5, 400, 1, 1e-3}, {6, 5, 40, 1, 0.1},
@@ -303,7 +303,7 @@ static void test_clusters_unequal(void)
         g_assert_cmpuint(count_covered(&all[i], &wider), >=, 266);
 }
 
-/* Of fewer that differ, the range has what their number allows, and it is said. */
+/* Fewer clusters that differ have the range that their number allows, and say so. */
 static void test_clusters_few(void)
 {
     double wider;

@@ -12,7 +12,7 @@
 
 enum { LONGEST_S = 3600 }; /* longer than any operation of a runtime can take */
 
-/* What a number may be followed by, and what it is then multiplied by; ended by NULL. */
+/* A unit that may follow a number, and the factor that it stands for; ended by NULL. */
 struct unit {
     const char *name;
     double factor;
@@ -31,7 +31,7 @@ static const struct unit bytes_of[] = {
     {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}, {NULL, 0},
 };
 
-/* Whether all of `text` is a number, one of the units, and `suffix`. */
+/* Returns true if all of `text` is a number, one of the units, and `suffix`. */
 static bool scan(const char *text, const struct unit *units, const char *suffix, double *out)
 {
     char *end;

@@ -40,7 +40,7 @@ DUET_MUST_CHECK int duet__parse_percent(const char *option, const char *text, bo
 DUET_MUST_CHECK int duet__parse_memory(const char *option, const char *text, uint64_t *bytes,
                                        double *share, struct duet_message *message);
 
-/* What may be page-locked: a size, or "none". */
+/* Reads how much may be page-locked: a size, or "none". */
 DUET_MUST_CHECK int duet__parse_pin(const char *option, const char *text, uint64_t *bytes,
                                     bool *none, struct duet_message *message);
 
