@@ -22,7 +22,7 @@ struct worker {
     bool busy;
     bool ready; /* something has come of it: look */
     uint64_t job;
-    char *result; /* what has come of the child's result */
+    char *result; /* bytes of the result so far */
     size_t length, room;
 };
 
@@ -97,7 +97,7 @@ static _Noreturn void child_main(const struct duet__executor *executor, uint64_t
     close(file);
     ignore_interrupts();
     dup2(nothing, STDIN_FILENO);
-    dup2(STDERR_FILENO, STDOUT_FILENO); /* what libraries print is no result */
+    dup2(STDERR_FILENO, STDOUT_FILENO); /* libraries' prints are no result */
     executor->execute(job, result, executor->data);
     /* nothing is gained by tidying up what the system takes back */
     _exit(fflush(result) ? EXIT_FAILURE : EXIT_SUCCESS);
@@ -131,7 +131,7 @@ static int start_child(struct duet__executor *executor, struct worker *worker, u
     return pid < 0 ? DUET_EIO : 0;
 }
 
-/* Ends what the worker is at. Returns the status of a child, as waitpid has it. */
+/* Ends a worker's job. Returns the status of a child, as waitpid has it. */
 static int end_worker(struct worker *worker, bool at_once)
 {
     int status = 0;
@@ -150,7 +150,7 @@ static int end_worker(struct worker *worker, bool at_once)
     return status;
 }
 
-/* Takes what has come of a child's result. Returns true at its end. */
+/* Takes bytes of a child's result. Returns true at its end. */
 static bool read_child(struct worker *worker)
 {
     enum { LEAST = 1 << 16 };
@@ -265,7 +265,7 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
     bool there;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    there = getppid() == parent; /* it may have ended before that */
+    there = getppid() == parent; /* the parent may have ended before */
     ignore_interrupts();
     signal(SIGPIPE, SIG_IGN);
     while (there) {
@@ -288,7 +288,7 @@ void duet__executor_serve(int connection, pid_t parent, duet__execute_fn *execut
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* All of them                                                                                  */
+/* All workers                                                                                  */
 
 struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *execute, void *data)
 {
@@ -301,7 +301,7 @@ struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *e
                                         .data = data};
     for (unsigned i = 0; i < children; i++)
         executor->workers[i].file = -1;
-    /* with SIGCHLD ignored nobody is told how a child has ended */
+    /* a process that ignores SIGCHLD is not told how a child has ended */
     sigaction(SIGCHLD, NULL, &chosen);
     if (chosen.sa_handler == SIG_IGN)
         signal(SIGCHLD, SIG_DFL);

@@ -21,13 +21,13 @@
  */
 typedef void duet__execute_fn(uint64_t job, FILE *result, void *data);
 
-/* A job that has ended. */
+/* A job that has ended, with its result. */
 struct duet__ended {
     uint64_t job;
     char *result; /* `length` bytes with a zero behind them, for free; NULL: its process has died,
                      or was lost */
     size_t length;
-    bool lost;                   /* the worker on another machine is gone, nobody knows why */
+    bool lost;                   /* true if the worker on another machine is gone */
     struct duet_message message; /* how the process died; "" if it did not, or was lost */
 };
 

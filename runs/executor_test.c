@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Children that end when they should. */
-#define _GNU_SOURCE /* as the source below is compiled */
+#define _GNU_SOURCE /* like the source below */
 #include <signal.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ static pid_t fork_last(void)
     return pid;
 }
 
-/* Simulates what takes minutes. Ends the process: by 0 if a signal has come. */
+/* Simulates for minutes. Ends the process: by 0 if a signal has come. */
 static void simulate_long(void)
 {
     struct duet__request request;
@@ -60,7 +60,7 @@ static void *idle(void *argument)
     return argument;
 }
 
-/* How the process `pid` ends, or any other one. */
+/* Returns how the process `pid` ends, or (-1) any other one. */
 static int end_of(pid_t pid)
 {
     int status;
@@ -88,7 +88,7 @@ static void test_threads(void)
     g_assert_cmpint(read(ends[0], &byte, 1), ==, 1);
     close(ends[0]);
     kill(pid, SIGTERM);
-    /* to a thread that the kernel chooses where the first one does not want it */
+    /* the kernel chooses another thread where the first one blocks the signal */
     g_assert_cmpint(end_of(pid), ==, 0);
 }
 
@@ -106,7 +106,7 @@ static void test_orphan(void)
     }
     status = end_of(pid);
     g_assert_true(WIFSIGNALED(status));
-    /* it is ours now */
+    /* the orphan is this process's child now */
     (void)end_of(-1);
 }
 

@@ -17,7 +17,7 @@ enum {
     IDLE_LOOKS = 60
 }; /* a tenth of a second apart */
 
-/* Those that end a process, then that of the end of a child. */
+/* Signals that end a process, then that of the end of a child. */
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 
 /*
@@ -86,7 +86,7 @@ static void draw(struct duet__monitor *monitor)
         uint64_t before = atomic_load(&monitor->before); /* first, as it follows what is done */
 
         done = duet_tasks_done(runtime);
-        done = done > before ? done - before : 0; /* what is counted meanwhile may be missing */
+        done = done > before ? done - before : 0; /* a count made meanwhile may be missing */
         atomic_store(&monitor->runtime, runtime);
     }
     /* tasks that others submit while they run are not counted among those of the run */
@@ -94,7 +94,7 @@ static void draw(struct duet__monitor *monitor)
     duet__progress_draw(&monitor->progress, done, runs);
 }
 
-/* The process ends by the signal, as if nobody had attended to it. */
+/* Ends the process by the signal, as if nobody had attended to it. */
 static void die(struct duet__monitor *monitor, int number)
 {
     sigset_t one;
@@ -138,7 +138,7 @@ static void end_if_stuck(struct duet__monitor *monitor)
     const unsigned node = atomic_load(&monitor->node);
     char who[24] = "";
 
-    /* where all workers are idle, the application fills data, or other processes compute */
+    /* if all workers are idle, the application fills data, or other processes compute */
     const bool idle = !steps;
     if ((idle && !node) || worker != monitor->stuck_worker || steps != monitor->stuck_steps)
         monitor->stuck_looks = 0;
@@ -148,7 +148,7 @@ static void end_if_stuck(struct duet__monitor *monitor)
         duet__progress_clear(&monitor->progress);
         if (node)
             (void)g_snprintf(who, sizeof who, "node %u: ", node - 1);
-        /* also of a process whose lines are not shown */
+        /* a process whose lines are not shown prints this, too */
         dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
                 who,
                 in_policy ? "the scheduling policy does not return on "
@@ -215,7 +215,7 @@ void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *run
 void duet__monitor_leave(struct duet__monitor *monitor)
 {
     while (!borrow(monitor))
-        g_usleep(100); /* it is in the monitor's hands for a moment */
+        g_usleep(100); /* the monitor has it for a moment */
 }
 
 void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtime *runtime)

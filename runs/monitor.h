@@ -20,66 +20,65 @@
 
 /* Signals that are waited for, by one thread. */
 struct duet__signals {
-    sigset_t watched, mask;      /* those; the mask as it was */
-    struct sigaction actions[4]; /* as they were */
+    sigset_t watched, mask;      /* signals waited for; the mask before */
+    struct sigaction actions[4]; /* the actions before */
 };
 
 /*
  * Holds back the signals that end a process, but for those that are ignored, and with `children`
- * that of the end of a child: they can be waited for then. Threads that are there already hand them
- * on; those that are started from now on block them.
+ * that of the end of a child, so that they can be waited for. Threads that are there already hand
+ * them on; threads that are started from now on block them.
  */
 void duet__signals_hold(struct duet__signals *signals, bool children);
 /*
- * Waits for one of them for so long, below a second: the number of the one that came, 0 where none
- * did or it was the end of a child.
+ * Waits at most `seconds`, below 1, for a held signal. Returns the number of the one that came; 0:
+ * none did, or it was the end of a child.
  */
 int duet__signals_take(const struct duet__signals *signals, double seconds);
-/* A signal that comes from now on does what it did before. */
+/* Lets signals go: one that comes from now on does what it did before. */
 void duet__signals_release(struct duet__signals *signals);
 
-/* Zero-initialise, then duet__monitor_start. */
+/* A monitor of runs. Zero-initialise, then duet__monitor_start. */
 struct duet__monitor {
-    /* that runs; taken out by whoever uses it, so that it is not closed meanwhile */
+    /* runtime at work; taken out by whoever uses it, so that it is not closed meanwhile */
     _Atomic(struct duet_runtime *) runtime;
-    _Atomic(uint64_t) before, finished_runs; /* tasks of this runtime, before the run at hand */
-    atomic_int number;                       /* of the signal that came; 0: none */
-    atomic_uint node;                        /* 1 and this process's number; 0: it is alone */
+    _Atomic(uint64_t) before, finished_runs; /* tasks before this run; runs over */
+    atomic_int number;                       /* number of the signal that came; 0: none */
+    atomic_uint node;                        /* 1 and this process's number; 0: no other process */
     atomic_bool over;
     GThread *thread;
     struct duet__signals signals;
     struct duet__progress progress;
-    uint64_t tasks; /* of a run */
-    /* The thread alone uses those that follow. */
-    bool signalled;       /* a signal has come to this process */
-    int stuck_worker;     /* of duet_worker_scheduling at the last look */
-    unsigned stuck_looks; /* looks after the signal for which worker and steps were the same */
-    uint64_t stuck_steps; /* of duet_worker_scheduling at the last look */
-    bool told;            /* that this process waits for what it runs was said */
+    uint64_t tasks; /* number of tasks of one run */
+    /* The monitor's thread alone uses the members below. */
+    bool signalled;       /* true if a signal has come to this process */
+    int stuck_worker;     /* result of duet_worker_scheduling at the last look */
+    unsigned stuck_looks; /* looks after the signal with the same worker and steps */
+    uint64_t stuck_steps; /* steps of duet_worker_scheduling at the last look */
+    bool told;            /* true if it was said that this process waits */
 };
 
 /*
- * Starts it, before any runtime is opened (so that no thread of one takes a signal). `bar` as in
- * duet__progress_init; `tasks` are those of each of the `runs`. Signals that are ignored stay so.
+ * Starts a monitor, before any runtime is opened (so that no thread of one takes a signal). `bar`
+ * as in duet__progress_init; `tasks` are those of each of the `runs`. Ignored signals stay so.
  */
 void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks, uint64_t runs);
 
-/* Ends it. A signal that comes from now on does what it did before duet__monitor_start; but after
-   one was adopted it is held back to the end of the process, which is to report. */
+/* Ends a monitor. A signal that comes from now on does what it did before duet__monitor_start; but
+   after one was adopted it is held back to the end of the process, which is to report. */
 void duet__monitor_stop(struct duet__monitor *monitor);
 
-/* Shows it a runtime; takes it away again, before it is closed. */
+/* Show a runtime to the monitor; take it away again, before it is closed. */
 void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime);
 void duet__monitor_leave(struct duet__monitor *monitor);
 
-/* A run in that runtime is finished; NULL: in a process of its own. */
+/* Counts a finished run in that runtime; NULL: in a process of its own. */
 void duet__monitor_count(struct duet__monitor *monitor, const struct duet_runtime *runtime);
 
-/* As if that signal had come, which has come to another process: one that comes itself is no
-   second one. */
+/* Acts as if a signal had come that came to another process; its own is then no second one. */
 void duet__monitor_adopt(struct duet__monitor *monitor, int number);
 
-/* The number of the signal that came; 0: none. */
+/* Returns the number of the signal that came; 0: none. */
 int duet__monitor_signal(struct duet__monitor *monitor);
 
 #endif

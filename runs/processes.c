@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the processes of one run agree on. */
+/* Makes the processes of one run agree. */
 #include "runs/processes.h"
 
 #include "nodes/mpi.h"

@@ -23,7 +23,7 @@ enum {
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* As a workload                                                                                */
+/* Programs as workloads                                                                        */
 
 static int check(const struct duet__problem *problem, struct duet_message *message)
 {
@@ -44,7 +44,7 @@ static uint64_t no_bytes(const struct duet__problem *problem)
     return 0;
 }
 
-/* How many it will have nobody knows: a run counts as one. */
+/* Counts a run as one task: nobody knows how many it will have. */
 static uint64_t one_task(const struct duet__problem *problem)
 {
     (void)problem;
@@ -98,17 +98,17 @@ int duet__program_take(struct duet__request *request, char *const *argv,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* A process                                                                                    */
+/* Processes of programs                                                                        */
 
-/* One run under way. */
+/* A run under way in a process. */
 struct process {
     GPid pid;
     bool own_session;
     int trace[2];   /* a pipe: whatever opens a trace by our end of it writes into it */
-    FILE *said;     /* on standard error */
-    FILE *platform; /* for it to load; NULL: it finds that itself */
-    GString *text;  /* of the trace */
-    int status;     /* as waitpid has it */
+    FILE *said;     /* its standard error */
+    FILE *platform; /* file for it to load; NULL: it finds that itself */
+    GString *text;  /* text of the trace so far */
+    int status;     /* status from waitpid */
 };
 
 static void process_fini(struct process *process)
@@ -123,14 +123,14 @@ static void process_fini(struct process *process)
     g_string_free(process->text, TRUE);
 }
 
-/* A file of ours by a name that other processes can open. */
+/* Returns a name by which other processes can open a file of this one. */
 static char *name_of(int descriptor)
 {
     return g_strdup_printf("/proc/%ld/fd/%d", (long)getpid(), descriptor);
 }
 
-/* The text of the platform that the request has in memory; free with free. NULL: of none, or of one
-   that has no such text and is found by its name. */
+/* Returns the text of the request's platform in memory; free with free. NULL: it has none, or it
+   has no such text and is found by its name. */
 static char *platform_text(const struct duet__request *request)
 {
     static char copied[] = "a platform in memory"; /* origins of figures are for people */
@@ -165,7 +165,7 @@ static int prepare(struct process *process, const struct duet__request *request,
                 : duet_fail(message, DUET_EIO, "cannot prepare a process: %s", g_strerror(errno));
 }
 
-/* What tells the program what to be; free with g_strfreev. */
+/* Returns the environment that tells the program what to be; free with g_strfreev. */
 static char **environment_of(const struct process *process, const struct duet__request *request,
                              const char *policy)
 {
@@ -185,8 +185,8 @@ static char **environment_of(const struct process *process, const struct duet__r
 }
 
 /*
- * In the child: it dies with its parent, and has the signals that were held back here. In a session
- * of its own it has no terminal, which would stop it for ever when it asked something there.
+ * Sets up the child: it dies with its parent, and no signals are held back. In a session of its own
+ * it has no terminal, which would stop it for ever when it asked something there.
  */
 static void set_up(void *data)
 {
@@ -196,7 +196,7 @@ static void set_up(void *data)
 
     sigemptyset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
-    if (!process->own_session) /* in a child of an executor, which ignores them */
+    if (!process->own_session) /* an executor's child ignores these signals */
         for (size_t i = 0; i < G_N_ELEMENTS(ignored); i++)
             signal(ignored[i], SIG_DFL);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -207,7 +207,7 @@ static void set_up(void *data)
 static int start(struct process *process, const struct duet__request *request, const char *policy,
                  struct duet_message *message)
 {
-    const int target = 3; /* by which the pipe's end tells that of the program */
+    const int target = 3; /* the program's descriptor of the pipe */
     g_auto(GStrv) environment = environment_of(process, request, policy);
     g_autoptr(GError) error = NULL;
 
@@ -226,7 +226,7 @@ static int start(struct process *process, const struct duet__request *request, c
                      error->message);
 }
 
-/* What there is to be read of the trace. Bytes; 0: nothing now. */
+/* Reads the trace as far as it has come. Returns the bytes; 0: nothing now. */
 static ssize_t take(struct process *process)
 {
     char buffer[1 << 16];
@@ -237,7 +237,7 @@ static ssize_t take(struct process *process)
     return MAX(got, 0);
 }
 
-/* Reads what the program writes until it has ended. false: a signal came first. */
+/* Reads what the program writes until it has ended. Returns false if a signal came first. */
 static bool attend(struct process *process, struct duet__monitor *monitor)
 {
     enum { LOOK_MS = 100, CLOSED_US = 1000 };
@@ -255,7 +255,7 @@ static bool attend(struct process *process, struct duet__monitor *monitor)
             waitpid(process->pid, &process->status, 0);
             return false;
         }
-        if (trace.revents & POLLHUP) /* it ends, or has closed what it does not know */
+        if (trace.revents & POLLHUP) /* the program ends, or has closed an unknown file */
             g_usleep(CLOSED_US);
     }
     while (take(process))
@@ -264,9 +264,9 @@ static bool attend(struct process *process, struct duet__monitor *monitor)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* What it has left                                                                             */
+/* Results of programs                                                                          */
 
-/* The last line that the program has written on standard error, behind ": "; "": it has not. */
+/* Returns ": " and the last line that the program wrote on standard error; "": it wrote none. */
 static char *last_line(FILE *said)
 {
     char end[LINE_MOST + 1];
@@ -283,7 +283,7 @@ static char *last_line(FILE *said)
     return *line ? g_strdup_printf(": %s", duet__json_clean(line)) : g_strdup("");
 }
 
-/* Whether the program has done its work. */
+/* Returns 0 if the program has done its work. */
 static int judge(const struct process *process, struct duet_message *message)
 {
     static const char head[] = "{\"displayTimeUnit\"";

@@ -2,7 +2,7 @@
 /*
  * Programs that make their task graphs themselves, with libduet, as workloads: each run is a
  * process of its own, which is told by its environment what to be (world, policy, seed, ...), and
- * what it leaves is its trace.
+ * leaves its trace.
  */
 #ifndef DUET_RUNS_PROGRAM_H
 #define DUET_RUNS_PROGRAM_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A progress bar on standard error. */
+/* Draws a progress bar on standard error. */
 #include "runs/progress.h"
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ void duet__progress_draw(struct duet__progress *progress, uint64_t done, uint64_
 
     done += progress->before_tasks;
     runs += progress->before_runs;
-    /* what is over at once needs no bar */
+    /* runs that are over at once need no bar */
     if (!progress->shown || elapsed < 0.3)
         return;
     put_bar(progress, (double)done / (double)progress->total);

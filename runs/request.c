@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is to be run: its parts, copies, and the machine it is simulated on. */
+/* Makes and copies requests, and builds the machine that they are simulated on. */
 #include "runs/request.h"
 
 #include <string.h>
@@ -101,7 +101,7 @@ char *duet__request_settings(const struct duet__request *request)
     return g_string_free(text, FALSE);
 }
 
-/* One, or what the configuration says, which was checked. */
+/* Returns the nodes that the configuration, which was checked, asks for; one if it does not. */
 static struct duet_grid grid_of(const struct duet__request *request)
 {
     struct duet_grid grid;
@@ -129,7 +129,7 @@ char *duet__request_facts(const struct duet__request *request)
     return g_strdup_printf("nodes=%ux%u%s%s", grid.rows, grid.cols, *own ? ", " : "", own);
 }
 
-/* Of several nodes nobody tries policies beforehand, nor has a simulation the whole graph. */
+/* True if a policy can run: on several nodes none tries others, or plans a simulation's graph. */
 static bool runs_on_nodes(const struct duet_policy *policy, const struct duet__request *request)
 {
     return !request || duet__request_nodes(request) == 1 ||
@@ -235,8 +235,8 @@ uint64_t duet__request_tasks(const struct duet__request *request)
 }
 
 /*
- * Those kernels of the workload whose times the platform calls estimated; NULL: none. Of programs
- * and task graphs from files the kernels are not known here: all of a machine that is estimated.
+ * Returns the kernels of the workload whose times the platform calls estimated; NULL: none. Kernels
+ * of programs and of task graphs from files are not known here: an estimated machine has all.
  */
 static char *estimated_of(const struct duet__request *request,
                           const struct duet__platform *platform, const struct duet_machine *machine)

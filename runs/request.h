@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is to be run: a problem, under which policies, how often, in which world and on which
- * machine. Everything is a value that was checked; texts have been read by then.
+ * A request to run something: a problem, under which policies, how often, in which world and on
+ * which machine. Everything is a value that was checked; texts have been read by then.
  */
 #ifndef DUET_RUNS_REQUEST_H
 #define DUET_RUNS_REQUEST_H
@@ -19,53 +19,53 @@
 #include "runtime/settings.h"
 #include "workloads/workload.h"
 
-/* Which runs of a policy are recorded. */
+/* Runs of a policy that are recorded. */
 enum duet__recorded {
     DUET_RECORDS_NONE,
-    DUET_RECORDS_FIRST,    /* the first one that is measured */
-    DUET_RECORDS_ALL,      /* every measured one */
-    DUET_RECORDS_TRACE,    /* the first one, with the data that tasks use */
-    DUET_RECORDS_ACCESSES, /* every one, likewise */
+    DUET_RECORDS_FIRST,    /* the first measured run */
+    DUET_RECORDS_ALL,      /* every measured run */
+    DUET_RECORDS_TRACE,    /* the first measured run, with the data that tasks use */
+    DUET_RECORDS_ACCESSES, /* every measured run, with the data that tasks use */
 };
 
-/* duet__request_init before anything else; duet__request_fini frees it, half-built or not. */
+/* A request; duet__request_init comes first; duet__request_fini frees it, half-built or not. */
 struct duet__request {
     const struct duet__workload *workload;
-    struct duet__problem problem; /* without data, which belongs to whoever makes the runs */
-    struct duet_config config;    /* of every run, but for policy, seed and records */
+    struct duet__problem problem; /* data belongs to whoever makes the runs */
+    struct duet_config config;    /* base of every run's, but for policy, seed and records */
     char **policies;              /* NULL-ended, owned */
     size_t policy_count;
-    size_t reps, warmups; /* runs of each policy: measured, and before these */
-    uint64_t seed;        /* of real runs; run r (from 0) of a simulated policy has seed + r */
+    size_t reps, warmups; /* runs of each policy: measured, and before those */
+    uint64_t seed;        /* seed of real runs; simulated run r (from 0) of a policy has seed + r */
     enum duet__recorded records;
-    bool bounds;                /* of each run are wanted */
-    enum duet__verified verify; /* which results are judged */
-    unsigned jobs;              /* simulated runs at a time */
-    /* in memory, for simulated runs to be opened on; borrowed; NULL: config.simulate is loaded */
+    bool bounds;                /* true if bounds of each run are wanted */
+    enum duet__verified verify; /* results that are judged */
+    unsigned jobs;              /* number of simulated runs at a time */
+    /* platform in memory, for simulated runs; borrowed; NULL: config.simulate is loaded */
     const struct duet__platform *platform;
-    /* by policy: what its simulated runs are made of in place of this; NULL: all are of this */
+    /* by policy: the request of its simulated runs, for this one; NULL: this one for all */
     const struct duet__request *variants;
-    /* what runs are made on; owned: by duet__request_build of simulated ones, and of real ones it
-       is known once a runtime is open */
+    /* machine of the runs; owned: simulated ones have it from duet__request_build, real ones once a
+       runtime is open */
     struct duet_machine machine;
-    char *platform_name; /* as reports call it */
+    char *platform_name; /* the platform's name in reports */
     char *estimated;     /* the kernels whose times nobody has measured, "dgeqrt, dtsqrt", or "all
                             kernels of a100"; NULL */
-    /* set of kernels on architectures whose times are guesses, "dgemm on x5650": a simulated run
-       that has executed one of them has it as its `guess`; borrowed; NULL: there are none */
+    /* set of kernels on architectures whose times are guesses, "dgemm on x5650": one of them that a
+       simulated run has executed is its `guess`; borrowed; NULL: there are none */
     GHashTable *guesses;
-    GPtrArray *kept; /* what the fields above point to, for g_free; shared by copies */
+    GPtrArray *kept; /* memory of the members above, for g_free; shared by copies */
 };
 
-/* One run of "ws" with seed 1, of nothing yet. */
+/* Makes a request of one run of "ws" with seed 1, of no problem yet. */
 void duet__request_init(struct duet__request *request);
 
 void duet__request_fini(struct duet__request *request);
 
-/* A copy of what is asked for, without the machine and its name; to be freed like any other. */
+/* Copies a request, without the machine and its name; the copy is freed like any other. */
 void duet__request_copy(struct duet__request *to, const struct duet__request *from);
 
-/* Memory that lives as long as the request and its copies; takes it over. NULL is fine. */
+/* Keeps memory, which it takes over, as long as the request and its copies. NULL is fine. */
 void *duet__request_keep(struct duet__request *request, void *memory);
 
 /*
@@ -80,18 +80,17 @@ DUET_MUST_CHECK int duet__request_set_params(struct duet__request *request, char
 DUET_MUST_CHECK int duet__request_set_priorities(struct duet__request *request, const char *text,
                                                  struct duet_message *message);
 
-/* Their name, "workload" if nothing was said; lives as long as the request. */
+/* Returns the priorities' name, "workload" if nothing was said; lives as long as the request. */
 const char *duet__request_priorities(const struct duet__request *request);
 
-/* "variant=left, width=8": the parameters, of a program its arguments; "" if none. Free with
-   g_free. */
+/* Returns the parameters, "variant=left, width=8", of a program its arguments; "" if none. Free
+   with g_free. */
 char *duet__request_settings(const struct duet__request *request);
 
 /*
- * Reads "A,B,...", of names and shared objects, into an array that the caller frees with
- * g_strfreev; NULL is "ws", and "all" among them stands for every policy that there is, or
- * that can run on the nodes of `request`, which may be NULL. DUET_EINVAL, DUET_ENOTFOUND; *policies
- * is then NULL.
+ * Reads "A,B,...", names and shared objects, into an array that the caller frees with g_strfreev;
+ * NULL is "ws", and "all" among them stands for every policy that there is, or that can run on the
+ * nodes of `request`, which may be NULL. DUET_EINVAL, DUET_ENOTFOUND; *policies is then NULL.
  */
 DUET_MUST_CHECK int duet__policies_read(const char *list, const struct duet__request *request,
                                         char ***policies, struct duet_message *message);
@@ -100,33 +99,33 @@ DUET_MUST_CHECK int duet__policies_read(const char *list, const struct duet__req
 DUET_MUST_CHECK int duet__request_set_policies(struct duet__request *request, const char *list,
                                                struct duet_message *message);
 
-/* "s" or "d" as a problem's precision. DUET_EINVAL. */
+/* Reads a problem's precision, "s" or "d". DUET_EINVAL. */
 DUET_MUST_CHECK int duet__precision_read(const char *text, char *precision,
                                          struct duet_message *message);
 
-/* The platform that is simulated or emulated at its pace, a name or a file; NULL: none. */
+/* Returns the platform, name or file, that is simulated or emulated at its pace; NULL: none. */
 const char *duet__request_platform(const struct duet__request *request);
 
-/* Whether runs are made here at the pace of a platform, and nothing is computed. */
+/* True if runs are made here at the pace of a platform, and nothing is computed. */
 bool duet__request_paced(const struct duet__request *request);
 
-/* The same behind how several nodes share the work: "nodes=2x2, variant=left". */
+/* Returns how several nodes share the work, and the parameters: "nodes=2x2, variant=left". */
 char *duet__request_facts(const struct duet__request *request);
 
-/* How many nodes its runs are made on. */
+/* Returns the number of nodes that its runs are made on. */
 unsigned duet__request_nodes(const struct duet__request *request);
 
-/* Where its runs are made, "idgraf with emulated GPUs", "idgraf x 4, torus:10Gbps"; never NULL,
-   free with g_free. */
+/* Returns the place of its runs, "idgraf with emulated GPUs", "idgraf x 4, torus:10Gbps"; never
+   NULL, free with g_free. */
 char *duet__request_place(const struct duet__request *request);
 
-/* What is recorded of measured run `rep` (from 0) of a policy. */
+/* Returns the records to be made of measured run `rep` (from 0) of a policy. */
 enum duet__recorded duet__request_records(const struct duet__request *request, size_t rep);
 
-/* Factor of time of a paced emulation, else 1. */
+/* Returns the factor of time of a paced emulation, else 1. */
 double duet__request_scale(const struct duet__request *request);
 
-/* Tasks of one run. */
+/* Returns the number of tasks of one run. */
 uint64_t duet__request_tasks(const struct duet__request *request);
 
 /*
@@ -137,7 +136,7 @@ uint64_t duet__request_tasks(const struct duet__request *request);
 DUET_MUST_CHECK int duet__request_build(struct duet__request *request,
                                         struct duet_message *message);
 
-/* A message of the library with options as the command has them: --duet-NAME is --NAME there. */
+/* Returns a message of the library with the command's options: --NAME for --duet-NAME. */
 char *duet__own_options(const char *message);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests and their copies; records that are moved, scaled and freed. */
+/* Tests requests and their copies; records that are moved, scaled and freed. */
 #include <string.h>
 
 #include <glib.h>

@@ -28,7 +28,7 @@ static int explain(const struct duet__session *session, int error, struct duet_m
     return error;
 }
 
-/* The machine of the request is that of its first runtime. */
+/* Takes the machine of the request's first runtime as the request's. */
 static int adopt_machine(struct duet__request *request, const struct duet_machine *machine)
 {
     if (request->platform_name)
@@ -57,7 +57,7 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     nodes = duet_node_count(session->runtime);
     session->quiet = true;
     session->spent = false;
-    /* what is measured is not slowed down for it, but for a path over nodes */
+    /* no measured run is slowed down for bounds, but for a path over nodes */
     if (request->bounds && config.simulate && nodes == 1)
         duet__keep_entered(session->runtime);
     else if (request->bounds && nodes > 1)
@@ -85,8 +85,8 @@ void duet__session_close(struct duet__session *session)
         return;
     if (session->monitor)
         duet__monitor_leave(session->monitor);
-    /* Nothing is to be waited for, and what no wait has told yet is not for the closing to say. The
-       waits of several nodes pair: another one may be here for having cancelled the run. */
+    /* Lets the closing wait for nothing, and say nothing that no wait has told yet. The waits of
+       several nodes pair: another node may wait because it has cancelled the run. */
     if (over)
         duet_cancel(session->runtime);
     if (((over && session->error != DUET_ETASK) || duet_node_count(session->runtime) > 1) &&
@@ -99,7 +99,7 @@ void duet__session_close(struct duet__session *session)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* One run                                                                                      */
+/* Runs                                                                                         */
 
 /* Submits the tasks and waits for them. */
 static int compute(struct duet__session *session, struct duet_message *message)
@@ -114,7 +114,7 @@ static int compute(struct duet__session *session, struct duet_message *message)
     waited = duet_wait(session->runtime);
     if (!waited)
         return error;
-    /* what a task did comes before what its submission said of that */
+    /* a task's error comes before what its submission said of that */
     message->text[0] = 0;
     explain(session, waited, message);
     return request->config.simulate ? waited : DUET_ETASK;
@@ -133,7 +133,7 @@ static int retrieve(struct duet__session *session, struct duet_message *message)
     return error ? DUET_ETASK : 0;
 }
 
-/* Figures and records of the run at hand, whose tasks are finished. */
+/* Takes figures and records of the run at hand, whose tasks are finished. */
 static int measure(struct duet__session *session, struct duet__run *run, enum duet__recorded record,
                    struct duet_message *message)
 {
@@ -208,7 +208,7 @@ static int run_once(struct duet__session *session, struct duet__run *run,
     if (!error && run)
         error = measure(session, run, record, message);
     if (run)
-        start_s += duet__clock_s() - computed_s; /* which is not the run's */
+        start_s += duet__clock_s() - computed_s; /* the judgement is not the run's */
     if (!error)
         error = retrieve(session, message);
     if (error)
@@ -221,7 +221,7 @@ static int run_once(struct duet__session *session, struct duet__run *run,
     return judge(session, run, message);
 }
 
-/* Whether a program has run on the workers that it was told to. */
+/* Checks that a program has run on the workers that it was told to. */
 static int check_machine(const struct duet_machine *asked, const struct duet_machine *had,
                          struct duet_message *message)
 {
@@ -239,7 +239,7 @@ static int check_machine(const struct duet_machine *asked, const struct duet_mac
                             asked->name, asked->worker_count, had->name, had->worker_count);
 }
 
-/* A run of a program, in a process of its own. */
+/* Makes a run of a program, in a process of its own. */
 static int run_program(struct duet__session *session, struct duet__run *run,
                        enum duet__recorded record, struct duet_message *message)
 {
@@ -277,7 +277,7 @@ int duet__session_run(struct duet__session *session, struct duet__run *run,
     if (error && run)
         duet__run_fini(run);
     if (error && given_up(session)) {
-        /* what a cancelled run says of itself is no news */
+        /* a cancelled run's message is no news */
         message->text[0] = 0;
         return DUET_ECANCELED;
     }
@@ -288,7 +288,7 @@ int duet__session_run(struct duet__session *session, struct duet__run *run,
 
 /* ------------------------------------------------------------------------------------------- */
 
-/* The warm-ups and the runs of a session. The number of the signal that ended them, or 0. */
+/* Makes a session's warm-ups and runs. Returns the number of the signal that ended them, or 0. */
 static int make_series(struct duet__session *session, struct duet__series *series)
 {
     const struct duet__request *request = session->request;

@@ -13,21 +13,21 @@
 #include "runs/request.h"
 #include "trace/run.h"
 
-/* A session under way. Zero-initialise, set what is said to be the caller's. */
+/* A session under way. Zero-initialise, then set the caller's members. */
 struct duet__session {
-    /* the caller's: */
-    struct duet__request *request; /* its machine is filled in by the first session */
+    /* members of the caller */
+    struct duet__request *request; /* the first session fills in its machine */
     const char *policy;
     struct duet__monitor *monitor; /* started before any runtime is opened; NULL: none */
-    /* the caller's, may be changed between runs: */
-    struct duet__problem problem; /* with the data that was generated for it, or none where paced */
-    bool quiet; /* what is to be said of a machine such as this has been said before */
-    bool last;  /* the next run is the last one under this policy */
-    /* the session's own: */
+    /* members of the caller, which may change between runs */
+    struct duet__problem problem; /* with generated data, or none where paced */
+    bool quiet;                   /* true if remarks on such a machine have been made before */
+    bool last;                    /* true if the next run is the last one under this policy */
+    /* members of the session */
     struct duet_runtime *runtime;
-    void *state; /* the workload's, of the run at hand */
-    int error;   /* of the last run */
-    bool spent;  /* its data cannot be taken back: the next run has another runtime */
+    void *state; /* the workload's state of the run at hand */
+    int error;   /* error of the last run */
+    bool spent;  /* true if data cannot be taken back: the next run has another runtime */
 };
 
 /*

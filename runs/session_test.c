@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-static bool interrupts; /* whether a signal comes while a result is judged */
+static bool interrupts; /* a signal comes while a result is judged */
 
 static int generate(const struct duet__workload *self, const struct duet__problem *problem,
                     void **data, struct duet_message *message)
@@ -86,7 +86,7 @@ static size_t count(int *number)
     return finished;
 }
 
-/* What is finished when a signal comes counts. */
+/* A run that is finished when a signal comes counts. */
 static void test_signal(void)
 {
     int number;

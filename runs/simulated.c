@@ -21,26 +21,26 @@ struct batch {
     const struct duet__request *request;
     struct duet__series *series;
     size_t count, next, finished;
-    bool *made;     /* by run */
+    bool *made;     /* by run: true if it was made */
     size_t *failed; /* lowest run of each policy that failed; reps: none */
     struct duet__executor *executor;
-    _Atomic uint64_t *counters; /* finished tasks, by run; shared with the children */
+    _Atomic uint64_t *counters; /* number of finished tasks, by run; shared with the children */
     struct duet__signals signals;
     struct duet__progress *progress;
-    int number; /* of the signal that came; 0: none */
+    int number; /* number of the signal that came; 0: none */
 };
 
 /* ------------------------------------------------------------------------------------------- */
-/* In the child                                                                                 */
+/* Children                                                                                     */
 
 /* The head of a result; the arrays of the recording follow (wire.h). */
 struct result {
     int error; /* enum duet_error */
     struct duet_message message;
-    struct duet__run run; /* its pointers mean nothing to the parent, but that a machine is there */
+    struct duet__run run; /* its pointers say no more to the parent than that a machine is there */
 };
 
-/* A thread that tells the parent how far the run is, until the process ends. */
+/* A thread that tells the parent, until the process ends, how far the run is. */
 struct watcher {
     const struct duet_runtime *runtime;
     _Atomic uint64_t *done;
@@ -88,13 +88,13 @@ static int make_run(struct duet__request *request, const char *policy, size_t re
     struct watcher *watcher;
     int error;
 
-    if (request->workload->program) /* whoever ends this process ends that, too */
+    if (request->workload->program) /* a program ends with this process */
         (void)setsid();
     request->seed += rep;
     request->records = request->guesses ? MAX(records, DUET_RECORDS_FIRST) : records;
     error = duet__session_open(&session, message);
     if (!error && done && session.runtime) {
-        watcher = g_new(struct watcher, 1); /* the thread's, which outlives this function */
+        watcher = g_new(struct watcher, 1); /* the thread outlives this function */
         *watcher = (struct watcher){.runtime = session.runtime, .done = done};
         g_thread_unref(g_thread_new("progress", watch, watcher));
     }
@@ -116,7 +116,7 @@ int duet__simulate_here(const struct duet__request *request, struct duet__run *r
     return make_run(&own, request->policies[0], 0, NULL, run, message);
 }
 
-/* A duet__execute_fn, of a batch. */
+/* Executes a job of a batch, as a duet__execute_fn. */
 static void execute(uint64_t job, FILE *stream, void *data)
 {
     const struct batch *batch = data;
@@ -132,7 +132,7 @@ static void execute(uint64_t job, FILE *stream, void *data)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* In the parent                                                                                */
+/* The parent                                                                                   */
 
 static int read_result(const struct duet__ended *ended, struct duet__run *run,
                        struct duet_message *message)
@@ -221,7 +221,7 @@ static void draw(struct batch *batch)
     for (size_t i = 0; i < batch->count; i++) {
         uint64_t own = atomic_load_explicit(&batch->counters[i], memory_order_relaxed);
 
-        done += MIN(own, tasks); /* not those that others expand into */
+        done += MIN(own, tasks); /* without tasks made by expansions */
     }
     duet__progress_draw(batch->progress, done, batch->finished);
 }
@@ -255,7 +255,7 @@ static void attend(struct batch *batch)
     batch->number = duet__signals_take(&batch->signals, 0);
     if (!batch->number)
         return;
-    /* what has ended meanwhile is finished */
+    /* runs that have ended meanwhile count */
     while (duet__executor_take(batch->executor, 0, &ended))
         finish(batch, &ended);
     (void)duet__executor_end(batch->executor, 0, batch->count);

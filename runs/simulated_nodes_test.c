@@ -38,7 +38,7 @@ static void make(const char *workload, const char *nodes, const char *network,
     g_assert_cmpuint(series->count, ==, 1);
 }
 
-/* The kernel that ran a task. */
+/* Returns the kernel that ran a task. */
 static const char **kernels_of(const struct duet__recording *recording)
 {
     const char **kernels = g_new0(const char *, TASKS + 1);
@@ -76,7 +76,7 @@ static void check_program(const struct duet__recording *four, const struct duet_
     }
 }
 
-/* Who has got a message reads its data afterwards, or sends it on. */
+/* A node that has got a message reads its data afterwards, or sends it on. */
 static void check_messages(const struct duet__run *run)
 {
     const struct duet__recording *recording = &run->recording;
