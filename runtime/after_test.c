@@ -6,11 +6,11 @@
 #include "sim/testing.h"
 #include "runtime/testing.h"
 
-/* One case, in a process of its own: a process has one simulated runtime. */
+/* A case runs in a process of its own: a process has one simulated runtime. */
 static struct duet_runtime *duet;
 static struct duet_codelet *nothing, *inner, *outer;
 static struct duet_ref *first, *between; /* references to tasks */
-static int refusal;                      /* of the child that comes after one of these */
+static int refusal;                      /* error of the child that comes after one of these */
 
 static double cost(const void *args, const char *arch)
 {
@@ -22,7 +22,7 @@ static int do_nothing(const struct duet_call *call)
     return DUET_OK;
 }
 
-/* Has a child after the first task, or after the one between, and waits for it. */
+/* Has a child after the first task, or after the one in between, and waits for it. */
 static int run_inner(struct duet_expansion *expansion, const struct duet_call *call)
 {
     const struct duet_task_extra extra = {.after = between ? &between : &first, .after_count = 1};
@@ -31,7 +31,7 @@ static int run_inner(struct duet_expansion *expansion, const struct duet_call *c
     return refusal ? refusal : duet_expand_wait(expansion);
 }
 
-/* Has a child which has such a child. */
+/* Has a child that has such a child. */
 static int run_outer(struct duet_expansion *expansion, const struct duet_call *call)
 {
     const struct duet_task_desc child = {.codelet = inner};
@@ -76,7 +76,7 @@ static void expect(const char *part)
         g_error("\"%s\" does not say \"%s\"", duet_last_message(duet), part);
 }
 
-/* The task that it is a child of in turn: it is refused, which is an error of its parent's. */
+/* A child that comes after its grandparent is refused, which is an error of its parent's. */
 static void after_parent(const void *where, FILE *out)
 {
     begin(where);
@@ -89,14 +89,14 @@ static void after_parent(const void *where, FILE *out)
     duet_ref_free(first);
 }
 
-/* Through another task it is not seen then; nothing waits for ever all the same. */
+/* A cycle through another task is not seen then; nothing waits for ever all the same. */
 static void after_itself(const void *where, FILE *out)
 {
     static double words[8];
     struct duet_access access = {.mode = DUET_RW};
     begin(where);
     must(duet, duet_vector(duet, words, G_N_ELEMENTS(words), sizeof *words, &access.handle));
-    must(duet, duet_acquire(duet, access.handle, DUET_RW)); /* so that the first begins later */
+    must(duet, duet_acquire(duet, access.handle, DUET_RW)); /* delays the first task */
     const struct duet_task_extra extras[] = {{.ref = &first},
                                              {.ref = &between, .after = &first, .after_count = 1}};
     must(duet, duet_submit(duet, &(struct duet_task_desc){.codelet = outer,

@@ -26,7 +26,7 @@ static const struct duet__wires unknown = {0};
 struct kept {
     struct duet__times *times;
     struct duet__history *history;
-    struct duet_runtime **cores; /* of a simulation's nodes */
+    struct duet_runtime **cores; /* one for each node of a simulation */
     unsigned core_count;
     char *trace, *policy, *place, *world, *workload, *options;
     uint64_t seed;
@@ -70,7 +70,7 @@ char *duet__place(const struct duet_config *config, const char *machine)
                            config->scale > 0 ? config->scale : 1);
 }
 
-/* The file of a trace: "%u" in its name becomes what no other run has, so that each leaves one. */
+/* Returns a trace's file: "%u" becomes what no other run has, so that each run leaves one. */
 static char *trace_name(const char *name)
 {
     const char *at = name ? strstr(name, "%u") : NULL;
@@ -182,7 +182,7 @@ static void write_report(const struct duet_runtime *runtime, const struct duet__
     fputc('\n', stderr);
 }
 
-/* An iteration, by its number: when its last task ended; then, what it took. */
+/* An iteration, by its number: the end of its last task; later its duration. */
 struct iteration {
     uint32_t number;
     double end_s, took_s;
@@ -202,7 +202,7 @@ static int by_time(const void *left, const void *right)
     return (a->took_s > b->took_s) - (a->took_s < b->took_s);
 }
 
-/* One for each number, of tasks in order; from the end of the one before, as they may overlap. */
+/* Makes one iteration of each number, of tasks in order, from the end of the one before. */
 static size_t join_iterations(struct iteration *of_tasks, size_t count, double start_s)
 {
     size_t joined = 0;
@@ -216,7 +216,7 @@ static size_t join_iterations(struct iteration *of_tasks, size_t count, double s
     return joined;
 }
 
-/* Of a run that was recorded, and whose tasks say which iteration they are of. */
+/* Writes the iterations of a recorded run whose tasks say which one they are of. */
 static void write_iterations(const struct duet__recording *recording)
 {
     struct iteration *all = g_new0(struct iteration, recording->event_count + 1);
@@ -235,7 +235,7 @@ static void write_iterations(const struct duet__recording *recording)
     g_free(all);
 }
 
-/* The trace and the summary that were asked for, which the first of several processes has. */
+/* Writes the trace and the summary that were asked for, of the first of several processes. */
 static int write_all(const struct duet_runtime *runtime, const struct kept *kept)
 {
     struct duet_message message = {""};

@@ -50,7 +50,7 @@ static void give(struct duet_config *config, struct duet_config *own)
     memcpy(config, own, config->size);
 }
 
-/* "DUET_GPU_MEMORY"; free with g_free. */
+/* Returns the variable of a setting, "DUET_GPU_MEMORY"; free with g_free. */
 static char *variable_of(const struct duet__option *setting)
 {
     g_autofree char *upper = g_ascii_strup(setting->name, -1);
@@ -88,7 +88,7 @@ char **duet__config_environment(const struct duet_config *config, char **environ
     return environment;
 }
 
-/* Of a configuration, and no part of what a trace says of machine and policy. */
+/* True if a setting of configurations is no part of what a trace says of machine and policy. */
 static bool is_traced(const struct duet__option *setting)
 {
     static const char *const others[] = {"cpus", "gpus", "gpu-memory", "policy", NULL};
@@ -129,8 +129,8 @@ int duet__settings_read(const char *text, struct duet_config *config, struct due
     return error;
 }
 
-/* The setting with the longest common beginning, of some letters at least; NULL: none is like it.
- */
+/* Returns the setting with the longest common beginning, of some letters at least; NULL: none is
+   like it. */
 static const struct duet__option *like(const char *name)
 {
     const struct duet__option *setting, *found = NULL;

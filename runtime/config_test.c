@@ -128,7 +128,7 @@ static void set(struct duet_config *config, const char *name, const char *value)
     clear_environment();
 }
 
-/* What a configuration says is handed on whole, and nothing else is. */
+/* A configuration is handed on whole, and nothing else is. */
 static void test_handed_on(void)
 {
     static const char *const texts[][2] = {
@@ -163,7 +163,7 @@ static void test_handed_on(void)
     g_strfreev(environment);
 }
 
-/* How GPUs are used. What is set later takes back what was set otherwise before. */
+/* Uses of GPUs: a later setting takes back what was set otherwise before. */
 static void test_gpu_environment(void)
 {
     struct duet_config config;
@@ -193,7 +193,7 @@ static void test_gpu_environment(void)
     g_assert_true(config.pin_bytes == 7 && !config.no_pin);
 }
 
-/* Each of these is refused, and the message names the variable and the value. */
+/* A bad variable is refused, and the message names the variable and the value. */
 static void test_bad_environment(void)
 {
     static const char *const bad[][2] = {

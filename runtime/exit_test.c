@@ -76,7 +76,7 @@ static void open_codelets(struct duet_runtime *duet)
     must(duet, duet_codelet(duet, &end_desc, &made));
 }
 
-/* Has the program wait in the middle of a run, with kernels and copies in flight. */
+/* Makes the program wait in the middle of a run, with kernels and copies in flight. */
 static void run_a_while(unsigned index)
 {
     struct duet_handle *handles[HANDLES];
@@ -99,7 +99,7 @@ static void run_a_while(unsigned index)
     g_assert_true(!error || program.when == FAILED);
 }
 
-/* In a process of its own. */
+/* Runs a program in a process of its own. */
 static void run(void)
 {
     int status = 0;
@@ -154,7 +154,7 @@ static void *open_and_close(void *unused)
 /* The process ends while other threads open and close runtimes, each time at another moment. */
 static void test_opening(void)
 {
-    if (g_getenv("TSAN_OPTIONS")) { /* it reports threads that have ended, and nobody joined yet */
+    if (g_getenv("TSAN_OPTIONS")) { /* TSan reports ended threads that nobody has joined yet */
         g_test_skip("threads are left");
         return;
     }

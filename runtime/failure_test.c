@@ -16,7 +16,7 @@ struct world {
     struct duet_codelet *add, *split;
 };
 
-/* What a task carries: whether it is to fail when it expands. */
+/* Argument of a task: true if it is to fail when it expands. */
 struct argument {
     bool fails;
 };
@@ -72,7 +72,7 @@ static struct duet_codelet *codelet(const struct world *world, const char *name,
     return made;
 }
 
-/* false: not in this build. */
+/* Opens a world; false: not in this build. */
 static bool open_world(struct world *world, const char *simulate, bool keep_going)
 {
     struct duet_config config = testing_config(simulate, 2, 2);
@@ -102,7 +102,7 @@ static void submit(const struct world *world, const struct duet_codelet *kernel,
     must(world->duet, duet_submit(world->duet, &task));
 }
 
-/* One part fails deep inside; another reads it. */
+/* Runs parts of which one fails deep inside; another reads it. */
 static void run(const struct world *world)
 {
     for (unsigned i = 0; i < PARTS; i++)
@@ -112,7 +112,7 @@ static void run(const struct world *world)
     submit(world, world->add, (struct duet_access[]){{world->sum, DUET_RW}}, 1, false);
 }
 
-/* What was valid is right, where kernels compute, and what is not is said to be so. */
+/* Checks that valid data is right, where kernels compute, and other data is said to be invalid. */
 static void check(struct world *world, bool computes)
 {
     for (unsigned i = 0; i < PARTS; i++) {
@@ -141,7 +141,7 @@ static void go_on(const char *simulate)
     g_assert_cmpuint(failures.failed, ==, 1);
     g_assert_cmpuint(failures.cancelled, ==, 1);
     must(world.duet, duet_recover(world.duet));
-    /* from here on as if nothing had been */
+    /* nothing is left of the failure from here on */
     submit(&world, world.add, (struct duet_access[]){{world.sum, DUET_RW}}, 1, false);
     must(world.duet, duet_wait(world.duet));
     check(&world, !simulate);

@@ -9,7 +9,7 @@
 #include "runtime/open.h"
 #include "real/real.h"
 
-/* Whether the message is about what was asked for, rather than about the machine, of which a GPU
+/* True if the message is about what was asked for, rather than about the machine, of which a GPU
  * without memory left is a part. */
 static bool is_refusal(int error)
 {
@@ -31,7 +31,7 @@ static int make_machine(struct duet__info *info, const struct duet_config *confi
     return duet__open_platform(NULL, config->emulate, config, NULL, &info->machine, message);
 }
 
-/* The survey's number of the nth device that a run takes, or -1; `name`: its backend's, or NULL. */
+/* Returns the survey's number of the nth device of a run, or -1; `name`: its backend's, or NULL. */
 static int nth_device(const struct duet__survey *survey, enum survey_kind kind, const char *name,
                       unsigned nth)
 {
@@ -51,7 +51,7 @@ static const char *devices_of(const struct duet_config *config)
     return config->devices ? config->devices : "cuda";
 }
 
-/* Runs take devices in the survey's order. A platform's are none of this machine's. */
+/* Finds the devices of workers: runs take them in the survey's order; a platform has none here. */
 static void find_devices(struct duet__info *info, const struct duet_config *config)
 {
     const struct duet_machine *machine = &info->machine;
@@ -70,7 +70,7 @@ static void find_devices(struct duet__info *info, const struct duet_config *conf
     }
 }
 
-/* What is known of the workers of a machine that is made. */
+/* Finds the workers of a machine that is made, with their devices and hardware threads. */
 static int find_workers(struct duet__info *info, const struct duet_config *config,
                         struct duet_message *message)
 {

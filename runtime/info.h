@@ -15,14 +15,14 @@
 
 struct duet__info {
     struct duet__survey survey;
-    /* What the machine could not be made for, though it was asked for nothing impossible: with why.
-     * 0: there is one. */
+    /* Error, with why, if the machine could not be made though it was asked for nothing impossible;
+       0: it was made. */
     int error;
     struct duet_message why;
-    struct duet_machine machine; /* as duet_open would make it */
-    uint64_t pin_bytes;          /* of the host's memory that may be page-locked; 0: none */
-    int *processors;             /* each worker's hardware thread, -1 where it stays unbound */
-    int *devices;                /* each worker's device in the survey, -1 where it is none of it */
+    struct duet_machine machine; /* the machine that duet_open would make */
+    uint64_t pin_bytes;          /* most of the host's memory that may be page-locked; 0: none */
+    int *processors;             /* hardware thread by worker, -1 if it stays unbound */
+    int *devices;                /* device in the survey by worker, -1 if it has none */
 };
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What kernels and expansions may call, and what they get, in both worlds. */
+/* Tests what kernels and expansions may call, and what they get, in both worlds. */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -117,7 +117,7 @@ static void submit_inside(struct duet_runtime *duet)
     g_assert_cmpuint(stats.tasks, ==, 3 * 14);
 }
 
-/* What waits is refused and fails the run, even if the caller does not care. */
+/* A call that waits is refused and fails the run, even if the caller does not care. */
 static void refuse_inside(struct duet_runtime *duet, const char *name)
 {
     must(duet, submit(duet, name, 0));
@@ -169,7 +169,7 @@ static void test_fork(void)
         refused(duet, duet_prefetch(duet, handle, DUET_HOST));
         refused(duet, duet_recover(duet));
         refused(duet, duet_close(duet));
-#ifdef __SANITIZE_THREAD__ /* which knows no threads of children made by fork */
+#ifdef __SANITIZE_THREAD__ /* TSan knows no threads of children made by fork */
         _exit(0);
 #endif
         duet = open_world(NULL);

@@ -12,7 +12,7 @@
 
 enum { VALUES_MOST = 100000, NODES_MOST = 4096 };
 
-/* A number and the unit behind it, which ends before one of `ends`. false: there is none. */
+/* Reads a number and the unit behind it, which ends before one of `ends`; false: no number. */
 static bool read_number(const char **at, const char *ends, double *value, char **unit)
 {
     char *end = NULL;

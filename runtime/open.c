@@ -145,7 +145,7 @@ bool duet__open_paced(const struct duet_config *config)
     return config->emulate && strcmp(config->emulate, "free") != 0;
 }
 
-/* What is asked for in one world and means nothing in the one that is to be opened. */
+/* Checks that nothing is asked for that means nothing in the world to be opened. */
 static int check(const struct duet_config *config, struct duet_message *message)
 {
     if (config->simulate && config->emulate)

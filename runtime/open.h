@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the start-ups of the worlds share. */
+/* Start-ups of the worlds, and what they share. */
 #ifndef DUET_RUNTIME_OPEN_H
 #define DUET_RUNTIME_OPEN_H
 
@@ -15,7 +15,7 @@ struct duet__core_config;
 struct duet__history;
 
 /*
- * As duet_open, on a platform that is in memory: the platform that the configuration names to be
+ * Opens a runtime as duet_open, on a platform in memory: the one that the configuration names to be
  * simulated or emulated says which world it is, and is not loaded. `platform` is borrowed until
  * this returns, and is not changed: several runtimes may be opened on it, also in forked processes.
  * NULL: the one that is named. The same errors; DUET_EINVAL where the configuration names none.
@@ -24,15 +24,15 @@ DUET_MUST_CHECK int duet__open_with(struct duet_runtime **out, const struct duet
                                     const struct duet__platform *platform,
                                     struct duet_message *message);
 
-/* What of this machine one process has of several: the devices that are not emulated, by turns. */
+/* Part of this machine that one of several processes has: real devices go by turns. */
 struct duet__part {
     unsigned part, parts; /* number `part` of so many */
-    unsigned cores;       /* that are its own; 0: there are fewer than processes */
+    unsigned cores;       /* its own cores; 0: fewer than processes */
 };
 
 /*
- * The worlds: duet__open_with for a checked configuration. Errors with or without a message. Of
- * this machine `part` is to be used; NULL: all of it.
+ * Open a runtime in one of the worlds, as duet__open_with, for a checked configuration. Errors with
+ * or without a message. `part` of this machine is to be used; NULL: all of it.
  */
 DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
                                          const struct duet_config *config,
@@ -41,25 +41,25 @@ DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
 DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
                                     const struct duet__platform *platform,
                                     const struct duet__part *part, struct duet_message *message);
-/* As one of so many nodes, each a process, in rows and columns. */
+/* Opens a runtime as one of several nodes, each a process, in rows and columns. */
 DUET_MUST_CHECK int duet__open_node(struct duet_runtime **out, const struct duet_config *config,
                                     const struct duet__platform *platform, struct duet_grid grid,
                                     struct duet_message *message);
 
 /*
  * Opens what every simulation needs, where that is a module, so that processes which are forked
- * afterwards find it open. What is missing is told by those.
+ * afterwards find it open. These processes tell what is missing.
  */
 void duet__open_ahead(void);
 
-/* Whether emulated GPUs work at the pace of a platform, rather than as fast as they can. */
+/* True if emulated GPUs work at the pace of a platform, rather than as fast as they can. */
 bool duet__open_paced(const struct duet_config *config);
 
 /* The kernel times of a platform, as one runtime lives by them. */
 struct duet__times {
-    struct duet__calibration calibration; /* of the configuration's context */
+    struct duet__calibration calibration; /* times of the configuration's context */
     bool extrapolate;
-    const char *file, *digest; /* as in struct duet__platform */
+    const char *file, *digest; /* see struct duet__platform */
 };
 
 void duet__times_free(struct duet__times *times); /* NULL is fine */
@@ -77,24 +77,24 @@ DUET_MUST_CHECK int duet__open_platform(const struct duet__platform *platform, c
                                         struct duet_message *message);
 
 /*
- * The network between nodes like the platform, in simulations: the configuration's, what that does
- * not say as the platform has it, with a shape for so many nodes. DUET_EINVAL with a message:
- * neither has one, or it has no room.
+ * Finds the network between nodes like the platform, in simulations: the configuration's, completed
+ * by the platform's, with a shape for so many nodes. DUET_EINVAL with a message: neither has one,
+ * or it has no room.
  */
 DUET_MUST_CHECK int duet__open_network(const struct duet__platform *platform,
                                        const struct duet_config *config, unsigned nodes,
                                        struct duet__network *out, struct duet_message *message);
 
 /*
- * The links of a platform that the configuration gives no figures though it does others like them,
- * as duet__platform_kept_links says it; NULL: none. Free with g_free.
+ * Returns the links of a platform that the configuration gives no figures though it does others
+ * like them, as duet__platform_kept_links says it; NULL: none. Free with g_free.
  */
 char *duet__open_kept_links(const struct duet__platform *platform,
                             const struct duet_config *config);
 
 /*
- * The machine at hand, with real or freely emulated devices, as the configuration wants it, and
- * their numbers at their backends (NULL: not wanted); `part` NULL: all of it. Both are the
+ * Makes the machine at hand, with real or freely emulated devices, as the configuration wants it,
+ * and their numbers at their backends (NULL: not wanted); `part` NULL: all of it. Both are the
  * caller's. Errors of duet__real_machine and duet_machine_check; nothing is then to be freed.
  */
 DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **devices,
@@ -102,21 +102,21 @@ DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **
                                        const struct duet__part *part, struct duet_message *message);
 
 /*
- * Where the tasks run on a machine of this name, so that nobody takes an emulated run for another
- * one: "idgraf", "an emulated idgraf (times x 0.01, nothing computed)". Free with g_free.
+ * Returns where tasks run on a machine of this name, so that nobody takes an emulated run for
+ * another one: "idgraf", "an emulated idgraf (times x 0.01, nothing computed)". Free with g_free.
  */
 char *duet__place(const struct duet_config *config, const char *machine);
 
-/* Cores that this process may use: at least 1. */
+/* Returns the number of cores that this process may use: at least 1. */
 unsigned duet__usable_cores(void);
 
 /*
- * How long a worker on this machine that has nothing to do watches before its thread sleeps, where
- * there are as many cores as workers.
+ * Returns the seconds that a worker on this machine that has nothing to do watches before its
+ * thread sleeps, where there are as many cores as workers.
  */
 double duet__spin_s(void);
 
-/* How much of the host's memory may be page-locked by this configuration; 0: none. */
+/* Returns the bytes of the host's memory that this configuration may page-lock; 0: none. */
 uint64_t duet__open_pin_bytes(const struct duet_config *config);
 
 /*
@@ -127,15 +127,15 @@ DUET_MUST_CHECK int duet__open_core(struct duet__core_config *core,
                                     const struct duet_config *config, struct duet_message *message);
 
 /*
- * Makes a core, which takes over its engine, and whose models know the kernel times that it lives
- * by, times `scale`. These (NULL: none) are kept until the runtime is freed. On error both are
+ * Makes a core, which takes over its engine, and whose models know the kernel `times` that it lives
+ * by, times `scale`. `times` (NULL: none) are kept until the runtime is freed. On error both are
  * freed. DUET_ENOMEM, DUET_EINVAL.
  */
 DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
                                     const struct duet_config *config, struct duet__times *times,
                                     double scale, struct duet_message *message);
 
-/* The same for another node of a simulation; the times stay the first one's. */
+/* Makes a core as duet__open_bind, of another simulated node; the times stay the first one's. */
 DUET_MUST_CHECK int duet__open_another(struct duet_runtime **out,
                                        const struct duet__core_config *core,
                                        const struct duet_config *config,
@@ -150,18 +150,18 @@ void duet__remember(struct duet_runtime *runtime, const struct duet_config *conf
 void duet__remember_cores(struct duet_runtime *runtime, struct duet_runtime **cores,
                           unsigned count);
 
-/* Keeps what is to be added to at the closing, which it takes over; NULL: nothing. */
+/* Keeps the history to be added to at the closing, which it takes over; NULL: none. */
 void duet__remember_history(struct duet_runtime *runtime, struct duet__history *history);
 
 /*
- * The name of a program, by which the times of its kernels are known: that of its file, as far as
- * names of platform files allow. Free with g_free.
+ * Returns the name of a program, by which the times of its kernels are known: that of its file, as
+ * far as names of platform files allow. Free with g_free.
  */
 char *duet__program_name(const char *path);
 
 /*
- * The policy that a text means: the name of a built-in one, or, with a '/' or ending in .so, the
- * symbol `duet_policy` of that shared object, which stays loaded until the process ends; then
+ * Finds the policy that a text means: the name of a built-in one, or, with a '/' or ending in .so,
+ * the symbol `duet_policy` of that shared object, which stays loaded until the process ends; then
  * values of its parameters, "NAME:alpha=0.5:beta=2". `values` (NULL: not wanted) is filled for all
  * that it has. DUET_ENOTFOUND (the message lists the known names), DUET_EINVAL (not a policy, or a
  * parameter: the message lists what it has); *out is constant.
@@ -170,7 +170,7 @@ DUET_MUST_CHECK int duet__policy_load(const char *text, const struct duet_policy
                                       double values[DUET_PARAMETERS_MAX],
                                       struct duet_message *message);
 
-/* The name or path alone, without parameters; free with g_free. */
+/* Returns the name or path alone, without parameters; free with g_free. */
 char *duet__policy_base(const char *text);
 
 #endif

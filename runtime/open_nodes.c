@@ -26,7 +26,7 @@ static int open_mine(struct duet_runtime **out, struct duet__nodes **nodes,
                                     .parts = place->beside,
                                     .cores = duet__real_take_cores(place->share, place->sharers,
                                                                    !config->no_bind)};
-    mine.quiet |= place->node > 0; /* what there is to be said of a machine, one says */
+    mine.quiet |= place->node > 0; /* one node makes the remarks on a machine */
     int error = duet__open_real(out, &mine, platform, &part, message);
     if (error)
         return error;
@@ -52,7 +52,7 @@ int duet__open_node(struct duet_runtime **out, const struct duet_config *config,
     if (error)
         return error;
     error = open_mine(out, &nodes, config, platform, grid, mpi, &place, message);
-    /* one that cannot go on is told to all: they would wait for it */
+    /* a node that cannot go on tells all: they would wait for it */
     error = duet__mpi_agree(error, message);
     if (!error) {
         duet__mpi_start(mpi, *out, nodes, &calls);

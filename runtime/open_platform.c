@@ -28,7 +28,7 @@ static const char *value_of(const char *pair)
     return pair + strlen(pair) + 1;
 }
 
-/* Links and their new figures, which refer to `pairs`; for g_array_unref. NULL: DUET_EINVAL. */
+/* Returns links with new figures, which refer to `pairs`; for g_array_unref. NULL: DUET_EINVAL. */
 static GArray *read_links(char *const *pairs, struct duet_message *message)
 {
     GArray *links = g_array_new(FALSE, FALSE, sizeof(struct duet__link_override));
@@ -129,7 +129,7 @@ void duet__times_free(struct duet__times *times)
     g_free(times);
 }
 
-/* A copy: the platform stays as it is for others, whose context may be another one. */
+/* Copies a platform's times: it stays as it is for others, whose context may be another one. */
 static int copy_times(const struct duet__platform *platform, const struct duet_config *config,
                       struct duet__times **out, struct duet_message *message)
 {

@@ -27,18 +27,18 @@ static int classify(void *pace, const struct duet__class *klass, uint64_t *archs
     return duet__class_timed(klass, &times->calibration, times->extrapolate, archs, message);
 }
 
-/* One opening. What is left in it at the end is freed. */
+/* An opening under way. The members that are left at its end are freed. */
 struct opening {
     const struct duet_config *config;
-    const struct duet__part *part; /* of this machine; NULL: all of it */
-    struct duet__times *times;     /* of a paced emulation, else NULL */
-    double scale;                  /* likewise, else 0 */
-    struct duet_machine machine;   /* as the devices are */
-    unsigned *devices;             /* their numbers at their backends; NULL in a paced emulation */
-    struct duet_machine believed;  /* as the scheduler sees it: the same at the emulation's pace */
+    const struct duet__part *part; /* part of this machine; NULL: all of it */
+    struct duet__times *times;     /* times of a paced emulation, else NULL */
+    double scale;                  /* factor of time of a paced emulation, else 0 */
+    struct duet_machine machine;   /* machine of the devices */
+    unsigned *devices;             /* numbers at the backends; NULL in a paced emulation */
+    struct duet_machine believed;  /* machine of the scheduler: the same at the emulation's pace */
 };
 
-/* Links and routes of a machine whose time runs `scale` times as long. */
+/* Slows down the links and routes of a machine whose time runs `scale` times as long. */
 static void stretch(struct duet_machine *machine, double scale)
 {
     for (unsigned i = 0; i < machine->link_count; i++)
@@ -103,7 +103,7 @@ int duet__open_machine(struct duet_machine *machine, unsigned **devices,
     return error;
 }
 
-/* The machine at hand. */
+/* Opens the machine at hand. */
 static int look(struct opening *opening, struct duet_message *message)
 {
     int error = duet__open_machine(&opening->machine, &opening->devices, opening->config,

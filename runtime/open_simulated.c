@@ -9,7 +9,7 @@
 #include "runtime/settings.h"
 #include "base/units.h"
 
-/* One opening. */
+/* An opening under way. */
 struct opening {
     const struct duet_config *config;
     struct duet_grid grid;
@@ -18,7 +18,7 @@ struct opening {
     struct duet_machine machine;
     struct duet__network network;
     struct sim_options options;
-    struct duet__core_config core; /* of the first node */
+    struct duet__core_config core; /* core of the first node */
     void **engines;
     struct duet_runtime **cores;
 };
@@ -44,7 +44,7 @@ static int check_nodes(const struct opening *opening, struct duet_message *messa
     return DUET_OK;
 }
 
-/* All parts but the engines, of which a process can make some only once. */
+/* Reads all parts but the engines, of which a process can make some only once. */
 static int read_all(struct opening *opening, const struct duet__platform *platform,
                     struct duet_message *message)
 {
@@ -81,11 +81,11 @@ static int make_nodes(struct opening *opening, struct duet_message *message)
                                               .cores = opening->cores,
                                               .transport = duet__sim_transport(),
                                               .transport_of = opening->engines[0]};
-    struct duet__nodes *nodes; /* the first core's from now on */
+    struct duet__nodes *nodes; /* owned by the first core from now on */
     return duet__nodes_new(&nodes, &config, message);
 }
 
-/* A core for each engine, of which the first one has the kernel times. */
+/* Makes a core for each engine, of which the first one has the kernel times. */
 static int make_cores(struct opening *opening, struct duet_message *message)
 {
     struct duet__core_config core = opening->core;
@@ -107,7 +107,7 @@ static int make_cores(struct opening *opening, struct duet_message *message)
         error = make_nodes(opening, message);
     for (unsigned n = made; n < opening->nodes && error; n++)
         core.ops->destroy(opening->engines[n]);
-    for (unsigned n = made; n > 0 && error; n--) /* the first one has what others need */
+    for (unsigned n = made; n > 0 && error; n--) /* the first core has what others need */
         duet__core_free(opening->cores[n - 1]);
     return error;
 }

@@ -12,7 +12,7 @@
 
 enum { COUNT = 64, TILE = 960 };
 
-/* A configuration with a short watchdog, so that what goes wrong ends. */
+/* Returns a configuration with a short watchdog, so that a run that goes wrong ends. */
 static struct duet_config defaults(void)
 {
     struct duet_config config;
@@ -79,7 +79,7 @@ static void count_to_20(struct duet_runtime *duet)
         g_assert_cmpfloat(values[i], ==, 20);
 }
 
-/* Two at a time, and one after another; what models know comes from these runs. */
+/* Two runtimes run at a time, then one after another; models learn from these runs. */
 static void test_real(void)
 {
     struct duet_config config = defaults();
@@ -137,7 +137,7 @@ static void test_free(void)
     g_assert_cmpint(duet_close(duet), ==, DUET_OK);
 }
 
-/* What the configuration says of GPUs reaches the machine and the devices. */
+/* Settings of GPUs in the configuration reach the machine and the devices. */
 static void test_gpus(void)
 {
     struct duet_config config = defaults();
@@ -176,9 +176,9 @@ static void test_gpus(void)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* At a platform's pace                                                                         */
+/* Runs at a platform's pace                                                                    */
 
-/* A part of the platform's memory; page-locking and streams mean nothing there. */
+/* GPUs may have a part of the platform's memory; page-locking and streams mean nothing there. */
 static void test_paced_gpus(void)
 {
     struct duet_config config = defaults();
@@ -205,7 +205,7 @@ static double gemm_flops(const void *args)
     return 2.0 * TILE * TILE * TILE;
 }
 
-/* Nobody calls it. */
+/* A kernel that nobody calls. */
 static int unreachable(const struct duet_call *call)
 {
     g_assert_not_reached();
@@ -277,7 +277,7 @@ static struct duet_runtime *open_paced(double scale, struct duet_codelet **codel
  */
 static void test_paced(void)
 {
-    const double scale = 0.25, gemm_s = 5.91e-3; /* as duet list kernels --platform idgraf says */
+    const double scale = 0.25, gemm_s = 5.91e-3; /* see duet list kernels --platform idgraf */
     struct duet_codelet *codelet = NULL;
     struct duet_handle *handle = NULL;
     struct duet_runtime *full = open_paced(0, &codelet, &handle), *duet;
@@ -287,7 +287,7 @@ static void test_paced(void)
     const struct duet_route *route = duet_machine_route(duet_runtime_machine(duet), 0, 1);
     g_assert_cmpfloat_with_epsilon(route->bandwidth_Bps, whole.bandwidth_Bps / scale, 1);
     g_assert_cmpfloat_with_epsilon(route->latency_s, whole.latency_s * scale, 1e-15);
-    /* while the data is the program's own, nothing runs that could be learned from */
+    /* no task runs, to be learned from, while the data is the program's own */
     g_assert_cmpint(duet_acquire(duet, handle, DUET_RW), ==, DUET_OK);
     submit(duet, codelet, handle);
     struct duet_class_stats stats;

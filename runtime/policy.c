@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which policy a text means: a name or a shared object, and values of its parameters. */
+/* Finds the policy that a text means: a name or a shared object, and values of its parameters. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -44,7 +44,7 @@ char *duet__policy_base(const char *text)
     return g_strndup(text, (size_t)(file - text) + strcspn(file, ":"));
 }
 
-/* "alpha (1; 0 to 10), beta (...)", or "none". */
+/* Returns the parameters as a text: "alpha (1; 0 to 10), beta (...)", or "none". */
 static char *describe(const struct duet_policy *policy)
 {
     GString *text = g_string_new(NULL);
@@ -58,7 +58,7 @@ static char *describe(const struct duet_policy *policy)
     return g_string_free(text, FALSE);
 }
 
-/* Sets one parameter, given as "name=value", of which `set` says which have been set before. */
+/* Sets one parameter, given as "name=value"; `set` has those that have been set before. */
 static int set_parameter(const struct duet_policy *policy, const char *given, double *values,
                          unsigned *set, struct duet_message *message)
 {
@@ -102,7 +102,7 @@ int duet__policy_load(const char *text, const struct duet_policy **out,
     for (unsigned i = 0; i < duet__parameter_count(*out); i++)
         values[i] = (*out)->parameters[i].initial;
     const char *rest = text + strlen(name);
-    g_auto(GStrv) given = g_strsplit(rest, ":", -1); /* what is before the first ':' is empty */
+    g_auto(GStrv) given = g_strsplit(rest, ":", -1); /* empty before the first ':' */
     for (unsigned i = 1; given[0] && given[i] && !error; i++)
         error = set_parameter(*out, given[i], values, &set, message);
     return error;

@@ -28,28 +28,28 @@ enum {
     EXPORT = DUET__IN_EXPORT,
     STUDY = DUET__IN_STUDY,
     TUNE = DUET__IN_TUNE,
-    FACTOR = DUET__FACTOR | STUDY | TUNE, /* of simulations */
+    FACTOR = DUET__FACTOR | STUDY | TUNE, /* a factor of simulations */
     RUN_FACTOR = DUET__FACTOR,
     EXPLAIN = DUET__IN_EXPLAIN,
     CASE = DUET__CASE | VALIDATE,
 };
 
-/* How a value is read. */
+/* Kinds of values, by how they are read. */
 enum {
     FLAG,
     TEXT,
     NAME,    /* a text that may be empty: none */
-    LIST,    /* of texts: it can be repeated */
+    LIST,    /* a repeatable list of texts */
     NODES,   /* "4" or "2x2" */
     NETWORK, /* a network's notation, which has commas */
     PAIRS,   /* a text "NAME=VALUE,..." that is one value */
     COUNT,   /* a whole number from `low` to `high` */
-    COUNTS,  /* several, separated by commas */
-    REAL,    /* from `low` to below `high` */
+    COUNTS,  /* several COUNTs, separated by commas */
+    REAL,    /* a number from `low` to below `high` */
     SCALE,   /* a factor of times, from a millionth to below a million */
-    SECONDS, /* the rest by functions of base/units.h */
+    SECONDS, /* a time; this and the rest by base/units.h */
     PERCENT,
-    SHARE, /* the same, but its sign may be left out */
+    SHARE, /* a PERCENT whose sign may be left out */
     MEMORY,
     PIN,
     WATCHDOG,
@@ -57,7 +57,7 @@ enum {
     VERIFY,  /* nothing, or a word */
 };
 
-/* A field of struct duet__values and its width; those of its configuration by their own name. */
+/* A member of struct duet__values and its width; a configuration's members by their own name. */
 #define OWN(field)                                                                                 \
     offsetof(struct duet__values, field), sizeof(((struct duet__values *)NULL)->field)
 #define AT(field) OWN(config.field)
@@ -352,7 +352,7 @@ static int set_flag(const char *label, const char *text, bool *out, struct duet_
     return DUET_OK;
 }
 
-static const char *const verified[] = {"0", "", "last", "exact"}; /* as enum duet__verified */
+static const char *const verified[] = {"0", "", "last", "exact"}; /* by enum duet__verified */
 
 static int set_verify(const char *label, const char *text, int *out, struct duet_message *message)
 {
@@ -378,7 +378,7 @@ static int set_count(const struct duet__option *setting, const char *label, cons
     return error;
 }
 
-/* A list; none for a "default" that the option offers. */
+/* Reads a list; none for a "default" that the option offers. */
 static int set_counts(const struct duet__option *option, struct duet__values *values,
                       const char *label, const char *text, struct duet_message *message)
 {
@@ -399,7 +399,7 @@ static int set_counts(const struct duet__option *option, struct duet__values *va
     return error;
 }
 
-/* One more text of a repeatable option. */
+/* Adds one text to those of a repeatable option. */
 static int add_to_list(struct duet__values *values, char ***list, const char *text)
 {
     const size_t count = *list ? g_strv_length(*list) : 0;
@@ -458,7 +458,7 @@ int duet__option_set(const struct duet__option *setting, void *values, const cha
     case NODES:
         error = duet__parse_nodes(label, text, &grid, message);
         break;
-    case NETWORK: /* what is not said may be the platform's */
+    case NETWORK: /* a platform may say the rest */
         error = duet__network_parse(label, text, &(struct duet__network){.bandwidth_Bps = 1},
                                     &unused, message);
         break;
@@ -491,7 +491,7 @@ int duet__option_values(const struct duet__option *setting, const char *label, c
     const guint first = values->len;
     int error;
 
-    if (setting->kind == NETWORK) { /* the next one begins with its kind, a file with a colon */
+    if (setting->kind == NETWORK) { /* a kind begins the next one, a file with a colon */
         char **networks =
             g_regex_split_simple(",(?=[a-z-]+:|(?:switch|fat-tree|dragonfly|torus)(?:,|$))", text,
                                  0, 0);

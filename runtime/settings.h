@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All that can be set from outside, as one table: how it is called, where it applies, what it
- * takes, what it does. The environment, --duet-* arguments, the command line, its help and its
- * manual are made from it.
+ * Settings, as one table of all that can be set from outside: how each is called, where it applies,
+ * what it takes, what it does. The environment, --duet-* arguments, the command line, its help and
+ * its manual are made from it.
  */
 #ifndef DUET_RUNTIME_SETTINGS_H
 #define DUET_RUNTIME_SETTINGS_H
@@ -15,9 +15,9 @@
 
 #include <duet/duet.h>
 
-/* Where a setting applies, as a set. */
+/* Places where a setting applies, as a set. */
 enum {
-    DUET__IN_SIMULATE = 1, /* an option of `duet simulate`, and so on */
+    DUET__IN_SIMULATE = 1, /* an option of `duet simulate`; IN_X: of `duet X` */
     DUET__IN_RUN = 2,
     DUET__IN_INFO = 4,
     DUET__IN_CALIBRATE = 8,
@@ -28,22 +28,22 @@ enum {
     DUET__IN_RECORD = 512,
     DUET__IN_EXPORT = 1024,
     DUET__IN_STUDY = 2048,
-    DUET__FACTOR = 4096, /* it may be given several values, of which each makes a run of its own */
+    DUET__FACTOR = 4096, /* a factor: each of several values makes a run of its own */
     DUET__IN_EXPLAIN = 8192,
     DUET__IN_TUNE = 16384,
-    DUET__CASE = 32768, /* it may in `duet validate`, each of which makes a case of its own */
-    DUET__IN_ENVIRONMENT = 32, /* DUET_NAME, and the argument --duet-NAME */
+    DUET__CASE = 32768,        /* a case of `duet validate`: each of several values makes a case */
+    DUET__IN_ENVIRONMENT = 32, /* a variable DUET_NAME, and the argument --duet-NAME */
 };
 
-/* Which runs are judged, and how. */
+/* Runs that are judged, and the way it is done. */
 enum duet__verified {
     DUET__VERIFY_NONE,
     DUET__VERIFY_EACH,
-    DUET__VERIFY_LAST,  /* the last one of each policy */
-    DUET__VERIFY_EXACT, /* each, factors multiplied out */
+    DUET__VERIFY_LAST,  /* the last run of each policy */
+    DUET__VERIFY_EXACT, /* each run, factors multiplied out */
 };
 
-/* What "A,B,C" gives. */
+/* Numbers of a list "A,B,C". */
 struct duet__numbers {
     uint64_t *items;
     size_t count;
@@ -51,8 +51,8 @@ struct duet__numbers {
 
 /* Values of all settings: a field for each line of the table. */
 struct duet__values {
-    struct duet_config config; /* first, so that a configuration can be set like this */
-    GPtrArray *kept;           /* what lists point to, for g_free; of the command */
+    struct duet_config config; /* first member, so that a configuration is set like this */
+    GPtrArray *kept;           /* memory of the command's lists, for g_free */
     const char *platform, *cases, *precision, *name, *format;
     const char *starpu_models;                              /* "DIR:HOST" */
     const char *out, *trace, *gantt, *html, *machine_xml;   /* files to write; NULL: not wanted */
@@ -62,7 +62,7 @@ struct duet__values {
     struct duet__numbers sizes, tiles;
     uint64_t n, tile, reps, warmups, rounds, sim_reps, jobs, pcie_switches, threads, bytes, loops,
         verified;
-    double until, fail_over; /* parts of 1 */
+    double until, fail_over; /* shares of 1 */
     double case_time_s, calibrate_time_s, budget_s;
     bool json, csv, quiet, verbose, wall;
     int verify; /* enum duet__verified */
@@ -74,18 +74,18 @@ struct duet__values {
 struct duet__option {
     unsigned where;       /* DUET__IN_... */
     const char *name;     /* "gpu-memory" */
-    char letter;          /* of the short option; 0: none */
-    int kind;             /* how its value is read: one of settings.c */
-    size_t offset, bytes; /* of its field in struct duet__values */
+    char letter;          /* the short option's letter; 0: none */
+    int kind;             /* way to read its value: one of settings.c */
+    size_t offset, bytes; /* place and size of its member of struct duet__values */
     uint64_t low, high;
-    const char *help;  /* one line */
-    const char *value; /* what it takes, "SIZE|P%", "F.json" of files only; NULL: nothing */
+    const char *help;  /* one line of text */
+    const char *value; /* form of its value, "SIZE|P%"; "F.json" for files only; NULL: none */
 };
 
-/* The table, line by line: NULL after the last. A name has a line for each meaning. */
+/* Returns a line of the table, NULL after the last. A name has a line for each meaning. */
 const struct duet__option *duet__option_at(size_t index);
 
-/* That of a name which applies in all of `where`; NULL: there is none. */
+/* Returns the setting of a name which applies in all of `where`; NULL: there is none. */
 const struct duet__option *duet__option_find(const char *name, unsigned where);
 
 /*
@@ -98,41 +98,41 @@ DUET_MUST_CHECK int duet__option_set(const struct duet__option *setting, void *v
                                      struct duet_message *message);
 
 /*
- * Of one that is a factor: the values that a text stands for, which are added to `values` (char *,
- * of g_malloc): "480,960", "1..8", see duet__parse_list; each of them a text for duet__option_set.
- * Those of a repeatable option are of one name, which all begin with: "pcie=1x,2x" is "pcie=1x" and
- * "pcie=2x". One whose value is a list itself has that one value. DUET_EINVAL.
+ * Adds the values that a text of a factor stands for to `values` (char *, of g_malloc), each of
+ * them a text for duet__option_set: "480,960", "1..8", see duet__parse_list. Values of a repeatable
+ * option have one name, which all begin with: "pcie=1x,2x" is "pcie=1x" and "pcie=2x". An option
+ * whose value is a list itself has that one value. DUET_EINVAL.
  */
 DUET_MUST_CHECK int duet__option_values(const struct duet__option *setting, const char *label,
                                         const char *text, GPtrArray *values,
                                         struct duet_message *message);
 
-/* true if the option may be given without a value or with this one: "--verify", "--verify last". */
+/* True if the option may be given without a value or with this one: "--verify", "--verify last". */
 bool duet__option_takes(const struct duet__option *setting, const char *word);
 
-/* Whether it can be repeated, each time with a name: "pcie=1x". */
+/* True if a setting can be repeated, each time with a name: "pcie=1x". */
 bool duet__option_named(const struct duet__option *setting);
 
 /*
- * The text by which duet__option_set gives a field of a configuration the value it has; NULL: that
- * is the default. Of settings of the environment. Free with g_free.
+ * Returns the text by which duet__option_set gives a member of a configuration its value, for
+ * settings of the environment; NULL: that is the default. Free with g_free.
  */
 char *duet__option_text(const struct duet__option *setting, const struct duet_config *config);
 
 /*
- * Settings that change what a simulated run does, of those that are not the default, as in a trace:
- * "set-arch=1; gpu-window=4"; without what a trace has besides: numbers of workers, their memory,
- * the policy, the seed. NULL: none. Free with g_free.
+ * Returns the settings that change what a simulated run does and are not the default, as in a
+ * trace: "set-arch=1; gpu-window=4"; without what a trace has besides: numbers of workers, their
+ * memory, the policy, the seed. NULL: none. Free with g_free.
  */
 char *duet__settings_text(const struct duet_config *config);
 
-/* Takes such a text, NULL: none. DUET_EINVAL, also of a setting that there is not. */
+/* Takes a text of duet__settings_text, NULL: none. DUET_EINVAL, also for an unknown setting. */
 DUET_MUST_CHECK int duet__settings_read(const char *text, struct duet_config *config,
                                         struct duet_message *message);
 
 /*
- * An environment (as g_get_environ gives it; is taken over) from which duet_config_environment
- * reads this configuration, as far as there are variables. Free with g_strfreev.
+ * Returns an environment, for g_strfreev, from which duet_config_environment reads this
+ * configuration, as far as there are variables. Takes over `environment`, of g_get_environ.
  */
 char **duet__config_environment(const struct duet_config *config, char **environment);
 
@@ -143,8 +143,8 @@ char **duet__config_environment(const struct duet_config *config, char **environ
 DUET_MUST_CHECK int duet__config_take(struct duet_config *own, const struct duet_config *given,
                                       struct duet_message *message);
 
-/* Nodes in rows and columns, 1 to 4096 in all: "2x3", or "6", which is as square as possible; NULL
-   is one. */
+/* Reads nodes in rows and columns, 1 to 4096 in all: "2x3", or "6", which is as square as possible;
+   NULL is one. */
 DUET_MUST_CHECK int duet__parse_nodes(const char *option, const char *text, struct duet_grid *out,
                                       struct duet_message *message);
 

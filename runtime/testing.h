@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For tests through the public interface, in C or C++: runtimes that open, calls that succeed. */
+/* Tests through the public interface, in C or C++: runtimes that open, calls that succeed. */
 #ifndef DUET_RUNTIME_TESTING_H
 #define DUET_RUNTIME_TESTING_H
 
@@ -13,7 +13,7 @@ static inline void must(const struct duet_runtime *duet, int error)
         g_error("%s (%s)", duet_strerror(error), duet_last_message(duet));
 }
 
-/* A quiet one with so many workers, simulated on a platform, or (NULL) on this machine. */
+/* Returns a quiet configuration, simulated on a platform, or (NULL) on this machine. */
 static inline struct duet_config testing_config(const char *simulate, int cpus, int gpus)
 {
     struct duet_config config;
@@ -25,7 +25,7 @@ static inline struct duet_config testing_config(const char *simulate, int cpus, 
     return config;
 }
 
-/* NULL: this build cannot simulate. */
+/* Opens a runtime; NULL: this build cannot simulate. */
 static inline struct duet_runtime *testing_open(const struct duet_config *config)
 {
     struct duet_message message = {""};

@@ -20,11 +20,11 @@
 
 enum { WORDS = 64, HALF = WORDS / 2, TASK_US = 2, PARTS = 3 };
 
-/* One case, in a process of its own: a process has one simulated runtime. */
+/* A case runs in a process of its own: a process has one simulated runtime. */
 struct world {
     const char *simulate, *emulate, *policy;
     int cpus, gpus;
-    bool plain; /* not recorded: workers keep short tasks to themselves */
+    bool plain; /* true if not recorded: workers keep short tasks to themselves */
     struct duet_runtime *duet;
 };
 
@@ -96,7 +96,7 @@ static void apart(void (*run)(struct world *world), const struct world *like)
 struct call {
     unsigned n;
     uint64_t *value;
-    unsigned fails, cancels; /* at this n */
+    unsigned fails, cancels; /* tasks of this n fail, or cancel the run */
 };
 
 static int fibonacci(struct duet_expansion *expansion, const struct duet_call *call)
@@ -119,7 +119,7 @@ static int fibonacci(struct duet_expansion *expansion, const struct duet_call *c
         child.args = &next;
         error = duet_expand_submit(expansion, &child);
     }
-    /* also where the second could not be submitted: the first writes to this stack */
+    /* a wait even if the second was refused: the first writes to this stack */
     const int waited = duet_expand_wait(expansion);
     *self->value = values[0] + values[1];
     return error ? error : waited;
@@ -238,7 +238,7 @@ static void digest(const void *like, FILE *out)
     free(events);
 }
 
-/* The same run to the last digit. */
+/* A second run is the same to the last digit. */
 static void test_deterministic(void)
 {
     const struct world world = {.simulate = "idgraf", .cpus = 4, .policy = "ws"};
@@ -279,7 +279,7 @@ static int rounds(struct duet_expansion *expansion, const struct duet_call *call
         for (unsigned i = 0; i < WORDS && words && !error; i++)
             words[i] *= 2;
     }
-    /* and once more, without a wait of its own */
+    /* one more child, without a wait of its own */
     const struct duet_access access = {halves[0], DUET_RW};
     const struct duet_task_desc child = {.codelet = duet_codelet_find(call->runtime, "add_one"),
                                          .accesses = &access,
@@ -355,7 +355,7 @@ static void closing(struct world *world)
     g_assert_cmpuint(value, ==, 55);
 }
 
-/* Each waits for one child: the stack of a worker does not suffice for so many. */
+/* Waits for one child, which does so, too: a worker's stack does not suffice for so many. */
 static int deeper(struct duet_expansion *expansion, const struct duet_call *call)
 {
     unsigned depth = *(const unsigned *)call->args;

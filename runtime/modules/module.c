@@ -12,7 +12,7 @@
 
 char *duet__module_path(const char *name)
 {
-    /* from the library, from the program, and from either in a build */
+    /* ways from the library, from the program, and from either in a build */
     static const char *const ways[] = {"duet", DUET_MODULE_WAY, "modules", NULL};
     g_autoptr(GPtrArray) folders = g_ptr_array_new_with_free_func(g_free);
     g_autofree char *file = g_strdup_printf("libduet-%s.so", name);

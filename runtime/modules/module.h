@@ -23,9 +23,9 @@
 #include "workloads/kernels.h"
 #include "workloads/kernels_about.h"
 
-/* What each module exports as `duet__module`, as the first member of its table. */
+/* Head of each module's table, which the module exports as `duet__module`. */
 struct duet__module {
-    const char *build; /* DUET_MODULE_BUILD: of another duet, the rest may be of another form */
+    const char *build; /* DUET_MODULE_BUILD; another duet's table may have another form */
 };
 
 struct duet__sim_module {
@@ -62,9 +62,9 @@ struct duet__mpi_module {
 };
 
 /*
- * The table of the module `name`, which stays open until the process ends: later calls cost little.
- * NULL with a message: it is not where it belongs, a library that it needs is missing, or it is of
- * another build.
+ * Returns the table of the module `name`, which stays open until the process ends: later calls cost
+ * little. NULL with a message: it is not where it belongs, a library that it needs is missing, or
+ * it is of another build.
  */
 const void *duet__module_open(const char *name, struct duet_message *message);
 

@@ -27,7 +27,7 @@ void duet__mpi_decline(const char *why)
         mpi->decline(why);
 }
 
-/* What follows is called with what that has made: the module is open. */
+/* The functions below are called with results of duet__mpi_meet: the module is open. */
 
 void duet__mpi_start(struct duet__mpi *mpi, struct duet_runtime *core, struct duet__nodes *nodes,
                      const struct duet__mpi_calls *calls)

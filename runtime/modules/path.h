@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where parts of duet are that are shared objects of their own. */
+/* Places of duet's parts that are shared objects of their own. */
 #ifndef DUET_RUNTIME_MODULES_PATH_H
 #define DUET_RUNTIME_MODULES_PATH_H
 
-/* The file libduet-NAME.so, for g_free; NULL: it is not where it belongs. */
+/* Returns the file libduet-NAME.so, for g_free; NULL: it is not where it belongs. */
 char *duet__module_path(const char *name);
 
 #endif
