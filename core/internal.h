@@ -50,8 +50,8 @@ enum {
 #define SHORT_S 10e-6
 
 /*
- * One call into the core: its caller and date, the operations to charge and the workers to wake
- * when all locks are free. Policies see it as their view.
+ * A call into the core: its caller and date, the operations to charge and the workers to wake when
+ * all locks are free. Policies see it as their view.
  */
 struct duet_view {
     struct duet_runtime *core;
@@ -85,18 +85,18 @@ enum {
 
 /* Further bits in `modes` of a task. */
 enum {
-    TASK_HOLDS = 1,       /* it holds the handles on which it commutes */
-    TASK_INITIALISES = 2, /* it initialises a contribution for the task in `prev` */
-    TASK_COMBINES = 32,   /* it combines contributions, on behalf of the access whose turn it is */
-    TASK_REVOKED = 128,   /* it was revoked from a worker, and is not revoked again */
+    TASK_HOLDS = 1,       /* the task holds the handles on which it commutes */
+    TASK_INITIALISES = 2, /* the task initialises a contribution for the task in `prev` */
+    TASK_COMBINES = 32,   /* the task combines contributions, for the access whose turn it is */
+    TASK_REVOKED = 128,   /* the task was revoked from a worker, and is not revoked again */
 };
 
 enum {
     WATCH_TROUBLE = 1, /* something has failed, some time */
-    WATCH_RECORD = 2,  /* what it releases is recorded */
+    WATCH_RECORD = 2,  /* releases are recorded */
 };
 
-/* One access of one task; stored behind the task. 24 bytes. */
+/* An access of a task; stored behind the task. 24 bytes. */
 struct access {
     struct duet_handle *handle;
     /* Next in the handle's chain until granted; then next waiter of a replica. Handle lock. */
@@ -120,7 +120,7 @@ enum task_state {
 /* Properties that few tasks have, behind one pointer; mostly stored behind the accesses. */
 struct task_extra {
     struct duet_ref *ref;         /* reference to the task; NULL: none */
-    struct duet_ref *lost;        /* to tasks that its kernel will submit again: lost.c */
+    struct duet_ref *lost;        /* tasks that its kernel will submit again: lost.c */
     struct duet_task *next, **at; /* extra_lock: children that come after others; NULL: none */
     struct edge *edges;           /* its explicit predecessors: ref.c */
     unsigned edge_count;
@@ -143,7 +143,7 @@ struct duet_task {
     uint8_t mask; /* index into core->masks */
     uint8_t pool; /* pool of its record */
     union {
-        int64_t queued_ns;           /* on a list: its part of the load of the list's owner */
+        int64_t queued_ns;           /* on a list: the task's part of its owner's load */
         struct duet_task *submitted; /* running: tasks of duet__link_after, the newest first */
     };
     union {
@@ -203,8 +203,8 @@ struct duet_codelet {
     duet_kernel_fn emulation;
     duet_expand_fn expand; /* NULL: an ordinary kernel */
     bool waits;            /* the engine runs it, and it may wait for its children */
-    void **models;         /* by architecture: state of the model; model_lock */
-    double *belief_factor; /* by architecture: factor of model_error */
+    void **models;         /* state of the model, by architecture; model_lock */
+    double *belief_factor; /* factor of model_error, by architecture */
     uint64_t primed;       /* architectures for which a calibration has primed the model */
     struct duet_codelet *next;
     /*
@@ -232,8 +232,8 @@ struct executions {
 /* Executions of one kernel that take about equally long. */
 struct task_class {
     struct duet_codelet *codelet;
-    unsigned number; /* DUET_UNNUMBERED: of different sizes */
-    unsigned index;  /* in core->classes */
+    unsigned number; /* DUET_UNNUMBERED if sizes differ */
+    unsigned index;  /* index in core->classes */
     double work;
     bool counts_flops;
     uint64_t footprint, bytes;
@@ -245,26 +245,26 @@ struct task_class {
     _Atomic(struct duet_codelet *) barrier; /* initialises such a reduction */
     _Atomic(uint16_t) mask;    /* 1 + mask of tasks without restriction; 0: not known */
     _Atomic(double) best_s;    /* shortest time, for the critical path */
-    _Atomic(double) *expected; /* by architecture, from the model; 0: not known */
-    _Atomic(double) *mean;     /* by architecture: the engine's, of the shortest; 0: not known */
-    struct executions *executions; /* by worker */
-    struct task_class *twin;       /* its copy in a trial: see struct duet_handle */
+    _Atomic(double) *expected; /* seconds by architecture, from the model; 0: not known */
+    _Atomic(double) *mean;     /* engine's seconds of the shortest, by architecture; 0: not known */
+    struct executions *executions; /* executions, by worker */
+    struct task_class *twin;       /* copy of the class in a trial: see struct duet_handle */
     struct task_class *next;       /* hash chain */
 };
 
 /* ------------------------------------------------------------------------------------------- */
 /* Data                                                                                         */
 
-/* A handle's data on one memory node. */
+/* Data of a handle on one memory node. */
 struct replica {
     struct duet_handle *handle;
     struct slab_block *block;      /* set under the node lock, cleared under node and handle lock */
     struct replica *older, *newer; /* node lock: LRU list of replicas with a block */
-    /* all fields below: handle lock */
+    /* members from here on: handle lock */
     uint32_t pins; /* uses that forbid eviction: tasks, and copies that read it */
     uint16_t node;
     bool copying; /* a copy into it is decided or in flight, or chained */
-    bool leaving; /* its write-back is in flight: evict afterwards */
+    bool leaving; /* its own write-back is in flight: evict afterwards */
     bool hinted;  /* the copy into it was asked for by hints alone */
     struct access *waiters;
     struct replica *chained,
@@ -279,15 +279,15 @@ struct replica {
 enum shape { FULL, LOWER, UPPER, STRICTLY_LOWER, STRICTLY_UPPER, DIAGONAL };
 
 /*
- * Parts of one handle that do not overlap: of a cut by the application, or the blocks of an
+ * Parts of one handle that do not overlap, made by a cut of the application, or as the blocks of an
  * expansion.
  */
 struct parts {
     struct duet_handle *whole;
     struct duet_expansion *expansion; /* expansion whose blocks they are; NULL: a cut */
-    struct parts *next;               /* of the same handle, parts_lock, or expansion */
-    bool in_force;                    /* of a cut, parts_lock: see cut.c */
-    bool writable;                    /* of blocks: the expanding task may write them */
+    struct parts *next;               /* next of the same handle, parts_lock, or expansion */
+    bool in_force;                    /* true for a cut in force, parts_lock: see cut.c */
+    bool writable;                    /* true for blocks that the expanding task may write */
     unsigned count, capacity;
     struct duet_handle **handles;
     uint64_t bytes;     /* bytes of all parts */
@@ -340,9 +340,9 @@ struct duet_handle {
     struct duet_handle *twin;        /* copy in a trial; for the thread that lets tasks in */
     struct duet_handle *next, *prev; /* core->handles, registry lock */
     struct replica host;
-    _Atomic(void *) mark;      /* for the engine: duet__handle_mark */
-    void *note;                /* duet__handle_note; for the application's thread */
-    struct replica **replicas; /* by node; NULL until first used; handle lock */
+    _Atomic(void *) mark;      /* the engine's: duet__handle_mark */
+    void *note;                /* duet__handle_note's; for the application's thread */
+    struct replica **replicas; /* replicas by node; NULL until first used; handle lock */
     /* Bit sets of nodes where it is valid, and into which it is being copied. Written under the
        handle lock, read by policies without it. */
     _Atomic(uint64_t) *valid, *coming;
@@ -355,8 +355,8 @@ struct node {
     _Atomic(uint32_t) pinned;        /* replicas with pins */
     uint64_t leaving_bytes;          /* node lock: write-backs in flight */
     _Atomic(bool) blocked;           /* a worker of this node waits for room */
-    _Atomic(bool) lost;              /* the device is gone: nothing becomes valid here any more */
-    unsigned worker;                 /* that starts this node's copies */
+    _Atomic(bool) lost;              /* device gone: nothing becomes valid here any more */
+    unsigned worker;                 /* the worker that starts copies into it */
     _Atomic(uint64_t) freed;         /* the record at whose end there was more room; if blocked */
     uint64_t evictions, write_backs; /* node lock */
     struct spin pool_lock;
@@ -378,19 +378,19 @@ struct nested {
     struct duet_task *spare;           /* free records, linked by `next` */
 };
 
-/* What grows: of records, notes or accesses. */
+/* Rows that grow: records, notes or accesses. */
 struct rows {
     void *rows;
     size_t count, capacity;
 };
 
-/* The record of a task or a copy, and what is known of what released that: see released.c. */
+/* A record of a task or a copy, with what is known of its release: see released.c. */
 struct record {
     struct duet_event event;
     uint64_t asked_by, after, own;
 };
 
-/* What released a task. */
+/* A note of what released a task. */
 struct note {
     uint64_t task;
     double date_s;
@@ -407,13 +407,13 @@ struct freed {
 struct worker {
     /* seldom written, read by any thread */
     _Alignas(LINE) unsigned index, arch, node, kind, window, window_short;
-    _Atomic(bool) lost;    /* its device is lost; set by its thread */
-    _Atomic(bool) fed;     /* it found a task when it last looked for one; set by its thread */
+    _Atomic(bool) lost;    /* true if the device is lost; set by the worker's thread */
+    _Atomic(bool) fed;     /* true if its last look found a task; set by its thread */
     _Atomic(bool) revokes; /* the policy may revoke tasks that it has taken */
     _Atomic(bool) waits;   /* a task in its slots has not begun; set by its thread, see revoke.c */
     struct duet_task **slots;
     unsigned *victims;
-    /* for this worker's thread */
+    /* members for this worker's thread */
     _Alignas(LINE) unsigned taken; /* tasks in slots */
     unsigned copying;              /* copies given to the engine and not done */
     bool drained;                  /* counted in `drained` of the core, which is stopping */
@@ -423,7 +423,7 @@ struct worker {
     struct duet_expansion *body;   /* expansion of the newest task that has begun and may wait */
     uint64_t rng;
     _Atomic(uint64_t) finished; /* tasks that ended in calls of this worker; read at any time */
-    _Atomic(uint64_t) internal; /* of these, tasks that are not the application's; counted before */
+    _Atomic(uint64_t) internal; /* part of `finished` not the application's; counted before */
     struct freed freed[POOL_EXACT + 1];
     struct nested nested;
     struct duet_task **batch; /* room for tasks that a completion made ready */
@@ -432,15 +432,15 @@ struct worker {
     _Atomic(double) busy_s, last_end_s, flops;
     _Atomic(uint64_t) tasks, accesses, reads, hits, merged;
     _Atomic(uint64_t) pushes, pops, steals, steal_attempts, revocations;
-    /* for this worker's thread and those that ask for statistics: trace_lock */
+    /* members for this worker's thread and those that ask for statistics: trace_lock */
     struct spin trace_lock;
     bool records_lost;
     struct rows records, notes; /* struct record, struct note */
     struct rows touched;        /* struct duet_trace_access: of the recorded tasks */
     size_t last_task;           /* index of the last record of a task, and 1 */
-    uint16_t generation;        /* of the records: another one after each reset */
+    uint16_t generation;        /* generation of the records: another one after each reset */
     uint64_t bytes_in, bytes_out, bytes_between, copies_in, copies_out, copies_between;
-    /* for any thread */
+    /* members for any thread */
     _Alignas(LINE) struct spin copy_lock;
     struct replica *copy_head, *copy_tail; /* copy_lock: copies to start */
     struct replica *idle_head, *idle_tail; /* copy_lock: copies for hints, started last */
@@ -478,8 +478,8 @@ struct prime {
 /* Texts of the application and its marks in the trace: names.c. All under `lock`. */
 struct names {
     struct spin lock;
-    struct name **list, **table; /* by number from 1; hash chains */
-    size_t count, capacity;      /* of the list and the table */
+    struct name **list, **table; /* texts by number from 1; hash chains */
+    size_t count, capacity;      /* sizes of the list and the table */
     struct duet_trace_mark *marks;
     size_t mark_count, mark_capacity;
     size_t phase; /* 1 + the mark of the current phase; 0: none */
@@ -540,7 +540,7 @@ struct duet_runtime {
     struct duet_task *children; /* extra_lock: children that come after others without data */
     unsigned resets;            /* number of duet_stats_reset: written while nothing is in flight */
     struct names names;
-    void *kept; /* for the library's start-up */
+    void *kept; /* memory of the library's start-up */
     void (*free_kept)(void *data);
 
     struct spin registry_lock; /* codelets, classes, handles, primes */
@@ -548,10 +548,10 @@ struct duet_runtime {
     unsigned codelet_count;
     struct task_class **class_table; /* hash chains */
     size_t class_buckets;
-    struct task_class **classes; /* in order of appearance */
+    struct task_class **classes; /* classes in order of appearance */
     size_t class_count, class_capacity;
-    double *class_seconds; /* for duet_class_stats, by architecture */
-    uint64_t *class_ran;   /* for duet_class_stats, by worker */
+    double *class_seconds; /* seconds by architecture, for duet_class_stats */
+    uint64_t *class_ran;   /* finished tasks by worker, for duet_class_stats */
     struct duet_handle *handles;
     struct region *regions; /* registry_lock: registered memory */
     uint64_t handle_count;
@@ -567,33 +567,30 @@ struct duet_runtime {
     uint64_t *hosts;        /* bit set of workers whose memory is the host's */
     /* seldom written while there is enough work, read for every task */
     _Atomic(uint64_t) *hungry; /* bit a worker: its last duet__next was IDLE for lack of work */
-    /* for submitting threads */
+    /* members for submitting threads */
     _Alignas(LINE) _Atomic(uint64_t) submitted; /* tasks created: the last id */
     /* tasks finished at some earlier time: enough to see that the window is not full */
     _Atomic(uint64_t) finished_seen;
-    _Atomic(uint64_t) finished; /* successors released, in calls of no worker: see finished.c */
-    _Atomic(uint64_t) internal; /* of these, not the application's */
-    /*
-     * For ends of tasks while submissions wait (window_open): tasks ended since, and the number
-     * that opens it.
-     */
+    _Atomic(uint64_t) finished; /* tasks ended in calls of no worker: see finished.c */
+    _Atomic(uint64_t) internal; /* part of `finished` not the application's */
+    /* Tasks ended while submissions wait (window_open), and their number that lets these go on. */
     _Alignas(LINE) _Atomic(uint64_t) ended, open_at;
-    /* read for every task */
+    /* members read for every task */
     _Alignas(LINE) _Atomic(unsigned) throttled; /* submissions that wait for a full window */
     _Atomic(unsigned) waits;                    /* waits for all tasks to finish */
     _Atomic(bool) stopping;
     _Atomic(unsigned) drained; /* workers that have had nothing left since then */
     _Atomic(bool) told;        /* there is a `message` */
-    _Atomic(uint8_t) watch;    /* WATCH_...: why ends of tasks are looked at closely */
-    _Atomic(bool) stopped;     /* what has not begun does not run any more */
+    _Atomic(uint8_t) watch;    /* WATCH_...: reasons to look closely at ends of tasks */
+    _Atomic(bool) stopped;     /* true if tasks that have not begun do not run any more */
     _Atomic(int) error;        /* first error of the run */
     _Atomic(uint64_t) failed_tasks, cancelled_tasks;
-    atomic_bool lends;         /* duet__acquire_submit was used */
-    _Atomic(unsigned) awaited; /* its acquisitions that were granted and not ended: acquire.c */
+    atomic_bool lends;         /* true if duet__acquire_submit was used */
+    _Atomic(unsigned) awaited; /* acquisitions granted and not ended: acquire.c */
     struct spin message_lock;
     struct duet_message run_message;        /* message_lock: message of `error` */
     struct duet_message message;            /* message_lock: message of the last call that failed */
-    struct spin damage_lock;                /* for `damage` of handles */
+    struct spin damage_lock;                /* lock of `damage` of handles */
     _Alignas(LINE) struct spin submit_lock; /* lock for writing the three below */
     uint64_t submit_rng;
     _Atomic(double) first_submit_s; /* INFINITY: nothing was submitted */

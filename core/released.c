@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The records of tasks and copies, with what released each of them. The core knows that in the call
- * in which a task or a copy ends, whose record is then the last one of the worker: what goes on
+ * Records of tasks and copies, with what released each of them. The core knows that in the call in
+ * which a task or a copy ends, whose record is then the last one of the worker: whatever goes on
  * because of it is noted there. Notes are put into the records when these are asked for. A run that
  * is not recorded has none.
  */
@@ -19,8 +19,7 @@ static uint64_t reference(const struct worker *worker, size_t index)
                  : 0;
 }
 
-/* One more row; NULL: there is no memory, and it is remembered that one is lost. trace_lock held.
- */
+/* Adds a row; NULL: there is no memory, and it is remembered that one is lost. trace_lock held. */
 void *duet__row_add(struct worker *worker, struct rows *rows, size_t size)
 {
     if (rows->count == rows->capacity) {
@@ -61,7 +60,7 @@ struct record *duet__record_add(struct worker *worker, const struct duet_event *
     return record;
 }
 
-/* The record of what has ended in this call, if a worker makes it; 0: there is none. */
+/* Returns the record of what has ended in this call, if a worker makes it; 0: there is none. */
 uint64_t duet__last_record(const struct duet_view *view)
 {
     if (!view->core->record || !view->self)
@@ -72,7 +71,7 @@ uint64_t duet__last_record(const struct duet_view *view)
     return last;
 }
 
-/* A task is released in this call, by a record or, OUTSIDE, by who had the data of a handle. */
+/* Notes that a task is released in this call, by a record or, OUTSIDE, by the user of a handle. */
 void duet__note(struct duet_view *view, const struct duet_task *task, uint64_t by,
                 enum duet_release release)
 {
@@ -86,7 +85,7 @@ void duet__note(struct duet_view *view, const struct duet_task *task, uint64_t b
     spin_unlock(&worker->trace_lock);
 }
 
-/* What has ended in this call lets a task go on, or who had the data of that handle. */
+/* Notes that a task goes on, by the end of this call's record or of a use of the handle. */
 void duet__note_released(struct duet_view *view, const struct duet_task *task, uint64_t handle)
 {
     if (view->self)
@@ -96,8 +95,8 @@ void duet__note_released(struct duet_view *view, const struct duet_task *task, u
 }
 
 /*
- * A copy is asked for by a worker that has turned to the task, after its last one or when this was
- * ready; or it goes on from what this call is about.
+ * Notes what releases a copy: its worker has turned to the task, after its last one or when this
+ * was ready; or it goes on from what this call is about.
  */
 void duet__note_asked(struct duet_view *view, struct duet__copy *copy, const struct duet_task *task)
 {
@@ -120,13 +119,13 @@ void duet__note_asked(struct duet_view *view, struct duet__copy *copy, const str
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* All records of a run                                                                         */
+/* All workers' records                                                                         */
 
 struct all {
     const struct duet_runtime *core;
     struct rows records, notes;
-    size_t *first;      /* by worker: records of those before; one more */
-    uint32_t *position; /* by worker, then in its order: index in the records as sorted, and 1 */
+    size_t *first;      /* first[w]: number of records of workers before w */
+    uint32_t *position; /* by worker, then in its order: index in the sorted records, and 1 */
 };
 
 static int by_start(const void *left, const void *right)
@@ -152,7 +151,7 @@ static int by_task(const void *left, const void *right)
     return (a->by > b->by) - (a->by < b->by);
 }
 
-/* The position of a record, and 1; 0: it is of an earlier measurement. */
+/* Returns the position of a record, and 1; 0: it is of an earlier measurement. */
 static uint32_t position_of(const struct all *all, uint64_t by)
 {
     const size_t worker = by >> INDEX_BITS & ((1 << WORKER_BITS) - 1), index = by & UINT32_MAX;
@@ -163,8 +162,8 @@ static uint32_t position_of(const struct all *all, uint64_t by)
 }
 
 /*
- * The date by which something was released. A task that waits has several, and its worker the clock
- * of those who release it; to dates of devices that does not apply.
+ * Returns the date by which something was released. A task that waits has several, and its worker
+ * the clock of those who release it; to dates of devices that does not apply.
  */
 static double latest(const struct duet_runtime *core, const struct duet_event *event)
 {
@@ -173,7 +172,7 @@ static double latest(const struct duet_runtime *core, const struct duet_event *e
     return core->workers[event->worker].node == DUET_HOST ? event->start_s : event->end_s;
 }
 
-/* What released a task, or the one that asked for a copy, last; NULL: nothing. */
+/* Finds what released a task, or the task that asked for a copy, last; NULL: nothing. */
 static const struct note *find_note(const struct all *all, const struct record *record)
 {
     const bool copy = record->event.kind == DUET_EVENT_COPY;
@@ -193,7 +192,7 @@ static const struct note *find_note(const struct all *all, const struct record *
     for (; low && notes[low - 1].release != DUET_RELEASE_OUTSIDE; low--)
         if (!(copy && notes[low - 1].release == DUET_RELEASE_COPY) &&
             position_of(all, notes[low - 1].by) != own)
-            break; /* else it came later, at a date at which time stands still */
+            break; /* a note of its own end came later, at the same date */
     return low && notes[low - 1].task == task ? &notes[low - 1] : NULL;
 }
 
@@ -217,7 +216,7 @@ static void find_release(const struct all *all, struct record *record)
     event->released_by = by;
 }
 
-/* Takes what each worker has. false: no memory. */
+/* Takes the rows of each worker. Returns false without memory. */
 static bool take(struct all *all)
 {
     const unsigned workers = all->core->machine.worker_count;

@@ -24,7 +24,7 @@
 
 enum {
     WATCHDOG_S = 600,
-    RUNS_MAX = 4,    /* at once */
+    RUNS_MAX = 4,    /* most runtimes at once */
     EXIT_STATUS = 7, /* exit status of programs that close nothing */
 };
 
@@ -172,7 +172,7 @@ static inline void submit_all(struct run *run)
         (void)pthread_join(submitters[s].id, NULL);
 }
 
-/* A thread that asks for statistics all the time: what has been done, is. */
+/* A thread that asks for statistics all the time: finished tasks stay finished. */
 static inline void *observe(void *argument)
 {
     struct run *run = argument;
@@ -192,7 +192,7 @@ static inline void *observe(void *argument)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* A run                                                                                        */
+/* Runs                                                                                         */
 
 /* Makes a codelet: devices run the one that the world names, if it has code for both. */
 static inline struct duet_codelet *codelet(struct run *run, const char *name, duet_kernel_fn kernel,
@@ -201,7 +201,7 @@ static inline struct duet_codelet *codelet(struct run *run, const char *name, du
     struct duet_codelet *made = NULL;
     struct duet_implementation implementations[2];
     size_t count = 0;
-    const bool sums = kernel == clear_sum || kernel == add_up; /* these have no arguments */
+    const bool sums = kernel == clear_sum || kernel == add_up; /* kernels without arguments */
     if (kernel && cpu)
         implementations[count++] = (struct duet_implementation){.arch = "cpu", .run = kernel};
     if (kernel && gpu)
@@ -316,7 +316,7 @@ struct tally {
     uint64_t tasks;
 };
 
-/* What released what was recorded; dates of devices are as good as CUDA's events. */
+/* Checks what released the recorded events; dates of devices are as good as CUDA's events. */
 static inline void check_released(const struct run *run)
 {
     struct duet_event *events = NULL;
@@ -327,7 +327,7 @@ static inline void check_released(const struct run *run)
     free(events);
 }
 
-/* Waits, brings everything back, looks at it and closes. */
+/* Waits for a run, brings all data back, looks at it and closes. */
 static inline int finish(struct run *run)
 {
     struct duet_stats stats;
@@ -352,7 +352,7 @@ static inline int finish(struct run *run)
             run->setting.world->carry_out(run);
         check_steps(run);
         check_contents(run);
-        /* and those that clear and add up contributions */
+        /* stats.tasks also counts tasks that clear and add up contributions */
         bool more = run->setting.nested && reduces(run);
         g_assert_true(stats.tasks == run->tasks || (more && stats.tasks > run->tasks));
     }
@@ -368,7 +368,7 @@ static inline int finish(struct run *run)
     return error;
 }
 
-/* Closes at once, which waits for the tasks; what is on devices stays there. */
+/* Closes a run at once, which waits for the tasks; data on devices stays there. */
 static inline int finish_abruptly(struct run *run)
 {
     int error = duet_close(run->duet);
@@ -382,7 +382,7 @@ static inline void run_finish(struct run *run, struct tally *tally)
 {
     const struct setting *setting = &run->setting;
     int error = setting->abrupt ? finish_abruptly(run) : finish(run);
-    /* of what has failed on a device that was lost then, nobody need have heard */
+    /* nobody need have heard of a failure on a device that was lost then */
     g_assert_true(error || setting->loses || !atomic_load(&run->must_fail));
     tally->runs++;
     tally->good += !error;
@@ -418,11 +418,11 @@ static inline void execute(const struct setting *setting, struct tally *tally)
 struct program {
     struct setting settings[RUNS_MAX];
     unsigned count;
-    bool threads; /* each has one of the application; else they share it, and overlap */
+    bool threads; /* each has an application's thread; else they share it, and overlap */
     struct tally tallies[RUNS_MAX];
 };
 
-static char again[200]; /* what to say where it fails */
+static char again[200]; /* text to be printed after a failure */
 
 static inline void failed(int number)
 {
@@ -542,7 +542,7 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
         duet_config_init(&setting->config);
         setting->config.seed = number + ((uint64_t)i << 32);
         draw(setting);
-        /* one process cannot end in two ways, or while others look at it */
+        /* a process cannot end in two ways, or while others look at it */
         setting->exits =
             exits && (program->count == 1 || !program->threads) && !setting->world->stays;
         setting->observed = setting->observed && !setting->alone && !setting->exits;
@@ -550,9 +550,9 @@ static inline void make_program(struct program *program, uint64_t number, draw_f
 }
 
 /*
- * Runs programs 0 to count - 1, or what the environment asks for, of up to `most` runtimes at once;
- * in processes of their own where a process may run one only. How they have ended together. The
- * count is small, as X.random_long, which scripts/check runs, goes on longer.
+ * Runs programs 0 to count - 1, or those that the environment asks for, of up to `most` runtimes at
+ * once; in processes of their own where a process may run one only. Returns how they have ended
+ * together. `count` is small, as X.random_long, which scripts/check runs, goes on longer.
  */
 static inline struct tally run_programs(unsigned count, draw_fn draw, unsigned most, bool apart)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What holds for what released the events of any run. */
+/* Checks what released the events of any run. */
 #ifndef DUET_TESTING_RELEASED_H
 #define DUET_TESTING_RELEASED_H
 
@@ -7,7 +7,7 @@
 
 #include <duet/trace.h>
 
-/* Is the event one that may release something by this name? */
+/* Checks that the event is one that may release something by this name. */
 static inline void testing_check_kind(enum duet_release release, const struct duet_event *by)
 {
     if (release == DUET_RELEASE_TASK || release == DUET_RELEASE_WORKER)
@@ -19,8 +19,8 @@ static inline void testing_check_kind(enum duet_release release, const struct du
 }
 
 /*
- * What released a kernel had ended when that started; what released a copy, when that was asked
- * for. Dates of one clock may be off by so much from those of another one.
+ * Checks that what released a kernel had ended when that started, and what released a copy when
+ * that was asked for. Dates of one clock may be off by `off_s` from those of another one.
  */
 static inline void testing_check_released(const struct duet_event *events, size_t count,
                                           double off_s)

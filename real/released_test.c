@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What released tasks and copies on threads, where only one answer is possible. */
+/* Tests what released tasks and copies on threads, where only one answer is possible. */
 #include <stdlib.h>
 
 #include "core/testing_released.h"
@@ -41,7 +41,7 @@ static struct duet_handle *cell(struct duet_runtime *core, uint64_t *value)
     return handle;
 }
 
-/* What the application lets go on. */
+/* Number up to which the application lets tasks go on. */
 static _Atomic(int) allowed;
 
 struct turn {
@@ -95,7 +95,7 @@ static void test_fan_in(void)
     duet__core_free(core);
 }
 
-/* From a CPU to a GPU: the copy goes on after the task, and the next task after the copy. */
+/* A copy from a CPU to a GPU goes on after the task, and the next task after the copy. */
 static void test_copy(void)
 {
     struct testing t = {.cpus = 1, .gpus = 1, .record = true};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What released tasks and copies, where that is known by hand. The machine is that of
+ * Tests what released tasks and copies, where that is known by hand. The machine is that of
  * sim/testing.h; tasks and handles are numbered from 1.
  */
 #include "sim/testing.h"
 
 static const uint64_t MB = 1000000;
 
-/* The event was released so, by the number-th record of a task or of copies of a handle. */
+/* Checks an event's release, by the number-th record of a task or of copies of a handle. */
 static void expect(const struct lab *lab, const struct duet_event *event, enum duet_release release,
                    enum duet_event_kind kind, uint64_t id, unsigned number)
 {
@@ -45,7 +45,7 @@ static void test_chain(void)
     lab_close(&lab);
 }
 
-/* Of three that it comes after, the second one ends last; those in no order have no reason. */
+/* The second of three predecessors ends last; tasks in no order have no reason. */
 static void test_fan_in(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.cpus = 3});
@@ -70,11 +70,11 @@ static void test_copy(void)
     lab_finish(&lab);
     expect_copy(&lab, 1, 1, DUET_RELEASE_TASK, DUET_EVENT_TASK, 1);
     expect_copy(&lab, 2, 1, DUET_RELEASE_TASK, DUET_EVENT_TASK, 1);
-    expect_task(&lab, 2, DUET_RELEASE_COPY, DUET_EVENT_COPY, 2); /* behind that of a */
+    expect_task(&lab, 2, DUET_RELEASE_COPY, DUET_EVENT_COPY, 2); /* goes behind a's copy */
     lab_close(&lab);
 }
 
-/* Through the host, as there is no other way: the second half goes on from the first one. */
+/* A copy from device to device goes through the host: its second half goes on from the first. */
 static void test_halves(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.gpus = 2, .no_peer = true});
@@ -88,7 +88,7 @@ static void test_halves(void)
     lab_close(&lab);
 }
 
-/* Both are asked for at once, and one goes behind the other: the task waits for the last one. */
+/* Copies asked for at once go one behind the other: the task waits for the last one. */
 static void test_link(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1});
@@ -113,11 +113,11 @@ static void test_worker(void)
     lab_finish(&lab);
     expect_copy(&lab, 1, 1, DUET_RELEASE_WORKER, DUET_EVENT_TASK, 1);
     expect_task(&lab, 2, DUET_RELEASE_COPY, DUET_EVENT_COPY, 1);
-    expect_task(&lab, 4, DUET_RELEASE_SUBMISSION, DUET_EVENT_TASK, 0); /* it could have begun */
+    expect_task(&lab, 4, DUET_RELEASE_SUBMISSION, DUET_EVENT_TASK, 0); /* task 4 could have begun */
     lab_close(&lab);
 }
 
-/* Memory for one of two: what is there goes back first, after the task that has written it. */
+/* Memory for one of two: old data goes back first, after the task that has written it. */
 static void test_room(void)
 {
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .gpu_memory_bytes = 6 * MB});

@@ -28,10 +28,9 @@ enum duet_event_kind {
 
 enum { DUET_NO_WORKER = -1 };
 
-/* What was last of all that a kernel or a copy had to wait for, but for its worker and its link. */
+/* Kinds of what a kernel or a copy waited for last, other than its worker and its link. */
 enum duet_release {
-    DUET_RELEASE_SUBMISSION, /* nothing: it was submitted, or asked for, later than all of it ended
-                              */
+    DUET_RELEASE_SUBMISSION, /* nothing: all had ended when it was submitted, or asked for */
     DUET_RELEASE_TASK,       /* a task that it comes after, or that wrote what is copied */
     DUET_RELEASE_COPY,       /* a copy of data that it needs, or from which this one goes on */
     DUET_RELEASE_ROOM,       /* a task or a copy that left memory on the device to it */
@@ -39,13 +38,13 @@ enum duet_release {
     DUET_RELEASE_OUTSIDE, /* the application, or another node, had the data until then */
 };
 
-/* One record. Dates in seconds since the runtime was opened. */
+/* A record of a kernel or a copy. Dates in seconds since the runtime was opened. */
 struct duet_event {
     enum duet_event_kind kind;
     int worker;      /* worker that ran the kernel or started the copy */
     unsigned kernel; /* TASK: index of the kernel (duet_kernel_name); COPY: 0 */
-    /* what released it, see `release`: index in these records of what ended, and 1; OUTSIDE: number
-       of the handle; 0: nothing, or it is not in the records */
+    /* Index in the records of what released this one (see `release`), and 1; OUTSIDE: number of the
+       handle; 0: nothing, or it is not in the records. */
     uint32_t released_by;
     uint64_t id;     /* TASK: number of the task, from 1 in order of submission;
                         COPY: number of the handle, from 1 in order of registration */
@@ -55,17 +54,17 @@ struct duet_event {
     double end_s;    /* kernel or copy ended */
     uint16_t source; /* COPY: memory node of the source; TASK: the worker's */
     uint16_t destination;
-    bool write_back;     /* COPY: made room for something else (eviction) */
-    bool failed;         /* TASK: the kernel reported an error or was not run because of one;
-                            COPY: it did not arrive */
-    bool paused;         /* TASK: a piece of it, after which it waited for its children; there are
-                            further records of the same id, the last of which is not paused */
+    bool write_back; /* COPY: made room for something else (eviction) */
+    bool failed;     /* TASK: the kernel reported an error or was not run because of one;
+                        COPY: it did not arrive */
+    bool paused; /* TASK: a piece of it, before a wait for its children; there are further records
+                    of the same id, the last of which is not paused */
     uint8_t release;     /* enum duet_release */
     uint64_t bytes;      /* COPY: bytes moved; TASK: bytes of all accesses */
     double work;         /* TASK: flops where its kernel counts them, else bytes; COPY: 0 */
-    uint32_t name;       /* TASK: number of its name (duet_trace_name); 0: none */
+    uint32_t name;       /* TASK: number of the task's name (duet_trace_name); 0: none */
     uint32_t iteration;  /* TASK: the application's iteration; 0: none */
-    int32_t priority;    /* TASK: the application's, unless the policy has changed it */
+    int32_t priority;    /* TASK: the application's priority, unless the policy has changed it */
     bool own;            /* TASK: made by the runtime to begin or add up contributions */
     bool child;          /* TASK: child of one that expands, or is waited for by it */
     uint64_t where;      /* TASK: bits of the architectures that could run it */
@@ -86,7 +85,7 @@ DUET_EXPORT const char *duet_trace_name(const struct duet_runtime *runtime, uint
 
 /* A mark in the trace: a moment or a phase of the application, or the loss of a device. */
 struct duet_trace_mark {
-    uint32_t name; /* number of its text (duet_trace_name); of a loss, the device's name */
+    uint32_t name; /* number of the mark's text (duet_trace_name); of a loss, the device's name */
     bool phase;
     double start_s, end_s; /* dates on the application's thread; equal for a moment */
     unsigned lost;         /* number of the lost device's worker + 1; 0: no loss */
@@ -100,7 +99,7 @@ struct duet_trace_mark {
 DUET_EXPORT DUET_MUST_CHECK int duet_trace_marks(const struct duet_runtime *runtime,
                                                  struct duet_trace_mark **marks, size_t *count);
 
-/* One access of a task in the records, or one task that it comes after explicitly. */
+/* An access of a task in the records, or a task that it comes after explicitly. */
 struct duet_trace_access {
     uint64_t task;   /* number of the task, as in struct duet_event */
     unsigned index;  /* index of the access in its task, as submitted; other entries have other
@@ -114,7 +113,7 @@ struct duet_trace_access {
     bool reads, writes;
     bool temporary; /* temporary data without contents before the first task that writes it
                        (duet_temporary) */
-    unsigned mode;  /* enum duet_mode; 0: none, or that of an earlier access */
+    unsigned mode;  /* enum duet_mode; 0: no mode, or that of an earlier access */
     uint64_t after; /* number of a task that this one comes after; 0: the entry is an access */
 };
 
@@ -158,7 +157,7 @@ struct duet_stats {
                                  from them after their data had been asked for */
     uint64_t read_hits;       /* reads_on_device that found the data valid on the device, or on its
                                  way there */
-    uint64_t merged;          /* read_hits that found it on its way (transfer merging) */
+    uint64_t merged;          /* read_hits with the data on its way (transfer merging) */
     uint64_t pushes, pops, steals, steal_attempts;
     uint64_t revocations; /* tasks given to another worker after one had taken them */
     double busy_s;        /* kernel times, summed over workers */
@@ -182,9 +181,8 @@ DUET_EXPORT void duet_stats_reset(struct duet_runtime *runtime);
 struct duet_choice {
     char policy[64];    /* chosen policy with the parameters given: "cp:beta=3" */
     double predicted_s; /* makespan of its trial */
-    char runner_up[64]; /* second best; "": no other trial came to an end */
-    double runner_up_s; /* its makespan; may be shorter by 0.5 %, which is no significant difference
-                         */
+    char runner_up[64]; /* second best policy; "": no other trial ended */
+    double runner_up_s; /* makespan of its trial; may be shorter by an insignificant 0.5 % */
     size_t tasks;       /* tasks of the trials */
     char why[80];       /* reason why nothing was tried, and the policy is the first one; else "" */
 };
