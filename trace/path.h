@@ -19,7 +19,7 @@ struct duet__step {
     enum duet__state state;
     size_t event; /* index of the kernel or copy */
     double start_s, end_s;
-    enum duet_release after; /* what ended last before, for kernels */
+    enum duet_release after; /* kind of what a kernel waited for last */
 };
 
 /* All stretches of the path of one kind. */

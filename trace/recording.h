@@ -20,7 +20,7 @@ struct duet__recording {
     size_t event_count;
     const char **kernels; /* names, by the index that events carry; NULL-ended where owned */
     size_t kernel_count;
-    double makespan_s;                  /* of the run; a drawing's axis is at least as long */
+    double makespan_s;                  /* makespan; a drawing's axis is at least as long */
     struct duet_trace_access *accesses; /* from duet_trace_accesses; NULL: not recorded */
     size_t access_count;
     const char **names; /* the application's, by number less 1; NULL-ended where owned */
