@@ -188,8 +188,8 @@ static void take_child(struct worker *worker, struct duet__ended *ended)
 /* ------------------------------------------------------------------------------------------- */
 /* Workers on other machines                                                                    */
 
-/* Starts a server here, in place of a worker. */
-static int start_server(struct duet__executor *executor, struct worker *worker)
+/* Starts a server here, in place of a worker, which stays as it is without means for a process. */
+static void start_server(struct duet__executor *executor, struct worker *worker)
 {
     const pid_t parent = getpid();
     int ends[2] = {-1, -1};
@@ -213,12 +213,10 @@ static int start_server(struct duet__executor *executor, struct worker *worker)
         close(ends[0]);
     if (pid > 0)
         *worker = (struct worker){.pid = pid, .file = ends[0], .served = true};
-    return pid < 0 ? DUET_EIO : 0;
 }
 
 /* Takes an answer, of which something has come. */
-static void take_answer(struct duet__executor *executor, struct worker *worker,
-                        struct duet__ended *ended)
+static void take_answer(struct worker *worker, struct duet__ended *ended)
 {
     struct answer answer;
 
@@ -236,21 +234,15 @@ static void take_answer(struct duet__executor *executor, struct worker *worker,
     if (!ended->lost)
         return;
     g_clear_pointer(&ended->result, free);
-    if (!worker->pid) {
-        end_worker(worker, false);
-        return;
-    }
-    end_worker(worker, true);
-    (void)start_server(executor, worker); /* or, without means for it, a child for each job */
+    end_worker(worker,
+               true); /* in place of a server here there is a child for each job from now on */
 }
 
-int duet__executor_settle(struct duet__executor *executor, struct duet_message *message)
+void duet__executor_settle(struct duet__executor *executor)
 {
     signal(SIGPIPE, SIG_IGN); /* a server that is gone is found where its answer is waited for */
     for (unsigned i = 0; i < executor->count; i++)
-        if (start_server(executor, &executor->workers[i]))
-            return duet_fail(message, DUET_EIO, "cannot start a process: %s", strerror(errno));
-    return 0;
+        start_server(executor, &executor->workers[i]);
 }
 
 void duet__executor_add(struct duet__executor *executor, int connection)
@@ -382,8 +374,7 @@ static bool has_ended(const struct worker *worker)
 }
 
 /* Takes what has come of one worker. Returns true if its job has ended. */
-static bool attend(struct duet__executor *executor, struct worker *worker,
-                   struct duet__ended *ended)
+static bool attend(struct worker *worker, struct duet__ended *ended)
 {
     if (worker->served && !worker->busy) {
         end_worker(worker, false); /* it has nothing to say, and so is gone */
@@ -392,7 +383,7 @@ static bool attend(struct duet__executor *executor, struct worker *worker,
     if (!worker->served && !read_child(worker))
         return false;
     if (worker->served)
-        take_answer(executor, worker, ended);
+        take_answer(worker, ended);
     else
         take_child(worker, ended);
     return true;
@@ -423,7 +414,7 @@ bool duet__executor_take(struct duet__executor *executor, double seconds, struct
         left_us = MAX(end_us - g_get_monotonic_time(), 0);
         ready = look(executor, left_us);
         for (unsigned i = 0; i < executor->count; i++)
-            if (executor->workers[i].ready && attend(executor, &executor->workers[i], ended))
+            if (executor->workers[i].ready && attend(&executor->workers[i], ended))
                 return true;
     } while (left_us > 0 || ready > 0);
     for (unsigned i = 0; i < executor->count; i++)

@@ -39,10 +39,9 @@ struct duet__executor *duet__executor_new(unsigned children, duet__execute_fn *e
 /*
  * Has servers, a process each, execute the jobs in their children in place of this process: for
  * many short jobs, since after a fork each page that this process writes to is copied. To be called
- * before the first job. DUET_EIO with a message.
+ * before the first job.
  */
-DUET_MUST_CHECK int duet__executor_settle(struct duet__executor *executor,
-                                          struct duet_message *message);
+void duet__executor_settle(struct duet__executor *executor);
 
 /* Ends the jobs at work and frees the executor. NULL is fine. */
 void duet__executor_free(struct duet__executor *executor);

@@ -431,9 +431,8 @@ int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
     duet__signals_hold(&signals, false);
     executor =
         duet__executor_new((unsigned)MIN(runs, duet__plan_jobs(plan)), plan->execute, plan->data);
-    error = duet__executor_settle(executor, message);
-    if (!error)
-        error = attend(&at, executor, &signals, progress, message);
+    duet__executor_settle(executor);
+    error = attend(&at, executor, &signals, progress, message);
     duet__executor_free(executor);
     duet__progress_clear(progress);
     duet__signals_release(&signals);
