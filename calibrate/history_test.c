@@ -48,7 +48,7 @@ static struct duet_runtime *run(const struct duet_config *config)
                                            .flops = flops};
     struct duet_runtime *duet = testing_open(config);
     struct duet_codelet *codelet;
-    g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(duet, &desc, &codelet), ==, DUET_OK);
     for (int i = 0; i < TASKS; i++)
         g_assert_cmpint(duet_submit(duet, &(struct duet_task_desc){.codelet = codelet}), ==,
                         DUET_OK);

@@ -68,7 +68,7 @@ struct duet_codelet *duet__microbench_kernel(struct duet__microbench *bench, con
     };
     struct duet_codelet *codelet = NULL;
     if (!bench->error)
-        duet__microbench_note(bench, duet_codelet(bench->runtime, &desc, &codelet));
+        duet__microbench_note(bench, duet_register_codelet(bench->runtime, &desc, &codelet));
     return codelet;
 }
 
@@ -137,7 +137,7 @@ struct duet_handle *duet__microbench_vector(struct duet__microbench *bench, void
 {
     struct duet_handle *handle = NULL;
     if (!bench->error)
-        duet__microbench_note(bench, duet_vector(bench->runtime, data, bytes, 1, &handle));
+        duet__microbench_note(bench, duet_register_vector(bench->runtime, data, bytes, 1, &handle));
     return handle;
 }
 

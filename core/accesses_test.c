@@ -55,7 +55,7 @@ static void test_parts(void)
     testing_init(&t, &two, "eager", 0);
     struct duet_handle *whole = testing_handle(&t, 64);
     (void)testing_submit(&t, t.cpu, whole, DUET_RW, NULL, 0, 0);
-    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, parts), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, parts), ==, DUET_OK);
     (void)testing_submit(&t, t.cpu, parts[0], DUET_R, parts[1], DUET_RW, 0);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpint(duet_trace_accesses(t.core, &accesses, &count), ==, DUET_OK);
@@ -84,9 +84,9 @@ static void test_modes(void)
     size_t count, own = 0;
     testing_init(&t, &two, "eager", 0);
     struct duet_handle *whole = testing_handle(&t, 64), *sum = testing_handle(&t, 8);
-    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, rows), ==, DUET_OK);
-    g_assert_cmpint(duet_cut_rows(t.core, rows[1], 2, parts), ==, DUET_OK);
-    g_assert_cmpint(duet_reduction(t.core, sum, t.cpu, t.cpu), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, rows), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, rows[1], 2, 1, parts), ==, DUET_OK);
+    g_assert_cmpint(duet_set_reduction(t.core, sum, t.cpu, t.cpu), ==, DUET_OK);
     const struct duet_access used[] = {{parts[0], DUET_COMMUTE},
                                        {sum, DUET_REDUCE},
                                        {whole, DUET_SCRATCH}};

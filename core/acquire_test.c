@@ -224,10 +224,11 @@ static void test_like(void)
     static double numbers[600];
     const struct duet_array arrays[] = {{numbers, 5, 7, 6, 8}, {numbers + 100, 3, 1, 3, 8}};
     struct duet_handle *made[4] = {NULL};
-    g_assert_cmpint(duet_matrix(t.core, numbers + 200, 4, 5, 9, 8, &made[0]), ==, DUET_OK);
-    g_assert_cmpint(duet_block(t.core, numbers + 300, 3, 4, 5, 4, 20, 8, &made[1]), ==, DUET_OK);
-    g_assert_cmpint(duet_arrays(t.core, arrays, 2, &made[2]), ==, DUET_OK);
-    g_assert_cmpint(duet_temporary(t.core, 6, 6, 8, &made[3]), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, numbers + 200, 4, 5, 9, 8, &made[0]), ==, DUET_OK);
+    g_assert_cmpint(duet_register_block(t.core, numbers + 300, 3, 4, 5, 4, 20, 8, &made[1]), ==,
+                    DUET_OK);
+    g_assert_cmpint(duet_register_arrays(t.core, arrays, 2, &made[2]), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t.core, 6, 6, 8, &made[3]), ==, DUET_OK);
     for (unsigned i = 0; i < 4; i++) {
         struct duet_handle *like;
         g_assert_cmpint(duet__handle_like(other.core, made[i], true, &like), ==, DUET_EINVAL);
@@ -257,8 +258,8 @@ static void test_own_address(void)
     start(&t);
     t.core->computes = true;
     struct duet_handle *a, *b;
-    g_assert_cmpint(duet_vector(t.core, cells, 4, 8, &a), ==, DUET_OK);
-    g_assert_cmpint(duet_vector(t.core, cells + 4, 4, 8, &b), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(t.core, cells, 4, 8, &a), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(t.core, cells + 4, 4, 8, &b), ==, DUET_OK);
     duet__handle_elsewhere(t.core, a);
     duet__handle_elsewhere(t.core, b);
     acquire(&t, a, DUET_W, &told);
@@ -271,7 +272,7 @@ static void test_own_address(void)
     (void)go(&t, &log);
     g_assert_cmpuint(log.count, ==, 2);
     g_assert_cmpint(duet_unregister(t.core, b), ==, DUET_OK);
-    g_assert_cmpint(duet_vector(t.core, cells, 8, 8, &a), ==, DUET_OK); /* they are gone */
+    g_assert_cmpint(duet_register_vector(t.core, cells, 8, 8, &a), ==, DUET_OK); /* they are gone */
     lost_end(&t, DUET_OK, NULL);
 }
 
@@ -296,8 +297,8 @@ static void test_codelet(void)
                                               .implementations = where + 1,
                                               .implementation_count = 1};
     struct duet_codelet *one, *none;
-    g_assert_cmpint(duet_codelet(t.core, &desc, &one), ==, DUET_OK);
-    g_assert_cmpint(duet_codelet(t.core, &nowhere, &none), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &one), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &nowhere, &none), ==, DUET_OK);
     const struct duet_codelet *like = duet__codelet_like(other.core, one);
     g_assert_true(like && like != one && like->core == other.core);
     g_assert_true(duet__codelet_like(other.core, one) == like);

@@ -27,7 +27,7 @@ static struct duet_codelet *unknown(struct testing *t, const char *name)
                                            .implementations = &implementation,
                                            .implementation_count = 1,
                                            .flops = testing_flops};
-    g_assert_cmpint(duet_codelet(t->core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
     return codelet;
 }
 

@@ -34,7 +34,7 @@ static bool declined;
 static struct duet_task *pop(void *self, struct duet_view *view, unsigned worker, double now)
 {
     const struct own *own = self;
-    bool refuses = policy_of(view->core)->declines && worker < GPU;
+    bool refuses = policy_of(view->core)->may_decline && worker < GPU;
     declined = declined || refuses;
     return refuses ? NULL : duet_pop_head(view, own->lists[pushes_to], worker);
 }
@@ -244,7 +244,7 @@ static void test_declined(void)
 {
     struct testing t;
     struct duet_policy modest = policy;
-    modest.declines = true;
+    modest.may_decline = true;
     declined = false;
     testing_init_policy(&t, &machine, &modest, 1);
     for (unsigned w = 0; w < t.workers; w++)

@@ -189,7 +189,7 @@ static void test_limits(void)
     desc.codelet = t.any; /* runs where there is room */
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    g_assert_cmpuint(duet_worker_tasks(t.core, CPU), ==, 1);
+    g_assert_cmpuint(duet_worker_stats(t.core, CPU).tasks, ==, 1);
     testing_fini(&t);
 }
 

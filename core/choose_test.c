@@ -222,7 +222,7 @@ static void test_parts(void)
     struct duet_handle *half[2];
     start(&t, 2, 0);
     struct duet_handle *a = testing_handle(&t, 8 * SLAB_ALIGN);
-    g_assert_cmpint(duet_cut_rows(t.core, a, 2, half), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, a, 2, 1, half), ==, DUET_OK);
     submit(&t, 1, half[0], DUET_RW);
     submit(&t, 1, half[1], DUET_RW);
     submit(&t, 5, a, DUET_RW);
@@ -263,7 +263,7 @@ static void test_unknown_times(void)
                                            .implementation_count = 1};
     struct testing t;
     start(&t, 1, 0);
-    g_assert_cmpint(duet_codelet(t.core, &desc, &t.any), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &t.any), ==, DUET_OK);
     for (unsigned i = 0; i < 3; i++)
         submit(&t, 1, NULL, DUET_R);
     expect_untried(&t, "some times of kernels are not known");
@@ -325,7 +325,7 @@ static void test_beside_tasks(void)
     g_assert_cmpstr(choice_of(&t).why, ==, UNTRIED);
     for (struct duet__engine_command command; (command = testing_next(&t, 1)).kind == DUET_COPY;)
         testing_done(&t, &command, 1e-6, 0);
-    g_assert_cmpint(duet_temporary(t.core, 10, 10, 8, &temporary), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t.core, 10, 10, 8, &temporary), ==, DUET_OK);
     submit(&t, 1, temporary, DUET_W);
     for (unsigned i = 0; i < 4; i++)
         submit(&t, 1, temporary, DUET_R);

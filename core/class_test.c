@@ -82,7 +82,7 @@ static void test_work(void)
                                      .implementation_count = 1,
                                      .flops = no_flops};
     testing_init(&t, &both, "eager", 1);
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
     struct duet_handle *a = testing_handle(&t, 100), *b = testing_handle(&t, 50);
     t.hold = true;
     g_assert_cmpint(submit(&t, codelet, 1, a, b, 0), ==, DUET_OK);
@@ -150,7 +150,7 @@ static struct duet_codelet *costly(struct testing *t)
                                      .implementation_count = 2,
                                      .flops = seven,
                                      .cost = said};
-    g_assert_cmpint(duet_codelet(t->core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
     return codelet;
 }
 
@@ -388,9 +388,10 @@ static void test_refusals(void)
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
     access.handle = h;
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
-    g_assert_cmpint(duet_vector(t.core, NULL, 0, 8, &none), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_matrix(t.core, NULL, 4, 4, 3, 8, &none), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_matrix(t.core, NULL, 1, SIZE_MAX / 8, 1, 8, &none), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_vector(t.core, NULL, 0, 8, &none), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_matrix(t.core, NULL, 4, 4, 3, 8, &none), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_matrix(t.core, NULL, 1, SIZE_MAX / 8, 1, 8, &none), ==,
+                    DUET_EINVAL);
     g_assert_null(none);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     testing_fini(&t);
@@ -403,16 +404,16 @@ static void test_codelets(void)
     struct duet_implementation nowhere = {.arch = "vector_unit"};
     struct duet_codelet_desc desc = {.name = "x", .implementations = &nowhere};
     testing_init(&t, &both, "eager", 1);
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
     desc.implementation_count = 1;
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
     g_assert_cmpint(submit(&t, codelet, 1, NULL, NULL, 0), ==, DUET_ENOWORKER);
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
     g_assert_null(codelet);
     desc.name = "a_name_of_thirty-two_characters_";
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
     desc.name = "";
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
     g_assert_cmpuint(duet_kernel_count(t.core), ==, 4);
     g_assert_cmpstr(duet_kernel_name(t.core, 3), ==, "x");
     g_assert_null(duet_kernel_name(t.core, 4));

@@ -171,8 +171,8 @@ static int codelet_check(struct duet_runtime *core, const struct duet_codelet_de
     return DUET_OK;
 }
 
-int duet_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *desc,
-                 struct duet_codelet **out)
+int duet_register_codelet(struct duet_runtime *runtime, const struct duet_codelet_desc *desc,
+                          struct duet_codelet **out)
 {
     *out = NULL;
     int error = codelet_check(runtime, desc);
@@ -219,7 +219,7 @@ struct duet_codelet *duet__codelet_like(struct duet_runtime *core, const struct 
         if (like->archs >> a & 1)
             implementations[desc.implementation_count++] =
                 (struct duet_implementation){like->core->machine.archs[a].name, like->run[a]};
-    if (!made && !duet_codelet(core, &desc, &made) && made)
+    if (!made && !duet_register_codelet(core, &desc, &made) && made)
         made->emulation = like->emulation;
     return made;
 }

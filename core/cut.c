@@ -307,18 +307,6 @@ int duet_cut(struct duet_runtime *runtime, struct duet_handle *whole, const stru
     return make_cut(runtime, whole, &(struct grid){parts ? count : 0, 1, parts, NULL}, out);
 }
 
-int duet_cut_rows(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
-                  struct duet_handle **out)
-{
-    return make_cut(runtime, whole, &(struct grid){count, 1, NULL, NULL}, out);
-}
-
-int duet_cut_cols(struct duet_runtime *runtime, struct duet_handle *whole, size_t count,
-                  struct duet_handle **out)
-{
-    return make_cut(runtime, whole, &(struct grid){1, count, NULL, NULL}, out);
-}
-
 int duet_cut_blocks(struct duet_runtime *runtime, struct duet_handle *whole, size_t rows,
                     size_t cols, struct duet_handle **out)
 {

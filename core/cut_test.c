@@ -17,7 +17,7 @@ static struct duet_handle *start(struct testing *t, unsigned cpus, unsigned gpus
     const struct testing_machine make = {.cpus = cpus, .gpus = gpus};
     testing_init(t, &make, "eager", 1);
     struct duet_handle *whole = testing_handle(t, PARTS * BLOCK);
-    g_assert_cmpint(duet_cut_rows(t->core, whole, PARTS, parts), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t->core, whole, PARTS, 1, parts), ==, DUET_OK);
     return whole;
 }
 
@@ -84,7 +84,7 @@ static void test_triangles(void)
     struct testing_log log = {0};
     struct duet_handle *square, *inner[4];
     struct duet_handle *whole = start(&t, 1, 1);
-    g_assert_cmpint(duet_matrix(t.core, NULL, 10, 10, 12, 8, &square), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 10, 12, 8, &square), ==, DUET_OK);
     refuses(&t, duet_cut_triangles(t.core, whole, DUET_DIAGONAL_LOWER, inner), "only a square");
     g_assert_cmpint(duet_cut_triangles(t.core, square, DUET_DIAGONAL_UPPER, inner), ==, DUET_OK);
     g_assert_cmpint(duet_uncut(t.core, inner[1]), ==, DUET_OK);
@@ -108,8 +108,8 @@ static void test_views(void)
     struct testing t;
     struct duet_handle *halves[2], *quarters[2];
     struct duet_handle *whole = start(&t, 2 * PARTS, 0);
-    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, halves), ==, DUET_OK);
-    g_assert_cmpint(duet_cut_rows(t.core, parts[0], 2, quarters), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, halves), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, parts[0], 2, 1, quarters), ==, DUET_OK);
     submit(&t, parts[3], DUET_W);
     submit(&t, quarters[0], DUET_W);
     submit(&t, quarters[1], DUET_W);
@@ -193,7 +193,7 @@ static void test_uncut(void)
     struct testing t;
     struct duet_handle *inner[2];
     struct duet_handle *whole = start(&t, 1, 1);
-    g_assert_cmpint(duet_cut_rows(t.core, parts[1], 2, inner), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, parts[1], 2, 1, inner), ==, DUET_OK);
     (void)testing_submit(&t, t.gpu, parts[0], DUET_RW, NULL, 0, 0);
     (void)testing_submit(&t, t.gpu, inner[0], DUET_RW, NULL, 0, 0);
     g_assert_cmpint(duet_uncut(t.core, inner[1]), ==, DUET_OK);
@@ -215,7 +215,7 @@ static void test_temporary(void)
     const struct testing_machine make = {.cpus = 1, .gpus = 1};
     struct duet_handle *whole;
     testing_init(&t, &make, "eager", 1);
-    g_assert_cmpint(duet_temporary(t.core, 10, 10, 8, &whole), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t.core, 10, 10, 8, &whole), ==, DUET_OK);
     g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 2, parts), ==, DUET_OK);
     for (unsigned i = 0; i < PARTS; i++)
         (void)testing_submit(&t, t.gpu, parts[i], DUET_W, NULL, 0, 0);
@@ -256,11 +256,11 @@ static void test_refusals(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(bad); i++)
         refuses(&t, duet_cut(t.core, whole, bad[i], 2, other), why[i]);
     refuses(&t, duet_cut(t.core, whole, bad[0], 0, other), "needs a handle, parts");
-    refuses(&t, duet_cut_cols(t.core, whole, 2, other), "some would be empty");
+    refuses(&t, duet_cut_blocks(t.core, whole, 1, 2, other), "some would be empty");
     refuses(&t, duet_unregister(t.core, parts[0]), "duet_uncut frees all parts of a cut");
     refuses(&t, duet_uncut(t.core, whole), "no part of a cut");
-    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, halves), ==, DUET_OK);
-    g_assert_cmpint(duet_cut_rows(t.core, parts[0], 2, quarters), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, halves), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, parts[0], 2, 1, quarters), ==, DUET_OK);
     refuses(&t, submit_both(&t, whole, DUET_R, parts[0], DUET_W), "a part of it");
     refuses(&t, submit_both(&t, quarters[0], DUET_W, whole, DUET_R), "a part of it");
     refuses(&t, submit_both(&t, quarters[0], DUET_R, halves[1], DUET_W), "parts of two cuts");
@@ -279,21 +279,21 @@ static void test_memory(void)
     struct duet_handle *tile, *other;
     const struct testing_machine make = {.cpus = 1};
     testing_init(&t, &make, "eager", 1);
-    g_assert_cmpint(duet_matrix(t.core, data + 1010, 60, 60, 100, 1, &tile), ==, DUET_OK);
-    refuses(&t, duet_matrix(t.core, data + 1010, 60, 60, 100, 1, &other), "shares memory");
-    refuses(&t, duet_matrix(t.core, data + 2069, 90, 2, 100, 1, &other), "shares memory");
-    refuses(&t, duet_vector(t.core, data, 1011, 1, &other), "shares memory with handle 1");
-    refuses(&t, duet_vector(t.core, data + 1070, 41, 1, &other), "cut it into parts");
-    refuses(&t, duet_matrix(t.core, data + 1072, 30, 9, 33, 1, &other), "shares memory");
+    g_assert_cmpint(duet_register_matrix(t.core, data + 1010, 60, 60, 100, 1, &tile), ==, DUET_OK);
+    refuses(&t, duet_register_matrix(t.core, data + 1010, 60, 60, 100, 1, &other), "shares memory");
+    refuses(&t, duet_register_matrix(t.core, data + 2069, 90, 2, 100, 1, &other), "shares memory");
+    refuses(&t, duet_register_vector(t.core, data, 1011, 1, &other), "shares memory with handle 1");
+    refuses(&t, duet_register_vector(t.core, data + 1070, 41, 1, &other), "cut it into parts");
+    refuses(&t, duet_register_matrix(t.core, data + 1072, 30, 9, 33, 1, &other), "shares memory");
     char at[32];
     g_snprintf(at, sizeof at, "%p", (void *)(data + 1010));
-    refuses(&t, duet_vector(t.core, data, 5000, 1, &other), at);
+    refuses(&t, duet_register_vector(t.core, data, 5000, 1, &other), at);
     g_assert_null(other);
-    g_assert_cmpint(duet_vector(t.core, data + 1070, 40, 1, &other), ==, DUET_OK);
-    g_assert_cmpint(duet_matrix(t.core, data + 1170, 40, 50, 100, 1, &other), ==, DUET_OK);
-    refuses(&t, duet_vector(t.core, data + 1109, 1, 1, &other), "shares memory");
+    g_assert_cmpint(duet_register_vector(t.core, data + 1070, 40, 1, &other), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, data + 1170, 40, 50, 100, 1, &other), ==, DUET_OK);
+    refuses(&t, duet_register_vector(t.core, data + 1109, 1, 1, &other), "shares memory");
     g_assert_cmpint(duet_unregister(t.core, tile), ==, DUET_OK);
-    g_assert_cmpint(duet_matrix(t.core, data + 1010, 60, 60, 100, 1, &tile), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, data + 1010, 60, 60, 100, 1, &tile), ==, DUET_OK);
     testing_fini(&t);
 }
 
@@ -323,7 +323,7 @@ static void test_random_memory(void)
             }
             for (unsigned b = 0; b < rows * cols; b++)
                 free = free && !map[first + b / rows * ld + b % rows];
-            int error = duet_matrix(t.core, data + first, rows, cols, ld, 1, &there[n]);
+            int error = duet_register_matrix(t.core, data + first, rows, cols, ld, 1, &there[n]);
             g_assert_cmpint(error, ==, free ? DUET_OK : DUET_EINVAL);
             for (unsigned b = 0; free && b < rows * cols; b++)
                 map[first + b / rows * ld + b % rows] = there[n];

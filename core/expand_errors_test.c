@@ -90,7 +90,7 @@ static void test_blocks_refused(void)
         struct duet_handle *h = NULL;
         start(&t, 1, 0);
         struct asking asking = {.plan = {.expand = asks}, .refusal = &refusals[i]};
-        g_assert_cmpint(duet_matrix(t.core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
+        g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
         (void)plan_submit(&t, &asking.plan, h, DUET_RW, testing_handle(&t, 1), DUET_R);
         check_failed(&t, DUET_EINVAL, refusals[i].says);
         check_message(&t, "task 1 (split) cannot expand");
@@ -114,8 +114,8 @@ static void test_blocks_that_touch(void)
     struct duet_handle *h = NULL, *g = NULL;
     start(&t, 1, 0);
     struct plan plan = {.expand = tile};
-    g_assert_cmpint(duet_matrix(t.core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
-    g_assert_cmpint(duet_matrix(t.core, NULL, 10, 6, 10, 8, &g), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 6, 12, 8, &h), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, NULL, 10, 6, 10, 8, &g), ==, DUET_OK);
     (void)plan_submit(&t, &plan, h, DUET_RW, g, DUET_R);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(plan.calls, ==, 1);
@@ -270,7 +270,7 @@ static void test_both_kinds_of_codelet(void)
                                      .expand = plan_expand,
                                      .implementations = &implementation,
                                      .implementation_count = 1};
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
     check_message(&t, "kernel both has implementations and expands");
     testing_fini(&t);
 }

@@ -296,7 +296,7 @@ static void test_nested(void)
     uint64_t ids[8];
     start(&t, 1, 1, 0);
     struct duet_handle *h = NULL;
-    g_assert_cmpint(duet_matrix(t.core, data, 10, 8, 10, sizeof *data, &h), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, data, 10, 8, 10, sizeof *data, &h), ==, DUET_OK);
     struct plan inner = {.expand = column}, plan = {.expand = to_column, .inner = &inner};
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
     uint64_t after = testing_submit(&t, t.gpu, h, DUET_R, NULL, 0, 0);

@@ -222,7 +222,7 @@ static void test_parts(void)
     struct testing t;
     start(&t, 0, true);
     struct duet_handle *whole = data(&t), *parts[2], *a = data(&t);
-    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, parts), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, parts), ==, DUET_OK);
     task(&t, parts[0], DUET_RW, NULL, 0); /* fails */
     task(&t, parts[1], DUET_RW, NULL, 0);
     fail(&t, CPU);
@@ -256,7 +256,7 @@ static void test_left_out(void)
     start(&t, 0, true);
     struct duet_handle *whole = data(&t), *all[2], *some;
     const struct duet_part half = {.rows = whole->rows / 2, .cols = whole->cols};
-    g_assert_cmpint(duet_cut_rows(t.core, whole, 2, all), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, whole, 2, 1, all), ==, DUET_OK);
     g_assert_cmpint(duet_cut(t.core, whole, &half, 1, &some), ==, DUET_OK);
     task(&t, all[1], DUET_RW, NULL, 0); /* fails */
     task(&t, some, DUET_W, NULL, 0);
@@ -292,7 +292,7 @@ static struct view *view_rows(struct testing *t, struct view *views, struct duet
                               const struct duet_part *at, size_t count)
 {
     struct duet_handle *parts[N];
-    g_assert_cmpint(duet_cut_rows(t->core, whole, count, parts), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t->core, whole, count, 1, parts), ==, DUET_OK);
     for (size_t i = 0, rows = at->rows / count; i < count; i++) {
         const struct duet_part part = {at->row + i * rows, at->col, rows, at->cols};
         views = view(views, parts[i], &part, 2);
@@ -305,9 +305,9 @@ static struct view *view_all(struct testing *t, struct view *views)
 {
     const struct duet_part all = {0, 0, N, N}, some = {1, 2, 6, 7}, block = {0, 0, N / 2, N / 2};
     struct duet_handle *whole, *parts[4], *part;
-    g_assert_cmpint(duet_matrix(t->core, NULL, N, N, N, 1, &whole), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t->core, NULL, N, N, N, 1, &whole), ==, DUET_OK);
     views = view_rows(t, view(views, whole, &all, 2), whole, &all, 4);
-    g_assert_cmpint(duet_cut_cols(t->core, whole, 3, parts), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t->core, whole, 1, 3, parts), ==, DUET_OK);
     for (size_t i = 0; i < 3; i++)
         views = view(views, parts[i], &(struct duet_part){0, i * 4, N, 4}, 2);
     g_assert_cmpint(duet_cut_blocks(t->core, whole, 2, 2, parts), ==, DUET_OK);

@@ -91,10 +91,10 @@ static void start(struct testing *t, struct keeper *keeper)
 static void use(struct testing *t, bool inside)
 {
     struct duet_handle *a, *b;
-    g_assert_cmpint(duet_temporary(t->core, 4, 4, 8, &a), ==, DUET_OK);
-    g_assert_cmpint(duet_temporary(t->core, 4, 4, 8, &b), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t->core, 4, 4, 8, &a), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t->core, 4, 4, 8, &b), ==, DUET_OK);
     t->in_kernel = inside ? 1 : 0;
-    g_assert_cmpint(duet_reduction(t->core, a, t->any, t->any), ==, DUET_OK);
+    g_assert_cmpint(duet_set_reduction(t->core, a, t->any, t->any), ==, DUET_OK);
     submit_to(t, t->any, NULL, a, DUET_W, NULL, 0);
     g_assert_cmpint(duet_insert(t->core, t->any, DUET_W, b, DUET_VALUE, &(double){1e6},
                                 sizeof(double), 0),
@@ -165,14 +165,14 @@ static void test_no_address(void)
     double numbers[8];
     struct duet_handle *handle;
     const struct duet_array arrays[] = {{NULL, 5, 7, 6, 8}, {numbers, 8, 1, 8, 8}};
-    g_assert_cmpint(duet_arrays(t.core, arrays, 2, &handle), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_arrays(t.core, arrays, 2, &handle), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(t.core), "some arrays"));
-    g_assert_cmpint(duet_arrays(t.core, arrays, 1, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_arrays(t.core, arrays, 1, &handle), ==, DUET_OK);
     g_assert_false(duet_valid(t.core, handle));
     submit_to(&t, t.cpu, NULL, handle, DUET_W, NULL, 0);
     (void)go(&t, NULL);
     g_assert_nonnull(duet_address(handle));
-    g_assert_cmpint(duet_matrix(t.core, NULL, 3, 3, 4, 8, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(t.core, NULL, 3, 3, 4, 8, &handle), ==, DUET_OK);
     submit_to(&t, t.cpu, NULL, handle, DUET_R, NULL, 0);
     (void)go(&t, NULL);
     lost_end(&t, DUET_EINVAL, "nothing has written before");

@@ -139,11 +139,11 @@ int duet__address_check(struct duet_runtime *runtime, const struct duet_array *a
 {
     if (array->data || !runtime->computes || runtime->gate)
         return DUET_OK;
-    return duet__refuse(
-        runtime, DUET_EINVAL,
-        "data of %zu x %zu elements has no address (NULL), which is for runs that "
-        "compute nothing, simulations and emulations of a platform, and for duet_temporary",
-        array->rows, array->cols);
+    return duet__refuse(runtime, DUET_EINVAL,
+                        "data of %zu x %zu elements has no address (NULL), which is for runs that "
+                        "compute nothing, simulations and emulations of a platform, and for "
+                        "duet_register_temporary",
+                        array->rows, array->cols);
 }
 
 /* Enters the memory of a new handle. On DUET_EINVAL, DUET_ENOMEM the handle is freed. */
@@ -168,8 +168,8 @@ int duet__handle_register(struct duet_runtime *runtime, struct duet_handle *hand
     return DUET_OK;
 }
 
-int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols, size_t ld,
-                size_t element_bytes, struct duet_handle **out)
+int duet_register_matrix(struct duet_runtime *runtime, void *data, size_t rows, size_t cols,
+                         size_t ld, size_t element_bytes, struct duet_handle **out)
 {
     const struct duet_array array = {data, rows, cols, ld, element_bytes};
     *out = NULL;
@@ -203,12 +203,6 @@ void **duet__handle_note(struct duet_handle *handle)
 bool duet__handle_is_part(const struct duet_handle *handle)
 {
     return handle->of;
-}
-
-int duet_vector(struct duet_runtime *runtime, void *data, size_t count, size_t element_bytes,
-                struct duet_handle **out)
-{
-    return duet_matrix(runtime, data, count, 1, count, element_bytes, out);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -313,8 +313,8 @@ static void test_parts(void)
     struct duet_handle *half[2], *third[3];
     start_ranks(&t, 1, 0);
     struct duet_handle *a = testing_handle(&t, 6 * SLAB_ALIGN);
-    g_assert_cmpint(duet_cut_rows(t.core, a, 2, half), ==, DUET_OK);
-    g_assert_cmpint(duet_cut_rows(t.core, a, 3, third), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, a, 2, 1, half), ==, DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(t.core, a, 3, 1, third), ==, DUET_OK);
     submit(&t, 1, half[0], DUET_RW, NULL, 0);
     submit(&t, 2, half[1], DUET_RW, NULL, 0);
     submit(&t, 3, third[2], DUET_RW, NULL, 0);

@@ -36,7 +36,7 @@ static void test_values(void)
                                          &(struct duet_implementation){.arch = "cpu"},
                                      .implementation_count = 1};
     struct duet_codelet *plain;
-    g_assert_cmpint(duet_codelet(t.core, &desc, &plain), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &plain), ==, DUET_OK);
     g_assert_cmpint(duet_insert(t.core, plain, DUET_VALUE, &letter, sizeof letter, DUET_VALUE, many,
                                 sizeof many, DUET_VALUE, text, sizeof text, DUET_VALUE, &flops,
                                 sizeof flops, 0),

@@ -193,7 +193,7 @@ struct duet_pieces {
     int error; /* the first error */
 };
 
-void duet_piece(struct duet_pieces *pieces, void *to, const void *from, size_t bytes)
+void duet_add_piece(struct duet_pieces *pieces, void *to, const void *from, size_t bytes)
 {
     const struct duet__piece piece = {.to = to,
                                       .from = from,
@@ -412,8 +412,9 @@ static bool add_planes(struct layout *layout, const struct duet_array *first)
     return good;
 }
 
-int duet_block(struct duet_runtime *runtime, void *data, size_t rows, size_t cols, size_t planes,
-               size_t ld, size_t plane, size_t element_bytes, struct duet_handle **out)
+int duet_register_block(struct duet_runtime *runtime, void *data, size_t rows, size_t cols,
+                        size_t planes, size_t ld, size_t plane, size_t element_bytes,
+                        struct duet_handle **out)
 {
     const struct duet_array first = {data, rows, cols, ld, element_bytes};
     *out = NULL;
@@ -440,8 +441,8 @@ int duet_block(struct duet_runtime *runtime, void *data, size_t rows, size_t col
     return register_layout(runtime, layout, failed, &first, bytes, bytes, out);
 }
 
-int duet_arrays(struct duet_runtime *runtime, const struct duet_array *arrays, size_t count,
-                struct duet_handle **out)
+int duet_register_arrays(struct duet_runtime *runtime, const struct duet_array *arrays,
+                         size_t count, struct duet_handle **out)
 {
     *out = NULL;
     if (!arrays || count == 0 || count > ARRAYS_MAX)
@@ -519,14 +520,15 @@ static int survey_object(struct duet_runtime *runtime, struct survey *survey, co
     return DUET_OK;
 }
 
-int duet_data(struct duet_runtime *runtime, const struct duet_type *type, void *object,
-              struct duet_handle **out)
+int duet_register_object(struct duet_runtime *runtime, const struct duet_type *type, void *object,
+                         struct duet_handle **out)
 {
     *out = NULL;
     if (!type || !type->name || !type->object_bytes || !type->bytes || !type->place ||
         !type->copy || !object)
-        return duet__refuse(runtime, DUET_EINVAL,
-                            "duet_data needs an object, and a type with all of its fields");
+        return duet__refuse(
+            runtime, DUET_EINVAL,
+            "duet_register_object needs an object, and a type with all of its fields");
     const size_t bytes = type->bytes(object), object_bytes = type->object_bytes;
     if (bytes == 0 || bytes > SIZE_MAX / 4)
         return duet__refuse(runtime, DUET_EINVAL,

@@ -200,7 +200,7 @@ static void wake_one_hungry(struct duet_view *view, unsigned mask)
 {
     struct duet_runtime *core = view->core;
     const uint64_t *able = core->masks[mask].workers;
-    if (policy_of(core)->declines) {
+    if (policy_of(core)->may_decline) {
         wake_all_hungry(view, able);
         return;
     }

@@ -338,7 +338,7 @@ static void test_old_arrives(void)
         testing_done(&t, &out, 1e-6, DUET_OK);
         g_assert_false(valid(a, 0));
         (void)go(&t, NULL);
-        g_assert_cmpuint(duet_worker_tasks(t.core, chained ? GPU3 : CPU), ==, 0);
+        g_assert_cmpuint(duet_worker_stats(t.core, chained ? GPU3 : CPU).tasks, ==, 0);
         lost_end(&t, DUET_ELOST, "handle 1: its only valid copy was lost with a device");
     }
 }
@@ -467,7 +467,7 @@ static void test_told_by_peer(void)
     g_assert_cmpuint(testing_work(&t, GPU2, &log), ==, 2);
     g_assert_cmpuint(log.count, ==, 0);
     g_assert_true(valid(b, 2));
-    g_assert_cmpuint(duet_worker_tasks(t.core, GPU), ==, 1); /* the first one */
+    g_assert_cmpuint(duet_worker_stats(t.core, GPU).tasks, ==, 1); /* the first one */
     lost_end(&t, DUET_OK, "");
 }
 

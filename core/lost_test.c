@@ -11,7 +11,7 @@ static const struct testing_machine two = {.cpus = 1, .gpus = 2};
 
 static uint64_t ran_on(const struct testing *t, unsigned worker)
 {
-    return duet_worker_tasks(t->core, worker);
+    return duet_worker_stats(t->core, worker).tasks;
 }
 
 /* ------------------------------------------------------------------------------------------- */

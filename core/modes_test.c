@@ -124,7 +124,7 @@ static void test_scratch(void)
     lost_start(&t, &(struct testing_machine){.cpus = 2, .gpus = 1}, "eager");
     t.core->computes = true;
     struct duet_handle *like;
-    g_assert_cmpint(duet_temporary(t.core, 3, 5, 8, &like), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t.core, 3, 5, 8, &like), ==, DUET_OK);
     submit_to(&t, t.cpu, NULL, like, DUET_SCRATCH, like, DUET_SCRATCH);
     submit_to(&t, t.cpu, NULL, like, DUET_SCRATCH, NULL, 0);
     submit_to(&t, t.gpu, NULL, like, DUET_SCRATCH, NULL, 0);
@@ -211,9 +211,10 @@ static void run_threads(unsigned cpus, unsigned gpus, bool alone, uint64_t seed)
                                               .implementations = where,
                                               .implementation_count = 2};
     struct duet_codelet *add;
-    g_assert_cmpint(duet_codelet(duet, &codelet, &add), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(duet, &codelet, &add), ==, DUET_OK);
     for (unsigned i = 0; i < CELLS; i++)
-        g_assert_cmpint(duet_vector(duet, &cells[i], 1, sizeof cells[i], &handles[i]), ==, DUET_OK);
+        g_assert_cmpint(duet_register_vector(duet, &cells[i], 1, sizeof cells[i], &handles[i]), ==,
+                        DUET_OK);
     for (unsigned n = 0; n < TASKS; n++) {
         struct duet_access accesses[CELLS];
         size_t count = 0;

@@ -2,7 +2,7 @@
 /*
  * Nested tasks that a worker keeps to itself: private deques (Acar, Chargueraud, Rainey, PPoPP
  * 2013; lazy task creation: Mohr, Kranz, Halstead, TPDS 1991). A policy of local lists and stealing
- * (struct duet_policy.private_nested) would put tasks that a kernel submits on its worker's list,
+ * (struct duet_policy.keeps_nested) would put tasks that a kernel submits on its worker's list,
  * take the newest first, and let idle workers steal the oldest. Here they stay in the hands of the
  * worker's thread: no lock, no shared counter, no wake. The rules:
  *

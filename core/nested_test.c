@@ -128,7 +128,7 @@ static void test_from_lost_device(void)
         }
         t.woken[CPU] = true;
         (void)go(&t, NULL);
-        g_assert_cmpuint(duet_worker_tasks(t.core, CPU), ==, ways[way].tasks);
+        g_assert_cmpuint(duet_worker_stats(t.core, CPU).tasks, ==, ways[way].tasks);
         lost_end(&t, ways[way].error, "");
     }
 }

@@ -51,7 +51,7 @@ bool duet__awaits(const struct duet_runtime *core);
 /*
  * Says that the contents of registered data are not in this process yet, before anything uses it.
  * For data without an address (matrices, blocks, arrays) the core finds a dense place when one is
- * needed, as for duet_temporary.
+ * needed, as for duet_register_temporary.
  */
 void duet__handle_elsewhere(struct duet_runtime *core, struct duet_handle *handle);
 /*
@@ -83,7 +83,7 @@ int duet__handle_pieces(const struct duet_handle *handle, duet__piece_fn give, v
  */
 double duet__shortest_s(const struct duet_task_desc *task);
 uint64_t duet__handle_bytes(const struct duet_handle *handle);
-/* True for data made by duet_temporary. */
+/* True for data made by duet_register_temporary. */
 bool duet__handle_temporary(const struct duet_handle *handle);
 
 /* ------------------------------------------------------------------------------------------- */

@@ -119,7 +119,7 @@ static void test_blocks(void)
     lost_start(&t, &both, "eager");
     const struct duet_codelet_desc desc = {.name = "whole", .expand = expand_once};
     struct duet_codelet *codelet = NULL;
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
     const struct duet_access access = {testing_handle(&t, BLOCK), DUET_RW};
     const struct duet_task_desc task = {.codelet = codelet, .accesses = &access, .access_count = 1};
     seen_mark = &other;
@@ -190,7 +190,7 @@ static void test_expansion(void)
     lost_start(&t, &both, "eager");
     const struct duet_codelet_desc desc = {.name = "whole", .expand = expand_never};
     struct duet_codelet *codelet = NULL;
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
     const struct duet_task_desc task = {.codelet = codelet};
     g_assert_cmpint(duet_submit(t.core, &task), ==, DUET_OK);
     (void)go(&t, NULL);

@@ -64,7 +64,7 @@ static int try_both(struct duet_runtime *core, struct duet_handle *handle, struc
     struct duet_handle *other =
         duet__temporary_new(core, handle->rows, handle->cols, handle->element_bytes);
     if (!other)
-        return duet__refuse(core, DUET_ENOMEM, "no memory left for duet_reduction");
+        return duet__refuse(core, DUET_ENOMEM, "no memory left for duet_set_reduction");
     const struct duet_access accesses[] = {{handle, DUET_RW}, {other, DUET_R}},
                              alone = {other, DUET_W};
     int error = try_task(core, made->init, &alone, 1, &made->kinds);
@@ -74,8 +74,8 @@ static int try_both(struct duet_runtime *core, struct duet_handle *handle, struc
     return error;
 }
 
-int duet_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
-                   const struct duet_codelet *init, const struct duet_codelet *combine)
+int duet_set_reduction(struct duet_runtime *runtime, struct duet_handle *handle,
+                       const struct duet_codelet *init, const struct duet_codelet *combine)
 {
     const struct duet__gate *gate = handle ? duet__gate_of(runtime) : NULL;
     return gate ? gate->reduction(runtime->gate_arg, handle, init, combine)
@@ -87,10 +87,11 @@ int duet__reduction_here(struct duet_runtime *runtime, struct duet_handle *handl
 {
     if (!handle || !init || !combine || init->expand || (handle->of && handle->of->expansion) ||
         handle->reduction)
-        return duet__refuse(runtime, DUET_EINVAL,
-                            "duet_reduction needs a handle that is no block of an expansion and "
-                            "has no reduction yet, a kernel that initialises, which does not "
-                            "expand, and one that combines");
+        return duet__refuse(
+            runtime, DUET_EINVAL,
+            "duet_set_reduction needs a handle that is no block of an expansion and "
+            "has no reduction yet, a kernel that initialises, which does not "
+            "expand, and one that combines");
     if (handle->layout)
         return duet__refuse(runtime, DUET_EINVAL,
                             "handle %llu is %s, which cannot be reduced: register a matrix",
@@ -99,7 +100,7 @@ int duet__reduction_here(struct duet_runtime *runtime, struct duet_handle *handl
     struct duet_task *combining = made ? duet__acquisition_new(runtime, 1) : NULL;
     int error = DUET_ENOMEM;
     if (!combining) {
-        (void)duet__refuse(runtime, error, "no memory left for duet_reduction");
+        (void)duet__refuse(runtime, error, "no memory left for duet_set_reduction");
         goto failed;
     }
     made->init = (struct duet_codelet *)(uintptr_t)init;

@@ -19,7 +19,7 @@ static struct duet_codelet *kernel(struct testing *t, const char *name, bool cpu
                                            .implementations = where,
                                            .implementation_count = count};
     struct duet_codelet *made;
-    g_assert_cmpint(duet_codelet(t->core, &desc, &made), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &made), ==, DUET_OK);
     return made;
 }
 
@@ -31,7 +31,7 @@ static struct duet_handle *start(struct testing *t, struct kernels *kernels, uns
     kernels->init = kernel(t, "clear", true, true);
     kernels->combine = kernel(t, "add_up", true, true);
     struct duet_handle *sum = testing_handle(t, 64);
-    g_assert_cmpint(duet_reduction(t->core, sum, kernels->init, kernels->combine), ==, DUET_OK);
+    g_assert_cmpint(duet_set_reduction(t->core, sum, kernels->init, kernels->combine), ==, DUET_OK);
     return sum;
 }
 
@@ -156,10 +156,10 @@ static void test_hint(void)
                                            .implementation_count = 1,
                                            .flops = look};
     struct duet_codelet *combine;
-    g_assert_cmpint(duet_codelet(t.core, &desc, &combine), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &combine), ==, DUET_OK);
     struct duet_handle *sum = testing_handle(&t, 64);
     struct duet_codelet *init = kernel(&t, "clear", true, false);
-    g_assert_cmpint(duet_reduction(t.core, sum, init, combine), ==, DUET_OK);
+    g_assert_cmpint(duet_set_reduction(t.core, sum, init, combine), ==, DUET_OK);
     g_assert_cmpuint(duet_tasks_done(t.core), ==, 0);
     looked_at = &t;
     reduce(&t, sum, 3);
@@ -185,7 +185,7 @@ static void test_devices(void)
     kernels.combine = kernel(&t, "add_up", true, true);
     sum = testing_handle(&t, 64);
     other = testing_handle(&t, 64);
-    g_assert_cmpint(duet_reduction(t.core, sum, kernels.init, kernels.combine), ==, DUET_OK);
+    g_assert_cmpint(duet_set_reduction(t.core, sum, kernels.init, kernels.combine), ==, DUET_OK);
     for (unsigned i = 0; i < 12; i++) {
         submit_to(&t, t.any, NULL, sum, DUET_REDUCE, other, i % 4 ? DUET_R : DUET_RW);
         submit_to(&t, t.gpu, NULL, other, DUET_RW, other, DUET_SCRATCH);
@@ -203,7 +203,7 @@ static void test_two(void)
     struct testing t;
     struct kernels kernels;
     struct duet_handle *sum = start(&t, &kernels, 1, 0), *more = testing_handle(&t, 128);
-    g_assert_cmpint(duet_reduction(t.core, more, kernels.init, kernels.combine), ==, DUET_OK);
+    g_assert_cmpint(duet_set_reduction(t.core, more, kernels.init, kernels.combine), ==, DUET_OK);
     submit_to(&t, t.cpu, NULL, sum, DUET_REDUCE, more, DUET_REDUCE);
     for (unsigned i = 0; i < 2; i++) {
         struct duet__engine_command run = runs(&t, 0, "clear");
@@ -306,20 +306,22 @@ static void test_misuse(void)
     struct duet_access accesses[] = {{plain, DUET_REDUCE}, {sum, DUET_R}};
     struct duet_task_desc desc = {.codelet = t.cpu, .accesses = accesses, .access_count = 1};
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(duet_last_message(t.core), "call duet_reduction before"));
+    g_assert_nonnull(strstr(duet_last_message(t.core), "call duet_set_reduction before"));
     accesses[0].handle = sum;
     desc.access_count = 2;
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(t.core), "also uses it in another way"));
-    g_assert_cmpint(duet_reduction(t.core, sum, kernels.init, kernels.combine), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_reduction(t.core, plain, NULL, kernels.combine), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_set_reduction(t.core, sum, kernels.init, kernels.combine), ==,
+                    DUET_EINVAL);
+    g_assert_cmpint(duet_set_reduction(t.core, plain, NULL, kernels.combine), ==, DUET_EINVAL);
     t.refusal = DUET_ENOMODEL;
-    g_assert_cmpint(duet_reduction(t.core, testing_handle(&t, 72), kernels.init, kernels.combine),
+    g_assert_cmpint(duet_set_reduction(t.core, testing_handle(&t, 72), kernels.init,
+                                       kernels.combine),
                     ==, DUET_ENOMODEL);
     t.refusal = DUET_OK;
     /* where the contribution can be initialised */
     struct duet_codelet *on_gpu = kernel(&t, "clear_on_gpu", false, true);
-    g_assert_cmpint(duet_reduction(t.core, plain, on_gpu, kernels.combine), ==, DUET_OK);
+    g_assert_cmpint(duet_set_reduction(t.core, plain, on_gpu, kernels.combine), ==, DUET_OK);
     accesses[0].handle = plain;
     desc.access_count = 1;
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);

@@ -166,7 +166,7 @@ int duet_view_sooner(struct duet_view *view, const struct duet_task *task, unsig
             continue;
         double seconds = weight * duet_view_seconds(view, w, task);
         double start_s =
-            fmax(duet_view_load(view, w), duet_view_transfer_alone_seconds(view, w, task));
+            fmax(duet_view_load(view, w), duet_view_transfer_seconds(view, w, task, true));
         if (seconds > 0 && start_s + seconds < least_s) {
             least_s = start_s + seconds;
             thief = (int)w;

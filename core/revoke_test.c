@@ -233,7 +233,7 @@ static void test_lost(void)
             done(&t, copy);
         }
         g_assert_cmpuint(go(&t, NULL), ==, 1);
-        g_assert_cmpuint(duet_worker_tasks(t.core, lost == GPU ? GPU2 : GPU), ==, 1);
+        g_assert_cmpuint(duet_worker_stats(t.core, lost == GPU ? GPU2 : GPU).tasks, ==, 1);
         lost_end(&t, DUET_OK, "");
     }
 }

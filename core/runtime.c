@@ -252,7 +252,7 @@ int duet__core_new(struct duet_runtime **out, const struct duet__core_config *co
         return error;
     }
     core->ops = config->ops;
-    core->keeps = config->policy->private_nested && config->ops->run_kept;
+    core->keeps = config->policy->keeps_nested && config->ops->run_kept;
     core->engine = config->engine;
     if (!core->held) {
         core->enter = core->ops->submitted;

@@ -98,15 +98,16 @@ static int check_access(const struct duet_task_desc *desc, unsigned i, struct du
         return duet_fail(message, DUET_EINVAL, "access %u of a %s task has %s", i,
                          desc->codelet->name, access->handle ? "no valid mode" : "no handle");
     if (mode == DUET_SCRATCH && access->handle->layout)
-        return duet_fail(message, DUET_EINVAL,
-                         "access %u of a %s task is scratch of the shape of handle %llu, which is "
-                         "%s: name temporary data (duet_temporary) of the size that is needed",
-                         i, desc->codelet->name, (unsigned long long)access->handle->id,
-                         duet__no_matrix(access->handle));
+        return duet_fail(
+            message, DUET_EINVAL,
+            "access %u of a %s task is scratch of the shape of handle %llu, which is "
+            "%s: name temporary data (duet_register_temporary) of the size that is needed",
+            i, desc->codelet->name, (unsigned long long)access->handle->id,
+            duet__no_matrix(access->handle));
     if (mode == DUET_REDUCE && !access->handle->reduction)
         return duet_fail(message, DUET_EINVAL,
                          "access %u of a %s task reduces handle %llu, of which nobody has said "
-                         "how: call duet_reduction before",
+                         "how: call duet_set_reduction before",
                          i, desc->codelet->name, (unsigned long long)access->handle->id);
     return DUET_OK;
 }

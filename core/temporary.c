@@ -124,8 +124,8 @@ struct duet_handle *duet__temporary_new(struct duet_runtime *core, size_t rows, 
     return handle;
 }
 
-int duet_temporary(struct duet_runtime *runtime, size_t rows, size_t cols, size_t element_bytes,
-                   struct duet_handle **out)
+int duet_register_temporary(struct duet_runtime *runtime, size_t rows, size_t cols,
+                            size_t element_bytes, struct duet_handle **out)
 {
     *out = NULL;
     int error = duet__shape_check(runtime, rows, cols, rows, element_bytes);

@@ -13,7 +13,7 @@ static void start(struct testing *t, unsigned cpus, unsigned gpus, bool computes
 static struct duet_handle *temporary(struct testing *t, size_t rows, size_t cols)
 {
     struct duet_handle *handle;
-    g_assert_cmpint(duet_temporary(t->core, rows, cols, 8, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t->core, rows, cols, 8, &handle), ==, DUET_OK);
     g_assert_null(duet_address(handle));
     return handle;
 }
@@ -49,7 +49,7 @@ static void test_sizes(void)
     void *before = NULL;
     for (size_t bytes = 1; bytes < 200000; bytes += 1 + bytes / 50) {
         struct duet_handle *handle;
-        g_assert_cmpint(duet_temporary(t.core, bytes, 1, 1, &handle), ==, DUET_OK);
+        g_assert_cmpint(duet_register_temporary(t.core, bytes, 1, 1, &handle), ==, DUET_OK);
         g_assert_cmpint(duet_acquire(t.core, handle, DUET_W), ==, DUET_OK);
         char *memory = duet_address(handle);
         memset(memory, 0, bytes); /* what is beyond its end would be seen by a sanitizer */
@@ -61,7 +61,7 @@ static void test_sizes(void)
     /* more than is kept */
     struct duet_handle *large;
     uint64_t kept = t.core->spare_bytes;
-    g_assert_cmpint(duet_temporary(t.core, (size_t)300 << 20, 1, 1, &large), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(t.core, (size_t)300 << 20, 1, 1, &large), ==, DUET_OK);
     g_assert_cmpint(duet_acquire(t.core, large, DUET_W), ==, DUET_OK);
     g_assert_cmpint(duet_unregister(t.core, large), ==, DUET_OK);
     g_assert_cmpuint(t.core->spare_bytes, ==, kept);
@@ -156,8 +156,8 @@ static void test_shapes(void)
     struct testing t;
     struct duet_handle *handle;
     start(&t, 1, 0, true);
-    g_assert_cmpint(duet_temporary(t.core, 0, 1, 8, &handle), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_temporary(t.core, SIZE_MAX / 2, 16, 8, &handle), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_temporary(t.core, 0, 1, 8, &handle), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_temporary(t.core, SIZE_MAX / 2, 16, 8, &handle), ==, DUET_EINVAL);
     g_assert_null(handle);
     lost_end(&t, DUET_OK, NULL);
 }

@@ -321,7 +321,7 @@ static inline struct duet_codelet *testing_codelet(struct duet_runtime *core, co
                                      .flops = testing_flops,
                                      .cost = testing_cost};
     struct duet_codelet *codelet = NULL;
-    TESTING_MUST(!duet_codelet(core, &desc, &codelet));
+    TESTING_MUST(!duet_register_codelet(core, &desc, &codelet));
     return codelet;
 }
 
@@ -378,7 +378,7 @@ static inline void testing_fini(struct testing *t)
 static inline struct duet_handle *testing_handle(struct testing *t, size_t bytes)
 {
     struct duet_handle *handle = NULL;
-    TESTING_MUST(!duet_vector(t->core, NULL, bytes, 1, &handle));
+    TESTING_MUST(!duet_register_vector(t->core, NULL, bytes, 1, &handle));
     return handle;
 }
 

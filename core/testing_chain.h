@@ -11,7 +11,8 @@ static inline struct duet_handle *make_temporary(struct run *run, const struct s
     struct duet_handle *handle;
     size_t rows, cols;
     chain_shape(step, &rows, &cols);
-    g_assert_cmpint(duet_temporary(run->duet, rows, cols, sizeof(uint64_t), &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_temporary(run->duet, rows, cols, sizeof(uint64_t), &handle), ==,
+                    DUET_OK);
     if (run->setting.world->made)
         run->setting.world->made(run, handle, step->salt);
     return handle;

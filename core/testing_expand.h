@@ -35,7 +35,7 @@ static inline struct duet_codelet *plan_codelet(struct testing *t)
     struct duet_codelet *codelet = duet_codelet_find(t->core, "split");
     struct duet_codelet_desc desc = {.name = "split", .expand = plan_expand};
     if (!codelet)
-        TESTING_MUST(!duet_codelet(t->core, &desc, &codelet));
+        TESTING_MUST(!duet_register_codelet(t->core, &desc, &codelet));
     return codelet;
 }
 

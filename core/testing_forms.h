@@ -10,7 +10,7 @@
 
 #include "core/testing_program.h"
 
-/* Forms: duet_matrix; two arrays, of the first and the last columns; an own type. */
+/* Forms: duet_register_matrix; two arrays, of the first and the last columns; an own type. */
 enum form { FORM_MATRIX, FORM_ARRAYS, FORM_OBJECT };
 
 /* Contents of an own type: its matrix. */
@@ -77,8 +77,8 @@ static inline void object_copy(const void *from, void *to, struct duet_pieces *p
     struct object *object = to;
     object->stamp = source->stamp;
     for (size_t j = 0; j < object->cols; j++)
-        duet_piece(pieces, object->words + j * object->ld, source->words + j * source->ld,
-                   object->rows * sizeof(uint64_t));
+        duet_add_piece(pieces, object->words + j * object->ld, source->words + j * source->ld,
+                       object->rows * sizeof(uint64_t));
 }
 
 static const struct duet_type object_type = {.name = "object",
@@ -185,11 +185,11 @@ static inline int register_matrix(struct run *run, unsigned h)
                                         sizeof(uint64_t)};
     stamp(run, h);
     if (run->form[h] == FORM_ARRAYS)
-        return duet_arrays(run->duet, arrays, count, &run->handles[h]);
+        return duet_register_arrays(run->duet, arrays, count, &run->handles[h]);
     if (run->form[h] == FORM_OBJECT)
-        return duet_data(run->duet, &object_type, &run->objects[h], &run->handles[h]);
-    return duet_matrix(run->duet, matrix->data, matrix->rows, matrix->cols, matrix->ld,
-                       sizeof(uint64_t), &run->handles[h]);
+        return duet_register_object(run->duet, &object_type, &run->objects[h], &run->handles[h]);
+    return duet_register_matrix(run->duet, matrix->data, matrix->rows, matrix->cols, matrix->ld,
+                                sizeof(uint64_t), &run->handles[h]);
 }
 
 #endif

@@ -214,7 +214,7 @@ static inline struct duet_codelet *codelet(struct run *run, const char *name, du
                                                run->setting.varied && !sums ? varied_flops : NULL,
                                            .cost = sums ? sums_cost : cost,
                                            .expand = kernel ? NULL : expand};
-    int error = duet_codelet(run->duet, &desc, &made);
+    int error = duet_register_codelet(run->duet, &desc, &made);
     if (error)
         g_error("%s", duet_last_message(run->duet));
     return made;
@@ -229,7 +229,7 @@ static inline struct duet_codelet *waiting_codelet(struct run *run)
                                            .cost = cost,
                                            .expand = expand,
                                            .waits = true};
-    if (duet_codelet(run->duet, &desc, &made))
+    if (duet_register_codelet(run->duet, &desc, &made))
         g_error("%s", duet_last_message(run->duet));
     return made;
 }
@@ -284,11 +284,11 @@ static inline struct run *run_new(const struct setting *setting)
     for (unsigned h = 0; h < handle_count(setting); h++)
         make_matrix(run, h, &rng);
     for (unsigned i = 0; i < SUMS; i++)
-        g_assert_cmpint(duet_vector(run->duet, run->real_sums[i], SUM_WORDS, sizeof(uint64_t),
-                                    &run->sums[i]),
+        g_assert_cmpint(duet_register_vector(run->duet, run->real_sums[i], SUM_WORDS,
+                                             sizeof(uint64_t), &run->sums[i]),
                         ==, DUET_OK);
     for (unsigned i = 0; i < SUMS && reduces(run); i++)
-        g_assert_cmpint(duet_reduction(run->duet, run->sums[i], run->clear, run->add_up), ==,
+        g_assert_cmpint(duet_set_reduction(run->duet, run->sums[i], run->clear, run->add_up), ==,
                         DUET_OK);
     run->steps = g_new0(struct step, (size_t)setting->steps * setting->submitters);
     for (unsigned s = 0; s < setting->submitters; s++)

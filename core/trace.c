@@ -341,14 +341,10 @@ const char *duet__class_barrier(const struct duet_runtime *core, size_t index, u
     return text;
 }
 
-double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker)
+struct duet_worker_stats duet_worker_stats(const struct duet_runtime *runtime, unsigned worker)
 {
-    return runtime->workers[worker].busy_s;
-}
-
-uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker)
-{
-    return runtime->workers[worker].tasks;
+    const struct worker *one = &runtime->workers[worker];
+    return (struct duet_worker_stats){.tasks = one->tasks, .busy_s = one->busy_s};
 }
 
 const struct duet_machine *duet_runtime_machine(const struct duet_runtime *runtime)

@@ -93,7 +93,8 @@ static void test_reset(void)
     g_assert_true(first.critical_path_s > 0 && first.busy_s > 0 && first.flops > 0);
     g_assert_cmpfloat_with_epsilon(first.busy_by_arch_s[0] + first.busy_by_arch_s[1], first.busy_s,
                                    1e-15);
-    g_assert_cmpfloat_with_epsilon(first.busy_by_arch_s[1], duet_worker_busy(t.core, GPU), 1e-15);
+    g_assert_cmpfloat_with_epsilon(first.busy_by_arch_s[1], duet_worker_stats(t.core, GPU).busy_s,
+                                   1e-15);
     g_assert_cmpuint(most_used(&t), ==, 2 * BLOCK);
     duet_stats_reset(t.core);
     duet_stats(t.core, &nothing);
@@ -114,7 +115,7 @@ static void test_reset(void)
     g_assert_cmpfloat_with_epsilon(second.makespan_s, t.now - begin, 1e-15);
     g_assert_cmpfloat_with_epsilon(second.busy_s, first.busy_s, 1e-15);
     g_assert_cmpuint(records(&t, DUET_EVENT_TASK, &failed), ==, 5);
-    g_assert_cmpuint(duet_worker_tasks(t.core, GPU), ==, 3);
+    g_assert_cmpuint(duet_worker_stats(t.core, GPU).tasks, ==, 3);
     lost_end(&t, DUET_OK, "");
 }
 

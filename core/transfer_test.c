@@ -276,18 +276,20 @@ static void test_estimate(void)
     struct duet_task *task = t.held;
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     double once = 1e-6 + BYTES / 1e9 * 2;
-    g_assert_cmpfloat(duet_view_transfer_seconds(&view, CPU, task), ==, 0);
-    g_assert_cmpfloat_with_epsilon(duet_view_transfer_seconds(&view, GPU0, task), once, 1e-15);
+    g_assert_cmpfloat(duet_view_transfer_seconds(&view, CPU, task, false), ==, 0);
+    g_assert_cmpfloat_with_epsilon(duet_view_transfer_seconds(&view, GPU0, task, false), once,
+                                   1e-15);
     g_assert_cmpuint(duet_view_valid_bytes(&view, 0, task), ==, 2 * BYTES);
     g_assert_cmpuint(duet_view_valid_bytes(&view, 1, task), ==, 0);
     t.hold = false;
     on(&t, "card0", h, DUET_RW);
     struct duet__engine_command copy = testing_next(&t, GPU0);
     g_assert_true(duet_view_valid(&view, 1, task, 0)); /* on its way counts */
-    g_assert_cmpfloat(duet_view_transfer_seconds(&view, GPU0, task), ==, 0);
+    g_assert_cmpfloat(duet_view_transfer_seconds(&view, GPU0, task, false), ==, 0);
     testing_done(&t, &copy, 1e-6, 0);
     g_assert_cmpuint(testing_work(&t, GPU0, NULL), ==, 1);
-    g_assert_cmpfloat_with_epsilon(duet_view_transfer_seconds(&view, GPU1, task), 2 * once, 1e-15);
+    g_assert_cmpfloat_with_epsilon(duet_view_transfer_seconds(&view, GPU1, task, false), 2 * once,
+                                   1e-15);
     g_assert_cmpuint(duet_view_valid_bytes(&view, 1, task), ==, BYTES);
     g_assert_false(duet_view_valid(&view, 1, task, 2));
     duet__link(t.core, task, DUET_SUBMITTER, t.now, &t.ops);

@@ -99,27 +99,16 @@ double duet_view_seconds(const struct duet_view *view, unsigned worker,
     return duet__expected_s(task, view->core->workers[worker].arch);
 }
 
-static double arrival_s(const struct duet_runtime *core, unsigned worker,
-                        const struct duet_task *task, double accelerators)
+double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
+                                  const struct duet_task *task, bool alone)
 {
+    const struct duet_runtime *core = view->core;
     unsigned node = core->workers[worker].node;
-    double seconds = 0;
+    double sharers = alone ? 1 : core->accelerators, seconds = 0;
     for (unsigned i = 0; i < task->access_count; i++)
         if (task->accesses[i].mode & DUET_R)
-            seconds += duet__transfer_seconds(core, task->accesses[i].handle, node, accelerators);
+            seconds += duet__transfer_seconds(core, task->accesses[i].handle, node, sharers);
     return seconds;
-}
-
-double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
-                                  const struct duet_task *task)
-{
-    return arrival_s(view->core, worker, task, (double)view->core->accelerators);
-}
-
-double duet_view_transfer_alone_seconds(const struct duet_view *view, unsigned worker,
-                                        const struct duet_task *task)
-{
-    return arrival_s(view->core, worker, task, 1);
 }
 
 void *duet_task_data_state(struct duet_view *view, const struct duet_task *task, size_t index)

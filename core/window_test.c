@@ -102,7 +102,7 @@ static void test_unknown(void)
                                            .implementations = &cuda,
                                            .implementation_count = 1};
     lost_start(&t, &one, "eager");
-    g_assert_cmpint(duet_codelet(t.core, &desc, &unknown), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &unknown), ==, DUET_OK);
     for (unsigned i = 0; i < 3; i++)
         submit_us(&t, unknown, 0);
     unsigned count = launch(&t, commands);

@@ -142,7 +142,7 @@ static int register_kernels(struct program *p)
                                                .implementations = where,
                                                .implementation_count = 2,
                                                .cost = cost};
-        error = duet_codelet(p->duet, &desc, &p->kernels[k]);
+        error = duet_register_codelet(p->duet, &desc, &p->kernels[k]);
     }
     return error;
 }
@@ -183,10 +183,10 @@ static int register_block(const struct program *p, struct block *block)
                                          sizeof *block->row},
                                         {block->column, entries, 1, entries, sizeof *block->column},
                                         {block->value, entries, 1, entries, sizeof *block->value}};
-    int error = duet_arrays(p->duet, arrays, 3, &block->matrix);
+    int error = duet_register_arrays(p->duet, arrays, 3, &block->matrix);
     for (size_t v = 0; v < VECTORS && !error; v++)
-        error =
-            duet_vector(p->duet, vectors + v * n, block->rows, sizeof(double), &block->vectors[v]);
+        error = duet_register_vector(p->duet, vectors + v * n, block->rows, sizeof(double),
+                                     &block->vectors[v]);
     return error;
 }
 
@@ -209,9 +209,9 @@ static int prepare(struct program *p)
     }
     struct duet_handle **scalars[] = {&p->rr[0], &p->rr[1], &p->pq};
     for (size_t s = 0; s < 3 && !error; s++) {
-        error = duet_vector(p->duet, &p->scalars[s], 1, sizeof(double), scalars[s]);
+        error = duet_register_vector(p->duet, &p->scalars[s], 1, sizeof(double), scalars[s]);
         if (!error)
-            error = duet_reduction(p->duet, *scalars[s], p->kernels[CLEAR], p->kernels[ADD]);
+            error = duet_set_reduction(p->duet, *scalars[s], p->kernels[CLEAR], p->kernels[ADD]);
     }
     return error;
 }

@@ -77,15 +77,15 @@ static int begin(struct program *program)
     desc.implementations = where;
     desc.implementation_count = 2;
     desc.flops = flops;
-    int error = duet_codelet(program->duet, &desc, &program->kernel);
+    int error = duet_register_codelet(program->duet, &desc, &program->kernel);
     /* Page-locked memory is copied beside everything else; all works without it, too. */
     if (!error && duet_pin(program->duet, program->data, 2 * sizeof(float) * BLOCKS * BLOCK))
         fprintf(stderr, "copies will be slower: %s\n", duet_last_message(program->duet));
     for (int b = 0; b < BLOCKS && !error; b++) {
         float *x = program->data + static_cast<size_t>(b) * BLOCK, *y = x + BLOCKS * BLOCK;
-        error = duet_vector(program->duet, x, BLOCK, sizeof *x, &program->x[b]);
+        error = duet_register_vector(program->duet, x, BLOCK, sizeof *x, &program->x[b]);
         if (!error)
-            error = duet_vector(program->duet, y, BLOCK, sizeof *y, &program->y[b]);
+            error = duet_register_vector(program->duet, y, BLOCK, sizeof *y, &program->y[b]);
     }
     return error;
 }

@@ -59,7 +59,7 @@ static int codelet(struct duet_runtime *duet, const char *name, duet_kernel_fn r
                                            .implementations = where,
                                            .implementation_count = 2,
                                            .cost = seconds};
-    return duet_codelet(duet, &desc, out);
+    return duet_register_codelet(duet, &desc, out);
 }
 
 /* Registers a vector, and cuts it into pieces. */
@@ -67,8 +67,8 @@ static int vector(struct duet_runtime *duet, double *data, size_t n, size_t piec
                   struct duet_handle **out)
 {
     struct duet_handle *whole;
-    int error = duet_vector(duet, data, n, sizeof *data, &whole);
-    return error ? error : duet_cut_rows(duet, whole, pieces, out);
+    int error = duet_register_vector(duet, data, n, sizeof *data, &whole);
+    return error ? error : duet_cut_blocks(duet, whole, pieces, 1, out);
 }
 
 /* sum += x'y. Data that this registers is freed by duet_close. */
@@ -88,9 +88,9 @@ static int dot(struct duet_runtime *duet, double *x, double *y, size_t n, size_t
     if (!error)
         error = vector(duet, y, n, pieces, y_pieces);
     if (!error)
-        error = duet_vector(duet, sum, 1, sizeof *sum, &total);
+        error = duet_register_vector(duet, sum, 1, sizeof *sum, &total);
     if (!error)
-        error = duet_reduction(duet, total, clear, add);
+        error = duet_set_reduction(duet, total, clear, add);
     for (size_t i = 0; i < pieces && !error; i++)
         error = duet_insert(duet, multiply, DUET_R, x_pieces[i], DUET_R, y_pieces[i], DUET_REDUCE,
                             total, DUET_VALUE, &each, sizeof each, 0);

@@ -65,7 +65,7 @@ static int compute(struct duet_runtime *duet, unsigned n)
     struct duet_stats stats;
     uint64_t value = 0;
     const struct call call = {n, &value};
-    int error = duet_codelet(duet, &desc, &codelet);
+    int error = duet_register_codelet(duet, &desc, &codelet);
     const struct duet_task_desc task = {.codelet = codelet,
                                         .args = &call,
                                         .args_bytes = sizeof call};

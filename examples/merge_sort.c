@@ -91,8 +91,8 @@ static int make_codelets(struct duet_runtime *duet)
                                           .implementation_count = 1,
                                           .cost = few_seconds};
     struct duet_codelet *made;
-    int error = duet_codelet(duet, &whole, &made);
-    return error ? error : duet_codelet(duet, &few, &made);
+    int error = duet_register_codelet(duet, &whole, &made);
+    return error ? error : duet_register_codelet(duet, &few, &made);
 }
 
 static int sort_all(struct duet_runtime *duet, double *numbers, size_t count)
@@ -100,7 +100,7 @@ static int sort_all(struct duet_runtime *duet, double *numbers, size_t count)
     struct duet_access access = {NULL, DUET_RW};
     int error = make_codelets(duet);
     if (!error)
-        error = duet_vector(duet, numbers, count, sizeof *numbers, &access.handle);
+        error = duet_register_vector(duet, numbers, count, sizeof *numbers, &access.handle);
     const struct duet_task_desc task = {.codelet = duet_codelet_find(duet, count <= FEW ? "sort_few"
                                                                                         : "sort"),
                                         .accesses = &access,

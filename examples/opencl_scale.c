@@ -65,11 +65,11 @@ static int submit(struct duet_runtime *duet, float *x)
                                            .implementations = where,
                                            .implementation_count = 2};
     struct duet_codelet *codelet;
-    int error = duet_codelet(duet, &desc, &codelet);
+    int error = duet_register_codelet(duet, &desc, &codelet);
     for (size_t i = 0; !error && i < PIECES; i++) {
         struct duet_handle *handle;
         const float factor = (float)(i + 1), half = 0.5F;
-        error = duet_vector(duet, x + i * PIECE, PIECE, sizeof *x, &handle);
+        error = duet_register_vector(duet, x + i * PIECE, PIECE, sizeof *x, &handle);
         const struct duet_access access = {handle, DUET_RW};
         struct duet_task_desc task = {.codelet = codelet,
                                       .accesses = &access,

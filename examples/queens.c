@@ -94,7 +94,7 @@ static int compute(struct duet_runtime *duet, unsigned side, unsigned rows)
     struct duet_stats stats;
     uint64_t ways = 0;
     const struct board board = {.side = side, .rows = rows, .ways = &ways};
-    int error = duet_codelet(duet, &desc, &codelet);
+    int error = duet_register_codelet(duet, &desc, &codelet);
     const struct duet_task_desc task = {.codelet = codelet,
                                         .args = &board,
                                         .args_bytes = sizeof board};

@@ -162,7 +162,7 @@ static int register_kernels(struct program *p)
                                                .implementation_count = 2,
                                                .flops = k == FILL ? NULL : flops,
                                                .cost = cost};
-        error = duet_codelet(p->duet, &desc, &p->kernels[k]);
+        error = duet_register_codelet(p->duet, &desc, &p->kernels[k]);
     }
     return error;
 }
@@ -176,7 +176,7 @@ static struct duet_handle **block(const struct program *p, size_t i, size_t j)
 static int make_block(const struct program *p, size_t i, size_t j, bool zero)
 {
     const struct place place = {i, j, p->blocks, zero};
-    int error = duet_temporary(p->duet, p->edge, p->edge, sizeof(double), block(p, i, j));
+    int error = duet_register_temporary(p->duet, p->edge, p->edge, sizeof(double), block(p, i, j));
     return error ? error
                  : duet_insert(p->duet, p->kernels[FILL], DUET_W, *block(p, i, j), DUET_VALUE,
                                &place, sizeof place, 0);

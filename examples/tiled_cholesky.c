@@ -10,7 +10,7 @@
  *     tiled_cholesky --duet-simulate=idgraf --duet-nodes=4    simulated on four
  *
  * For one node only <duet/duet.h> is needed; link with -lduet -lm. For several, a program says who
- * owns its data (duet_own_at), and leaves to its owner what it does with data itself.
+ * owns its data (duet_own), and leaves to its owner what it does with data itself.
  */
 #include <math.h>
 #include <stdio.h>
@@ -132,7 +132,7 @@ static int register_kernels(struct program *p)
                                                .implementations = where,
                                                .implementation_count = k == POTRF ? 1 : 2,
                                                .flops = list[k].flops};
-        int error = duet_codelet(p->duet, &desc, &p->kernels[k]);
+        int error = duet_register_codelet(p->duet, &desc, &p->kernels[k]);
         if (error)
             return error;
     }
@@ -154,9 +154,9 @@ static double *tile_data(const struct program *p, size_t i, size_t j)
 static int register_tile(struct program *p, size_t i, size_t j)
 {
     bool here = duet_node_here(p->duet, duet_node_at(p->duet, i, j));
-    int error = duet_matrix(p->duet, here ? tile_data(p, i, j) : NULL, TILE, TILE, TILE,
-                            sizeof(double), &p->a[i][j]);
-    return error ? error : duet_own_at(p->duet, p->a[i][j], i, j);
+    int error = duet_register_matrix(p->duet, here ? tile_data(p, i, j) : NULL, TILE, TILE, TILE,
+                                     sizeof(double), &p->a[i][j]);
+    return error ? error : duet_own(p->duet, p->a[i][j], duet_node_at(p->duet, i, j));
 }
 
 static int register_tiles(struct program *p)

@@ -144,7 +144,7 @@ static int register_kernels(struct program *p)
                                                .implementation_count = 2,
                                                .flops = flops,
                                                .cost = cost};
-        error = duet_codelet(p->duet, &desc, &p->kernels[k]);
+        error = duet_register_codelet(p->duet, &desc, &p->kernels[k]);
     }
     return error;
 }
@@ -164,7 +164,7 @@ static double work_of_kernel(const struct program *p, int kernel)
 static int new_factors(const struct program *p, struct duet_handle **t)
 {
     size_t rows = p->edge < INNER ? p->edge : INNER;
-    return duet_temporary(p->duet, rows, p->edge, sizeof(double), t);
+    return duet_register_temporary(p->duet, rows, p->edge, sizeof(double), t);
 }
 
 /* Submits the tasks of the diagonal tile, whose parts are then known, and of its row. */
@@ -287,8 +287,8 @@ static int register_tiles(const struct program *p)
     int error = 0;
     size_t size = p->edge * p->edge;
     for (size_t i = 0; i < p->tiles * p->tiles && !error; i++)
-        error = duet_matrix(p->duet, p->data + i * size, p->edge, p->edge, p->edge, sizeof(double),
-                            &p->a[i]);
+        error = duet_register_matrix(p->duet, p->data + i * size, p->edge, p->edge, p->edge,
+                                     sizeof(double), &p->a[i]);
     return error;
 }
 

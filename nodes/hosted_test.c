@@ -46,21 +46,21 @@ static void program(struct node *node)
     struct duet_handle *handles[VECTORS], *other;
     uint64_t rng = outcome->seed, expected[VECTORS] = {0}, words[WORDS] = {0};
     /* to say how data is reduced is to use it; with an owner it may also come later */
-    ok(node, duet_vector(node->duet, words, WORDS, sizeof *words, &other));
-    ok(node, duet_reduction(node->duet, other, make.init, make.combine));
+    ok(node, duet_register_vector(node->duet, words, WORDS, sizeof *words, &other));
+    ok(node, duet_set_reduction(node->duet, other, make.init, make.combine));
     g_assert_cmpint(duet_own(node->duet, other, 0), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(node->duet), "used already"));
     ok(node, duet_unregister(node->duet, other));
     other = vector(node, 0, words);
     submit(node, make.set, DUET_W, other, 1, 1);
     submit(node, make.look, DUET_R, other, 1, 0);
-    ok(node, duet_reduction(node->duet, other, make.init, make.combine));
+    ok(node, duet_set_reduction(node->duet, other, make.init, make.combine));
     submit(node, make.add, DUET_REDUCE, other, 2, 2);
     submit(node, make.look, DUET_R, other, 3, 0);
     ok(node, duet_unregister(node->duet, other));
     for (unsigned v = 0; v < VECTORS; v++) {
         handles[v] = vector(node, 0, outcome->words[v]);
-        ok(node, duet_reduction(node->duet, handles[v], make.init, make.combine));
+        ok(node, duet_set_reduction(node->duet, handles[v], make.init, make.combine));
         ok(node, duet_migrate(node->duet, handles[v], v % NODES));
     }
     for (unsigned i = 0; i < STEPS; i++) {

@@ -91,7 +91,7 @@ static void reduce(struct node *node)
     const unsigned count = node->fabric->count;
     uint64_t words[WORDS] = {0};
     struct duet_handle *handle = vector(node, 1, words);
-    ok(node, duet_reduction(node->duet, handle, make.init, make.combine));
+    ok(node, duet_set_reduction(node->duet, handle, make.init, make.combine));
     submit(node, make.set, DUET_W, handle, 1000, DUET_NOBODY);
     for (unsigned i = 0; i < 20 * count; i++)
         submit(node, make.add, DUET_REDUCE, handle, i, i % count);

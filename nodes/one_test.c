@@ -29,9 +29,10 @@ static void setup(struct fixture *at, const void *data)
     config.gpus = 0;
     config.no_bind = config.quiet = true;
     g_assert_cmpint(duet_open(&at->duet, &config, NULL), ==, DUET_OK);
-    g_assert_cmpint(duet_codelet(at->duet, &desc, &at->increment), ==, DUET_OK);
-    g_assert_cmpint(duet_vector(at->duet, at->words, 2, sizeof(int), &at->handle), ==, DUET_OK);
-    g_assert_cmpint(duet_cut_rows(at->duet, at->handle, 2, at->part), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(at->duet, &desc, &at->increment), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(at->duet, at->words, 2, sizeof(int), &at->handle), ==,
+                    DUET_OK);
+    g_assert_cmpint(duet_cut_blocks(at->duet, at->handle, 2, 1, at->part), ==, DUET_OK);
 }
 
 static void teardown(struct fixture *at, const void *data)
@@ -57,7 +58,7 @@ static void test_owner(struct fixture *at, const void *data)
     g_assert_cmpint(duet_own(at->duet, at->handle, 1), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(at->duet), "node 1"));
     g_assert_cmpint(duet_own(at->duet, at->part[0], 0), ==, DUET_EINVAL);
-    g_assert_cmpint(duet_own_at(at->duet, at->handle, 3, 4), ==, DUET_OK);
+    g_assert_cmpint(duet_own(at->duet, at->handle, duet_node_at(at->duet, 3, 4)), ==, DUET_OK);
     g_assert_cmpuint(duet_owner(at->handle), ==, 0);
     g_assert_cmpint(duet_own(at->duet, at->handle, 0), ==, DUET_EINVAL);
     g_assert_cmpint(duet_fetch(at->duet, at->handle, 0), ==, DUET_OK);

@@ -73,7 +73,7 @@ int duet_own(struct duet_runtime *runtime, struct duet_handle *handle, unsigned 
     void **note = duet__handle_note(handle);
     if (*note && duet_owner(handle) == DUET_NOBODY)
         return duet__refuse(runtime, DUET_EINVAL,
-                            "duet_own was called with data that tasks, or duet_reduction, have "
+                            "duet_own was called with data that tasks, or duet_set_reduction, have "
                             "used already");
     if (*note)
         return duet__refuse(runtime, DUET_EINVAL,
@@ -83,12 +83,6 @@ int duet_own(struct duet_runtime *runtime, struct duet_handle *handle, unsigned 
         return duet__datum_own(nodes, handle, node);
     *note = &owned_alone;
     return DUET_OK;
-}
-
-int duet_own_at(struct duet_runtime *runtime, struct duet_handle *handle, uint64_t row,
-                uint64_t col)
-{
-    return duet_own(runtime, handle, duet_node_at(runtime, row, col));
 }
 
 unsigned duet_owner(const struct duet_handle *handle)

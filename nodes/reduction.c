@@ -23,7 +23,7 @@ static int set_reduction(struct duet__nodes *nodes, struct duet_handle *handle,
                          const struct duet_codelet *init, const struct duet_codelet *combine)
 {
     struct duet__datum *datum = duet__datum_of(handle);
-    int error = duet__data_check(nodes, handle, "duet_reduction");
+    int error = duet__data_check(nodes, handle, "duet_set_reduction");
     if (!error)
         error = duet__reduction_here(duet__front(nodes), handle, init, combine);
     if (error) /* EINVAL is the same in all processes, other errors concern this machine alone */

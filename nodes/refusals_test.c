@@ -63,7 +63,7 @@ static void refuse(struct node *node)
     struct duet_handle *a = vector(node, 0, words[0]), *b = vector(node, 1, words[1]), *own,
                        *parts[2];
     struct duet_ref *ref = NULL, *after[1];
-    ok(node, duet_vector(duet, own_words, WORDS, sizeof one, &own));
+    ok(node, duet_register_vector(duet, own_words, WORDS, sizeof one, &own));
     submit(node, make.add, DUET_RW, own, 5, DUET_NOBODY); /* in every process */
     struct duet_access accesses[2] = {{a, DUET_R}, {own, DUET_RW}};
     struct duet_task_extra extra = {.ref = &ref};
@@ -92,15 +92,15 @@ static void refuse(struct node *node)
     accesses[0] = (struct duet_access){a, (enum duet_mode)5};
     refused(node, duet_submit(duet, &desc), "mode");
     accesses[0] = (struct duet_access){a, DUET_REDUCE};
-    refused(node, duet_submit(duet, &desc), "duet_reduction");
+    refused(node, duet_submit(duet, &desc), "duet_set_reduction");
     refused(node, duet_insert(duet, make.init, DUET_W, a, DUET_NODE, 2, 0), "node 2");
-    ok(node, duet_cut_rows(duet, a, 2, parts));
+    ok(node, duet_cut_blocks(duet, a, 2, 1, parts));
     accesses[0] = (struct duet_access){parts[0], DUET_R};
     refused(node, duet_submit(duet, &desc), "part");
     refused(node, duet_acquire(duet, parts[0], DUET_R), "part");
     refused(node, duet_own(duet, own, 0), "used already");
-    refused(node, duet_reduction(duet, parts[0], make.init, make.combine), "part");
-    refused(node, duet_reduction(duet, a, NULL, make.combine), "duet_reduction needs");
+    refused(node, duet_set_reduction(duet, parts[0], make.init, make.combine), "part");
+    refused(node, duet_set_reduction(duet, a, NULL, make.combine), "duet_set_reduction needs");
     /* a hint that one machine cannot follow */
     g_assert_cmpint(duet_prefetch(duet, a, 99), ==, node->number == 0 ? DUET_EINVAL : DUET_OK);
     refused(node, duet_own(duet, a, 1), "owner");
@@ -133,8 +133,8 @@ static void reduce_there(struct node *node)
     uint64_t words[WORDS] = {0};
     struct duet_handle *a = vector(node, 1, words);
     if (node->number == 2)
-        g_assert_cmpint(duet_codelet(node->duet, &desc, &init), ==, DUET_OK);
-    int error = duet_reduction(node->duet, a, init, make.combine);
+        g_assert_cmpint(duet_register_codelet(node->duet, &desc, &init), ==, DUET_OK);
+    int error = duet_set_reduction(node->duet, a, init, make.combine);
     g_assert_cmpint(error, ==, node->number == 2 ? DUET_ENOWORKER : DUET_OK);
     g_assert_cmpint(duet_wait(node->duet), ==, DUET_ENOWORKER);
     g_assert_nonnull(strstr(duet_last_message(node->duet), "kernel gpu"));

@@ -58,7 +58,7 @@ static int check_access(struct duet__nodes *nodes, const struct duet_access *acc
                              "duet_release comes before");
     if (reduces && !datum->sum)
         return refuse_access(nodes, i,
-                             "reduces data of which nobody has said how: call duet_reduction "
+                             "reduces data of which nobody has said how: call duet_set_reduction "
                              "before");
     nodes->touched[i] = datum;
     place->owned = true;

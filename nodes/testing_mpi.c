@@ -316,8 +316,9 @@ static int run_program(const char *role)
         return EXIT_FAILURE;
     }
     const unsigned last = duet_node_count(duet) - 1;
-    assert(!duet_codelet(duet, &desc, &codelet));
-    assert(!duet_vector(duet, &count, 1, sizeof count, &handle) && !duet_own(duet, handle, 0));
+    assert(!duet_register_codelet(duet, &desc, &codelet));
+    assert(!duet_register_vector(duet, &count, 1, sizeof count, &handle) &&
+           !duet_own(duet, handle, 0));
     for (unsigned i = 0; i < STEPS; i++) {
         const unsigned node = i % (last + 1);
         if (*role == 'c' && i > STEPS / 2 && duet_node(duet) == last) {

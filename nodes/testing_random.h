@@ -69,12 +69,13 @@ static inline void make_common(struct run *run)
     for (unsigned i = 0; i < COMMON; i++) {
         unsigned owner = owner_of_common(run, i);
         uint64_t *memory = owner == member->node.number ? member->words[i] : NULL;
-        g_assert_cmpint(duet_vector(run->duet, memory, SUM_WORDS, sizeof(uint64_t),
-                                    &member->common[i]),
+        g_assert_cmpint(duet_register_vector(run->duet, memory, SUM_WORDS, sizeof(uint64_t),
+                                             &member->common[i]),
                         ==, DUET_OK);
         g_assert_cmpint(duet_own(run->duet, member->common[i], owner), ==, DUET_OK);
         if (reduces(run))
-            g_assert_cmpint(duet_reduction(run->duet, member->common[i], run->clear, run->add_up),
+            g_assert_cmpint(duet_set_reduction(run->duet, member->common[i], run->clear,
+                                               run->add_up),
                             ==, DUET_OK);
     }
 }

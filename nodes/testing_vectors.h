@@ -66,7 +66,7 @@ static inline struct duet_codelet *codelet(struct duet_runtime *duet, const char
     const struct duet_codelet_desc desc = {.name = name,
                                            .implementations = &cpu,
                                            .implementation_count = 1};
-    g_assert_cmpint(duet_codelet(duet, &desc, &made), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(duet, &desc, &made), ==, DUET_OK);
     return made;
 }
 
@@ -82,7 +82,8 @@ static inline struct duet_handle *vector(struct node *node, unsigned owner, uint
 {
     struct duet_handle *handle;
     uint64_t *memory = node->number == owner ? words : NULL;
-    g_assert_cmpint(duet_vector(node->duet, memory, WORDS, sizeof *words, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(node->duet, memory, WORDS, sizeof *words, &handle), ==,
+                    DUET_OK);
     g_assert_cmpint(duet_own(node->duet, handle, owner), ==, DUET_OK);
     g_assert_cmpuint(duet_owner(handle), ==, owner);
     return handle;

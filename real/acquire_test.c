@@ -47,7 +47,8 @@ static void subprocess_patience(void)
     struct duet_runtime *core = message.core;
     struct duet_access access = {.mode = DUET_RW};
     const struct duet_codelet *codelet = testing_codelet(core, "add", add_one, NULL);
-    testing_must(core, duet_vector(core, &message.cell, 1, sizeof message.cell, &access.handle));
+    testing_must(core,
+                 duet_register_vector(core, &message.cell, 1, sizeof message.cell, &access.handle));
     message.ear = testing_listen();
     testing_must(core, duet__acquire_submit(core, access.handle, DUET_W, 0, granted, &message));
     testing_submit(core, codelet, &access, 1, NULL, 0);

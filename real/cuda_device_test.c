@@ -129,7 +129,7 @@ static struct duet_codelet *codelet(struct duet_runtime *duet, duet_kernel_fn on
                                            .implementations = both,
                                            .implementation_count = on_cpu ? 2 : 1};
     struct duet_codelet *made = NULL;
-    must(duet, duet_codelet(duet, &desc, &made));
+    must(duet, duet_register_codelet(duet, &desc, &made));
     return made;
 }
 
@@ -156,7 +156,7 @@ static void fails(duet_kernel_fn kernel, const char *function, int with, int exp
     struct duet_runtime *duet = open_with(&config);
     uint64_t words[WORDS] = {0};
     struct duet_handle *handle = NULL;
-    must(duet, duet_vector(duet, words, WORDS, sizeof words[0], &handle));
+    must(duet, duet_register_vector(duet, words, WORDS, sizeof words[0], &handle));
     if (function)
         fake_cuda_fail(function, 1, with);
     submit(duet, codelet(duet, kernel, NULL), handle);
@@ -226,7 +226,7 @@ static void test_handles(void)
         struct duet_runtime *duet = open_with(&config);
         uint64_t *data = g_malloc0(LARGE);
         struct duet_handle *handle = NULL;
-        must(duet, duet_vector(duet, data, LARGE / sizeof *data, sizeof *data, &handle));
+        must(duet, duet_register_vector(duet, data, LARGE / sizeof *data, sizeof *data, &handle));
         g_assert_cmpuint(fake_cuda_registered(), ==, 0);
         struct duet_codelet *kernel = codelet(duet, increment, NULL);
         for (unsigned i = 0; i < 5; i++)
@@ -254,7 +254,7 @@ static int count_up(struct duet_runtime *duet, bool *moved)
     struct duet_handle *handles[HANDLES];
     uint64_t words[HANDLES][WORDS] = {{0}};
     for (unsigned h = 0; h < HANDLES; h++)
-        must(duet, duet_vector(duet, words[h], WORDS, sizeof words[h][0], &handles[h]));
+        must(duet, duet_register_vector(duet, words[h], WORDS, sizeof words[h][0], &handles[h]));
     for (unsigned i = 0; i < 20 * HANDLES; i++)
         submit(duet, kernel, handles[i % HANDLES]);
     int error = duet_wait(duet);

@@ -67,8 +67,8 @@ static void test_matrix(void)
     struct duet_access access = {.mode = DUET_RW};
     for (unsigned i = 0; i < 2 * SIZE * SIZE; i++)
         matrix[i] = 1 + i;
-    testing_must(core, duet_matrix(core, matrix, SIZE, SIZE - 2, 2 * SIZE, sizeof(double),
-                                   &access.handle));
+    testing_must(core, duet_register_matrix(core, matrix, SIZE, SIZE - 2, 2 * SIZE, sizeof(double),
+                                            &access.handle));
     testing_submit(core, testing_codelet(core, "negate", negate, "cuda"), &access, 1, NULL, 0);
     testing_must(core, duet_unregister(core, access.handle));
     for (unsigned i = 0; i < 2 * SIZE * SIZE; i++) {
@@ -121,7 +121,7 @@ static void test_triangles(void)
         uint64_t rng = seed;
         for (unsigned i = 0; i < EDGE * (EDGE + 2); i++)
             matrix[i] = expected[i] = i;
-        testing_must(core, duet_matrix(core, matrix, EDGE, EDGE, EDGE + 2, 8, &views[0]));
+        testing_must(core, duet_register_matrix(core, matrix, EDGE, EDGE, EDGE + 2, 8, &views[0]));
         testing_must(core, duet_cut_triangles(core, views[0], DUET_DIAGONAL_APART, &views[1]));
         for (unsigned i = 0; i < ROUNDS; i++) {
             const struct share share = {duet_random_below(&rng, VIEWS) * (i % 8 != 0), i};
@@ -196,7 +196,8 @@ static void test_close_in_the_middle(void)
         uint64_t cells[CELLS] = {0};
         struct duet_handle *handles[CELLS];
         for (unsigned c = 0; c < CELLS; c++)
-            testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+            testing_must(core,
+                         duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
         for (unsigned i = 0; i < 500; i++) {
             accesses[0].handle = handles[i % CELLS];
             accesses[1].handle = handles[i * 7 % CELLS];
@@ -292,8 +293,8 @@ static void test_late_write_back(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(rows); i++) {
         data[i] = g_new0(uint64_t, rows[i]);
         accesses[i].mode = DUET_W;
-        testing_must(core,
-                     duet_vector(core, data[i], rows[i], sizeof(uint64_t), &accesses[i].handle));
+        testing_must(core, duet_register_vector(core, data[i], rows[i], sizeof(uint64_t),
+                                                &accesses[i].handle));
         testing_submit(core, codelet, &accesses[i], 1, NULL, 0);
         testing_must(core, duet_wait(core));
         if (i == 3)

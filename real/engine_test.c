@@ -33,7 +33,8 @@ static void test_many_accesses(void)
     for (unsigned c = 0; c < WIDE; c++) {
         cells[c] = expected[c] = c;
         accesses[c].mode = c + 1 == WIDE ? DUET_RW : DUET_R;
-        testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &accesses[c].handle));
+        testing_must(core, duet_register_vector(core, &cells[c], 1, sizeof cells[c],
+                                                &accesses[c].handle));
     }
     for (unsigned count = WIDE; count > 0; count--) {
         testing_submit(core, codelet, &accesses[WIDE - count], count, NULL, 0);
@@ -64,7 +65,7 @@ static void test_call(void)
     struct duet_runtime *core = testing_open(&t);
     double matrix[10] = {0}, args[] = {1, 2};
     struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_matrix(core, matrix, 3, 2, 5, sizeof(double), &access.handle));
+    testing_must(core, duet_register_matrix(core, matrix, 3, 2, 5, sizeof(double), &access.handle));
     testing_submit(core, testing_codelet(core, "look_at", look_at, NULL), &access, 1, args,
                    sizeof args);
     testing_must(core, duet_wait(core));
@@ -120,7 +121,7 @@ static void test_dates(void)
     uint64_t cells[DATED] = {0};
     struct duet_handle *handles[DATED];
     for (unsigned c = 0; c < DATED; c++)
-        testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+        testing_must(core, duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
     for (uint64_t id = 1; id <= STEPS; id++) {
         const struct duet_access accesses[] = {{handles[handle_of(id, 0)], DUET_RW},
                                                {handles[handle_of(id, 1)], DUET_RW}};
@@ -198,7 +199,7 @@ static void test_dates_of_inputs(void)
     struct duet_runtime *core = testing_open(&t);
     struct duet_handle *handle;
     uint64_t cell = 0;
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
     submit_pinned(core, testing_codelet(core, "write", mix_all, "cuda"), handle, DUET_RW, GPU);
     struct duet_codelet *count = testing_codelet(core, "count", testing_count, "cpu");
     submit_pinned(core, count, handle, DUET_R, 0);
@@ -221,7 +222,7 @@ static void test_dates_of_wakes(void)
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, "cpu");
     struct duet_handle *handle;
     uint64_t cell = 0;
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
     uint64_t steps;
     while (duet_worker_scheduling(core, &steps) != DUET_NO_WORKER) /* until all are idle */
         testing_sleep(1e-4);
@@ -250,7 +251,7 @@ static void test_error(void)
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
     struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
     testing_submit(core, good, &access, 1, &counter, sizeof counter);
     testing_submit(core, bad, &access, 1, NULL, 0);
     testing_submit(core, good, &access, 1, &counter, sizeof counter);
@@ -291,7 +292,8 @@ static void submit_chains(struct duet_runtime *core, unsigned cpus, _Atomic(int)
     struct duet_codelet *rest = testing_codelet(core, "count", testing_count, NULL);
     for (unsigned c = 0; c < cpus; c++) {
         struct duet_access access = {.mode = DUET_RW};
-        testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &access.handle));
+        testing_must(core,
+                     duet_register_vector(core, &cells[c], 1, sizeof cells[c], &access.handle));
         testing_submit(core, first, &access, 1, &gate, sizeof gate);
         for (unsigned i = 0; i < 200; i++)
             testing_submit(core, rest, &access, 1, &calls, sizeof calls);
@@ -393,11 +395,11 @@ static void *ask(void *argument)
         g_assert_cmpuint(stats.pops + stats.steals, <=, ASKED);
         asking->most = stats.tasks;
         g_assert_cmpuint(duet_tasks_done(asking->core), <=, ASKED);
-        g_assert_cmpfloat(duet_worker_busy(asking->core, 0), >=, 0);
+        g_assert_cmpfloat(duet_worker_stats(asking->core, 0).busy_s, >=, 0);
         size_t rows = 1000 + asking->number;
-        g_assert_cmpint(duet_matrix(asking->core, &stats, rows, 1, rows - 1, 1, &handle), ==,
-                        DUET_EINVAL);
-        g_assert_cmpint(duet_codelet(asking->core, &nameless, &codelet), ==, DUET_EINVAL);
+        g_assert_cmpint(duet_register_matrix(asking->core, &stats, rows, 1, rows - 1, 1, &handle),
+                        ==, DUET_EINVAL);
+        g_assert_cmpint(duet_register_codelet(asking->core, &nameless, &codelet), ==, DUET_EINVAL);
         const char *message = duet_last_message(asking->core);
         g_assert_true(g_str_has_suffix(message, "the number of rows") ||
                       g_str_has_suffix(message, "name of 1 to 31 bytes"));
@@ -424,7 +426,8 @@ static void test_any_time(void)
         atomic_store(&asking[i].ends, true);
         (void)pthread_join(ids[i], NULL);
     }
-    g_assert_cmpuint(duet_worker_tasks(core, 0) + duet_worker_tasks(core, 1), ==, ASKED);
+    g_assert_cmpuint(duet_worker_stats(core, 0).tasks + duet_worker_stats(core, 1).tasks, ==,
+                     ASKED);
     duet__core_free(core);
 }
 

@@ -89,7 +89,8 @@ static void *submit_and_wait(void *argument)
     const struct submitter *self = argument;
     uint64_t cell = 0;
     struct duet_access access = {.mode = DUET_RW};
-    testing_must(self->core, duet_vector(self->core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(self->core,
+                 duet_register_vector(self->core, &cell, 1, sizeof cell, &access.handle));
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i <= round % 5; i++)
             testing_submit(self->core, self->codelet, &access, i % 2, &self->calls,
@@ -160,7 +161,7 @@ static void test_left_over(void)
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
     struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
     for (int round = 1; round <= 5; round++) {
         for (unsigned i = 0; i < 100; i++)
             testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
@@ -225,7 +226,7 @@ static void test_gives_way(void)
         uint64_t cell = 0;
         struct duet_access access = {.mode = DUET_RW};
         pthread_t thread = {0}, *to = &thread, opener;
-        testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+        testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
         testing_submit(core, gate, &access, 1, &counter, sizeof counter);
         testing_until(&state, 10);
         testing_submit(core, where, &access, 1, &to, sizeof to);
@@ -303,7 +304,7 @@ static void test_only_child(void)
     uint64_t cell = 0;
     struct family family = {&calls, testing_codelet(core, "count", testing_count, NULL), NULL};
     struct duet_codelet *codelet = testing_codelet(core, "outlast", outlast_child, NULL);
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &family.handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &family.handle));
     for (unsigned round = 0; round < 20; round++) {
         atomic_store(&calls, 0);
         testing_submit(core, codelet, NULL, 0, &family, sizeof family);
@@ -346,7 +347,7 @@ static void test_no_wait_inside(void)
         struct duet_runtime *core = testing_open(&t);
         uint64_t cell = 0;
         struct duet_handle *handle;
-        testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &handle));
+        testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
         testing_submit(core,
                        testing_codelet(core, "kernel", kernels[i / 2].run, i % 2 ? "cuda" : "cpu"),
                        NULL, 0, &handle, sizeof handle);

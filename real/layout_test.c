@@ -62,8 +62,8 @@ static void test_blocks(void)
                 bool inside = i < ROWS && j < COLS && k < PLANES;
                 data[c][at] = inside ? (int64_t)(i + 10 * j + 100 * k) : -1;
             }
-            testing_must(core, duet_block(core, data[c], ROWS, COLS, PLANES, shapes[s].ld,
-                                          shapes[s].plane, sizeof(int64_t), &handles[c]));
+            testing_must(core, duet_register_block(core, data[c], ROWS, COLS, PLANES, shapes[s].ld,
+                                                   shapes[s].plane, sizeof(int64_t), &handles[c]));
         }
         submit_both(core, add_to_block, handles, COPIES);
         for (unsigned c = 0; c < COPIES; c++) {
@@ -106,14 +106,14 @@ static void test_arrays(void)
     static int last;
     const int each = TASKS / COPIES;
     struct duet_handle *handles[COPIES], *counter;
-    testing_must(core, duet_vector(core, &last, 1, sizeof last, &counter));
+    testing_must(core, duet_register_vector(core, &last, 1, sizeof last, &counter));
     struct duet_codelet *codelets[] = {testing_codelet(core, "on_cpu", add_to_arrays, "cpu"),
                                        testing_codelet(core, "on_gpu", add_to_arrays, "cuda")};
     for (unsigned c = 0; c < COPIES; c++) {
         const struct duet_array arrays[] = {{bytes[c], 300, 1, 300, 1},
                                             {floats[c], 7, 1, 7, sizeof(float)},
                                             {matrix[c], ROWS, COLS, 9, sizeof(double)}};
-        testing_must(core, duet_arrays(core, arrays, 3, &handles[c]));
+        testing_must(core, duet_register_arrays(core, arrays, 3, &handles[c]));
     }
     for (unsigned i = 0; i < TASKS; i++) {
         const struct duet_access accesses[] = {{handles[i % COPIES], DUET_RW}, {counter, DUET_RW}};
@@ -156,8 +156,8 @@ static void test_many(void)
         numbers[i] = i;
         arrays[i] = (struct duet_array){&numbers[i], 1, 1, 1, sizeof(uint64_t)};
     }
-    testing_must(core, duet_arrays(core, arrays, MANY, &accesses[0].handle));
-    testing_must(core, duet_vector(core, &sum, 1, sizeof sum, &accesses[1].handle));
+    testing_must(core, duet_register_arrays(core, arrays, MANY, &accesses[0].handle));
+    testing_must(core, duet_register_vector(core, &sum, 1, sizeof sum, &accesses[1].handle));
     testing_submit(core, testing_codelet(core, "cpu", count_buffers, "cpu"), accesses, 2, NULL, 0);
     testing_submit(core, testing_codelet(core, "gpu", count_buffers, "cuda"), accesses, 2, NULL, 0);
     testing_must(core, duet_unregister(core, accesses[1].handle));
@@ -196,10 +196,10 @@ static void list_copy(const void *from, void *to, struct duet_pieces *pieces)
     const struct list *source = from;
     struct list *list = to;
     list->count = source->count;
-    duet_piece(pieces, list->numbers, source->numbers, source->count * sizeof(int));
-    duet_piece(pieces, list->letters, source->letters, source->count);
+    duet_add_piece(pieces, list->numbers, source->numbers, source->count * sizeof(int));
+    duet_add_piece(pieces, list->letters, source->letters, source->count);
     if (names_too_much)
-        duet_piece(pieces, list->letters + ROOM, source->letters, 1);
+        duet_add_piece(pieces, list->letters + ROOM, source->letters, 1);
 }
 
 static const struct duet_type list_type = {.name = "list",
@@ -238,7 +238,7 @@ static int run_lists(struct testing *t, bool checks)
     struct duet_handle *handles[COPIES];
     for (unsigned c = 0; c < COPIES; c++) {
         lists[c] = (struct list){50, numbers[c], letters[c]};
-        testing_must(core, duet_data(core, &list_type, &lists[c], &handles[c]));
+        testing_must(core, duet_register_object(core, &list_type, &lists[c], &handles[c]));
         g_assert_true(duet_address(handles[c]) == &lists[c]);
         const struct duet_access access = {handles[c], DUET_W};
         testing_submit(core,
@@ -295,7 +295,7 @@ static void test_bad_type(void)
     static char letters[ROOM];
     struct list list = {5, numbers, letters};
     struct duet_access access = {.mode = DUET_R};
-    testing_must(core, duet_data(core, &list_type, &list, &access.handle));
+    testing_must(core, duet_register_object(core, &list_type, &list, &access.handle));
     names_too_much = true;
     testing_submit(core, testing_codelet(core, "clear", clear_list, "cuda"), &access, 1, NULL, 0);
     g_assert_cmpint(duet_wait(core), ==, DUET_EINVAL);
@@ -315,7 +315,7 @@ static void test_paced(void)
     struct list list = {5, numbers, letters};
     struct duet_access access = {.mode = DUET_RW};
     struct duet_stats stats;
-    testing_must(core, duet_data(core, &list_type, &list, &access.handle));
+    testing_must(core, duet_register_object(core, &list_type, &list, &access.handle));
     testing_submit(core, testing_codelet(core, "append", append, "cuda"), &access, 1, NULL, 0);
     testing_must(core, duet_unregister(core, access.handle));
     duet_stats(core, &stats);

@@ -167,7 +167,7 @@ static void test_expanding(void)
         struct tree *to = &tree;
         const struct duet_codelet_desc desc = {.name = "expand", .expand = expand_to_leaves};
         struct duet_codelet *codelet;
-        testing_must(core, duet_codelet(core, &desc, &codelet));
+        testing_must(core, duet_register_codelet(core, &desc, &codelet));
         (void)warm(core, &tree);
         for (unsigned round = 1; round <= 20; round++) {
             testing_submit(core, codelet, NULL, 0, &to, sizeof to);

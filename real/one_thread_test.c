@@ -62,7 +62,8 @@ static int factorise(struct testing *t)
         double *tile = &data[i * ORDER * ORDER];
         for (size_t j = 0; j < ORDER * ORDER; j++)
             tile[j] = (double)((j * 7919 + i) % 1013);
-        testing_must(core, duet_matrix(core, tile, ORDER, ORDER, ORDER, sizeof *tile, &tiles[i]));
+        testing_must(core, duet_register_matrix(core, tile, ORDER, ORDER, ORDER, sizeof *tile,
+                                                &tiles[i]));
         const struct duet_access access = {tiles[i], DUET_RW};
         testing_submit(core, geqrf, &access, 1, &where, sizeof where);
     }

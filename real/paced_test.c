@@ -43,7 +43,7 @@ static void run(unsigned cpus, unsigned gpus, double scale)
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 42;
     struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
     for (unsigned i = 0; i < TASKS; i++)
         testing_submit(core, codelet, &access, i % 2, &counter, sizeof counter);
     testing_must(core, duet_wait(core));

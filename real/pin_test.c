@@ -102,7 +102,8 @@ static void test_marks(void)
     struct duet_access accesses[3];
     for (unsigned c = 0; c < 3; c++) {
         accesses[c].mode = DUET_RW;
-        testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &accesses[c].handle));
+        testing_must(core, duet_register_vector(core, &cells[c], 1, sizeof cells[c],
+                                                &accesses[c].handle));
         g_assert_null(atomic_load(duet__handle_mark(accesses[c].handle)));
     }
     for (unsigned i = 0; i < 20; i++)
@@ -147,8 +148,8 @@ static void test_blocks(void)
     const struct duet_codelet_desc desc = {.name = "split", .expand = split};
     uint64_t cells[8] = {0};
     struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_codelet(core, &desc, &codelet));
-    testing_must(core, duet_vector(core, cells, 8, sizeof cells[0], &access.handle));
+    testing_must(core, duet_register_codelet(core, &desc, &codelet));
+    testing_must(core, duet_register_vector(core, cells, 8, sizeof cells[0], &access.handle));
     for (unsigned i = 0; i < 5; i++)
         testing_submit(core, codelet, &access, 1, &add, sizeof add);
     testing_must(core, duet_wait(core));
@@ -176,7 +177,8 @@ static void subprocess_given_up(void)
         uint64_t cells[CELLS] = {0};
         struct duet_handle *handles[CELLS];
         for (unsigned c = 0; c < CELLS; c++)
-            testing_must(core, duet_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
+            testing_must(core,
+                         duet_register_vector(core, &cells[c], 1, sizeof cells[c], &handles[c]));
         for (unsigned i = 0; i < 300; i++) {
             accesses[0].handle = handles[i % CELLS];
             accesses[1].handle = handles[i * 7 % CELLS];

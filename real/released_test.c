@@ -37,7 +37,7 @@ static void expect(const struct records *records, const struct duet_event *event
 static struct duet_handle *cell(struct duet_runtime *core, uint64_t *value)
 {
     struct duet_handle *handle;
-    testing_must(core, duet_vector(core, value, 1, sizeof *value, &handle));
+    testing_must(core, duet_register_vector(core, value, 1, sizeof *value, &handle));
     return handle;
 }
 

@@ -130,7 +130,7 @@ static inline struct duet_codelet *testing_codelet(struct duet_runtime *core, co
                                                                    : only_gpu ? 2
                                                                               : 3};
     struct duet_codelet *codelet = NULL;
-    testing_must(core, duet_codelet(core, &desc, &codelet));
+    testing_must(core, duet_register_codelet(core, &desc, &codelet));
     return codelet;
 }
 

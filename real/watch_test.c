@@ -16,7 +16,7 @@ static double stuck(unsigned cpus, unsigned gpus, double watchdog_s)
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
     struct duet_access access = {.mode = DUET_RW};
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
     testing_must(core, duet_acquire(core, access.handle, DUET_RW));
     testing_submit(core, codelet, &access, 1, &counter, sizeof counter);
     double start_s = duet_now(core);
@@ -77,7 +77,7 @@ static void test_all_are_told(void)
     uint64_t cell = 0;
     struct duet_access access = {.mode = DUET_RW};
     struct waiter waiters[3];
-    testing_must(core, duet_vector(core, &cell, 1, sizeof cell, &access.handle));
+    testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &access.handle));
     testing_must(core, duet_acquire(core, access.handle, DUET_RW));
     testing_submit(core, codelet, &access, 1, &counter, sizeof counter);
     for (unsigned i = 0; i < G_N_ELEMENTS(waiters); i++) {
@@ -144,7 +144,7 @@ static void test_in_time(void)
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
     pthread_t other;
-    testing_must(held.core, duet_vector(held.core, &cell, 1, sizeof cell, &held.handle));
+    testing_must(held.core, duet_register_vector(held.core, &cell, 1, sizeof cell, &held.handle));
     testing_must(held.core, duet_acquire(held.core, held.handle, DUET_RW));
     struct duet_access access = {held.handle, DUET_RW};
     testing_submit(held.core, codelet, &access, 1, &counter, sizeof counter);

@@ -49,7 +49,7 @@ static struct duet_codelet *make(const char *name, duet_expand_fn expand)
                                            .expand = expand,
                                            .waits = expand != NULL};
     struct duet_codelet *made = NULL;
-    must(duet, duet_codelet(duet, &desc, &made));
+    must(duet, duet_register_codelet(duet, &desc, &made));
     return made;
 }
 
@@ -95,7 +95,8 @@ static void after_itself(const void *where, FILE *out)
     static double words[8];
     struct duet_access access = {.mode = DUET_RW};
     begin(where);
-    must(duet, duet_vector(duet, words, G_N_ELEMENTS(words), sizeof *words, &access.handle));
+    must(duet,
+         duet_register_vector(duet, words, G_N_ELEMENTS(words), sizeof *words, &access.handle));
     must(duet, duet_acquire(duet, access.handle, DUET_RW)); /* delays the first task */
     const struct duet_task_extra extras[] = {{.ref = &first},
                                              {.ref = &between, .after = &first, .after_count = 1}};

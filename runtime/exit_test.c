@@ -72,8 +72,8 @@ static void open_codelets(struct duet_runtime *duet)
                                                    .cost = cost};
     const struct duet_codelet_desc end_desc = {.name = "end", .expand = end};
     struct duet_codelet *made;
-    must(duet, duet_codelet(duet, &compute_desc, &made));
-    must(duet, duet_codelet(duet, &end_desc, &made));
+    must(duet, duet_register_codelet(duet, &compute_desc, &made));
+    must(duet, duet_register_codelet(duet, &end_desc, &made));
 }
 
 /* Makes the program wait in the middle of a run, with kernels and copies in flight. */
@@ -88,7 +88,7 @@ static void run_a_while(unsigned index)
         exit(ABSENT);
     open_codelets(duet);
     for (unsigned i = 0; i < HANDLES; i++)
-        must(duet, duet_vector(duet, data[index][i], COUNT, sizeof(double), &handles[i]));
+        must(duet, duet_register_vector(duet, data[index][i], COUNT, sizeof(double), &handles[i]));
     submit(duet, "compute", handles[0]);
     for (unsigned i = 1; i < 100 * HANDLES; i++)
         if (i % HANDLES)

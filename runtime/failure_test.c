@@ -68,7 +68,7 @@ static struct duet_codelet *codelet(const struct world *world, const char *name,
                                            .cost = run ? cost : NULL,
                                            .expand = expand};
     struct duet_codelet *made = NULL;
-    must(world->duet, duet_codelet(world->duet, &desc, &made));
+    must(world->duet, duet_register_codelet(world->duet, &desc, &made));
     return made;
 }
 
@@ -82,9 +82,10 @@ static bool open_world(struct world *world, const char *simulate, bool keep_goin
     if (!world->duet)
         return false;
     for (unsigned i = 0; i < PARTS; i++)
-        must(world->duet,
-             duet_vector(world->duet, world->values[i], ROWS, sizeof(double), &world->parts[i]));
-    must(world->duet, duet_vector(world->duet, world->total, 1, sizeof(double), &world->sum));
+        must(world->duet, duet_register_vector(world->duet, world->values[i], ROWS, sizeof(double),
+                                               &world->parts[i]));
+    must(world->duet,
+         duet_register_vector(world->duet, world->total, 1, sizeof(double), &world->sum));
     world->add = codelet(world, "add", add, NULL);
     world->split = codelet(world, "split", NULL, split);
     return true;

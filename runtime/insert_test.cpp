@@ -54,7 +54,7 @@ static struct duet_codelet *make_axpy(struct duet_runtime *duet)
     desc.implementations = &where;
     desc.implementation_count = 1;
     desc.cost = axpy_cost;
-    must(duet, duet_codelet(duet, &desc, &codelet));
+    must(duet, duet_register_codelet(duet, &desc, &codelet));
     return codelet;
 }
 
@@ -67,8 +67,8 @@ static double run(struct duet_runtime *duet, std::vector<double> &x, std::vector
     size_t n = x.size();
     double alpha = 2, start_s = duet_now(duet);
     int ended = 0;
-    must(duet, duet_vector(duet, x.data(), n, sizeof x[0], &hx));
-    must(duet, duet_vector(duet, y.data(), n, sizeof y[0], &hy));
+    must(duet, duet_register_vector(duet, x.data(), n, sizeof x[0], &hx));
+    must(duet, duet_register_vector(duet, y.data(), n, sizeof y[0], &hy));
     must(duet, duet_insert(duet, codelet, DUET_R, hx, DUET_RW, hy, DUET_VALUE, &n, sizeof n,
                            DUET_VALUE, &alpha, sizeof alpha, DUET_PRIORITY, 3, DUET_REF, &first,
                            DUET_DONE, count, &ended, 0));

@@ -61,8 +61,8 @@ static int call_all(const struct duet_call *call)
     duet_stats(duet, &stats);
     g_assert_cmpfloat(now_s, >=, stats.last_end_s);
     g_assert_cmpfloat(duet_now(duet), >=, now_s);
-    g_assert_cmpint(duet_vector(duet, &stats, 1, sizeof stats, &vector), ==, DUET_OK);
-    g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(duet, &stats, 1, sizeof stats, &vector), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(duet, &desc, &codelet), ==, DUET_OK);
     g_assert_cmpint(duet_release(duet, vector), ==, DUET_EINVAL);
     g_assert_cmpint(duet_wait(duet), ==, DUET_EINVAL);
     g_assert_cmpint(duet_acquire(duet, handle, DUET_R), ==, DUET_EINVAL);
@@ -86,7 +86,7 @@ static void make(struct duet_runtime *duet, const char *name, duet_kernel_fn run
                                            .cost = run ? cost : NULL,
                                            .expand = expand};
     struct duet_codelet *made = NULL;
-    must(duet, duet_codelet(duet, &desc, &made));
+    must(duet, duet_register_codelet(duet, &desc, &made));
 }
 
 /* NULL: not in this build. */
@@ -98,7 +98,7 @@ static struct duet_runtime *open_world(const char *simulate)
     struct duet_runtime *duet = testing_open(&config);
     if (!duet)
         return NULL;
-    must(duet, duet_vector(duet, &value, 1, sizeof value, &handle));
+    must(duet, duet_register_vector(duet, &value, 1, sizeof value, &handle));
     make(duet, "compute", compute, NULL);
     make(duet, "unfold", NULL, unfold);
     make(duet, "call", call_all, NULL);

@@ -24,8 +24,8 @@ static void iterate(void)
                                            .implementations = &where,
                                            .implementation_count = 1,
                                            .cost = cost};
-    must(duet, duet_codelet(duet, &desc, &codelet));
-    must(duet, duet_vector(duet, NULL, 1000, sizeof(double), &handle));
+    must(duet, duet_register_codelet(duet, &desc, &codelet));
+    must(duet, duet_register_vector(duet, NULL, 1000, sizeof(double), &handle));
     for (uint32_t i = 1; i <= ITERATIONS; i++)
         must(duet, duet_insert(duet, codelet, DUET_RW, handle, DUET_VALUE, &i, sizeof i,
                                DUET_ITERATION, i, 0));

@@ -60,7 +60,7 @@ static struct duet_codelet *codelet_of(struct duet_runtime *duet, duet_kernel_fn
                                            .implementation_count = 2,
                                            .flops = flops};
     struct duet_codelet *codelet = NULL;
-    g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(duet, &desc, &codelet), ==, DUET_OK);
     return codelet;
 }
 
@@ -70,7 +70,8 @@ static void count_to_20(struct duet_runtime *duet)
     double values[COUNT] = {0};
     struct duet_codelet *codelet = codelet_of(duet, increment);
     struct duet_handle *handle = NULL;
-    g_assert_cmpint(duet_vector(duet, values, COUNT, sizeof *values, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(duet, values, COUNT, sizeof *values, &handle), ==,
+                    DUET_OK);
     for (int i = 0; i < 20; i++)
         submit(duet, codelet, handle);
     g_assert_cmpint(duet_wait(duet), ==, DUET_OK);
@@ -110,7 +111,8 @@ static void test_history_is_empty(void)
     struct duet_handle *handle = NULL;
     double values[COUNT] = {0};
     struct duet_class_stats stats;
-    g_assert_cmpint(duet_vector(duet, values, COUNT, sizeof *values, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(duet, values, COUNT, sizeof *values, &handle), ==,
+                    DUET_OK);
     submit(duet, codelet, handle);
     g_assert_cmpint(duet_wait(duet), !=, DUET_OK);
     g_assert_nonnull(strstr(duet_last_message(duet), "increment"));
@@ -266,8 +268,9 @@ static struct duet_runtime *open_paced(double scale, struct duet_codelet **codel
                                            .implementations = where,
                                            .implementation_count = 2,
                                            .flops = gemm_flops};
-    g_assert_cmpint(duet_codelet(duet, &desc, codelet), ==, DUET_OK);
-    g_assert_cmpint(duet_matrix(duet, NULL, TILE, TILE, TILE, sizeof(double), handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(duet, &desc, codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_matrix(duet, NULL, TILE, TILE, TILE, sizeof(double), handle), ==,
+                    DUET_OK);
     return duet;
 }
 
@@ -328,7 +331,7 @@ static void test_paced_beyond(void)
                                                .implementation_count = 2,
                                                .flops = other_flops};
         struct duet_codelet *codelet = NULL;
-        g_assert_cmpint(duet_codelet(duet, &desc, &codelet), ==, DUET_OK);
+        g_assert_cmpint(duet_register_codelet(duet, &desc, &codelet), ==, DUET_OK);
         const struct duet_task_desc task = {.codelet = codelet};
         int error = duet_submit(duet, &task);
         g_assert_cmpint(error, ==, extrapolate ? DUET_OK : DUET_ENOMODEL);
@@ -403,7 +406,8 @@ static void test_close_after_cancel(void)
     struct duet_codelet *codelet = codelet_of(duet, increment);
     double values[COUNT] = {0};
     struct duet_handle *handle = NULL;
-    g_assert_cmpint(duet_vector(duet, values, COUNT, sizeof *values, &handle), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(duet, values, COUNT, sizeof *values, &handle), ==,
+                    DUET_OK);
     for (int i = 0; i < 1000; i++)
         submit(duet, codelet, handle);
     duet_cancel(duet);

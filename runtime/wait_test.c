@@ -57,7 +57,7 @@ static struct duet_codelet *make(const struct world *world, const char *name, du
                                            .expand = expand,
                                            .waits = expand != NULL};
     struct duet_codelet *made = NULL;
-    must(world->duet, duet_codelet(world->duet, &desc, &made));
+    must(world->duet, duet_register_codelet(world->duet, &desc, &made));
     return made;
 }
 
@@ -295,8 +295,8 @@ static void data(struct world *world)
     open_world(world);
     (void)make(world, "rounds", rounds, NULL);
     (void)make(world, "add_one", NULL, add_one);
-    must(world->duet,
-         duet_vector(world->duet, world->simulate ? NULL : words, WORDS, sizeof *words, &handle));
+    must(world->duet, duet_register_vector(world->duet, world->simulate ? NULL : words, WORDS,
+                                           sizeof *words, &handle));
     const struct duet_access access = {handle, DUET_RW};
     must(world->duet, submit(world, "rounds", &access, NULL, 0));
     must(world->duet, submit(world, "add_one", &access, NULL, 0));
@@ -468,10 +468,10 @@ static void refused(struct world *world)
                                              .implementations = &where,
                                              .implementation_count = 1,
                                              .waits = true};
-    g_assert_cmpint(duet_codelet(world->duet, &kernel, &codelet), ==, DUET_EINVAL);
+    g_assert_cmpint(duet_register_codelet(world->duet, &kernel, &codelet), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(world->duet), "does not expand"));
     const struct duet_codelet_desc silent = {.name = "unasked", .expand = wait_unasked};
-    must(world->duet, duet_codelet(world->duet, &silent, &codelet));
+    must(world->duet, duet_register_codelet(world->duet, &silent, &codelet));
     must(world->duet, submit(world, "unasked", NULL, &root, sizeof root));
     g_assert_cmpint(duet_wait(world->duet), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(world->duet), "`waits`"));
@@ -537,7 +537,7 @@ static void kinds(struct world *world)
     (void)make(world, "kernel", NULL, count_kernel);
     struct duet_codelet *expansion;
     const struct duet_codelet_desc desc = {.name = "expansion", .expand = count_expansion};
-    must(world->duet, duet_codelet(world->duet, &desc, &expansion));
+    must(world->duet, duet_register_codelet(world->duet, &desc, &expansion));
     must(world->duet, submit(world, "mixed", NULL, &depth, sizeof depth));
     must(world->duet, duet_wait(world->duet));
     g_assert_cmpuint(expansions_run, ==, depth - 1);

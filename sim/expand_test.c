@@ -54,7 +54,7 @@ static void submit_halves(const char *first, double first_s, const char *second,
                                   .args_bytes = sizeof halves};
     struct duet_codelet *made = duet_codelet_find(lab.duet, "halve");
     if (!made)
-        g_assert_cmpint(duet_codelet(lab.duet, &codelet, &made), ==, DUET_OK);
+        g_assert_cmpint(duet_register_codelet(lab.duet, &codelet, &made), ==, DUET_OK);
     desc.codelet = made;
     g_assert_cmpint(duet_submit(lab.duet, &desc), ==, DUET_OK);
 }
@@ -124,7 +124,7 @@ static void submit_unfold(unsigned depth)
     const struct duet_codelet_desc codelet = {.name = "unfold", .expand = unfold};
     struct duet_task_desc desc = {.args = &depth, .args_bytes = sizeof depth};
     struct duet_codelet *made = NULL;
-    g_assert_cmpint(duet_codelet(lab.duet, &codelet, &made), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(lab.duet, &codelet, &made), ==, DUET_OK);
     desc.codelet = made;
     g_assert_cmpint(duet_submit(lab.duet, &desc), ==, DUET_OK);
 }

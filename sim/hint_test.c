@@ -57,7 +57,7 @@ static struct duet_codelet *codelet(const struct world *world, const char *name,
                                            .implementation_count = cpu ? 1 : 2,
                                            .cost = cost};
     struct duet_codelet *made = NULL;
-    must(world->duet, duet_codelet(world->duet, &desc, &made));
+    must(world->duet, duet_register_codelet(world->duet, &desc, &made));
     return made;
 }
 
@@ -72,8 +72,9 @@ static bool open_world(struct world *world, bool simulate, bool hints)
         return false;
     world->data = calloc((TILES + 1) * (size_t)EDGE * EDGE, sizeof(double));
     for (size_t i = 0; i <= TILES; i++)
-        must(world->duet, duet_matrix(world->duet, world->data + i * EDGE * EDGE, EDGE, EDGE, EDGE,
-                                      sizeof(double), i < TILES ? &world->tiles[i] : &world->sum));
+        must(world->duet,
+             duet_register_matrix(world->duet, world->data + i * EDGE * EDGE, EDGE, EDGE, EDGE,
+                                  sizeof(double), i < TILES ? &world->tiles[i] : &world->sum));
     world->fill = codelet(world, "fill", fill, false);
     world->add = codelet(world, "add", add, false);
     world->prepare = codelet(world, "prepare", fill, true);

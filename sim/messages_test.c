@@ -333,7 +333,7 @@ static void test_stuck(void)
     struct cluster_lab c = open_lab(0, 0, 0);
     struct duet__acquisition *kept = NULL;
     struct duet_handle *own, *last = data_of(&c, 2, 8);
-    g_assert_cmpint(duet_vector(c.cores[1], NULL, 8, 1, &own), ==, DUET_OK);
+    g_assert_cmpint(duet_register_vector(c.cores[1], NULL, 8, 1, &own), ==, DUET_OK);
     g_assert_cmpint(duet__acquire_submit(c.cores[1], own, DUET_R, 0, keep, &kept), ==, DUET_OK);
     task(&c, 1e-3, 1, last, DUET_RW);
     g_assert_cmpint(duet_wait(c.lab.duet), ==, DUET_ESTUCK);
@@ -428,7 +428,7 @@ static void run_random(const void *argument, FILE *out)
     int error = DUET_OK;
     for (unsigned i = 0; i < DATA; i++) {
         data[i] = data_of(&c, i % NODES, 1000 + duet_random_below(&rng, 20000));
-        g_assert_cmpint(duet_reduction(c.lab.duet, data[i], clear, add), ==, DUET_OK);
+        g_assert_cmpint(duet_set_reduction(c.lab.duet, data[i], clear, add), ==, DUET_OK);
     }
     for (unsigned i = 0; i < STEPS && !error; i++) {
         if (i == fails)

@@ -90,8 +90,8 @@ static void submit(struct run *run, int kernel, double edge, unsigned count,
 static unsigned add_handle(struct run *run, size_t edge)
 {
     g_assert_cmpuint(run->handle_count, <, HANDLES_MAX);
-    g_assert_cmpint(duet_matrix(run->duet, NULL, edge, edge, edge, sizeof(double),
-                                &run->handles[run->handle_count]),
+    g_assert_cmpint(duet_register_matrix(run->duet, NULL, edge, edge, edge, sizeof(double),
+                                         &run->handles[run->handle_count]),
                     ==, DUET_OK);
     return run->handle_count++;
 }
@@ -156,7 +156,7 @@ static void register_kernels(struct run *run)
                                                .implementations = where,
                                                .implementation_count = k == POTRF ? 1 : 2,
                                                .flops = kernels[k].flops};
-        g_assert_cmpint(duet_codelet(run->duet, &desc, &run->kernels[k]), ==, DUET_OK);
+        g_assert_cmpint(duet_register_codelet(run->duet, &desc, &run->kernels[k]), ==, DUET_OK);
     }
 }
 

@@ -267,7 +267,7 @@ static inline struct duet_codelet *lab_codelet(struct lab *lab, const char *name
                                            .flops = flops,
                                            .cost = cost};
     struct duet_codelet *codelet = NULL;
-    if (duet_codelet(lab->duet, &desc, &codelet))
+    if (duet_register_codelet(lab->duet, &desc, &codelet))
         g_error("%s", duet_last_message(lab->duet));
     return codelet;
 }
@@ -304,7 +304,7 @@ static inline struct lab lab_open(const struct lab_options *o)
 static inline struct duet_handle *lab_data(struct lab *lab, uint64_t bytes)
 {
     struct duet_handle *handle = NULL;
-    if (duet_vector(lab->duet, NULL, bytes, 1, &handle))
+    if (duet_register_vector(lab->duet, NULL, bytes, 1, &handle))
         g_error("%s", duet_last_message(lab->duet));
     return handle;
 }

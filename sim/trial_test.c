@@ -76,8 +76,8 @@ static void make_data(struct lab *lab, struct things *things, uint64_t *state)
     for (unsigned i = 0; i < DATA; i++)
         things->data[i] = lab_data(lab, 1000 * (1 + draw(state, 1000)));
     for (unsigned i = 0; i < CUT; i++) /* the last one is a half that is cut again */
-        g_assert_cmpint(duet_cut_rows(lab->duet, things->data[i < CUT - 1 ? i : DATA], 2,
-                                      &things->data[DATA + 2 * i]),
+        g_assert_cmpint(duet_cut_blocks(lab->duet, things->data[i < CUT - 1 ? i : DATA], 2, 1,
+                                        &things->data[DATA + 2 * i]),
                         ==, DUET_OK);
 }
 

@@ -12,6 +12,8 @@ MAX_COLUMNS = 100
 MAX_LINES = 1200
 MAX_FUNCTION_LINES = 100
 SPDX = "SPDX-License-Identifier: Apache-2.0"
+OLD_NAMES = repository.ROOT / "core/include/duet/old_names.h"
+OLD_NAME = re.compile(r"\b(%s)\(" % "|".join(re.findall(r"define (\w+)\(", OLD_NAMES.read_text())))
 SPDX_WITHIN = 2  # lines: a script has its "#!" first
 LEFTOVERS = [
     (re.compile(r"^\s*#\s*if\s+0\b"), "code under #if 0"),
@@ -43,6 +45,8 @@ def line_problems(path, lines):
             continue
         if "g_ascii_string_to_" in line and path.suffix == ".c" and path.parts[0] != "bench":
             yield f"{path}:{number}: errno of GLib's set-up fails several threads: duet__scan_whole"
+        if OLD_NAME.search(line) and not path.name.startswith("old_names"):
+            yield f"{path}:{number}: a name of an earlier version: {OLD_NAMES.name} has the new one"
         for pattern, what in LEFTOVERS:
             if pattern.search(line):
                 yield f"{path}:{number}: {what}"

@@ -102,7 +102,7 @@ static struct duet_codelet *codelet(struct duet_runtime *duet, const char *name,
                                            .flops = computes ? work_of : NULL};
     struct duet_codelet *made = NULL;
 
-    g_assert_cmpint(duet_codelet(duet, &desc, &made), ==, 0);
+    g_assert_cmpint(duet_register_codelet(duet, &desc, &made), ==, 0);
     return made;
 }
 
@@ -115,17 +115,17 @@ static void make_data(struct duet_runtime *duet, struct duet_handle **handles)
         int error = 0;
 
         if (i == TEMPORARY)
-            error = duet_temporary(duet, ROWS, COLS, bytes[i], &handles[i]);
+            error = duet_register_temporary(duet, ROWS, COLS, bytes[i], &handles[i]);
         else if (i < DATA)
-            error = duet_matrix(duet, NULL, ROWS, COLS, ROWS, bytes[i], &handles[i]);
+            error = duet_register_matrix(duet, NULL, ROWS, COLS, ROWS, bytes[i], &handles[i]);
         else if (view->count)
-            error = (view->cols < views[view->of].cols
-                         ? duet_cut_cols
-                         : duet_cut_rows)(duet, handles[view->of], view->count, &handles[i]);
+            error = view->cols < views[view->of].cols
+                        ? duet_cut_blocks(duet, handles[view->of], 1, view->count, &handles[i])
+                        : duet_cut_blocks(duet, handles[view->of], view->count, 1, &handles[i]);
         g_assert_cmpint(error, ==, 0);
     }
-    g_assert_cmpint(duet_reduction(duet, handles[REDUCED], codelet(duet, "init", false),
-                                   codelet(duet, "add", false)),
+    g_assert_cmpint(duet_set_reduction(duet, handles[REDUCED], codelet(duet, "init", false),
+                                       codelet(duet, "add", false)),
                     ==, 0);
 }
 

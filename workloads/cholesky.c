@@ -237,7 +237,7 @@ static int find_blocks(const struct duet__build *build, struct duet_codelet **ou
         .expand = expand,
     };
     *out = duet_codelet_find(build->runtime, desc.name);
-    return *out ? 0 : duet_codelet(build->runtime, &desc, out);
+    return *out ? 0 : duet_register_codelet(build->runtime, &desc, out);
 }
 
 static int cholesky_submit(const struct duet__build *begun)

@@ -143,7 +143,7 @@ static int fibonacci_build(const struct duet__workload *self, struct duet_runtim
     struct result *own = calloc(1, sizeof *own), *result = problem->data ? problem->data : own;
     int error = own ? DUET_OK : DUET_ENOMEM;
     if (!error && !codelet)
-        error = duet_codelet(runtime, &desc, &codelet);
+        error = duet_register_codelet(runtime, &desc, &codelet);
     const struct call root = {(unsigned)problem->n, (unsigned)problem->tile, &result->value};
     const struct duet_task_desc task = {.codelet = codelet,
                                         .args = &root,

@@ -220,7 +220,7 @@ static int register_kernels(struct duet_runtime *runtime, const struct shape *sh
             .flops = kernel_flops,
             .cost = kernel_cost,
         };
-        error = duet_codelet(runtime, &desc, &codelets[k]);
+        error = duet_register_codelet(runtime, &desc, &codelets[k]);
     }
     return error;
 }
@@ -300,7 +300,8 @@ static int submit_task(struct build *b, uint64_t task, size_t element_bytes)
     struct duet_access accesses[2 * DEGREE_MAX + 1];
     struct draft draft = draw_task(&b->shape, task);
     size_t count = draw_predecessors(&b->shape, task, predecessors);
-    int error = duet_vector(b->runtime, NULL, draft.elements, element_bytes, &b->blocks[task]);
+    int error =
+        duet_register_vector(b->runtime, NULL, draft.elements, element_bytes, &b->blocks[task]);
     if (error)
         return error;
     error = duet_own(b->runtime, b->blocks[task], (unsigned)(task % duet_node_count(b->runtime)));

@@ -497,10 +497,10 @@ static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, si
 }
 
 /* From here on calls go to the recorder, and names that the included files define are changed. */
-#define duet_matrix recorder_matrix
-#define duet_vector recorder_vector
+#define duet_register_matrix recorder_matrix
+#define duet_register_vector recorder_vector
 #define duet_pin recorder_pin
-#define duet_codelet(runtime, desc, out) recorder_codelet(runtime, desc, out)
+#define duet_register_codelet(runtime, desc, out) recorder_codelet(runtime, desc, out)
 #define duet_codelet_find recorder_find
 #define duet_submit recorder_submit
 #define duet_unregister recorder_unregister

@@ -130,7 +130,7 @@ static int register_tile(const struct registering *r, uint32_t i, uint32_t j)
     void *data = tile_address(r, i, j, owner, &ld);
     if (data && r->storage && r->storage->dealt && !r->storage->whole)
         pin_memory(runtime, data, rows * cols * r->element_bytes);
-    int error = duet_matrix(runtime, data, rows, cols, ld, r->element_bytes, handle);
+    int error = duet_register_matrix(runtime, data, rows, cols, ld, r->element_bytes, handle);
     return error ? error : duet_own(runtime, *handle, owner);
 }
 
@@ -200,7 +200,7 @@ static int register_kernel(struct duet_runtime *runtime, const struct duet__prob
         .implementation_count = cpu_only ? 1 : sizeof implementations / sizeof *implementations,
         .flops = flops,
     };
-    return duet_codelet(runtime, &desc, out);
+    return duet_register_codelet(runtime, &desc, out);
 }
 
 static bool has_cpus(const struct duet_runtime *runtime)

@@ -198,8 +198,8 @@ uint32_t duet__tile_cols(const struct duet__tiles *tiles, uint32_t j);
  * kernel found keeps the placement it was registered with. *state is an array of DUET__MATRICES_MAX
  * struct duet__tiles in the order of the shapes, zeroed where there is no shape, and the caller's,
  * for duet__tiled_fini; NULL on error. Errors: those of `check`, DUET_ENOWORKER (a kernel for CPUs
- * only, and none computes) and DUET_ENOMEM, with a message; those of duet_codelet, duet_matrix and
- * `submit`.
+ * only, and none computes) and DUET_ENOMEM, with a message; those of duet_register_codelet,
+ * duet_register_matrix and `submit`.
  */
 DUET_MUST_CHECK int duet__tiled_build(const struct duet__workload *self,
                                       struct duet_runtime *runtime,

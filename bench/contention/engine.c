@@ -214,7 +214,7 @@ void engine_open(const struct crew *threads, const struct work *what)
     check(config.policy ? DUET_OK : DUET_EINVAL, "no such policy");
     check(duet__core_new(&core, &config, &message), message.text);
     duet_machine_fini(&machine);
-    check(duet_codelet(core, &desc, &codelet), duet_last_message(core));
+    check(duet_register_codelet(core, &desc, &codelet), duet_last_message(core));
 }
 
 void engine_close(void)
@@ -230,7 +230,7 @@ void engine_handles(size_t count)
     handles = calloc(count, sizeof *handles);
     check(handles ? DUET_OK : DUET_ENOMEM, "handles");
     for (size_t i = 0; i < count; i++)
-        check(duet_vector(core, NULL, LINE, 1, &handles[i]), duet_last_message(core));
+        check(duet_register_vector(core, NULL, LINE, 1, &handles[i]), duet_last_message(core));
 }
 
 static void submit(const struct duet_access *accesses, size_t count, unsigned depth)

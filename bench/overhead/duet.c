@@ -188,12 +188,13 @@ void peer_open(unsigned workers)
                                          .implementations = &where,
                                          .implementation_count = 1,
                                          .flops = kernels[k].flops};
-        check(duet_codelet(runtime, &desc, &codelets[k]), duet_last_message(runtime));
+        check(duet_register_codelet(runtime, &desc, &codelets[k]), duet_last_message(runtime));
     }
     const struct duet_codelet_desc waits = {.name = "fibonacci_wait",
                                             .expand = run_fibonacci_wait,
                                             .waits = true};
-    check(duet_codelet(runtime, &waits, &codelets[FIBONACCI_WAIT]), duet_last_message(runtime));
+    check(duet_register_codelet(runtime, &waits, &codelets[FIBONACCI_WAIT]),
+          duet_last_message(runtime));
 }
 
 void peer_close(void)
@@ -206,7 +207,7 @@ void peer_blocks(char *base, size_t count)
     handles = zeroed(count * sizeof(struct duet_handle *));
     handle_count = count;
     for (size_t i = 0; i < count; i++) {
-        check(duet_vector(runtime, base + i * CELL_BYTES, CELL_BYTES, 1, &handles[i]),
+        check(duet_register_vector(runtime, base + i * CELL_BYTES, CELL_BYTES, 1, &handles[i]),
               duet_last_message(runtime));
         check(duet_own(runtime, handles[i], 0), duet_last_message(runtime));
     }
@@ -217,12 +218,13 @@ void peer_numbers(double *all, size_t count, size_t pieces)
     handles = zeroed((pieces + 1) * sizeof(struct duet_handle *));
     for (size_t i = 0; i < pieces; i++) {
         size_t begin = count * i / pieces, end = count * (i + 1) / pieces;
-        check(duet_vector(runtime, all + begin, end - begin, sizeof *all, &handles[handle_count++]),
+        check(duet_register_vector(runtime, all + begin, end - begin, sizeof *all,
+                                   &handles[handle_count++]),
               duet_last_message(runtime));
     }
-    check(duet_vector(runtime, &sum, 1, sizeof sum, &handles[handle_count]),
+    check(duet_register_vector(runtime, &sum, 1, sizeof sum, &handles[handle_count]),
           duet_last_message(runtime));
-    check(duet_reduction(runtime, handles[handle_count++], codelets[CLEAR], codelets[ADD]),
+    check(duet_set_reduction(runtime, handles[handle_count++], codelets[CLEAR], codelets[ADD]),
           duet_last_message(runtime));
 }
 

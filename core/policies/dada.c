@@ -50,7 +50,7 @@ static double seconds(const struct plan *plan, unsigned worker, const struct due
 {
     double kernel = duet_view_seconds(plan->view, worker, task), transfer = 0;
     if (plan->transfers)
-        transfer = duet_view_transfer_alone_seconds(plan->view, worker, task);
+        transfer = duet_view_transfer_seconds(plan->view, worker, task, true);
     return fmax(kernel, 1e-6) + transfer; /* without known times, numbers of tasks are balanced */
 }
 

@@ -133,7 +133,7 @@ static void test_core(void)
     g_assert_cmpuint(runs(CPU), ==, 0);
     g_assert_cmpuint(runs(GPU), !=, last);
     testing_drain(&t);
-    g_assert_cmpuint(duet_worker_tasks(t.core, CPU), ==, 2);
+    g_assert_cmpuint(duet_worker_stats(t.core, CPU).tasks, ==, 2);
     testing_fini(&t);
 }
 

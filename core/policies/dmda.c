@@ -69,7 +69,7 @@ static unsigned dmda_choose_worker(struct duet_view *view, const struct duet_tas
             continue;
         if (transfer < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
-            transfer = weights.moves ? duet_view_transfer_alone_seconds(view, w, task) : 0;
+            transfer = weights.moves ? duet_view_transfer_seconds(view, w, task, true) : 0;
         }
         double start = fmax(free_at(view, w, now) - now, transfer);
         double end = start + duet_view_seconds(view, w, task);

@@ -39,7 +39,7 @@ static void test_unknown(gconstpointer policy)
                                          (const struct duet_implementation[]){{.arch = "cpu"}},
                                      .implementation_count = 1};
     struct duet_codelet *codelet;
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
     t.untimed = 0;
     for (unsigned i = 0; i < 6; i++)
         g_assert_cmpuint(placed(&t, testing_create(&t, codelet, NULL, 0, NULL, 0, 0)), ==, i % 3);

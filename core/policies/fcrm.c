@@ -28,7 +28,7 @@ static double fcrm_weight(struct duet_view *view, unsigned worker, const struct 
     const struct busy *busy = duet_view_worker_state(view, worker);
     double since = atomic_load_explicit(&busy->since_s, memory_order_relaxed);
     double seconds = duet_view_seconds(view, worker, task);
-    double copies = duet_view_transfer_alone_seconds(view, worker, task);
+    double copies = duet_view_transfer_seconds(view, worker, task, true);
     double has = duet_view_load(view, worker);
     has = has > 0 ? fmax(0, since + has - now) : 0;
     return seconds > 0 ? 1 / (has + duet_view_parameter(view, LOCALITY) * copies + seconds) : 0;

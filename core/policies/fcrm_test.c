@@ -42,7 +42,7 @@ static void test_learning(void)
                                            .implementation_count = 2,
                                            .flops = testing_flops};
     start(&t);
-    g_assert_cmpint(duet_codelet(t.core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_OK);
     struct duet_task *one = task_of(&t, codelet, 4, NULL, 0);
     g_assert_cmpuint(placed(&t, one), ==, SHARED);
     g_assert_true(popped(&t, GPU) == one);

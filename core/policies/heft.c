@@ -55,7 +55,7 @@ static unsigned heft_earliest(struct duet_view *view, const struct duet_task *ta
         double free_s = atomic_load_explicit(&dates->busy_until_s, memory_order_relaxed);
         if (arrival < 0 || duet_view_node(view, w) != node) {
             node = duet_view_node(view, w);
-            arrival = now + duet_view_transfer_seconds(view, w, task);
+            arrival = now + duet_view_transfer_seconds(view, w, task, false);
         }
         double end = fmax(free_s, arrival) + duet_view_seconds(view, w, task);
         if (end < *finish) {

@@ -36,7 +36,7 @@ static void start(struct testing *t, const char *policy, unsigned cpus, unsigned
                                                .implementation_count = i ? 1 : 2,
                                                .flops = work,
                                                .cost = cost};
-        g_assert_cmpint(duet_codelet(t->core, &desc, &codelets[i]), ==, DUET_OK);
+        g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelets[i]), ==, DUET_OK);
     }
 }
 
@@ -170,7 +170,7 @@ static void test_lost_before(void)
         submit(&t, 1, 0, NULL, 0, NULL, 0);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
     for (unsigned w = 0; w < 2; w++)
-        g_assert_cmpuint(duet_worker_tasks(t.core, w), ==, 2);
+        g_assert_cmpuint(duet_worker_stats(t.core, w).tasks, ==, 2);
     testing_fini(&t);
 }
 

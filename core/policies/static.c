@@ -208,8 +208,9 @@ static unsigned static_earliest(struct duet_view *view, const struct duet_task *
     for (unsigned w = 0; w < duet_view_workers(view); w++) {
         if (!duet_view_can_run(view, w, task))
             continue;
-        double end_s = fmax(duet_view_load(view, w), duet_view_transfer_seconds(view, w, task)) +
-                       duet_view_seconds(view, w, task);
+        double end_s =
+            fmax(duet_view_load(view, w), duet_view_transfer_seconds(view, w, task, false)) +
+            duet_view_seconds(view, w, task);
         if (end_s < first_s) {
             first_s = end_s;
             best = w;

@@ -131,7 +131,7 @@ static inline struct duet_task *task(struct testing *t, double cpu_ms, double gp
                                      .flops = times_work,
                                      .cost = times_cost};
     testing_name(name, "kernel", (unsigned)duet_kernel_count(t->core));
-    g_assert_cmpint(duet_codelet(t->core, &desc, &codelet), ==, DUET_OK);
+    g_assert_cmpint(duet_register_codelet(t->core, &desc, &codelet), ==, DUET_OK);
     return task_with(t, codelet, (const double[]){cpu_ms, gpu_ms}, 2, data, priority);
 }
 

@@ -270,7 +270,7 @@ static int make_codelet(struct build *b, const char *name,
     };
 
     *out = duet_codelet_find(b->runtime, name); /* registered by an earlier run */
-    return *out ? 0 : duet_codelet(b->runtime, &desc, out);
+    return *out ? 0 : duet_register_codelet(b->runtime, &desc, out);
 }
 
 /* Finds the architectures that tasks of this restriction may run on. */
@@ -330,7 +330,7 @@ static int make_reduction(struct build *b, struct duet_handle *handle)
 
     if (!error)
         error = make_instant(b, "reduction combine", &b->combine);
-    return error ? error : duet_reduction(b->runtime, handle, b->init, b->combine);
+    return error ? error : duet_set_reduction(b->runtime, handle, b->init, b->combine);
 }
 
 /* Returns the handle of an access; the data is temporary if a task makes it. */
@@ -344,9 +344,9 @@ static int find_handle(struct build *b, const struct duet__graph_access *access)
 
     if (!datum->handle && !data->initial && access->mode == DUET_W) {
         datum->marks |= MADE;
-        error = duet_temporary(b->runtime, bytes, 1, 1, &datum->handle);
+        error = duet_register_temporary(b->runtime, bytes, 1, 1, &datum->handle);
     } else if (!datum->handle) {
-        error = duet_vector(b->runtime, NULL, bytes, 1, &datum->handle);
+        error = duet_register_vector(b->runtime, NULL, bytes, 1, &datum->handle);
     }
     if (!error && fresh)
         error = duet_own(b->runtime, datum->handle, access->data % duet_node_count(b->runtime));

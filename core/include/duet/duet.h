@@ -38,9 +38,9 @@ extern "C" {
 #endif
 
 /* The version of this header. Versions are semantic (semver.org). */
-#define DUET_VERSION "0.1.0"
+#define DUET_VERSION "0.2.0"
 
-/* Returns the version of the library that is running, "0.1.0". The text is static. Any thread. */
+/* Returns the version of the library that is running, "0.2.0". The text is static. Any thread. */
 DUET_EXPORT const char *duet_version(void);
 
 struct duet_runtime; /* one open runtime */
@@ -241,8 +241,8 @@ DUET_EXPORT bool duet_computes(const struct duet_runtime *runtime);
 struct duet_buffer {
     void *data; /* NULL when simulated without data */
     size_t rows, cols, ld, element_bytes;
-    size_t planes, plane; /* of duet_block: number of planes, and elements from one to the next;
-                             else 1 and ld * cols */
+    size_t planes, plane; /* of duet_register_block: number of planes, and elements from one to the
+                             next; else 1 and ld * cols */
 };
 
 /* Arguments of a kernel. All of it is borrowed for the duration of the call. */
@@ -250,7 +250,8 @@ struct duet_call {
     struct duet_runtime *runtime; /* for duet_submit from inside a task */
     const void *args;             /* the task's arguments */
     const struct duet_buffer *buffers;
-    size_t buffer_count; /* one an access, in their order; several for an access to duet_arrays */
+    size_t buffer_count; /* one an access, in their order; several for an access to
+                            duet_register_arrays */
     void *stream;        /* backend's stream (cudaStream_t; struct duet_opencl), NULL on CPUs */
     /*
      * Status that an asynchronous kernel leaves on a device: page-locked memory for CUDA, 0 at
@@ -314,9 +315,9 @@ struct duet_codelet_desc {
  * machine does not have are ignored. Errors: DUET_EINVAL (no name, no implementation or both
  * implementations and `expand`, duplicate name), DUET_ENOMEM.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_codelet(struct duet_runtime *runtime,
-                                             const struct duet_codelet_desc *desc,
-                                             struct duet_codelet **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_register_codelet(struct duet_runtime *runtime,
+                                                      const struct duet_codelet_desc *desc,
+                                                      struct duet_codelet **out);
 
 /* Returns the kernel registered under this name, or NULL. */
 DUET_EXPORT struct duet_codelet *duet_codelet_find(struct duet_runtime *runtime, const char *name);
@@ -540,4 +541,7 @@ DUET_EXPORT DUET_MUST_CHECK int duet_expand_wait(struct duet_expansion *expansio
 #pragma GCC diagnostic pop
 }
 #endif
+
+#include <duet/old_names.h>
+
 #endif

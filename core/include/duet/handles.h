@@ -27,13 +27,18 @@ struct duet_handle; /* a registered piece of data, or temporary data */
  * simulated. A new handle is valid in the host's memory. No two handles may share memory (parts of
  * one are made by duet_cut, see duet/parts.h). Errors: DUET_EINVAL, DUET_ENOMEM.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_matrix(struct duet_runtime *runtime, void *data, size_t rows,
-                                            size_t cols, size_t ld, size_t element_bytes,
-                                            struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_register_matrix(struct duet_runtime *runtime, void *data,
+                                                     size_t rows, size_t cols, size_t ld,
+                                                     size_t element_bytes,
+                                                     struct duet_handle **out);
 
-/* Registers `count` contiguous elements: duet_matrix of count x 1. */
-DUET_EXPORT DUET_MUST_CHECK int duet_vector(struct duet_runtime *runtime, void *data, size_t count,
-                                            size_t element_bytes, struct duet_handle **out);
+/* Registers `count` contiguous elements: a matrix of one column. Errors as duet_register_matrix. */
+DUET_MUST_CHECK static inline int duet_register_vector(struct duet_runtime *runtime, void *data,
+                                                       size_t count, size_t element_bytes,
+                                                       struct duet_handle **out)
+{
+    return duet_register_matrix(runtime, data, count, 1, count, element_bytes, out);
+}
 
 /*
  * Blocks until the tasks that touch the handle have ended, brings the data back to the host's
@@ -58,11 +63,12 @@ DUET_EXPORT int duet_unregister_submit(struct duet_runtime *runtime, struct duet
  * with DUET_W. Memory is taken where it is first written, on devices like that of other data; the
  * host's memory only if a task or a copy needs it there, page by page, and kept for the next data
  * of that size, up to 256 MiB. A task that reads it before it was written fails the run with
- * DUET_EINVAL. duet_unregister and duet_unregister_submit drop its contents. Errors as duet_matrix.
+ * DUET_EINVAL. duet_unregister and duet_unregister_submit drop its contents. Errors as
+ * duet_register_matrix.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_temporary(struct duet_runtime *runtime, size_t rows,
-                                               size_t cols, size_t element_bytes,
-                                               struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_register_temporary(struct duet_runtime *runtime, size_t rows,
+                                                        size_t cols, size_t element_bytes,
+                                                        struct duet_handle **out);
 
 /*
  * Says how tasks with DUET_REDUCE add to the handle, once, before the first of them. `init` is run
@@ -76,10 +82,10 @@ DUET_EXPORT DUET_MUST_CHECK int duet_temporary(struct duet_runtime *runtime, siz
  * device loses its contributions: the run then fails with DUET_ELOST when they are combined, unless
  * no task had ended on them. Errors: DUET_EINVAL, and those of duet_submit for such tasks.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_reduction(struct duet_runtime *runtime,
-                                               struct duet_handle *handle,
-                                               const struct duet_codelet *init,
-                                               const struct duet_codelet *combine);
+DUET_EXPORT DUET_MUST_CHECK int duet_set_reduction(struct duet_runtime *runtime,
+                                                   struct duet_handle *handle,
+                                                   const struct duet_codelet *init,
+                                                   const struct duet_codelet *combine);
 
 /*
  * Returns the address of the handle's data in the host's memory: the registered one, or the place
@@ -98,10 +104,10 @@ enum duet_mode {
      */
     DUET_COMMUTE = 7,
     /*
-     * The task adds to the data as duet_reduction has told. Tasks that follow each other with this
-     * mode run at once, each on a contribution in the memory of its worker, which is its buffer.
-     * The access that follows sees the sum of all contributions and the earlier contents. Not for
-     * acquisitions.
+     * The task adds to the data as duet_set_reduction has told. Tasks that follow each other with
+     * this mode run at once, each on a contribution in the memory of its worker, which is its
+     * buffer. The access that follows sees the sum of all contributions and the earlier contents.
+     * Not for acquisitions.
      */
     DUET_REDUCE = 10,
     /*

@@ -19,13 +19,15 @@ extern "C" {
  * Registers rows x cols x planes elements of `element_bytes`: element (i, j, k) is number i + j *
  * ld + k * plane from `data` on, with ld >= rows and plane >= ld * cols. Kernels get one buffer
  * with its own `ld` and `plane`: on devices there are no gaps. Everything else, and errors, as
- * duet_matrix.
+ * duet_register_matrix.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_block(struct duet_runtime *runtime, void *data, size_t rows,
-                                           size_t cols, size_t planes, size_t ld, size_t plane,
-                                           size_t element_bytes, struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_register_block(struct duet_runtime *runtime, void *data,
+                                                    size_t rows, size_t cols, size_t planes,
+                                                    size_t ld, size_t plane, size_t element_bytes,
+                                                    struct duet_handle **out);
 
-/* One of several arrays, in the terms of duet_matrix; a vector has cols = 1 and ld = rows. */
+/* One of several arrays, in the terms of duet_register_matrix; a vector has cols = 1 and ld = rows.
+ */
 struct duet_array {
     void *data;
     size_t rows, cols, ld, element_bytes;
@@ -36,11 +38,11 @@ struct duet_array {
  * three. A task may access all of them in the mode of its access. Kernels get a buffer for each, in
  * this order, after the buffers of the accesses before: the number of a buffer is then not that of
  * an access. On devices they lie in one piece of memory, each aligned to 256 bytes. duet_address
- * returns that of the first. Errors as duet_matrix.
+ * returns that of the first. Errors as duet_register_matrix.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_arrays(struct duet_runtime *runtime,
-                                            const struct duet_array *arrays, size_t count,
-                                            struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_register_arrays(struct duet_runtime *runtime,
+                                                     const struct duet_array *arrays, size_t count,
+                                                     struct duet_handle **out);
 
 struct duet_pieces; /* a list of pieces that `copy` of struct duet_type makes */
 
@@ -59,13 +61,14 @@ struct duet_type {
     /* Sets the pointers of `object`, a copy of the registered one, into `memory`: so many bytes,
        aligned to 256. */
     void (*place)(void *object, void *memory);
-    /* Names by duet_piece each piece of data to be copied from `from` to `to`, and copies other
+    /* Names by duet_add_piece each piece of data to be copied from `from` to `to`, and copies other
        fields that have to be the same. Nobody else uses `to` meanwhile. */
     void (*copy)(const void *from, void *to, struct duet_pieces *pieces);
 };
 
 /* Adds a piece to a copy: `bytes` are copied between the two objects after `copy` has returned. */
-DUET_EXPORT void duet_piece(struct duet_pieces *pieces, void *to, const void *from, size_t bytes);
+DUET_EXPORT void duet_add_piece(struct duet_pieces *pieces, void *to, const void *from,
+                                size_t bytes);
 
 /*
  * Registers an object, which stays the application's. Kernels on CPUs get the object itself, as
@@ -76,9 +79,9 @@ DUET_EXPORT void duet_piece(struct duet_pieces *pieces, void *to, const void *fr
  * Errors: DUET_EINVAL (something is missing, there are no bytes; pieces that are not within these,
  * have no address although kernels compute, or share memory with another handle), DUET_ENOMEM.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_data(struct duet_runtime *runtime,
-                                          const struct duet_type *type, void *object,
-                                          struct duet_handle **out);
+DUET_EXPORT DUET_MUST_CHECK int duet_register_object(struct duet_runtime *runtime,
+                                                     const struct duet_type *type, void *object,
+                                                     struct duet_handle **out);
 
 #ifdef __cplusplus
 }

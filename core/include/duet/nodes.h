@@ -9,13 +9,13 @@
  * along a binomial tree if several do, and stay there until they are written again. A new version
  * stays where it was written until it is needed elsewhere, or unregistered.
  *
- * A program for one node needs one call more, duet_own_at (or duet_own) for the data that it
- * registers, which does nothing on a runtime of one node. A process needs memory for data where
- * duet_node_here is true: elsewhere data may be registered at address NULL, and the runtime takes
- * memory for replicas. For an object of a program's own type (duet_data), the pieces are sent to
- * which its pointers led when it was registered; other fields stay each process's own, also those
- * that the type's `copy` takes over to a device. Data without an owner is each process's own: tasks
- * on such data alone run in every process. A task may not use both kinds, but any scratch.
+ * A program for one node needs one call more, duet_own for the data that it registers, which does
+ * nothing on a runtime of one node. A process needs memory for data where duet_node_here is true:
+ * elsewhere data may be registered at address NULL, and the runtime takes memory for replicas. For
+ * an object of a program's own type (duet_register_object), the pieces are sent to which its
+ * pointers led when it was registered; other fields stay each process's own, also those that the
+ * type's `copy` takes over to a device. Data without an owner is each process's own: tasks on such
+ * data alone run in every process. A task may not use both kinds, but any scratch.
  *
  * These functions are called by one thread of the application at a time. Calls that concern every
  * process are made in all of them, in the same order among the tasks: duet_wait, duet_acquire,
@@ -69,15 +69,12 @@ DUET_EXPORT unsigned duet_node_at(const struct duet_runtime *runtime, uint64_t r
 #define DUET_NOBODY UINT32_MAX
 
 /*
- * Makes `node` the owner of the data, in every process, before anything uses it (duet_reduction
+ * Makes `node` the owner of the data, in every process, before anything uses it (duet_set_reduction
  * does): its contents are valid there only. Errors: DUET_EINVAL (no such node; owned or, with
  * several nodes, used already; a part or a block), DUET_ENOMEM.
  */
 DUET_EXPORT DUET_MUST_CHECK int duet_own(struct duet_runtime *runtime, struct duet_handle *handle,
                                          unsigned node);
-/* Makes the node that duet_node_at gives for a tile the owner of the data. Errors as duet_own. */
-DUET_EXPORT DUET_MUST_CHECK int duet_own_at(struct duet_runtime *runtime,
-                                            struct duet_handle *handle, uint64_t row, uint64_t col);
 /* Returns the owner of the data, or DUET_NOBODY. */
 DUET_EXPORT unsigned duet_owner(const struct duet_handle *handle);
 

@@ -35,17 +35,11 @@ DUET_EXPORT DUET_MUST_CHECK int duet_cut(struct duet_runtime *runtime, struct du
                                          struct duet_handle **out);
 
 /*
- * Cut a handle into `count` bands of rows, into `count` bands of columns, and into rows x cols
- * blocks, of which out[i + j * rows] is the i-th from above, j-th from the left. Sizes are as equal
- * as they can be, the first ones larger by one. Errors as duet_cut; DUET_EINVAL also if there are
- * more parts than elements.
+ * Cuts a handle into rows x cols blocks, of which out[i + j * rows] is the i-th from above, j-th
+ * from the left: `cols` 1 cuts into bands of rows, `rows` 1 into bands of columns. Sizes are as
+ * equal as they can be, the first ones larger by one. Errors as duet_cut; DUET_EINVAL also if there
+ * are more parts than elements.
  */
-DUET_EXPORT DUET_MUST_CHECK int duet_cut_rows(struct duet_runtime *runtime,
-                                              struct duet_handle *whole, size_t count,
-                                              struct duet_handle **out);
-DUET_EXPORT DUET_MUST_CHECK int duet_cut_cols(struct duet_runtime *runtime,
-                                              struct duet_handle *whole, size_t count,
-                                              struct duet_handle **out);
 DUET_EXPORT DUET_MUST_CHECK int duet_cut_blocks(struct duet_runtime *runtime,
                                                 struct duet_handle *whole, size_t rows, size_t cols,
                                                 struct duet_handle **out);

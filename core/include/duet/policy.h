@@ -81,14 +81,14 @@ struct duet_policy {
      * meet the slots below unless they are given away; a recording shows them as all others.
      * Policies of local lists and stealing do the same at more cost.
      */
-    bool private_nested;
+    bool keeps_nested;
     /*
      * `pop` may leave a task that its worker could run on a list that all share: a push then wakes
      * every idle worker that can run the task, not one of them. A worker that has left a task is
      * asked again after the next push. Each task must be taken by some worker, however expected
      * times change.
      */
-    bool declines;
+    bool may_decline;
     size_t state_size;          /* bytes of state for the policy */
     size_t state_size_a_worker; /* bytes of state for each worker: duet_view_worker_state */
     size_t state_size_a_data;   /* bytes of state for each piece of data: duet_task_data_state */
@@ -335,15 +335,12 @@ DUET_EXPORT double duet_view_seconds(const struct duet_view *view, unsigned work
                                      const struct duet_task *task);
 /*
  * Returns the seconds expected until the inputs that are not valid on the worker's memory node have
- * arrived: the sum over them of latency + bytes / bandwidth x number of accelerators, the XKaapi
- * model in which every accelerator transfers at once (Lima et al. 2015, section on the performance
- * model).
+ * arrived: the sum over them of latency + bytes / bandwidth. Not `alone`: of latency + bytes /
+ * bandwidth x number of accelerators, the XKaapi model in which every accelerator transfers at once
+ * (Lima et al. 2015, section on the performance model).
  */
 DUET_EXPORT double duet_view_transfer_seconds(const struct duet_view *view, unsigned worker,
-                                              const struct duet_task *task);
-/* Returns duet_view_transfer_seconds without the factor, as if every copy were alone. */
-DUET_EXPORT double duet_view_transfer_alone_seconds(const struct duet_view *view, unsigned worker,
-                                                    const struct duet_task *task);
+                                              const struct duet_task *task, bool alone);
 /* Returns the seconds that a lone copy of so many bytes takes, by way of the host where there is no
    direct route. 0 from a node to itself. */
 DUET_EXPORT double duet_view_copy_alone_seconds(const struct duet_view *view, unsigned from,
@@ -476,4 +473,7 @@ DUET_EXPORT DUET_MUST_CHECK int duet_policy_check(const struct duet_policy *poli
 #ifdef __cplusplus
 }
 #endif
+
+#include <duet/old_names.h>
+
 #endif

@@ -112,7 +112,7 @@ struct duet_trace_access {
     uint64_t cut; /* number of the cut; parts with one number do not overlap */
     bool reads, writes;
     bool temporary; /* temporary data without contents before the first task that writes it
-                       (duet_temporary) */
+                       (duet_register_temporary) */
     unsigned mode;  /* enum duet_mode; 0: no mode, or that of an earlier access */
     uint64_t after; /* number of a task that this one comes after; 0: the entry is an access */
 };
@@ -195,7 +195,7 @@ DUET_EXPORT bool duet_choice(const struct duet_runtime *runtime, struct duet_cho
  * Returns the number of the application's tasks finished since the runtime was opened, never more
  * than were submitted: cheap, any thread, for progress bars. It may go down for a moment, by the
  * tasks that the runtime has added to reduce data or after the loss of a device, until they have
- * ended. Nested tasks that a worker keeps to itself (private_nested of struct duet_policy) are
+ * ended. Nested tasks that a worker keeps to itself (keeps_nested of struct duet_policy) are
  * counted in bundles of up to 64.
  */
 DUET_EXPORT uint64_t duet_tasks_done(const struct duet_runtime *runtime);
@@ -234,12 +234,21 @@ DUET_EXPORT size_t duet_class_count(const struct duet_runtime *runtime);
 DUET_EXPORT DUET_MUST_CHECK int duet_class_stats(const struct duet_runtime *runtime, size_t index,
                                                  struct duet_class_stats *stats);
 
-/* Return the busy seconds and the finished tasks of one worker. Any time. */
-DUET_EXPORT double duet_worker_busy(const struct duet_runtime *runtime, unsigned worker);
-DUET_EXPORT uint64_t duet_worker_tasks(const struct duet_runtime *runtime, unsigned worker);
+/* Counters of one worker. */
+struct duet_worker_stats {
+    uint64_t tasks; /* finished tasks */
+    double busy_s;  /* time in their kernels */
+};
+
+/* Returns the counters of a worker, which must exist. Any time. */
+DUET_EXPORT struct duet_worker_stats duet_worker_stats(const struct duet_runtime *runtime,
+                                                       unsigned worker);
 
 #ifdef __cplusplus
 #pragma GCC diagnostic pop
 }
 #endif
+
+#include <duet/old_names.h>
+
 #endif
