@@ -65,3 +65,162 @@ bool duet__has_prepared(double wall_s, const struct duet__usage *before)
     return now.sleeps > before->sleeps ||
            now.computed_s - before->computed_s > DUET__PREPARING_S / 2;
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* Conversion from a device's time to the engine's. */
+
+/*
+ * Seconds per second by which the two clocks may drift apart. Quartz is within 100 ppm of true time
+ * over all temperatures, and there are two of them.
+ */
+static const double drift = 2e-4;
+
+static double at_least(double value, double bound)
+{
+    return value < bound ? bound : value;
+}
+
+static double at_most(double value, double bound)
+{
+    return value > bound ? bound : value;
+}
+
+void duet__dates_init(struct dates *dates, double launched_s, double seen_s)
+{
+    *dates = (struct dates){.low_s = launched_s,
+                            .high_s = at_least(seen_s, launched_s),
+                            .offset_s = launched_s + 0.5 * at_least(seen_s - launched_s, 0),
+                            .at_s = seen_s};
+}
+
+/* Widens the bounds by the drift since they were set. */
+static void widen(struct dates *dates, const struct measured *measured)
+{
+    double age_s = at_least(measured->seen_s - dates->at_s, 0);
+    double slack_s = drift * age_s + measured->unsure_s;
+    dates->low_s -= slack_s;
+    dates->high_s += slack_s;
+    dates->at_s = at_least(dates->at_s, measured->seen_s);
+}
+
+/*
+ * Narrows the bounds by one command. Its length may differ on the two clocks, so that the bound at
+ * its start is one at its end only within that. If nothing fits, its end is taken as the moment at
+ * which it was seen.
+ */
+static void narrow(struct dates *dates, const struct measured *measured)
+{
+    double length_s = measured->end_s - measured->start_s;
+    double high_s = measured->seen_s - measured->end_s + measured->unsure_s;
+    double low_s = measured->launched_s - measured->start_s - drift * length_s - measured->unsure_s;
+    low_s = at_least(low_s, measured->asked_s - measured->end_s - measured->unsure_s);
+    low_s = at_most(low_s, high_s);
+    dates->low_s = at_least(dates->low_s, low_s);
+    dates->high_s = at_most(dates->high_s, high_s);
+    if (dates->low_s > dates->high_s) { /* a clock was set, or drifts more: the new bounds are
+                                           right */
+        dates->low_s = low_s;
+        dates->high_s = high_s;
+    }
+    dates->offset_s = at_most(at_least(dates->offset_s, dates->low_s), dates->high_s);
+}
+
+void duet__dates_place(struct dates *dates, const struct measured *measured, double *start_s,
+                       double *end_s)
+{
+    widen(dates, measured);
+    narrow(dates, measured);
+    double first_s = at_least(measured->launched_s, measured->stream_s);
+    *start_s = at_least(measured->start_s + dates->offset_s, first_s);
+    *start_s = at_most(*start_s, measured->seen_s);
+    *end_s = at_most(measured->end_s + dates->offset_s, measured->seen_s);
+    *end_s = at_least(at_least(*end_s, measured->asked_s), *start_s);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Copies in pieces. */
+
+bool duet__piece_cut(const struct backend_copy *copy, struct cut *cut, size_t room,
+                     struct piece *piece)
+{
+    size_t bytes = copy->column_bytes, left = copy->cols - cut->column;
+    if (!left || !bytes)
+        return false;
+    *piece = (struct piece){.column = cut->column, .offset = cut->offset};
+    if (cut->offset || bytes > room) {
+        piece->cols = 1;
+        piece->width = bytes - cut->offset < room ? bytes - cut->offset : room;
+        cut->offset += piece->width;
+        if (cut->offset < bytes)
+            return true;
+        cut->offset = 0;
+        cut->column++;
+        return true;
+    }
+    piece->width = bytes;
+    piece->cols = room / bytes < left ? room / bytes : left;
+    cut->column += piece->cols;
+    return true;
+}
+
+void duet__piece_pack(unsigned char *buffer, const struct backend_copy *copy,
+                      const struct piece *piece)
+{
+    const unsigned char *from = copy->source;
+    from += piece->column * copy->source_pitch + piece->offset;
+    if (piece->width == copy->source_pitch) {
+        memcpy(buffer, from, piece->width * piece->cols);
+        return;
+    }
+    for (size_t i = 0; i < piece->cols; i++)
+        memcpy(buffer + i * piece->width, from + i * copy->source_pitch, piece->width);
+}
+
+/*
+ * Copies whole columns of a piece out of a buffer, of which only the triangle's elements are
+ * written.
+ */
+static void unpack_slanted(const unsigned char *buffer, const struct backend_copy *copy,
+                           const struct piece *piece)
+{
+    unsigned char *to = copy->destination;
+    for (size_t i = 0; i < piece->cols; i++) {
+        size_t col = piece->column + i, from, end;
+        end = backend_column(copy, col, &from) + from;
+        from = from > piece->offset ? from : piece->offset;
+        end = end < piece->offset + piece->width ? end : piece->offset + piece->width;
+        if (from < end)
+            memcpy(to + col * copy->destination_pitch + from,
+                   buffer + i * piece->width + (from - piece->offset), end - from);
+    }
+}
+
+void duet__piece_unpack(const unsigned char *buffer, const struct backend_copy *copy,
+                        const struct piece *piece)
+{
+    unsigned char *to = copy->destination;
+    to += piece->column * copy->destination_pitch + piece->offset;
+    if (backend_slanted(copy)) {
+        unpack_slanted(buffer, copy, piece);
+        return;
+    }
+    if (piece->width == copy->destination_pitch) {
+        memcpy(to, buffer, piece->width * piece->cols);
+        return;
+    }
+    for (size_t i = 0; i < piece->cols; i++)
+        memcpy(to + i * copy->destination_pitch, buffer + i * piece->width, piece->width);
+}
+
+bool duet__copy_inside(const struct backend_copy *copy, const void *data, size_t pitch,
+                       const void *slab, uint64_t slab_bytes)
+{
+    uintptr_t base = (uintptr_t)slab, first = (uintptr_t)data;
+    if (!copy->cols || !copy->column_bytes)
+        return true;
+    if (first < base || first - base > slab_bytes ||
+        copy->column_bytes > slab_bytes - (first - base))
+        return false;
+    uint64_t left = slab_bytes - (first - base) - copy->column_bytes;
+    return copy->cols == 1 || (pitch >= copy->column_bytes && left / pitch >= copy->cols - 1);
+}

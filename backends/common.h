@@ -6,6 +6,8 @@
 #include <duet/error.h>
 #include <duet/machine.h>
 
+#include "backends/backend.h"
+
 /*
  * Makes an architecture's name out of a device's: "NVIDIA H200" gives "h200", "Tesla
  * V100-SXM2-32GB" gives "v100-sxm2-32gb"; never an empty one.
@@ -35,5 +37,83 @@ void duet__thread_usage(struct duet__usage *usage);
  * function that was only preempted has prepared nothing: its kernel may have begun meanwhile.
  */
 bool duet__has_prepared(double wall_s, const struct duet__usage *before);
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Conversion from a device's time to the engine's. A device measures its own commands well (half a
+ * microsecond) on a clock that begins anywhere and runs a little faster or slower than the host's.
+ * The two are related by one certainty: no command begins before it was launched or ends after it
+ * was seen to have ended. So host = device + offset, and every command bounds the offset from both
+ * sides:
+ *
+ * launched - start <= offset <= seen - end
+ *
+ * and where its end was requested later than its start, from below once more:
+ *
+ * asked - end <= offset
+ *
+ * The tighter of these bounds come from commands launched to an idle device and from ends that were
+ * queried just then; they are stored, and widened with time by the possible drift. The offset
+ * itself only moves when a bound pushes it.
+ */
+
+struct dates {
+    double low_s, high_s; /* bounds of the offset at date at_s of the engine */
+    double offset_s, at_s;
+};
+
+/* A measured command. All in seconds. */
+struct measured {
+    double start_s, end_s; /* on the device's clock; start <= end */
+    double unsure_s;       /* largest error of both together: >= 0 */
+    double launched_s;     /* engine's clock: it began later */
+    double asked_s;        /* the event at its end was recorded later than this; 0: not known */
+    double seen_s;         /* engine's clock: it had ended; >= launched_s and asked_s */
+    double stream_s;       /* end of the previous command of its stream, as placed */
+};
+
+/* Initialises: date 0 of the device's clock lies between these two dates of the engine's. */
+void duet__dates_init(struct dates *dates, double launched_s, double seen_s);
+
+/*
+ * Places a command on the engine's clock. For any measurement, launched <= *start <= *end <= seen,
+ * *start >= stream (which is <= seen), and *end >= asked.
+ */
+void duet__dates_place(struct dates *dates, const struct measured *measured, double *start_s,
+                       double *end_s);
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Copies in pieces, through buffers that a device copies asynchronously: functions shared by
+ * backends of GPUs.
+ */
+
+/* Progress of cutting a copy into pieces. */
+struct cut {
+    size_t column, offset; /* columns, and bytes of the next one, that were cut off */
+};
+
+/* A part of a copy: whole columns, or a part of one. */
+struct piece {
+    size_t column, offset; /* beginning in the copy */
+    size_t width, cols;    /* bytes of each column, number of columns */
+};
+
+/* Cuts off the next piece, of `room` bytes at most (> 0). Returns false if nothing is left. */
+bool duet__piece_cut(const struct backend_copy *copy, struct cut *cut, size_t room,
+                     struct piece *piece);
+
+/* Copy a piece between the host's memory and a buffer, where columns are dense. */
+void duet__piece_pack(unsigned char *buffer, const struct backend_copy *copy,
+                      const struct piece *piece);
+void duet__piece_unpack(const unsigned char *buffer, const struct backend_copy *copy,
+                        const struct piece *piece);
+
+/*
+ * True if `cols` columns of the copy, from `data` on with this pitch, are inside of a slab of so
+ * many bytes: errors of the engine are reported.
+ */
+bool duet__copy_inside(const struct backend_copy *copy, const void *data, size_t pitch,
+                       const void *slab, uint64_t slab_bytes);
 
 #endif

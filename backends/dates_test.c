@@ -7,7 +7,7 @@
 
 #include <duet/random.h>
 
-#include "backends/dates.h"
+#include "backends/common.h"
 
 /* A device's clock, and a stream on it. */
 struct world {

@@ -6,6 +6,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 static inline bool bit_test(const _Atomic(uint64_t) *set, unsigned i)
 {
@@ -68,6 +71,34 @@ static inline void raise_own(_Atomic(double) *highest, double value)
 {
     if (value > atomic_load_explicit(highest, memory_order_relaxed))
         atomic_store_explicit(highest, value, memory_order_relaxed);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Attributes that tell the compiler how often functions are called. */
+
+/*
+ * HOT: every task calls it; it is inlined at each call, which the compiler does by itself only as
+ * long as there are few calls. RARE: hardly any task calls it, and it is placed apart from the
+ * others.
+ */
+#define HOT inline __attribute__((always_inline))
+#define RARE __attribute__((cold, noinline))
+
+/* ------------------------------------------------------------------------------------------- */
+/* Memory in whole cache lines: data of different threads is kept apart. */
+
+enum { LINE = 64 }; /* bytes of a cache line */
+
+static inline size_t whole_lines(size_t bytes)
+{
+    return (bytes + LINE - 1) / LINE * LINE;
+}
+
+/* Returns zeroed memory for structures that are aligned to cache lines, or NULL. */
+static inline void *zeroed(size_t bytes)
+{
+    void *memory = aligned_alloc(LINE, bytes);
+    return memory ? memset(memory, 0, bytes) : NULL;
 }
 
 #endif

@@ -38,7 +38,7 @@ static inline const struct duet_policy *policy_of(const struct duet_runtime *cor
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* wake.c                                                                                       */
+/* worker.c                                                                                     */
 
 void duet__view_wake(struct duet_view *view, unsigned worker);
 void duet__view_act(struct duet_view *view);
@@ -67,7 +67,7 @@ double duet__belief(const struct task_class *klass, const struct duet__class *de
 uint64_t duet__belief_varied(struct duet_codelet *codelet, uint64_t footprint);
 void duet__class_measured(struct task_class *klass, const struct worker *worker, double seconds);
 
-/* accesses.c: bytes of the handles' data, and of their replicas on a device */
+/* trace.c: bytes of the handles' data, and of their replicas on a device */
 uint64_t duet__access_bytes(const struct access *accesses, unsigned count);
 uint64_t duet__slab_bytes(const struct access *accesses, unsigned count);
 /* Records the accesses of a task. trace_lock is held. */
@@ -76,7 +76,7 @@ void duet__trace_accesses(struct worker *worker, const struct duet_task *task);
 /* codelet.c */
 void duet__codelets_fini(struct duet_runtime *core);
 
-/* mask.c */
+/* class.c */
 int duet__mask_find(struct duet_runtime *core, uint64_t kinds, uint8_t *out);
 uint64_t duet__kinds_of_archs(const struct duet_runtime *core, uint64_t archs);
 void duet__masks_fini(struct duet_runtime *core);

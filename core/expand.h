@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A task that has children: while it expands and until they have ended (expand.c), or, if it waits
- * for them, while it runs (wait.c).
+ * for them, while it runs (expand.c).
  */
 #ifndef DUET_CORE_EXPAND_H
 #define DUET_CORE_EXPAND_H
@@ -32,7 +32,7 @@ bool duet__gather(struct duet_view *view, struct duet_expansion *expansion);
 void duet__blocks_free(struct duet_expansion *expansion);
 
 /*
- * wait.c, for tasks that wait: next steps when the last child has ended, and when the blocks have
+ * expand.c, for tasks that wait: next steps when the last child has ended, and when the blocks have
  * arrived
  */
 void duet__children_ended(struct duet_view *view, struct duet_expansion *body);

@@ -29,8 +29,6 @@
 #include "core/engine.h"
 
 #include "core/atomics.h"
-#include "core/hot.h"
-#include "core/lines.h"
 #include "core/plane.h"
 #include "core/slab.h"
 #include "core/spin.h"

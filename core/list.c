@@ -6,8 +6,45 @@
  * al., Algorithmica 1986) when the policy wants priorities.
  */
 #include <string.h>
+#include <math.h>
 
-#include "core/list.h"
+#include "core/internal.h"
+
+/*
+ * Tries to lock a list. `gate` holds twice the length, and 1 while the list is locked. A pusher
+ * first locks the list, then looks for idle workers; a worker first says that it is idle, then
+ * looks at the lengths (find_task). All of this is sequentially consistent: either the worker sees
+ * the task, or the pusher sees the worker.
+ */
+static inline bool list_try_lock(struct duet_list *list, uint32_t coming)
+{
+    uint32_t gate = atomic_load_explicit(&list->gate, memory_order_relaxed);
+    return !(gate & 1) && atomic_compare_exchange_strong(&list->gate, &gate, gate + 2 * coming + 1);
+}
+
+static inline void list_lock(struct duet_list *list, uint32_t coming)
+{
+    for (unsigned tries = 0; !list_try_lock(list, coming); tries++)
+        duet__spin_rest(tries);
+}
+
+/* Unlocks a list that has `gone` tasks less than when it was locked. */
+static inline void list_unlock(struct duet_list *list, uint32_t gone)
+{
+    uint32_t gate = atomic_load_explicit(&list->gate, memory_order_relaxed);
+    atomic_store_explicit(&list->gate, gate - 2 * gone - 1, memory_order_release);
+}
+
+/* True if task `a` of a list comes before `b`, from the head. */
+static inline bool list_earlier(unsigned order, const struct duet_task *a,
+                                const struct duet_task *b)
+{
+    if (order == DUET_HEAP && a->priority != b->priority)
+        return a->priority > b->priority;
+    if (order == DUET_SORTED && a->note != b->note)
+        return a->note > b->note;
+    return a->position < b->position;
+}
 
 void duet__list_init(struct duet_list *list, struct worker *owner)
 {
@@ -115,8 +152,12 @@ static HOT void queue_remove(struct duet_list *list, struct duet_task *task)
         queue->tail = task->prev;
 }
 
-HOT struct duet_task *duet__list_first(const struct duet_runtime *core,
-                                       const struct duet_list *list, unsigned kind, bool from_head)
+/*
+ * Returns the list's first task, from that end, that workers of this kind can run. The list's lock
+ * is held.
+ */
+HOT static struct duet_task *list_first(const struct duet_runtime *core,
+                                        const struct duet_list *list, unsigned kind, bool from_head)
 {
     unsigned masks = atomic_load_explicit(&core->mask_count, memory_order_acquire);
     struct duet_task *best = NULL;
@@ -384,7 +425,11 @@ static HOT void list_detach(struct duet_list *list, struct duet_task *task)
     task->next = task->prev = NULL;
 }
 
-void duet__list_take(struct duet_list *list, struct duet_task *task, struct duet_task **link)
+/*
+ * Takes a task off a list whose lock is held. `link` is the pointer to it in its heap, NULL in a
+ * DUET_DEQUE.
+ */
+static void list_take(struct duet_list *list, struct duet_task *task, struct duet_task **link)
 {
     struct queue *queue = &list->queues[task->mask];
     if (link) {
@@ -402,7 +447,7 @@ void duet__list_take(struct duet_list *list, struct duet_task *task, struct duet
 static HOT struct duet_task *detach_first(const struct duet_runtime *core, struct duet_list *list,
                                           unsigned worker, bool from_head)
 {
-    struct duet_task *task = duet__list_first(core, list, core->workers[worker].kind, from_head);
+    struct duet_task *task = list_first(core, list, core->workers[worker].kind, from_head);
     if (task) {
         list_detach(list, task);
         task->state = TASK_CREATED;
@@ -507,7 +552,7 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
     share = share < STOLEN_MAX ? share : STOLEN_MAX;
     unsigned kind = core->workers[thief].kind;
     for (; share > 1 && seconds > 0; share--) {
-        task = duet__list_first(core, list, kind, false);
+        task = list_first(core, list, kind, false);
         if (!task)
             break;
         double next_s = duet_view_seconds(view, thief, task);
@@ -522,8 +567,12 @@ static struct duet_task *detach_share(const struct duet_view *view, struct duet_
     return first;
 }
 
-void duet__list_keep(struct duet_view *view, struct duet_list *list, struct duet_task *first,
-                     uint32_t count)
+/*
+ * Puts tasks, linked by `next`, that the calling worker has taken off another list and can run on
+ * its own list or a shared one.
+ */
+static void list_keep(struct duet_view *view, struct duet_list *list, struct duet_task *first,
+                      uint32_t count)
 {
     list_lock(list, count);
     while (first) {
@@ -550,7 +599,7 @@ struct duet_task *duet_steal_tail(struct duet_view *view, struct duet_list *list
         rest = detach_share(view, list, thief, duet_view_seconds(view, thief, task), &more);
     list_unlock(list, (task ? 1 : 0) + more);
     if (rest)
-        duet__list_keep(view, &view->core->workers[thief].list, rest, more);
+        list_keep(view, &view->core->workers[thief].list, rest, more);
     return task;
 }
 
@@ -558,4 +607,134 @@ struct duet_task *duet_steal_own(void *self, struct duet_view *view, unsigned th
                                  unsigned victim, double now)
 {
     return duet_steal_tail(view, duet_view_list(view, victim), thief);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Lists of a policy's own, taking the best-scored task of a list, and moving chosen tasks. */
+
+struct duet_list *duet_view_new_list(struct duet_view *view, enum duet_order order)
+{
+    struct duet_runtime *core = view->core;
+    if (!core->begins) {
+        duet__fail_run(core, DUET_EINVAL, "policy %s makes a list, which only its init may",
+                       core->parameters_of->name);
+        return NULL;
+    }
+    struct duet_list *list = zeroed(sizeof *list);
+    if (!list)
+        return NULL;
+    duet__list_init(list, NULL);
+    list->order = (uint8_t)order;
+    list->next = core->own_lists;
+    core->own_lists = list;
+    return list;
+}
+
+/* The best task so far, and the pointer to it in its heap. */
+struct search {
+    const struct duet_view *view;
+    unsigned order;
+    duet_score_fn *score;
+    void *context;
+    struct duet_task *best, **link;
+    double most;
+};
+
+/* Scores a task. Returns false if those after it need not be looked at. */
+static bool consider_task(struct search *search, struct duet_task *task, struct duet_task **link)
+{
+    double score = search->score(search->context, search->view, task);
+    bool first =
+        score == search->most && search->best && list_earlier(search->order, task, search->best);
+    if (score > search->most || first) {
+        search->most = score;
+        search->best = task;
+        search->link = link;
+    }
+    return score < INFINITY;
+}
+
+/*
+ * Searches a heap, in which nothing below a task comes before it, without a stack as deep as the
+ * heap: the last child of a task leads back to it while the subtree is searched (Morris,
+ * Information Processing Letters 9, 1979).
+ */
+static void search_heap(struct search *search, struct duet_task **link)
+{
+    struct duet_task *task = *link;
+    while (task) {
+        struct duet_task *last = task->prev;
+        while (last && last->next && last->next != task)
+            last = last->next;
+        if (last && last->next) {
+            last->next = NULL;
+        } else if (consider_task(search, task, link) && last) {
+            last->next = task;
+            link = &task->prev;
+            task = task->prev;
+            continue;
+        }
+        link = &task->next;
+        task = task->next;
+    }
+}
+
+static void search_queue(struct search *search, struct queue *queue)
+{
+    if (search->order != DUET_DEQUE) {
+        search_heap(search, &queue->head);
+        return;
+    }
+    struct duet_task *task = queue->head;
+    while (task && consider_task(search, task, NULL))
+        task = task->next;
+}
+
+struct duet_task *duet_pop_best(struct duet_view *view, struct duet_list *list, unsigned worker,
+                                duet_score_fn *score, void *context)
+{
+    const struct duet_runtime *core = view->core;
+    unsigned kind = core->workers[worker].kind;
+    if (!duet_list_length(list))
+        return NULL;
+    list_lock(list, 0);
+    struct search search = {view, list->order, score, context, .most = -INFINITY};
+    const struct duet_task *first = list_first(core, list, kind, true);
+    unsigned masks = first ? atomic_load_explicit(&core->mask_count, memory_order_acquire) : 0;
+    if (first)
+        search_queue(&search, &list->queues[first->mask]);
+    for (unsigned m = 0, own = first ? first->mask : 0; m < masks; m++)
+        if (m != own && (core->masks[m].kinds >> kind & 1))
+            search_queue(&search, &list->queues[m]);
+    if (search.best)
+        list_take(list, search.best, search.link);
+    list_unlock(list, search.best ? 1 : 0);
+    return search.best;
+}
+
+void duet_move(struct duet_view *view, struct duet_list *from, struct duet_list *to,
+               unsigned worker, duet_choice_fn *chosen, void *context)
+{
+    const struct duet_runtime *core = view->core;
+    const unsigned kind = core->workers[worker].kind;
+    struct duet_task *first = NULL, **end = &first;
+    uint32_t count = 0;
+    list_lock(from, 0);
+    unsigned masks = atomic_load_explicit(&core->mask_count, memory_order_acquire);
+    for (unsigned m = 0; m < masks; m++) {
+        struct duet_task *task = core->masks[m].kinds >> kind & 1 ? from->queues[m].head : NULL;
+        while (task) {
+            struct duet_task *next = task->next;
+            if (chosen(context, view, task)) {
+                list_take(from, task, NULL);
+                *end = task;
+                end = &task->next;
+                count++;
+            }
+            task = next;
+        }
+    }
+    list_unlock(from, count);
+    if (first)
+        list_keep(view, to, first, count);
 }

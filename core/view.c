@@ -172,3 +172,91 @@ double duet_view_load(const struct duet_view *view, unsigned worker)
                  atomic_load_explicit(&w->taken_ns, memory_order_relaxed);
     return ns > 0 ? (double)ns * 1e-9 : 0;
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Eviction of data least used in the future (LUF: Gonthier, Marchal, Thibault, FGCS 149, 2023), for
+ * policies that assign tasks to workers before these take them.
+ */
+
+_Static_assert(sizeof(_Atomic(int)) <= DUET_LUF_BYTES, "the count has its place");
+
+void duet_luf_count(struct duet_view *view, const struct duet_task *task, unsigned worker,
+                    int change)
+{
+    struct duet_runtime *core = view->core;
+    const unsigned node = core->workers[worker].node;
+    if (node == DUET_HOST || policy_of(core)->state_size_a_place < DUET_LUF_BYTES ||
+        (change > 0 && atomic_load_explicit(&core->registered_bytes, memory_order_relaxed) <=
+                           core->nodes[node].slab.capacity_bytes))
+        return;
+    for (unsigned i = 0; i < task->access_count; i++) {
+        if (task->accesses[i].mode & ACCESS_REDUCES)
+            continue; /* a reduction ends in another handle */
+        _Atomic(int) *uses = duet_task_place_state(view, task, i, node);
+        /* tasks that began before there was so much data were not counted */
+        if (change > 0 || atomic_load_explicit(uses, memory_order_relaxed) > 0)
+            atomic_fetch_add_explicit(uses, change, memory_order_relaxed);
+    }
+}
+
+void duet_luf_epilogue(void *self, struct duet_view *view, struct duet_task *task, unsigned worker,
+                       const struct duet_times *times, double now)
+{
+    duet_luf_count(view, task, worker, -1);
+}
+
+double duet_luf_victim(void *self, struct duet_view *view, unsigned node, void *place, bool sole)
+{
+    _Atomic(int) *uses = place;
+    return -atomic_load_explicit(uses, memory_order_relaxed) - (sole ? 0.5 : 0);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Direct successors of a task, as far as they were submitted: there are no edges to follow, but the
+ * next accesses in the chains of the task's data, and the edges of its reference.
+ */
+
+/*
+ * Counts a successor that waits, with one of its accesses, for `before` tasks, of which this is
+ * one; acquisitions do not count.
+ */
+static void add_successor(struct duet_successors *found, const struct duet_task *next,
+                          unsigned before)
+{
+    int waits = atomic_load_explicit(&next->pending, memory_order_relaxed);
+    if (!next->klass || waits < 1)
+        return;
+    found->count++;
+    found->normalised += 1.0 / ((double)waits * before);
+}
+
+/*
+ * Counts the tasks that are granted the data together when the task, and others of its kind, have
+ * ended.
+ */
+static void add_next(struct duet_successors *found, struct duet_handle *handle)
+{
+    spin_lock(&handle->lock);
+    struct access *access = handle->head;
+    const unsigned mode = access ? access->mode : 0, before = handle->active ? handle->active : 1;
+    while (access) {
+        add_successor(found, access_task(access), before);
+        access = SHARED_MODES >> (mode & 31) & 1 ? access->next : NULL;
+        if (access && access->mode != mode)
+            break;
+    }
+    spin_unlock(&handle->lock);
+}
+
+struct duet_successors duet_task_successors(const struct duet_task *task)
+{
+    struct duet_successors found = {0};
+    for (unsigned i = 0; i < task->access_count; i++)
+        if (task->accesses[i].mode)
+            add_next(&found, task->accesses[i].handle);
+    if (task->extra && task->extra->ref)
+        duet__ref_each(task->extra->ref, add_successor, &found);
+    return found;
+}

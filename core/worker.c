@@ -2,8 +2,12 @@
 /* The two questions of the engine: the next command of a worker, and the consequences of its
    end. */
 #include <string.h>
+#include <stddef.h>
 
 #include "core/expand.h"
+#include "core/engine.h"
+#include "core/spin.h"
+#include "core/internal.h"
 
 /* ------------------------------------------------------------------------------------------- */
 /* Finding work                                                                                 */
@@ -88,7 +92,7 @@ static bool set_hungry(struct duet_runtime *core, unsigned worker, bool hungry)
  * Returns a task for the worker, or NULL: it is then marked hungry, so that a thread that pushes a
  * task wakes it. A task pushed between looking and marking is found by looking once more;
  * otherwise, as always in a simulation, the second look finds nothing and draws no random number.
- * See list_try_lock in list.h. If the worker was woken although it has found a task, another one is
+ * See list_try_lock in list.c. If the worker was woken although it has found a task, another one is
  * woken.
  */
 static struct duet_task *find_task(struct duet_view *view, struct worker *worker)
@@ -532,4 +536,73 @@ bool duet__hungry(const struct duet_runtime *core)
         if (atomic_load_explicit(&core->hungry[i], memory_order_relaxed))
             return true;
     return false;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Waiting for a lock that is taken. */
+
+/* set for the process, not for a runtime: locks know of none */
+static _Atomic(duet__rest_fn) rest_of_engine;
+
+void duet__rest_by(duet__rest_fn rest)
+{
+    atomic_store_explicit(&rest_of_engine, rest, memory_order_relaxed);
+}
+
+void duet__spin_rest(unsigned tries)
+{
+    duet__rest_fn rest = atomic_load_explicit(&rest_of_engine, memory_order_relaxed);
+    if (rest)
+        rest(tries);
+}
+
+void duet__spin_wait(struct spin *lock)
+{
+    unsigned tries = 0;
+    do {
+        duet__spin_rest(tries++);
+    } while (atomic_load_explicit(&lock->taken, memory_order_relaxed) ||
+             atomic_exchange_explicit(&lock->taken, true, memory_order_acquire));
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Workers to wake, gathered while locks are held and woken afterwards. */
+
+void duet__view_wake(struct duet_view *view, unsigned worker)
+{
+    if (view->wake_all)
+        return;
+    for (unsigned i = 0; i < view->wake_count; i++)
+        if (view->wakes[i] == worker)
+            return;
+    if (view->wake_count == WAKES_MAX)
+        view->wake_all = true;
+    else
+        view->wakes[view->wake_count++] = worker;
+}
+
+void duet__view_act(struct duet_view *view)
+{
+    struct duet_runtime *core = view->core;
+    bool over = view->over;
+    while (view->over) {
+        struct duet_task *task = view->over;
+        view->over = task->next;
+        duet__task_over(view, task);
+    }
+    if (over && view->by >= 0)
+        duet__look_idle(view, &core->workers[view->by]);
+    else if (view->ended && unfinished(core) == 0)
+        view->notify = true;
+    if (view->wake_all) {
+        for (unsigned w = 0; w < core->machine.worker_count; w++)
+            core->ops->wake(core->engine, w);
+    } else {
+        for (unsigned i = 0; i < view->wake_count; i++)
+            core->ops->wake(core->engine, view->wakes[i]);
+    }
+    if (view->notify)
+        core->ops->notify(core->engine);
+    view->wake_count = 0;
+    view->wake_all = view->notify = view->ended = false;
 }

@@ -4,9 +4,10 @@
 #define DUET_NODES_MPI_INTERNAL_H
 
 #include <pthread.h>
+#include <mpi.h>
 
-#include "nodes/mpi_layout.h"
 #include "nodes/outbox.h"
+#include "nodes/mpi.h"
 
 enum { NOTICE_TAG = 1, GATHER_TAG, CLOCK_TAG }; /* tags in `control` */
 
@@ -79,5 +80,28 @@ void duet__mpi_compare_clocks(struct duet__mpi *mpi);
 
 /* Frees everything that duet__mpi_meet made, and `mpi` itself. */
 void duet__mpi_leave(struct duet__mpi *mpi);
+
+/* ------------------------------------------------------------------------------------------- */
+/* Layouts of data in memory for MPI, so that it sends and receives in place. */
+
+/* Arguments of an MPI call. duet__mpi_layout_end frees its type after the call. */
+struct layout {
+    void *address;
+    int count;
+    MPI_Datatype type;
+};
+
+/*
+ * Makes the layout of a datum's contents in the host's memory. DUET_ENOMEM, DUET_EIO, errors of
+ * calls->pieces.
+ */
+DUET_MUST_CHECK int duet__mpi_layout(const struct duet__mpi_calls *calls,
+                                     const struct duet_handle *handle, size_t bytes,
+                                     struct layout *out);
+
+/* Makes the layout of `bytes` at an address. */
+DUET_MUST_CHECK int duet__mpi_layout_bytes(void *address, size_t bytes, struct layout *out);
+
+void duet__mpi_layout_end(struct layout *layout);
 
 #endif

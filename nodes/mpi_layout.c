@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MPI datatypes for data in place. */
-#include "nodes/mpi_layout.h"
+#include "nodes/mpi_internal.h"
 
 #include <limits.h>
 #include <pthread.h>

@@ -59,7 +59,7 @@ DUET_MUST_CHECK int duet__read_calibration(struct duet__platform *platform, cons
                                            size_t length, const char *path,
                                            struct duet_message *message);
 
-/* write_json.c: the text of a file of kernel times alone, as duet__platform_text. */
+/* write.c: the text of a file of kernel times alone, as duet__platform_text. */
 char *duet__format_times(const struct duet__platform *from);
 
 /*
@@ -99,18 +99,18 @@ DUET_MUST_CHECK int duet__derive(const struct duet__platform *platform,
                                  const struct duet__platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
 
-/* subset.c: builds the part of a machine read from XML that options, already checked, leave. */
+/* options.c: builds the part of a machine read from XML that options, already checked, leave. */
 DUET_MUST_CHECK int duet__subset(const struct duet__platform *platform,
                                  const struct duet__platform_options *options,
                                  struct duet_machine *machine, struct duet_message *message);
 /*
- * subset.c: the kind of a link, from its name: "pcie" for "pcie0-to-host", "peer_switch" for
+ * options.c: the kind of a link, from its name: "pcie" for "pcie0-to-host", "peer_switch" for
  * "peer_switch-up"; a name of another form is its own kind. Free with g_free.
  */
 char *duet__kind_of(const char *link);
 
 /*
- * directories.c: folders of built-in platforms, in order of search: share/duet/platforms under the
+ * platform.c: folders of built-in platforms, in order of search: share/duet/platforms under the
  * prefix of the running code, if it is installed, then the directories known at compile time. Free
  * with g_strfreev.
  */

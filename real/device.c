@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <errno.h>
+#include <stdio.h>
 
 #include "real/internal.h"
 
@@ -437,4 +439,163 @@ void *duet__device_thread(void *worker)
     self->backend->close(self->opened);
     self->opened = NULL;
     return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Page-locking, by those backends in use that support it. */
+
+/*
+ * True if the backend page-locks. In a paced emulation nothing is copied that could be copied
+ * faster.
+ */
+static bool does_pin(const struct real *real, const struct use *use)
+{
+    return use->backend->pin && use->attached && !(real->options.scale > 0);
+}
+
+int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *message)
+{
+    const struct real *real = engine;
+    int error = DUET_OK;
+    for (unsigned i = 0; i < real->use_count; i++) {
+        const struct use *use = &real->uses[i];
+        int status = does_pin(real, use)
+                         ? use->backend->pin(use->shared, data, bytes, error ? NULL : message)
+                         : DUET_OK;
+        error = error ? error : status;
+    }
+    return error;
+}
+
+int duet__real_unpin(void *engine, void *data, struct duet_message *message)
+{
+    const struct real *real = engine;
+    int error = DUET_OK;
+    for (unsigned i = 0; i < real->use_count; i++) {
+        const struct use *use = &real->uses[i];
+        int status = does_pin(real, use)
+                         ? use->backend->unpin(use->shared, data, error ? NULL : message)
+                         : DUET_OK;
+        error = error ? error : status;
+    }
+    return error;
+}
+
+/* Returns the first backend that uses marks: a handle has one mark. */
+const struct use *duet__marker(const struct real *real)
+{
+    for (unsigned i = 0; i < real->use_count; i++)
+        if (real->uses[i].backend->forget)
+            return &real->uses[i];
+    return NULL;
+}
+
+void duet__real_forget(void *engine, struct duet_handle *handle)
+{
+    const struct use *marker = duet__marker(engine);
+    _Atomic(void *) *mark = marker ? duet__handle_mark(handle) : NULL;
+    if (mark && atomic_load_explicit(mark, memory_order_acquire))
+        marker->backend->forget(marker->shared, mark);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Emulated devices that are lost on purpose. */
+
+/* Returns the number of the device's worker of this name, or -1. */
+static int find_worker(const struct duet_machine *machine, const char *name, size_t length)
+{
+    for (unsigned w = 0; w < machine->worker_count; w++) {
+        const struct duet_worker *known = &machine->workers[w];
+        if (known->node != DUET_HOST && strlen(known->name) == length &&
+            !memcmp(known->name, name, length))
+            return (int)w;
+    }
+    return -1;
+}
+
+/*
+ * Refuses a name, and says which devices there are, as gpu0 and gpu2 may be the two that are used.
+ */
+static int refuse_name(const struct duet_machine *machine, const char *name, size_t length,
+                       struct duet_message *message)
+{
+    char names[256] = "none";
+    size_t used = 0;
+    for (unsigned w = 0; w < machine->worker_count && used < sizeof names; w++)
+        if (machine->workers[w].node != DUET_HOST)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", used ? ", " : "",
+                                     machine->workers[w].name);
+    return duet_fail(message, DUET_EINVAL,
+                     "cannot lose '%.*s': this machine has no such device (it has %s)", (int)length,
+                     name, names);
+}
+
+/*
+ * Parses one "gpu1@100" of `length` bytes, and sets the number for its worker. `emulated`: by
+ * architecture, true if its devices are; NULL: all of them.
+ */
+static int parse_one(const struct duet_machine *machine, const bool *emulated, const char *text,
+                     size_t length, uint64_t *lose_at, struct duet_message *message)
+{
+    const char *at = memchr(text, '@', length);
+    int worker = at ? find_worker(machine, text, (size_t)(at - text)) : -1;
+    if (!at)
+        return duet_fail(message, DUET_EINVAL,
+                         "a device to lose is given as gpu1@100 (at its 100th kernel or copy), not "
+                         "'%.*s'",
+                         (int)length, text);
+    if (worker < 0)
+        return refuse_name(machine, text, (size_t)(at - text), message);
+    if (emulated && !emulated[machine->workers[worker].arch])
+        return duet_fail(message, DUET_EINVAL,
+                         "cannot lose '%.*s': only emulated devices are lost on purpose",
+                         (int)(at - text), text);
+    char *end = NULL;
+    errno = 0;
+    unsigned long long number = strtoull(at + 1, &end, 10);
+    if (at[1] < '0' || at[1] > '9' || end != text + length || number == 0 || errno == ERANGE)
+        return duet_fail(message, DUET_EINVAL,
+                         "cannot lose a device at '%.*s': the number of a kernel or copy, from 1, "
+                         "must stand after the @",
+                         (int)length, text);
+    if (lose_at[worker])
+        return duet_fail(message, DUET_EINVAL, "%.*s is to be lost twice", (int)(at - text), text);
+    lose_at[worker] = number;
+    return DUET_OK;
+}
+
+/* Parses a list: *lose_at, to be freed, has a number for each worker, 0 for those that stay. */
+static int parse_all(const struct duet_machine *machine, const bool *emulated, const char *text,
+                     uint64_t **lose_at, struct duet_message *message)
+{
+    int error = DUET_OK;
+    *lose_at = calloc((size_t)machine->worker_count + 1, sizeof **lose_at);
+    if (!*lose_at)
+        return duet_fail(message, DUET_ENOMEM, "no memory left for the engine");
+    while (text && *text && !error) {
+        size_t length = strcspn(text, ",");
+        error = parse_one(machine, emulated, text, length, *lose_at, message);
+        text += length;
+        text += *text == ',';
+    }
+    return error;
+}
+
+int duet__lose_parse(struct real *real, const char *text, struct duet_message *message)
+{
+    uint64_t *lose_at;
+    int error = parse_all(&real->machine, real->emulated, text, &lose_at, message);
+    for (unsigned w = 0; w < real->machine.worker_count && !error; w++)
+        real->workers[w].lose_at = lose_at[w];
+    free(lose_at);
+    return error;
+}
+
+int duet__real_check_lose(const struct duet_machine *machine, const char *text,
+                          struct duet_message *message)
+{
+    uint64_t *lose_at;
+    int error = parse_all(machine, NULL, text, &lose_at, message);
+    free(lose_at);
+    return error;
 }

@@ -368,3 +368,101 @@ const struct duet__engine_ops *duet__real_ops(void)
     };
     return &ops;
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* Classes that can run here: kernels that have code or, in a paced emulation, a time. */
+
+static bool can_run(const struct real *real, const struct duet__class *klass, unsigned arch)
+{
+    const struct real_options *options = &real->options;
+    if (options->scale > 0)
+        return options->seconds(options->pace, klass, arch) > 0;
+    return real->emulated[arch] ? duet__class_emulation(klass) != NULL
+                                : duet__class_function(klass, arch) != NULL;
+}
+
+int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
+                        struct duet_message *message)
+{
+    const struct real *real = engine;
+    const struct real_options *options = &real->options;
+    if (duet__class_expands(klass))
+        return DUET_OK;
+    if (options->scale > 0 && options->classify)
+        return options->classify(options->pace, klass, archs, message);
+    for (unsigned a = 0; a < real->machine.arch_count; a++)
+        if ((*archs >> a & 1) && !can_run(real, klass, a))
+            *archs &= ~(UINT64_C(1) << a);
+    if (*archs)
+        return DUET_OK;
+    const char *kernel = duet__class_kernel(klass);
+    if (options->scale > 0)
+        return duet_fail(message, DUET_ENOMODEL,
+                         "no time is known for kernel %s on any architecture of machine %s", kernel,
+                         real->machine.name);
+    return duet_fail(message, DUET_ENOWORKER,
+                     "kernel %s has no code that can run here: its implementations for the "
+                     "architectures of machine %s are for simulation only",
+                     kernel, real->machine.name);
+}
+
+double duet__real_mean(void *engine, const struct duet__class *klass, unsigned arch)
+{
+    const struct real_options *options = &((const struct real *)engine)->options;
+    double seconds = options->scale > 0 ? options->seconds(options->pace, klass, arch) : 0;
+    return seconds > 0 ? seconds * options->scale : 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Messages of backends to the user: each line once, whichever device prints it. */
+
+int duet__said_init(struct said *said)
+{
+    return pthread_mutex_init(&said->mutex, NULL) ? DUET_ENOMEM : DUET_OK;
+}
+
+void duet__said_fini(struct said *said)
+{
+    for (size_t i = 0; i < said->count; i++)
+        free(said->lines[i]);
+    free(said->lines);
+    (void)pthread_mutex_destroy(&said->mutex);
+}
+
+/* Stores a line; without memory, it may be printed again. The mutex is held. */
+static void keep_line(struct said *said, const char *line)
+{
+    if (said->count == said->capacity) {
+        size_t capacity = 2 * said->capacity + 8;
+        char **lines = realloc(said->lines, capacity * sizeof *lines);
+        if (!lines)
+            return;
+        said->lines = lines;
+        said->capacity = capacity;
+    }
+    char *copy = strdup(line);
+    if (copy)
+        said->lines[said->count++] = copy;
+}
+
+static bool is_kept(const struct said *said, const char *line)
+{
+    for (size_t i = 0; i < said->count; i++)
+        if (!strcmp(said->lines[i], line))
+            return true;
+    return false;
+}
+
+void duet__say(void *engine, const char *line)
+{
+    struct real *real = engine;
+    struct said *said = &real->said;
+    if (real->options.quiet)
+        return;
+    (void)pthread_mutex_lock(&said->mutex);
+    if (!is_kept(said, line)) {
+        keep_line(said, line);
+        (void)fprintf(stderr, "duet: %s\n", line);
+    }
+    (void)pthread_mutex_unlock(&said->mutex);
+}

@@ -4,7 +4,7 @@
  * first CPU worker: a waiting thread of the application runs it, or a spare one (first_worker.c).
  *
  * Mutexes: first.mutex > park.mutex; threads.mutex and watch.mutex are taken with none of the
- * engine's or with first.mutex held; said.mutex is held only inside say.c.
+ * engine's or with first.mutex held; said.mutex is held only inside engine.c.
  */
 #ifndef DUET_REAL_INTERNAL_H
 #define DUET_REAL_INTERNAL_H
@@ -96,7 +96,7 @@ struct worker {
     _Alignas(CACHE_LINE) struct park park;
 };
 
-/* Lines already printed for the user: say.c. */
+/* Lines already printed for the user: engine.c. */
 struct said {
     pthread_mutex_t mutex;
     /* mutex */
@@ -260,7 +260,7 @@ void duet__watch_fini(struct watch *watch);
 bool duet__watch(struct real *real);
 int duet__real_scheduling(void *engine, uint64_t *steps);
 
-/* crowd.c: checks for more runnable threads than cores. watch.mutex is held. */
+/* threads.c: checks for more runnable threads than cores. watch.mutex is held. */
 void duet__crowd_look(struct real *real);
 
 /* ------------------------------------------------------------------------------------------- */
@@ -300,7 +300,7 @@ bool duet__threads_ready(struct real *real, int error, const struct duet_message
 void duet__threads_leave(struct real *real);
 
 /* ------------------------------------------------------------------------------------------- */
-/* system.c                                                                                     */
+/* threads.c                                                                                    */
 
 /* Names the calling thread, for debuggers, binds it to its place, and prepares it for kernels. */
 void duet__thread_begin(const struct real *real, const char *name, int place);
@@ -322,7 +322,7 @@ size_t duet__thread_stack(const char **lowest);
 void duet__thread_rest(unsigned tries);
 
 /* ------------------------------------------------------------------------------------------- */
-/* pin.c and say.c                                                                              */
+/* device.c and engine.c                                                                        */
 
 int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *message);
 int duet__real_unpin(void *engine, void *data, struct duet_message *message);
@@ -336,7 +336,7 @@ void duet__said_fini(struct said *said);
 void duet__say(void *engine, const char *line);
 
 /* ------------------------------------------------------------------------------------------- */
-/* classify.c and lose.c                                                                        */
+/* engine.c and device.c                                                                        */
 
 int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t *archs,
                         struct duet_message *message);

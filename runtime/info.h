@@ -11,7 +11,7 @@
 #include <duet/duet.h>
 #include <duet/machine.h>
 
-#include "real/survey.h"
+#include "real/machine.h"
 
 struct duet__info {
     struct duet__survey survey;

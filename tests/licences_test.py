@@ -59,7 +59,7 @@ REVIEWED = {
 
 # Source that calls dlopen -> whose library it opens.
 OPENED = {
-    "backends/cuda/nvml.c": "NVML, of NVIDIA's driver; neither linked nor distributed",
+    "backends/cuda/nvlink.c": "NVML, of NVIDIA's driver; neither linked nor distributed",
     "nodes/mpi_meet.c": "the MPI that it is linked with, to make its functions everybody's",
     "real/one_thread.c": "nothing: the program itself, to look up functions that it has",
     "runtime/modules/module.c": "duet's own modules, which are looked at here",

@@ -22,7 +22,7 @@ duet_kernel_fn duet__cuda_kernel(const char *base);
 
 /*
  * Enqueues the kernel jacobi2d on a stream (a cudaStream_t) of the current device: `buffers` are
- * the ten of its call, in device memory, in the order of kernels_jacobi2d.c, with 4 or 8 bytes an
+ * the ten of its call, in device memory, in the order of kernels.c, with 4 or 8 bytes an
  * element. Results are the CPU's to the last bit. Returns a cudaError_t.
  */
 int duet__cuda_jacobi2d(const struct duet_buffer *buffers, void *stream);

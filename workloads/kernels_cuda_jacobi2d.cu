@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kernel jacobi2d on GPUs: computes a block of points, and the borders for its neighbours, from
- * the block and the borders of the step before. jacobi2d.c lists the accesses, kernels_jacobi2d.c
+ * the block and the borders of the step before. jacobi2d.c lists the accesses, kernels.c
  * has the kernel for CPUs.
  */
 #include <cuda_runtime.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/cuda/internal.h"
-#include "backends/cuda/topology.h"
+#include "backends/cuda/nvml.h"
 
 static void cuda_detach(void *shared)
 {

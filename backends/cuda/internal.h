@@ -121,7 +121,7 @@ static inline struct command *cuda_at(const struct stream *stream, size_t i)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* info.c: count and describe, as the slots of struct duet__backend                              */
+/* info.c: count and describe, as the slots of struct duet__backend                             */
 
 unsigned duet__cuda_count(struct duet_message *why);
 bool duet__cuda_impaired(void);
@@ -167,7 +167,7 @@ DUET_MUST_CHECK bool duet__cuda_begin(struct backend_device *device, const struc
                                       struct command *command, struct failure *failure);
 
 /* ------------------------------------------------------------------------------------------- */
-/* queue.c: the ring of a stream                                                                */
+/* commands.c: the ring of a stream                                                             */
 
 /* Makes room for one more command. Returns false if there is no memory. */
 DUET_MUST_CHECK bool duet__cuda_reserve(struct stream *stream);

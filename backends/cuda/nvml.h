@@ -78,4 +78,13 @@ void duet__nvml_close(struct nvml *nvml);
 DUET_MUST_CHECK int duet__nvlink_find(const struct nvml *nvml, char (*addresses)[CUDA_ADDRESS],
                                       unsigned count, struct backend_link *links);
 
+/* ------------------------------------------------------------------------------------------- */
+/* Connections between NVIDIA GPUs. */
+
+/*
+ * The backend's slot `links`: direct where CUDA gives access to peers; NVLink where NVML knows of
+ * it, else "pcie". DUET_EIO for calls of CUDA, DUET_ENOMEM.
+ */
+int duet__cuda_links(unsigned count, struct backend_link *links, struct duet_message *message);
+
 #endif

@@ -8,7 +8,7 @@
 #define DUET_CUDA_STAGING_H
 
 #include "backends/cuda/errors.h"
-#include "backends/pieces.h"
+#include "backends/common.h"
 
 enum {
     STAGING_BUFFERS = 2,

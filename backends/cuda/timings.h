@@ -14,7 +14,7 @@
 #ifndef DUET_CUDA_TIMINGS_H
 #define DUET_CUDA_TIMINGS_H
 
-#include "backends/dates.h"
+#include "backends/common.h"
 #include "backends/cuda/errors.h"
 
 enum { ANCHORS = 4 };

@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-#include "backends/cuda/topology.h"
+#include "backends/cuda/nvml.h"
 #include "real/real.h"
 #include "tests/fake_cuda/fake.h"
 

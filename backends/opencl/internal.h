@@ -18,9 +18,8 @@
 #include <duet/opencl.h>
 
 #include "backends/backend.h"
-#include "backends/dates.h"
+#include "backends/common.h"
 #include "backends/opencl/errors.h"
-#include "backends/pieces.h"
 
 enum {
     TEXTS = 8,               /* reasons that one poll can write */
@@ -117,7 +116,7 @@ static inline bool opencl_lost(const struct backend_device *device)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* info.c: the devices */
+/* opencl.c: the devices */
 
 unsigned duet__opencl_count(struct duet_message *why);
 DUET_MUST_CHECK int duet__opencl_describe(unsigned index, struct backend_info *info,
@@ -143,7 +142,7 @@ DUET_MUST_CHECK int duet__opencl_copy(struct backend_device *device,
 size_t duet__opencl_poll(struct backend_device *device, struct backend_completion *out, size_t max);
 
 /* ------------------------------------------------------------------------------------------- */
-/* ends.c: ends of commands */
+/* commands.c: ends of commands */
 
 /* Queries an event. Returns true if it has ended, well or with *failure, which names `call`. */
 bool duet__opencl_ended(cl_event event, const char *call, struct failure *failure);
@@ -167,7 +166,7 @@ void duet__opencl_place(struct backend_device *device, const struct stream *stre
                         struct command *command);
 
 /* ------------------------------------------------------------------------------------------- */
-/* copy.c: copies in pieces                                                                     */
+/* commands.c: copies in pieces                                                                 */
 
 /* Gives the waiting copies of a stream to OpenCL, as far as there are buffers. */
 void duet__opencl_feed(struct backend_device *device, struct stream *stream);

@@ -169,7 +169,7 @@ const char *duet__graph_label(const struct duet__graph *graph, size_t task,
 /* Returns the first known of its seconds; NaN: none is known. */
 double duet__graph_reference(const struct duet__graph *graph, size_t task);
 
-/* walk.c: finds predecessors by explicit edges and by data, task after task, as a run would. */
+/* graph.c: finds predecessors by explicit edges and by data, task after task, as a run would. */
 struct duet__graph_walk;
 struct duet__graph_walk *duet__graph_walk_new(const struct duet__graph *graph);
 void duet__graph_walk_free(struct duet__graph_walk *walk);

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 #include <string.h>
+#include <stdbool.h>
 
 #include "workloads/files/formats.h"
 #include "workloads/files/starpu.h"
@@ -438,4 +439,417 @@ int duet__graph_read_starpu(struct duet__graph *graph, const char *text, size_t 
     g_hash_table_unref(r.classes);
     g_hash_table_unref(r.models);
     return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/*
+ * Reads StarPU's performance models of versions 44 and 45, lines of numbers between comments:
+ * combinations of devices (kind, number, cores), for each its implementations, for each a
+ * regression, which is skipped, and a table by footprint. Times are in microseconds.
+ */
+
+enum { NUMBERS = 8, ENTRY = 7 };
+
+struct cursor {
+    const char *at, *path;
+    unsigned line, version;
+    double numbers[NUMBERS]; /* of the current line */
+    unsigned count;
+    uint32_t footprint; /* the first word as a hexadecimal number */
+    struct duet_message *message;
+};
+
+static int fail_at_line(const struct cursor *c, const char *what)
+{
+    return duet_fail(c->message, DUET_EPARSE,
+                     "%.300s:%u: no performance model of StarPU's: there should be %s", c->path,
+                     c->line, what);
+}
+
+/* Reads the next line that is not empty or a comment: at least `least` numbers. */
+static int next(struct cursor *c, unsigned least, const char *what)
+{
+    size_t length = 0;
+
+    while (!length && *c->at) {
+        const char *word = c->at += strspn(c->at, " \t\r");
+
+        length = strcspn(word, "#\n");
+        c->line++;
+        c->footprint = (uint32_t)g_ascii_strtoull(word, NULL, 16);
+        for (c->count = 0; c->count < NUMBERS && word < c->at + length; c->count++) {
+            char *end;
+
+            c->numbers[c->count] = g_ascii_strtod(word, &end);
+            /* a footprint is a hexadecimal number */
+            if (end == word && !(c->count == 0 && least == ENTRY))
+                return fail_at_line(c, what);
+            word += c->count == 0 ? strcspn(word, " \t\r\n#") : (size_t)(end - word);
+            word += strspn(word, " \t\r");
+        }
+        c->at += strcspn(c->at, "\n");
+        c->at += *c->at == '\n';
+    }
+    return c->count < least || !length ? fail_at_line(c, what) : 0;
+}
+
+/* Reads a count on a line of its own. */
+static int count(struct cursor *c, unsigned most, const char *what, unsigned *out)
+{
+    int error = next(c, 1, what);
+
+    if (!error && !(c->numbers[0] >= 0 && c->numbers[0] <= most))
+        return fail_at_line(c, what);
+    *out = error ? 0 : (unsigned)c->numbers[0];
+    return error;
+}
+
+static int read_table(struct cursor *c, GArray *times, const char *device)
+{
+    unsigned entries = 0;
+    int error = count(c, 1 << 24, "a number of entries", &entries);
+
+    error = error ? error : next(c, 8, "nine numbers of a regression");
+    error = error ? error : next(c, 3, "three numbers of a regression");
+    if (!error && c->version >= 45)
+        error = next(c, 1, "the number of coefficients");
+    for (unsigned i = 0; i < entries && !error; i++) {
+        struct duet__starpu_time time;
+        unsigned mean;
+
+        error = next(c, ENTRY, "footprint, size, flops, mean, deviation, sums, samples");
+        if (error)
+            return error;
+        mean = c->count > ENTRY ? 3 : 2; /* the flops may be missing */
+        time = (struct duet__starpu_time){.footprint = c->footprint,
+                                          .mean_s = 1e-6 * c->numbers[mean],
+                                          .samples = c->numbers[mean + 4]};
+        g_strlcpy(time.device, device, sizeof time.device);
+        if (*device && time.mean_s > 0 && time.mean_s < 1e9 && time.samples >= 1)
+            g_array_append_val(times, time);
+    }
+    return error;
+}
+
+/* Reads a combination. Those of several devices or cores are skipped: duet has no such tasks. */
+static int read_combination(struct cursor *c, GArray *times)
+{
+    static const char *const kinds[] = {"cpu", "cuda", "opencl"}; /* by StarPU's number */
+    unsigned devices = 0, kind = 0, number = 0, cores = 0, implementations = 0;
+    char device[16] = "";
+    int error = count(c, 1024, "a number of devices", &devices);
+
+    for (unsigned i = 0; i < devices && !error; i++) {
+        error = count(c, 1000, "the kind of a device", &kind);
+        error = error ? error : count(c, 9999, "the number of a device", &number);
+        error = error ? error : count(c, 1 << 20, "a number of cores", &cores);
+    }
+    if (devices == 1 && cores <= 1 && kind < G_N_ELEMENTS(kinds))
+        g_snprintf(device, sizeof device, kind ? "%s%u" : "%s", kinds[kind], number);
+    error = error ? error : count(c, 1024, "a number of implementations", &implementations);
+    for (unsigned i = 0; i < implementations && !error; i++)
+        error = read_table(c, times, device);
+    return error;
+}
+
+static gint by_footprint(gconstpointer a, gconstpointer b)
+{
+    const struct duet__starpu_time *x = a, *y = b;
+
+    return (x->footprint > y->footprint) - (x->footprint < y->footprint);
+}
+
+/* Sorts implementations on a device, the fastest first. */
+static gint by_time(gconstpointer a, gconstpointer b)
+{
+    const struct duet__starpu_time *x = a, *y = b;
+    const int order = by_footprint(a, b), devices = strcmp(x->device, y->device);
+
+    return order ? order : devices ? devices : (x->mean_s > y->mean_s) - (x->mean_s < y->mean_s);
+}
+
+int duet__starpu_times_parse(const char *text, const char *path, GArray *times,
+                             struct duet_message *message)
+{
+    struct cursor c = {.at = text, .path = path, .message = message};
+    unsigned combinations = 0;
+    int error = count(&c, 1000, "a version", &c.version);
+
+    if (!error && c.version != 44 && c.version != 45)
+        error = fail_at_line(&c, "version 44 or 45");
+    error = error ? error : count(&c, 4096, "a number of combinations", &combinations);
+    for (unsigned i = 0; i < combinations && !error; i++)
+        error = read_combination(&c, times);
+    g_array_sort(times, by_time);
+    return error;
+}
+
+double duet__starpu_seconds(const GArray *times, const char *device, uint32_t footprint)
+{
+    const struct duet__starpu_time wanted = {.footprint = footprint}, *all, *last = &wanted;
+    const size_t length = strlen(device);
+    double sum = 0, samples = 0;
+    guint i = 0;
+
+    all = (const struct duet__starpu_time *)(const void *)times->data;
+    if (!g_array_binary_search((GArray *)(uintptr_t)times, &wanted, by_footprint, &i))
+        return NAN;
+    while (i > 0 && all[i - 1].footprint == footprint)
+        i--;
+    for (; i < times->len && all[i].footprint == footprint; last = &all[i++]) {
+        /* "cuda" matches each of its devices, "cuda1" does not match "cuda12" */
+        if (strcmp(all[i].device, last->device) == 0 ||
+            strncmp(all[i].device, device, length) != 0 ||
+            (all[i].device[length] && g_ascii_isdigit(device[length - 1])))
+            continue;
+        sum += all[i].mean_s * all[i].samples;
+        samples += all[i].samples;
+    }
+    return samples > 0 ? sum / samples : NAN;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Finds the data that the tasks of a record access. StarPU's records name data by address, which
+ * other data may have later. */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Data                                                                                         */
+
+/* Reads a mode: R, W, and S for scratch, X for reduction, C for commuting; none: no access. */
+static bool read_mode(const char *text, enum duet_mode *mode)
+{
+    const bool inner = g_str_has_suffix(text, "X-mpi"); /* an access of StarPU's own sums */
+    const size_t length = strlen(text) - (inner ? strlen("X-mpi") : 0);
+    const bool r = memchr(text, 'R', length), w = memchr(text, 'W', length);
+
+    *mode = memchr(text, 'S', length)        ? DUET_SCRATCH
+            : memchr(text, 'X', length)      ? DUET_REDUCE
+            : w && memchr(text, 'C', length) ? DUET_COMMUTE
+            : inner || (r && w)              ? DUET_RW
+            : w                              ? DUET_W
+                                             : DUET_R;
+    return *text && strspn(text, "RWSXC") >= length;
+}
+
+int duet__starpu_add_accesses(struct duet__starpu *r, const struct duet__starpu_record *record)
+{
+    static const enum duet__starpu_field fields[] = {HANDLES, MODES, SIZES};
+    char **texts[G_N_ELEMENTS(fields)];
+    guint count = 0;
+    int error = 0;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++) {
+        const char *text = record->fields[fields[i]];
+
+        texts[i] = g_strsplit(text ? text : "", " ", -1);
+        count = i ? count : g_strv_length(texts[i]);
+        if (!error && count != g_strv_length(texts[i]))
+            error = duet__starpu_fail(r, record, "not as many Modes or Sizes as Handles", "");
+    }
+    for (guint i = 0; i < count && !error; i++) {
+        const uint64_t bytes = g_ascii_strtoull(texts[2][i], NULL, 10);
+        char *key = g_strconcat(texts[0][i], " ", texts[2][i], NULL);
+        guint data = GPOINTER_TO_UINT(g_hash_table_lookup(r->data, key));
+        enum duet_mode mode = DUET_R;
+
+        if (!*texts[0][i] || strspn(texts[0][i], "0123456789abcdefABCDEFx") < strlen(texts[0][i]))
+            error = duet__starpu_fail(r, record, "Handles: no address: ", texts[0][i]);
+        else if (!g_ascii_isdigit(*texts[2][i]) || bytes > DUET__GRAPH_BYTES_MAX)
+            error = duet__starpu_fail(r, record, "Sizes: no number of bytes: ", texts[2][i]);
+        else if (*texts[1][i] && !read_mode(texts[1][i], &mode))
+            error = duet__starpu_fail(r, record, "Modes: unknown: ", texts[1][i]);
+        if (!data && !error)
+            data = duet__graph_add_data(r->graph, bytes, NULL, true) + 1;
+        if (!error)
+            g_hash_table_replace(r->data, g_steal_pointer(&key), GUINT_TO_POINTER(data));
+        if (!error && *texts[1][i])
+            duet__graph_add_access(r->graph, data - 1, mode);
+        g_free(key);
+    }
+    for (size_t i = 0; i < G_N_ELEMENTS(fields); i++)
+        g_strfreev(texts[i]);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Order                                                                                        */
+
+/* Users of an address: tasks from `now` on share a mode, those from `before` on had the mode
+ * before. The next user comes after one of the two groups. */
+struct history {
+    uint32_t data; /* index of its present data */
+    uint32_t mode;
+    uint32_t before, now, last; /* tasks; NOBODY: there is none */
+    double end_ms;              /* end of all its users; NaN: not known */
+    /* task `asks` shares the mode, and comes after tasks `from` to `to` - 1, as edges also say */
+    uint32_t asks, from, to;
+    bool shares, found;
+};
+#define NOBODY UINT32_MAX
+
+struct settling {
+    struct duet__starpu *r;
+    struct history *histories;
+    GArray *owners;   /* uint32_t, by data: its history */
+    GArray *left;     /* uint32_t: explicit edges that data does not imply */
+    GArray *queue;    /* uint32_t: tasks whose edges are searched */
+    uint32_t *seen;   /* by task: 1 + the task for which it was last queued */
+    uint32_t first;   /* first task that may have used the same data */
+    unsigned missing; /* number of its data whose last users are not found */
+    bool all;         /* the search was not cut short */
+    int error;
+};
+
+/* Makes the current task, which accesses data, come after its last users. */
+static void ask_order(struct settling *s, const struct duet__graph_access *access, uint32_t task)
+{
+    struct history *h = &s->histories[access->data];
+
+    if (access->mode == DUET_SCRATCH || h->now == NOBODY || h->asks == task)
+        return;
+    h->asks = task;
+    h->shares = access->mode != DUET_W && access->mode != DUET_RW && access->mode == h->mode;
+    h->from = h->shares ? h->before : h->now;
+    h->to = h->shares ? h->now : task;
+    h->found = h->from == h->to;
+    s->missing += !h->found;
+    s->first = h->found ? s->first : MIN(s->first, h->from);
+}
+
+/* Checks if `earlier` has used data of the task, which then, or if both are of one group, comes
+ * after the users before. Returns true if data implies that it comes after `earlier`. */
+static bool find_use(struct settling *s, uint32_t earlier, uint32_t task)
+{
+    size_t count;
+    const struct duet__graph_access *access = duet__graph_accesses(s->r->graph, earlier, &count);
+    bool implied = false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct history *h = &s->histories[g_array_index(s->owners, uint32_t, access[i].data)];
+
+        if (h->asks != task || h->data != access[i].data || earlier < h->from ||
+            access[i].mode == DUET_SCRATCH)
+            continue;
+        implied |= earlier < h->to;
+        s->missing -= !h->found;
+        h->found = true;
+    }
+    return implied;
+}
+
+/* Searches explicit edges for the last users of the task's data. Distant ones are not searched, as
+ * time would grow with the square of tasks. */
+static void search(struct settling *s, uint32_t task)
+{
+    enum { MOST = 1000 };
+    size_t looks = 0;
+
+    s->all = false;
+    g_array_set_size(s->queue, 0);
+    g_array_append_val(s->queue, task);
+    for (guint i = 0; i < s->queue->len && (!i || s->missing); i++) {
+        const uint32_t at = g_array_index(s->queue, uint32_t, i);
+        size_t count;
+        const uint32_t *after = duet__graph_after(s->r->graph, at, &count);
+
+        for (size_t k = 0; k < count && (!i || s->missing); k++) {
+            const bool implied = find_use(s, after[k], task);
+
+            if (!i && !implied)
+                g_array_append_val(s->left, after[k]);
+            if (i && ++looks == MOST)
+                return;
+            if (after[k] > s->first && s->seen[after[k]] != task + 1)
+                g_array_append_val(s->queue, after[k]);
+            s->seen[after[k]] = task + 1;
+        }
+    }
+    s->all = true;
+}
+
+/* Settles an access of the next task. A task that comes after no user of the address, and was
+ * submitted when all of them had ended, uses other data that has the address since. */
+static void settle_access(struct settling *s, uint32_t task, struct duet__graph_access *access)
+{
+    struct duet__graph *graph = s->r->graph;
+    const struct duet__starpu_record *record =
+        duet__starpu_record_at(s->r, duet__graph_task(graph, task)->where);
+    struct history *h = &s->histories[access->data];
+    const uint32_t owner = access->data, mode = access->mode;
+    const bool exact = (mode | h->mode | DUET_RW) == DUET_RW; /* no reductions or commuting
+                                                                 accesses */
+
+    if (mode == DUET_SCRATCH)
+        return;
+    access->data = h->data;
+    if (h->last == task) {
+        h->mode = mode == h->mode ? mode : DUET_RW;
+        return;
+    }
+    if (h->now == NOBODY) {
+        g_array_index(graph->data, struct duet__graph_data, h->data).initial = mode != DUET_W;
+    } else if (!h->found && h->end_ms <= record->submitted_ms) {
+        const uint64_t bytes = duet__graph_datum(graph, h->data)->bytes;
+
+        access->data = h->data = duet__graph_add_data(graph, bytes, NULL, mode != DUET_W);
+        g_array_append_val(s->owners, owner);
+        h->now = NOBODY;
+        h->end_ms = 0;
+    } else if (!h->found && exact && s->all && h->end_ms > record->submitted_ms) {
+        s->error = duet__starpu_fail(s->r, record,
+                                     "it follows others by data, but not by DependsOn: StarPU does "
+                                     "not record what programs without sequential consistency say "
+                                     "by tags",
+                                     "");
+    }
+    if (!h->shares || h->now == NOBODY) {
+        h->before = h->now == NOBODY ? task : h->now;
+        h->now = task;
+        h->mode = mode;
+    }
+    h->last = task;
+    h->end_ms = isnan(record->end_ms) ? NAN : fmax(h->end_ms, record->end_ms);
+}
+
+/* Finds the data of accesses, and the explicit edges that are not implied by it. */
+int duet__starpu_settle(struct duet__starpu *r)
+{
+    struct duet__graph *graph = r->graph;
+    const uint32_t tasks = graph->tasks->len;
+    g_autoptr(GArray) owners = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    g_autoptr(GArray) queue = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    GArray *left = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    struct settling s = {.r = r,
+                         .histories = g_new0(struct history, graph->data->len + 1),
+                         .owners = owners,
+                         .left = left,
+                         .queue = queue,
+                         .seen = g_new0(uint32_t, tasks + 1)};
+    size_t *starts = g_new(size_t, tasks + 1);
+
+    for (uint32_t i = 0; i < graph->data->len; i++) {
+        s.histories[i] = (struct history){i, DUET_RW, NOBODY, NOBODY, NOBODY, .asks = NOBODY};
+        g_array_append_val(owners, i);
+    }
+    for (uint32_t i = 0; i < tasks && !s.error; i++) {
+        size_t count;
+        const struct duet__graph_access *access = duet__graph_accesses(graph, i, &count);
+
+        s.first = NOBODY;
+        s.missing = 0;
+        for (size_t k = 0; k < count; k++)
+            ask_order(&s, &access[k], i);
+        starts[i] = left->len;
+        search(&s, i);
+        for (size_t k = duet__graph_task(graph, i)->accesses; count && !s.error; k++, count--)
+            settle_access(&s, i, &g_array_index(graph->accesses, struct duet__graph_access, k));
+    }
+    for (uint32_t i = 0; i < tasks && !s.error; i++)
+        g_array_index(graph->tasks, struct duet__graph_task, i).after = starts[i];
+    g_array_unref(graph->after);
+    graph->after = left;
+    g_free(s.histories);
+    g_free(s.seen);
+    g_free(starts);
+    return s.error;
 }

@@ -80,14 +80,14 @@ static inline struct duet__starpu_record *duet__starpu_record_at(const struct du
 int duet__starpu_fail(const struct duet__starpu *r, const struct duet__starpu_record *record,
                       const char *what, const char *text);
 
-/* starpu_data.c: adds the accesses of the last added task. */
+/* read_starpu.c: adds the accesses of the last added task. */
 int duet__starpu_add_accesses(struct duet__starpu *r, const struct duet__starpu_record *record);
 
-/* starpu_data.c: finds the data of all accesses, and the explicit edges that are not implied by it.
+/* read_starpu.c: finds the data of all accesses, and the explicit edges that are not implied by it.
  * Tasks are in order; their `where` is the index of their record. */
 int duet__starpu_settle(struct duet__starpu *r);
 
-/* starpu_times.c */
+/* read_starpu.c */
 
 /* A history in a file, sorted by footprint: time of an execution on a device, "cpu", "cuda1" or
  * "opencl0", by one implementation. Regressions are not read. */
