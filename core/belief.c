@@ -108,13 +108,15 @@ static void ask_model_for_all(struct duet_codelet *codelet, unsigned arch)
 }
 
 /*
- * Feeds the model with measured executions and refreshes the class's expectation. Returns false if
- * they are short, and another worker uses the model.
+ * Feeds the model, if there is one, with measured executions and refreshes the class's expectation.
+ * Returns false if they are short, and another worker uses the model.
  */
 static bool tell_model(struct task_class *klass, unsigned arch, double mean_s, uint64_t samples)
 {
     struct duet_codelet *codelet = klass->codelet;
     const struct duet_model *model = codelet->core->model;
+    if (!model)
+        return true;
     if (mean_s >= TOLD_S)
         spin_lock(&codelet->model_lock);
     else if (!spin_try_lock(&codelet->model_lock))

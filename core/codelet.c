@@ -35,7 +35,7 @@ static void codelet_free(struct duet_runtime *core, struct duet_codelet *codelet
     if (!codelet)
         return;
     for (unsigned a = 0; codelet->models && a < core->machine.arch_count; a++) {
-        if (codelet->models[a])
+        if (codelet->models[a] && core->model)
             core->model->fini(codelet->models[a]);
         free(codelet->models[a]);
     }
@@ -103,7 +103,7 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     uint64_t stream = belief_stream(core->seed, codelet->name);
     for (unsigned a = 0; a < archs; a++) {
         codelet->belief_factor[a] = 1 + core->model_error * (2 * duet_random_unit(&stream) - 1);
-        codelet->models[a] = calloc(1, core->model->state_size);
+        codelet->models[a] = calloc(1, core->model ? core->model->state_size : 1);
         if (!codelet->models[a])
             return DUET_ENOMEM;
     }
@@ -121,7 +121,7 @@ static int codelet_fill(struct duet_runtime *core, struct duet_codelet *codelet,
     for (unsigned w = 0; desc->waits && w < core->machine.worker_count; w++)
         if (core->machine.workers[w].node == DUET_HOST)
             codelet->archs |= UINT64_C(1) << core->machine.workers[w].arch;
-    return add_primes(core, codelet);
+    return core->model ? add_primes(core, codelet) : DUET_OK;
 }
 
 /* Returns the kernel of this name, or NULL. registry_lock is held. */

@@ -371,22 +371,6 @@ static void trial_destroy(void *engine)
 {
 }
 
-/* A model that knows nothing: expected times do not change in a trial. */
-static double predict_nothing(const void *state, double work, uint64_t footprint)
-{
-    return 0;
-}
-
-static int learn_nothing(void *state, double work, uint64_t footprint, double mean_s,
-                         uint64_t samples)
-{
-    return DUET_OK;
-}
-
-static void forget_nothing(void *state)
-{
-}
-
 static bool make_lines(struct trial *trial)
 {
     const struct duet_machine *machine = trial->machine;
@@ -424,14 +408,6 @@ static void free_lines(struct trial *trial)
 static int make_core(struct trial *trial, const struct duet_runtime *from,
                      const struct candidate *candidate)
 {
-    static const struct duet_model model = {
-        .name = "none",
-        .description = "knows nothing",
-        .state_size = 1,
-        .add = learn_nothing,
-        .predict = predict_nothing,
-        .fini = forget_nothing,
-    };
     static const struct duet__engine_ops ops = {
         .wake = trial_wake,
         .notify = trial_notify,
@@ -441,7 +417,6 @@ static int make_core(struct trial *trial, const struct duet_runtime *from,
         .machine = trial->machine,
         .policy = candidate->policy,
         .chosen = true,
-        .model = &model,
         .seed = from->seed,
         .nearest_source = from->nearest_source,
         .ops = &ops,
