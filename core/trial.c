@@ -2,27 +2,15 @@
 /*
  * A trial: the simulation of the held tasks under a policy. It is a second core on the same
  * machine, with copies of handles and tasks, and an engine whose time is a number: kernels take the
- * time that the first core expects, scheduling the machine's costs; a device copies one piece of
- * data after another in each direction, and copies share links max-min fairly (Bertsekas, Gallager,
- * Data Networks, section 6.5.2). There is no thread and no clock: the same tasks take the same
- * times.
+ * time that the first core expects, scheduling the machine's costs, copies what flows.h says. There
+ * is no thread and no clock: the same tasks take the same times.
  */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/flows.h"
 #include "core/trial.h"
-
-enum copy_state { WAITING, LATENT, FLOWING, ARRIVED };
-
-/* A copy that the core has decided, in order of launch. */
-struct flow {
-    struct duet__engine_command command;
-    enum copy_state state;
-    double date; /* WAITING: launch; LATENT, ARRIVED: end of the state */
-    double start_s, end_s;
-    double left, rate; /* FLOWING: bytes left, bytes per second; rate < 0 while rates are set */
-};
 
 struct kernel {
     struct duet_task *task;
@@ -45,154 +33,10 @@ struct trial {
     double last_end_s;
     struct line *lines;
     uint64_t *woken;
-    struct flow *flows;
-    size_t flow_count, flow_capacity;
-    double flowed_s;  /* date to which `left` of the flows applies */
-    double *free_Bps; /* by link: bandwidth left to share, and number of sharers */
-    unsigned *sharers;
-    uint64_t pass, *taken; /* by direction of a node: last pass in which it was taken */
-    bool waits;            /* the application has submitted all and waits */
-    bool failed;           /* out of memory */
+    struct duet__flows flows; /* copies, until their ends are noticed */
+    bool waits;               /* the application has submitted all and waits */
+    bool failed;              /* out of memory */
 };
-
-/* ------------------------------------------------------------------------------------------- */
-/* Links                                                                                        */
-
-static const struct duet_route *route_of(const struct trial *trial, const struct flow *flow)
-{
-    const struct duet__copy *copy = flow->command.copy;
-    return duet_machine_route(trial->machine, copy->source, copy->destination);
-}
-
-/* Returns the rate of the flow if its links were shared equally by flows without a rate. */
-static double equal_share(const struct trial *trial, const struct flow *flow)
-{
-    const struct duet_route *route = route_of(trial, flow);
-    double least = INFINITY;
-    for (unsigned i = 0; i < route->count; i++) {
-        const struct duet_link *link = &trial->machine->links[route->links[i]];
-        double share = link->per_copy
-                           ? link->bandwidth_Bps
-                           : trial->free_Bps[route->links[i]] / trial->sharers[route->links[i]];
-        least = share < least ? share : least;
-    }
-    return least;
-}
-
-static void flow_set_rate(struct trial *trial, struct flow *flow, double rate)
-{
-    const struct duet_route *route = route_of(trial, flow);
-    flow->rate = rate;
-    for (unsigned i = 0; i < route->count; i++) {
-        trial->free_Bps[route->links[i]] -= rate;
-        trial->sharers[route->links[i]]--;
-    }
-}
-
-/*
- * Sets all rates anew after a flow has begun or ended: the narrowest links give equal shares first,
- * then the rest is shared.
- */
-static void share_links(struct trial *trial)
-{
-    size_t left = 0;
-    for (size_t f = 0; f < trial->flow_count; f++) {
-        struct flow *flow = &trial->flows[f];
-        if (flow->state != FLOWING)
-            continue;
-        const struct duet_route *route = route_of(trial, flow);
-        flow->rate = -1;
-        left++;
-        for (unsigned i = 0; i < route->count; i++) {
-            trial->free_Bps[route->links[i]] = trial->machine->links[route->links[i]].bandwidth_Bps;
-            trial->sharers[route->links[i]] = 0;
-        }
-    }
-    for (size_t f = 0; f < trial->flow_count; f++)
-        for (unsigned i = 0;
-             trial->flows[f].state == FLOWING && i < route_of(trial, &trial->flows[f])->count; i++)
-            trial->sharers[route_of(trial, &trial->flows[f])->links[i]]++;
-    while (left) {
-        double level = INFINITY;
-        for (size_t f = 0; f < trial->flow_count; f++)
-            if (trial->flows[f].state == FLOWING && trial->flows[f].rate < 0)
-                level = fmin(level, equal_share(trial, &trial->flows[f]));
-        for (size_t f = 0; f < trial->flow_count; f++) {
-            struct flow *flow = &trial->flows[f];
-            if (flow->state != FLOWING || flow->rate >= 0 ||
-                equal_share(trial, flow) > level * (1 + 1e-12))
-                continue;
-            flow_set_rate(trial, flow, level);
-            left--;
-        }
-    }
-}
-
-/* Moves all flows up to now, before rates change. */
-static void let_flow(struct trial *trial)
-{
-    for (size_t f = 0; f < trial->flow_count; f++)
-        if (trial->flows[f].state == FLOWING)
-            trial->flows[f].left -= (trial->now - trial->flowed_s) * trial->flows[f].rate;
-    trial->flowed_s = trial->now;
-}
-
-/* Returns the date at which the copy's state changes; INFINITY: when others end. */
-static double flow_date(const struct trial *trial, const struct flow *flow)
-{
-    if (flow->state == FLOWING)
-        return fmax(trial->flowed_s + flow->left / flow->rate, trial->now);
-    return flow->state == WAITING ? INFINITY : flow->date;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Copies                                                                                       */
-
-/*
- * Takes a direction of a memory node for this pass. Returns true for the first to take it, and
- * always for the host's.
- */
-static bool take_direction(struct trial *trial, unsigned node, bool out)
-{
-    bool first = node == DUET_HOST || trial->taken[2 * node + out] != trial->pass;
-    trial->taken[2 * node + out] = trial->pass;
-    return first;
-}
-
-/* Begins the copies that no earlier one precedes in either direction that they need. */
-static void begin_copies(struct trial *trial)
-{
-    trial->pass++;
-    for (size_t f = 0; f < trial->flow_count; f++) {
-        struct flow *flow = &trial->flows[f];
-        if (flow->state == ARRIVED)
-            continue;
-        bool out = take_direction(trial, flow->command.copy->source, true);
-        bool in = take_direction(trial, flow->command.copy->destination, false);
-        if (flow->state != WAITING || !out || !in)
-            continue;
-        flow->state = LATENT;
-        flow->start_s = fmax(flow->date, trial->now);
-        flow->date = flow->start_s + route_of(trial, flow)->latency_s;
-    }
-}
-
-static void launch_copy(struct trial *trial, const struct duet__engine_command *command)
-{
-    if (trial->flow_count == trial->flow_capacity) {
-        size_t capacity = 2 * trial->flow_capacity + 64;
-        struct flow *flows = realloc(trial->flows, capacity * sizeof *flows);
-        trial->failed = trial->failed || !flows;
-        if (!flows)
-            return;
-        trial->flows = flows;
-        trial->flow_capacity = capacity;
-    }
-    struct line *line = &trial->lines[command->worker];
-    line->thread_s += trial->machine->costs.copy_launch_s;
-    trial->flows[trial->flow_count++] = (struct flow){.command = *command, .date = line->thread_s};
-    begin_copies(trial);
-}
 
 /* ------------------------------------------------------------------------------------------- */
 /* Workers                                                                                      */
@@ -209,6 +53,19 @@ static void trial_charge(struct trial *trial, unsigned worker, const struct duet
     struct line *line = &trial->lines[worker];
     line->thread_s = fmax(line->thread_s, trial->now) + ops->pushes * costs->push_s +
                      ops->pops * costs->pop_s + ops->steal_attempts * costs->steal_s;
+}
+
+static void launch_copy(struct trial *trial, const struct duet__engine_command *command)
+{
+    struct line *line = &trial->lines[command->worker];
+    line->thread_s += trial->machine->costs.copy_launch_s;
+    const struct duet__flow flow = {.source = command->copy->source,
+                                    .destination = command->copy->destination,
+                                    .bytes = (double)command->copy->bytes,
+                                    .start_s = line->thread_s,
+                                    .tag = command->copy,
+                                    .worker = command->worker};
+    trial->failed |= duet__flows_add(&trial->flows, &flow) != DUET_OK;
 }
 
 static void launch_kernel(struct trial *trial, const struct duet__engine_command *command)
@@ -282,27 +139,11 @@ static void end_kernel(struct trial *trial, unsigned worker)
     tell_done(trial, &command, kernel.start_s, kernel.end_s);
 }
 
-/* Moves a copy on to its next state: its latency is over, it has flowed, or its end was noticed. */
-static void flow_go_on(struct trial *trial, size_t index)
+static void end_copy(struct trial *trial, size_t index)
 {
-    struct flow *flow = &trial->flows[index];
-    if (flow->state == ARRIVED) {
-        const struct flow over = *flow;
-        memmove(flow, flow + 1, (--trial->flow_count - index) * sizeof *flow);
-        tell_done(trial, &over.command, over.start_s, over.end_s);
-        return;
-    }
-    let_flow(trial);
-    if (flow->state == LATENT) {
-        flow->state = FLOWING;
-        flow->left = (double)flow->command.copy->bytes;
-    } else {
-        flow->state = ARRIVED;
-        flow->end_s = trial->now;
-        flow->date = trial->now + notice_s(trial, flow->command.worker);
-        begin_copies(trial);
-    }
-    share_links(trial);
+    const struct duet__flow flow = duet__flows_remove(&trial->flows, index);
+    const struct duet__engine_command command = {DUET_COPY, flow.worker, 0, NULL, flow.tag};
+    tell_done(trial, &command, flow.start_s, flow.date_s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -327,33 +168,33 @@ static void trial_submit(struct trial *trial)
 /* Handles the next event. Returns false if there is none. */
 static bool trial_step(struct trial *trial)
 {
+    const struct duet__flows *flows = &trial->flows;
     double date = trial->waits ? INFINITY : trial->submit_s;
     unsigned worker = trial->machine->worker_count;
-    size_t copy = trial->flow_count;
-    for (size_t f = 0; f < trial->flow_count; f++) {
-        double at = flow_date(trial, &trial->flows[f]);
-        if (at <= date && (copy == trial->flow_count || at < date)) {
-            date = at;
+    size_t copy = flows->count;
+    for (size_t f = flows->count; f-- > 0;) {
+        const struct duet__flow *flow = &flows->flows[f];
+        if (flow->state == DUET__ENDED && flow->date_s + notice_s(trial, flow->worker) <= date) {
+            date = flow->date_s + notice_s(trial, flow->worker);
             copy = f;
         }
     }
     for (unsigned w = trial->machine->worker_count; w-- > 0;) {
         const struct line *line = &trial->lines[w];
-        if (!line->count)
-            continue;
-        double at = line->kernels[line->first].end_s + notice_s(trial, w);
-        if (at <= date) {
-            date = at;
+        if (line->count && line->kernels[line->first].end_s + notice_s(trial, w) <= date) {
+            date = line->kernels[line->first].end_s + notice_s(trial, w);
             worker = w;
         }
     }
-    if (isinf(date))
+    if (isinf(date) && isinf(flows->next_s))
         return false;
-    trial->now = fmax(trial->now, date);
-    if (worker < trial->machine->worker_count)
+    trial->now = fmax(trial->now, fmin(date, flows->next_s));
+    if (flows->next_s <= date)
+        duet__flows_advance(&trial->flows, flows->next_s);
+    else if (worker < trial->machine->worker_count)
         end_kernel(trial, worker);
-    else if (copy < trial->flow_count)
-        flow_go_on(trial, copy);
+    else if (copy < flows->count)
+        end_copy(trial, copy);
     else
         trial_submit(trial);
     trial_serve(trial);
@@ -376,11 +217,8 @@ static bool make_lines(struct trial *trial)
     const struct duet_machine *machine = trial->machine;
     trial->lines = calloc(machine->worker_count, sizeof *trial->lines);
     trial->woken = calloc((machine->worker_count + 63) / 64, sizeof *trial->woken);
-    trial->free_Bps = calloc(machine->link_count + 1, sizeof *trial->free_Bps);
-    trial->sharers = calloc(machine->link_count + 1, sizeof *trial->sharers);
-    trial->taken = calloc(2 * (size_t)machine->node_count, sizeof *trial->taken);
     trial->tasks = calloc(trial->count, sizeof(struct duet_task *));
-    bool made = trial->lines && trial->woken && trial->free_Bps && trial->sharers && trial->taken &&
+    bool made = !duet__flows_init(&trial->flows, machine, 1) && trial->lines && trial->woken &&
                 trial->tasks;
     for (unsigned w = 0; made && w < machine->worker_count; w++) {
         struct line *line = &trial->lines[w];
@@ -398,11 +236,8 @@ static void free_lines(struct trial *trial)
         free(trial->lines[w].kernels);
     free(trial->lines);
     free(trial->woken);
-    free(trial->free_Bps);
-    free(trial->sharers);
-    free(trial->taken);
     free(trial->tasks);
-    free(trial->flows);
+    duet__flows_fini(&trial->flows);
 }
 
 static int make_core(struct trial *trial, const struct duet_runtime *from,

@@ -11,23 +11,22 @@
 #include "backends/emulated/internal.h"
 
 enum {
-    DEVICES = 64, /* most emulated devices: each has threads */
     DEFAULT_BYTES = 1 << 30,
     SHARE_OF_HOST = 16, /* default limit of a device's memory, as a fraction of the host's */
 };
 
 static unsigned emulated_count(struct duet_message *why)
 {
-    return DEVICES;
+    return EMULATED_MAX;
 }
 
 static int check_index(unsigned index, struct duet_message *message)
 {
-    if (index < DEVICES)
+    if (index < EMULATED_MAX)
         return DUET_OK;
     return duet_fail(message, DUET_EINVAL,
                      "emulated device %u: at most %d devices can be emulated, from 0 on", index,
-                     DEVICES);
+                     EMULATED_MAX);
 }
 
 static uint64_t usual_bytes(void)
@@ -88,7 +87,7 @@ static int emulated_attach(void **shared, const struct backend_setup *setup,
     if (error)
         goto no_locks;
     if (setup->scale > 0)
-        error = duet__bus_init(&emulated->bus, setup->machine);
+        error = duet__bus_init(&emulated->bus, setup);
     if (error)
         goto no_bus;
     *shared = emulated;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Data structures shared by the files of the emulated backend: devices in ordinary memory, free
- * (free.c: threads copy and compute) or paced (paced.c and bus.c: only dates are computed).
+ * (free.c: threads copy and compute) or paced (paced.c: only dates are computed).
  */
 #ifndef DUET_EMULATED_INTERNAL_H
 #define DUET_EMULATED_INTERNAL_H
@@ -15,9 +15,9 @@
 #include "backends/emulated/locks.h"
 #include "backends/emulated/memory.h"
 #include "backends/emulated/ring.h"
-#include "backends/emulated/shares.h"
+#include "core/flows.h"
 
-enum { WHY_BYTES = 24 };
+enum { WHY_BYTES = 24, EMULATED_MAX = 64 /* most emulated devices: each has threads */ };
 
 /* A kernel or a copy, from its launch until its completion was polled. */
 struct command {
@@ -61,17 +61,15 @@ struct backend_device {
     bool lost;         /* set on the worker's thread; others read it with a mutex held */
 };
 
-/* Shared data of all paced devices of an engine: the links of their copies. */
+/* Shared data of all paced devices of an engine: their copies, which share links. */
 struct bus {
     pthread_mutex_t mutex; /* lock of all below, and of the paced devices */
     pthread_cond_t told;   /* signalled when a device's count of callers inside its notify falls to
                               0 */
-    struct paced **devices;
-    unsigned count, capacity;
-    struct shares shares;
-    double now_s;  /* all events up to here have happened */
-    bool stirred;  /* an event has happened of which devices may not know */
-    bool unshared; /* a flow has begun or ended: shares have to be computed again */
+    struct paced *devices[EMULATED_MAX]; /* by index; NULL: not open */
+    struct duet__flows flows;            /* copies that have not ended */
+    double now_s;                        /* all events up to here have happened */
+    bool stirred;                        /* an event has happened of which devices may not know */
 };
 
 /* Shared data that attach makes. */
@@ -81,8 +79,8 @@ struct emulated {
     struct bus bus; /* paced only */
 };
 
-/* bus.c: initialises a zeroed bus. DUET_ENOMEM: nothing is left to free. */
-DUET_MUST_CHECK int duet__bus_init(struct bus *bus, const struct duet_machine *machine);
+/* paced.c: initialises a zeroed bus. DUET_ENOMEM: nothing is left to free. */
+DUET_MUST_CHECK int duet__bus_init(struct bus *bus, const struct backend_setup *setup);
 /* Frees a bus. All devices are closed. */
 void duet__bus_fini(struct bus *bus);
 

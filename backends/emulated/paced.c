@@ -1,13 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paced devices: kernels and copies get dates from a calibration, and do nothing. */
-#include "backends/emulated/paced.h"
-
+/*
+ * Paced devices and the bus that they share: kernels and copies get dates from a calibration, and
+ * do nothing. Nothing here has a thread: each caller first handles all events that are due until
+ * now, in order of their dates, and tells the other devices.
+ */
 #include <math.h>
 #include <stdlib.h>
 
-static struct paced *paced_of(struct backend_device *device)
+#include "backends/emulated/internal.h"
+
+/* Functions below that take a paced device or a bus are called with the bus's mutex held. */
+struct paced {
+    struct backend_device common; /* first: a backend_device is one of these */
+    struct paced *self;           /* to write known_s where a device is given as const */
+    struct bus *bus;
+    struct queue queues[BACKEND_STREAMS]; /* kernels are dated when they are launched */
+    double free_s;                        /* end of the last kernel launched */
+    double known_s;   /* date of its next completion that the worker was last told */
+    unsigned telling; /* number of callers inside its notify */
+};
+
+int duet__bus_init(struct bus *bus, const struct backend_setup *setup)
 {
-    return (struct paced *)device;
+    if (duet__flows_init(&bus->flows, setup->machine, setup->scale) ||
+        pthread_mutex_init(&bus->mutex, NULL))
+        goto no_mutex;
+    if (pthread_cond_init(&bus->told, NULL))
+        goto no_condition;
+    return DUET_OK;
+no_condition:
+    (void)pthread_mutex_destroy(&bus->mutex);
+no_mutex:
+    duet__flows_fini(&bus->flows);
+    return DUET_ENOMEM;
+}
+
+void duet__bus_fini(struct bus *bus)
+{
+    (void)pthread_cond_destroy(&bus->told);
+    (void)pthread_mutex_destroy(&bus->mutex);
+    duet__flows_fini(&bus->flows);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Events                                                                                       */
+
+/* Handles all events that are due until `now`: reports the copies that have ended. */
+static void bus_advance(struct bus *bus, double now)
+{
+    struct duet__flows *flows = &bus->flows;
+    bus->stirred |= flows->next_s <= now;
+    duet__flows_advance(flows, now);
+    for (size_t f = 0; f < flows->count;) {
+        if (flows->flows[f].state != DUET__ENDED) {
+            f++;
+            continue;
+        }
+        const struct duet__flow flow = duet__flows_remove(flows, f);
+        struct queue *queue = flow.tag;
+        struct backend_completion *report = &queue_head(queue)->report;
+        report->start_s = flow.start_s;
+        report->end_s = flow.date_s;
+        report->status = flow.cancelled ? DUET_ELOST : DUET_OK;
+        queue->done++;
+    }
+    bus->now_s = fmax(bus->now_s, now);
 }
 
 /* Locks the bus, and handles all events that are due. The clock is read with the mutex held. */
@@ -16,55 +73,130 @@ static struct bus *enter_bus(struct paced *device)
     const struct backend_setup *setup = &device->common.emulated->setup;
     struct bus *bus = device->bus;
     (void)pthread_mutex_lock(&bus->mutex);
-    duet__bus_advance(bus, setup->now(setup->clock));
+    bus_advance(bus, setup->now(setup->clock));
     return bus;
+}
+
+/*
+ * Returns the date at which the device's state changes next; INFINITY: not known. The end of a
+ * latency completes nothing, but the flow that begins then changes the shares of others, and may
+ * even end some sooner (it slows a second one, which leaves more of another link to a third): their
+ * devices have to be told in time.
+ */
+static double next_change(const struct paced *device)
+{
+    const struct duet__flows *flows = &device->bus->flows;
+    double next = INFINITY;
+    for (unsigned s = 0; s < BACKEND_STREAMS; s++)
+        if (device->queues[s].commands.count)
+            next = fmin(next,
+                        ((struct command *)ring_at(&device->queues[s].commands, 0))->report.end_s);
+    for (size_t f = 0; f < flows->count; f++)
+        if (flows->flows[f].worker == device->common.config.index)
+            next = fmin(next, flows->flows[f].date_s);
+    return next;
+}
+
+/*
+ * Notifies devices whose next change comes earlier than they know, except `but`. The mutex is
+ * released meanwhile.
+ */
+static void tell_devices(struct bus *bus, const struct paced *but)
+{
+    if (!bus->stirred)
+        return;
+    bus->stirred = false;
+    for (unsigned i = 0; i < EMULATED_MAX; i++) {
+        struct paced *device = bus->devices[i];
+        double next = device && device != but ? next_change(device) : INFINITY;
+        if (!device || device == but || next >= device->known_s)
+            continue;
+        device->known_s = next;
+        device->telling++;
+        (void)pthread_mutex_unlock(&bus->mutex);
+        device->common.config.notify(device->common.config.owner);
+        (void)pthread_mutex_lock(&bus->mutex);
+        if (--device->telling == 0)
+            (void)pthread_cond_broadcast(&bus->told);
+    }
+}
+
+/*
+ * Loses the device at bus->now_s: its commands in flight end, and copies of others from it when
+ * their turn comes.
+ */
+static void lose_device(struct bus *bus, struct paced *device)
+{
+    const unsigned node = device->common.config.node;
+    struct queue *kernels = &device->queues[BACKEND_KERNEL];
+    device->common.lost = bus->stirred = true;
+    for (; kernels->done < kernels->commands.count; kernels->done++) {
+        struct backend_completion *report = &queue_head(kernels)->report;
+        report->start_s = fmin(report->start_s, bus->now_s);
+        report->end_s = fmin(report->end_s, bus->now_s);
+    }
+    device->free_s = fmin(device->free_s, bus->now_s);
+    for (size_t f = 0; f < bus->flows.count; f++) {
+        struct duet__flow *flow = &bus->flows.flows[f];
+        if (flow->source == node || flow->destination == node)
+            duet__flows_cancel(&bus->flows, flow, bus->now_s);
+    }
+    bus_advance(bus, bus->now_s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* Commands                                                                                     */
 
-static void begin_kernel(struct paced *device, const struct command *command)
+static struct paced *paced_of(struct backend_device *device)
 {
-    struct command *kernel = duet__ring_add(&device->kernels.commands, command);
+    return (struct paced *)device;
+}
+
+static void give_kernel(struct paced *device, struct command *kernel)
+{
     kernel->report.start_s = fmax(device->bus->now_s, device->free_s);
-    kernel->report.end_s = device->free_s = kernel->report.start_s + command->kernel.seconds;
+    kernel->report.end_s = device->free_s = kernel->report.start_s + kernel->kernel.seconds;
 }
 
-static int give_kernel(struct paced *device, const struct command *command)
+static double bytes_of(const struct backend_copy *copy)
 {
-    if (!duet__ring_reserve(&device->kernels.commands))
-        return DUET_ENOMEM;
-    begin_kernel(device, command);
-    return DUET_OK;
+    double bytes = backend_slanted(copy) ? 0 : (double)copy->column_bytes * (double)copy->cols;
+    for (size_t col = 0; col < copy->cols && backend_slanted(copy); col++)
+        bytes += (double)backend_column(copy, col, &(size_t){0});
+    return bytes;
 }
 
-static int give_copy(struct paced *device, const struct command *command)
+/* Gives a copy to the bus. A peer that is lost has no directions any more. */
+static int give_copy(struct paced *device, struct queue *queue, const struct backend_copy *copy)
 {
-    bool in = command->copy.stream == BACKEND_IN;
-    struct lane *lane = in ? &device->in : &device->out;
-    struct paced *source = in ? peer_of(command) : device;
-    if (!duet__ring_reserve(&lane->queue.commands) ||
-        (source && !duet__ring_reserve(&source->leaving)))
-        return DUET_ENOMEM;
-    (void)duet__ring_add(&lane->queue.commands, command);
-    if (source && !source->common.lost)
-        (void)duet__ring_add(&source->leaving, &lane);
-    duet__bus_given(device->bus, lane);
-    return DUET_OK;
+    bool lost = copy->peer && copy->peer->lost;
+    const struct duet__flow flow = {.source = lost ? DUET_HOST : copy->source_node,
+                                    .destination = copy->destination_node,
+                                    .bytes = bytes_of(copy),
+                                    .start_s = device->bus->now_s,
+                                    .tag = queue,
+                                    .worker = device->common.config.index,
+                                    .cancelled = lost};
+    return duet__flows_add(&device->bus->flows, &flow);
 }
 
-/* Enters a command of a lost device, which has ended. */
-static int give_lost(struct paced *device, struct command command)
+static int give_command(struct paced *device, struct command command)
 {
-    struct queue *queue = command.is_kernel                   ? &device->kernels
-                          : command.copy.stream == BACKEND_IN ? &device->in.queue
-                                                              : &device->out.queue;
-    command.report.start_s = command.report.end_s = device->bus->now_s;
-    command.report.status = DUET_ELOST;
+    enum backend_stream stream = command.is_kernel ? BACKEND_KERNEL : command.copy.stream;
+    struct queue *queue = &device->queues[stream];
     if (!duet__ring_reserve(&queue->commands))
         return DUET_ENOMEM;
+    command.report.start_s = device->bus->now_s;
+    command.report.end_s = device->common.lost ? device->bus->now_s : INFINITY;
+    if (device->common.lost) {
+        command.report.status = DUET_ELOST;
+        queue->done++;
+    } else if (command.is_kernel)
+        give_kernel(device, &command);
+    else if (give_copy(device, queue, &command.copy))
+        return DUET_ENOMEM;
     (void)duet__ring_add(&queue->commands, &command);
-    queue->done++;
+    bus_advance(device->bus, device->bus->now_s); /* without latency a copy flows at once */
     return DUET_OK;
 }
 
@@ -81,19 +213,13 @@ static bool can_be_timed(const struct duet_machine *machine, const struct comman
 static int launch_paced(struct backend_device *self, const struct command *command)
 {
     struct paced *device = paced_of(self);
-    if (!can_be_timed(device->bus->shares.machine, command))
+    if (!can_be_timed(device->bus->flows.machine, command))
         return DUET_EINVAL;
     struct bus *bus = enter_bus(device);
-    int error;
     if (++self->launched == self->config.lose_at)
-        duet__bus_lose(bus, device);
-    if (device->common.lost)
-        error = give_lost(device, *command);
-    else if (command->is_kernel)
-        error = give_kernel(device, command);
-    else
-        error = give_copy(device, command);
-    duet__bus_tell(bus, device);
+        lose_device(bus, device);
+    int error = give_command(device, *command);
+    tell_devices(bus, device);
     (void)pthread_mutex_unlock(&bus->mutex);
     return error;
 }
@@ -101,25 +227,18 @@ static int launch_paced(struct backend_device *self, const struct command *comma
 /* ------------------------------------------------------------------------------------------- */
 /* Completions                                                                                  */
 
-static void end_kernels(struct paced *device)
-{
-    struct queue *kernels = &device->kernels;
-    struct command *kernel;
-    while ((kernel = queue_head(kernels)) && kernel->report.end_s <= device->bus->now_s)
-        kernels->done++;
-}
-
 static size_t poll_paced(struct backend_device *self, struct backend_completion *out, size_t max)
 {
     struct paced *device = paced_of(self);
     struct bus *bus = enter_bus(device);
-    struct queue *queues[BACKEND_STREAMS] = {&device->in.queue, &device->kernels,
-                                             &device->out.queue};
+    struct queue *kernels = &device->queues[BACKEND_KERNEL];
     size_t taken = 0;
-    end_kernels(device);
+    while (queue_head(kernels) && queue_head(kernels)->report.end_s <= bus->now_s)
+        kernels->done++;
     for (unsigned s = 0; s < BACKEND_STREAMS; s++)
-        taken += duet__emulated_take(queues[s], out + taken, max - taken, device->common.lost);
-    duet__bus_tell(bus, device);
+        taken +=
+            duet__emulated_take(&device->queues[s], out + taken, max - taken, device->common.lost);
+    tell_devices(bus, device);
     (void)pthread_mutex_unlock(&bus->mutex);
     return taken;
 }
@@ -128,8 +247,8 @@ static double next_s_paced(const struct backend_device *self)
 {
     struct paced *device = ((const struct paced *)self)->self;
     struct bus *bus = enter_bus(device);
-    duet__bus_tell(bus, device);
-    double next = device->known_s = duet__bus_next(device);
+    tell_devices(bus, device);
+    double next = device->known_s = next_change(device);
     (void)pthread_mutex_unlock(&bus->mutex);
     return next;
 }
@@ -139,10 +258,8 @@ static double next_s_paced(const struct backend_device *self)
 
 static void release_device(struct paced *device)
 {
-    duet__ring_fini(&device->kernels.commands);
-    duet__ring_fini(&device->in.queue.commands);
-    duet__ring_fini(&device->out.queue.commands);
-    duet__ring_fini(&device->leaving);
+    for (unsigned s = 0; s < BACKEND_STREAMS; s++)
+        duet__ring_fini(&device->queues[s].commands);
     duet__memory_close(&device->common.memory);
     free(device);
 }
@@ -152,11 +269,11 @@ static void close_paced(struct backend_device *self)
 {
     struct paced *device = paced_of(self);
     struct bus *bus = enter_bus(device);
-    duet__bus_lose(bus, device);
-    duet__bus_part(bus, device);
+    lose_device(bus, device);
+    bus->devices[self->config.index] = NULL;
     while (device->telling)
         (void)pthread_cond_wait(&bus->told, &bus->mutex);
-    duet__bus_tell(bus, NULL);
+    tell_devices(bus, NULL);
     (void)pthread_mutex_unlock(&bus->mutex);
     release_device(device);
 }
@@ -179,12 +296,9 @@ static struct paced *make_device(struct emulated *emulated, const struct backend
                                              .memory.file = -1};
     device->self = device;
     device->bus = &emulated->bus;
-    device->in.device = device->out.device = device;
     device->known_s = INFINITY;
-    device->kernels.commands.slot_bytes = sizeof(struct command);
-    device->in.queue.commands.slot_bytes = sizeof(struct command);
-    device->out.queue.commands.slot_bytes = sizeof(struct command);
-    device->leaving.slot_bytes = sizeof(struct lane *);
+    for (unsigned s = 0; s < BACKEND_STREAMS; s++)
+        device->queues[s].commands.slot_bytes = sizeof(struct command);
     return device;
 }
 
@@ -195,18 +309,14 @@ int duet__emulated_open_paced(struct backend_device **out, struct emulated *emul
     if (!device)
         return duet_fail(message, DUET_ENOMEM, "emulated device %u: out of memory", config->index);
     int error = duet__memory_open(&device->common.memory, config->capacity_bytes, true, message);
-    if (!error) {
-        struct bus *bus = enter_bus(device);
-        error = duet__bus_join(bus, device);
-        duet__bus_tell(bus, NULL);
-        (void)pthread_mutex_unlock(&bus->mutex);
-        if (error)
-            (void)duet_fail(message, error, "emulated device %u: out of memory", config->index);
-    }
     if (error) {
         release_device(device);
         return error;
     }
+    struct bus *bus = enter_bus(device);
+    bus->devices[config->index] = device;
+    tell_devices(bus, NULL);
+    (void)pthread_mutex_unlock(&bus->mutex);
     *out = &device->common;
     return DUET_OK;
 }
