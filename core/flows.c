@@ -202,7 +202,7 @@ static void flows_change(struct duet__flows *flows)
 
 void duet__flows_advance(struct duet__flows *flows, double date)
 {
-    while (flows->next_s <= date) {
+    while (flows->next_s <= date && flows->next_s < INFINITY) {
         flows_change(flows);
         begin_flows(flows, flows->now_s);
         share_links(flows);

@@ -8,6 +8,10 @@
  *
  * Dates are numbers, in seconds: nothing here has a clock, a thread or a lock. They depend on what
  * was added and when, and not on how often the model is advanced.
+ *
+ * SimGrid's network has the same dates to the last digits (sim/network_test.c), but for one
+ * thing: it ends a copy up to 1e-12 s early if another one ends or begins then, as that is the
+ * precision of its clock (precision/timing in sim/network.cpp).
  */
 #ifndef DUET_CORE_FLOWS_H
 #define DUET_CORE_FLOWS_H

@@ -1,110 +1,134 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * SimGrid's network as duet sets it up, against an independent fluid model: random copies over
- * random links, whose rates are found anew at every event.
+ * The model of copies against the simulated engine's copies, which SimGrid's network carries:
+ * random copies on random machines.
  */
-#include "sim/network.h"
-
+#include <float.h>
 #include <string.h>
 
-#include "core/testing_rates.h"
+#include "core/flows.h"
+#include "core/testing_links.h"
 #include "platforms/catalogue.h"
+#include "sim/internal.h"
 #include "sim/testing.h"
 
-enum { NODES = 7, LINKS = 12, COPIES = 300 };
+enum { NODES = 7, COPIES = 40, CASES = 100, ALL = CASES * COPIES, SEEDS = 24 };
 
-struct copy {
-    struct flow flow; /* first, as copies are found by it */
-    uint64_t bytes;
-    double start_s, end_s; /* as simulated */
-    double left, expected_s;
+/* A copy of a case, and its dates by the model. */
+struct job {
+    struct duet__copy copy; /* first, as a job is found by it */
+    struct sim *sim;
+    double launched_s, start_s, end_s;
 };
 
+/* Cases on machines that are equal and share nothing, on one clock. */
 struct scene {
     struct duet_machine machine;
-    struct copy copies[COPIES]; /* ascending in start_s */
-    unsigned started, arrived;
+    struct cluster cluster;
+    struct sim cases[CASES];
+    struct job jobs[ALL]; /* in the order in which they are decided */
+    double armed_s;       /* date of the next alarm; INFINITY: none is known */
+    unsigned arrived;
 };
 
-/* ------------------------------------------------------------------------------------------- */
-/* The reference                                                                                */
-
-/*
- * Computes the arrival of each copy: rates change when one starts or ends. Returns the most at a
- * time.
- */
-static unsigned reference(struct scene *scene)
+/* Sets an alarm for the first event, unless one rings by then. */
+static void arm(struct scene *scene)
 {
-    struct flow *flows[COPIES];
-    unsigned count = 0, next = 0, most = 0;
-    double now = 0;
-    while (count || next < COPIES) {
-        double then = next < COPIES ? scene->copies[next].start_s : INFINITY;
-        struct copy *first = NULL;
-        flow_rates(&scene->machine, flows, count);
-        for (unsigned i = 0; i < count; i++) {
-            struct copy *copy = (struct copy *)flows[i];
-            double end = now + copy->left / copy->flow.rate;
-            if (end < then) {
-                then = end;
-                first = copy;
-            }
-        }
-        for (unsigned i = 0; i < count; i++)
-            ((struct copy *)flows[i])->left -= flows[i]->rate * (then - now);
-        now = then;
-        if (!first) {
-            flows[count++] = &scene->copies[next].flow;
-            scene->copies[next].left = (double)scene->copies[next].bytes;
-            next++;
-            most = MAX(most, count);
-            continue;
-        }
-        first->expected_s = now;
-        for (unsigned i = 0; i < count; i++)
-            if (flows[i] == &first->flow)
-                flows[i] = flows[--count];
-    }
-    return most;
+    const struct events *events = &scene->cluster.events;
+    if (!events->count || scene->armed_s <= events->heap[0].date)
+        return;
+    scene->armed_s = events->heap[0].date;
+    duet__network_alarm(fmax(scene->armed_s, duet__network_clock()));
 }
-
-/* ------------------------------------------------------------------------------------------- */
-/* The network                                                                                  */
 
 static bool alarm_rings(void *owner)
 {
     struct scene *scene = owner;
-    struct copy *copy = &scene->copies[scene->started++];
-    g_assert_cmpfloat(fabs(duet__network_clock() - copy->start_s), <, 1e-12);
-    duet__network_copy(0, copy->flow.source, copy->flow.destination, copy->bytes, copy);
+    struct events *events = &scene->cluster.events;
+    const double clock_s = duet__network_clock() * (1 + 4 * DBL_EPSILON);
+    scene->armed_s = scene->armed_s <= clock_s ? INFINITY : scene->armed_s;
+    while (events->count && events->heap[0].date <= clock_s) {
+        struct event event = duet__events_take(events);
+        struct job *job = event.what;
+        scene->cluster.now = event.date;
+        if (event_kind(&event) == EVENT_SUBMIT)
+            duet__sim_copy(job->sim, &(struct duet__engine_command){.copy = &job->copy},
+                           job->launched_s);
+        else
+            duet__sim_flow(((struct flow *)event.what)->sim, event.what);
+    }
+    arm(scene);
     return false;
+}
+
+static void assert_near(const struct job *job, double date, double expected)
+{
+    if (fabs(date - expected) > 1e-12 * fmax(1, expected))
+        g_error("a copy of %g bytes launched at %.12g: %.15g, not %.15g", (double)job->copy.bytes,
+                job->launched_s, date, expected);
 }
 
 static void arrived(void *owner, void *tag)
 {
     struct scene *scene = owner;
-    struct copy *copy = tag;
-    copy->end_s = duet__network_clock();
+    struct transfer *transfer = tag;
+    const struct job *job = (const struct job *)transfer->command.copy;
+    scene->cluster.now = duet__network_clock();
+    duet__sim_copy_end(job->sim, transfer);
+    assert_near(job, transfer->start_s, job->start_s);
+    assert_near(job, transfer->end_s, job->end_s);
+    free(transfer);
     scene->arrived++;
+    arm(scene);
 }
 
-static int by_start(const void *left, const void *right)
+static int by_decision(const void *left, const void *right)
 {
-    const struct copy *a = left, *b = right;
-    return (a->start_s > b->start_s) - (a->start_s < b->start_s);
+    const double a = ((const struct job *)left)->copy.decided_s;
+    const double b = ((const struct job *)right)->copy.decided_s;
+    return (a > b) - (a < b);
 }
 
-static void make_copies(struct scene *scene, uint64_t *random)
+static void make_jobs(struct scene *scene, struct figures *figures)
 {
-    for (unsigned i = 0; i < COPIES; i++) {
-        struct copy *copy = &scene->copies[i];
-        copy->flow.source = duet_random_below(random, NODES);
-        copy->flow.destination =
-            (copy->flow.source + 1 + duet_random_below(random, NODES - 1)) % NODES;
-        copy->bytes = 1 + duet_random_below(random, 20000000);
-        copy->start_s = 0.5 * duet_random_unit(random);
+    for (unsigned i = 0; i < ALL; i++) {
+        struct job *job = &scene->jobs[i];
+        const unsigned from = duet_random_below(&figures->random, NODES);
+        job->sim = &scene->cases[i % CASES];
+        job->copy.source = (uint16_t)from;
+        job->copy.destination =
+            (uint16_t)((from + 1 + duet_random_below(&figures->random, NODES - 1)) % NODES);
+        job->copy.bytes = (uint64_t)pow(10, 12 * figure(figures));
+        job->copy.decided_s = 100 * figure(figures);
+        job->launched_s = job->copy.decided_s + 10 * figure(figures); /* its worker is busy */
     }
-    qsort(scene->copies, COPIES, sizeof scene->copies[0], by_start);
+    qsort(scene->jobs, ALL, sizeof scene->jobs[0], by_decision);
+}
+
+/* Fills in the dates of a case by the model. */
+static void expect_dates(struct scene *scene, const struct sim *sim)
+{
+    struct duet__flows flows;
+    g_assert_cmpint(duet__flows_init(&flows, &scene->machine, 1), ==, DUET_OK);
+    for (struct job *job = scene->jobs; job < &scene->jobs[ALL]; job++) {
+        const struct duet__flow flow = {.source = job->copy.source,
+                                        .destination = job->copy.destination,
+                                        .bytes = (double)job->copy.bytes,
+                                        .start_s = job->launched_s,
+                                        .tag = job};
+        if (job->sim != sim)
+            continue;
+        duet__flows_advance(&flows, job->copy.decided_s);
+        g_assert_cmpint(duet__flows_add(&flows, &flow), ==, DUET_OK);
+    }
+    duet__flows_advance(&flows, INFINITY);
+    while (flows.count) {
+        const struct duet__flow flow = duet__flows_remove(&flows, 0);
+        g_assert_cmpint(flow.state, ==, DUET__ENDED);
+        ((struct job *)flow.tag)->start_s = flow.start_s;
+        ((struct job *)flow.tag)->end_s = flow.date_s;
+    }
+    duet__flows_fini(&flows);
 }
 
 static void test_random(const void *argument)
@@ -112,27 +136,46 @@ static void test_random(const void *argument)
     static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
     static struct scene scene;
     struct duet_message message = {""};
-    uint64_t random = GPOINTER_TO_UINT(argument);
-    random_machine(&scene.machine, NODES, LINKS, false, &random);
-    make_copies(&scene, &random);
-    g_assert_cmpuint(reference(&scene), >, 10);
-    if (duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message))
-        g_error("%s", message.text);
-    for (unsigned i = 0; i < COPIES; i++)
-        duet__network_alarm(scene.copies[i].start_s);
-    duet__network_run();
-    g_assert_cmpuint(scene.arrived, ==, COPIES);
-    for (unsigned i = 0; i < COPIES; i++) {
-        const struct copy *copy = &scene.copies[i];
-        if (fabs(copy->end_s - copy->expected_s) > 1e-9 * copy->expected_s)
-            g_error("copy %u of %u bytes from %.12g arrives at %.15g, not %.15g", i,
-                    (unsigned)copy->bytes, copy->start_s, copy->end_s, copy->expected_s);
+    const unsigned seed = GPOINTER_TO_UINT(argument);
+    struct figures figures = {.random = seed, .round = seed % 2};
+    random_machine(&scene.machine, NODES, seed / 2 % 2, &figures);
+    make_jobs(&scene, &figures);
+    for (unsigned c = 0; c < CASES; c++) {
+        struct sim *sim = &scene.cases[c];
+        *sim = (struct sim){.cluster = &scene.cluster, .number = c, .machine = scene.machine};
+        sim->incoming = calloc(NODES, sizeof *sim->incoming);
+        sim->outgoing = calloc(NODES, sizeof *sim->outgoing);
+        expect_dates(&scene, sim);
     }
+    for (struct job *job = scene.jobs; job < &scene.jobs[ALL]; job++)
+        duet__sim_event(job->sim, job->copy.decided_s, EVENT_SUBMIT, 0, job);
+    if (duet__network_open(&scene.machine, CASES, NULL, &calls, &scene, &message))
+        g_error("%s", message.text);
+    scene.armed_s = INFINITY;
+    arm(&scene);
+    duet__network_run();
+    g_assert_cmpuint(scene.arrived, ==, ALL);
     g_assert_cmpint(duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message), ==,
                     DUET_EBUSY);
     g_assert_nonnull(strstr(message.text, "once"));
     duet__network_close();
+    for (unsigned c = 0; c < CASES; c++)
+        duet__sim_copies_fini(&scene.cases[c]);
+    free(scene.cluster.events.heap);
     duet_machine_fini(&scene.machine);
+}
+
+static bool port_alarm_rings(void *owner)
+{
+    struct job *job = *(struct job **)owner;
+    (*(struct job **)owner)++;
+    duet__network_copy(0, job->copy.source, job->copy.destination, job->copy.bytes, job);
+    return false;
+}
+
+static void port_arrived(void *owner, void *tag)
+{
+    ((struct job *)tag)->end_s = duet__network_clock();
 }
 
 /*
@@ -142,8 +185,8 @@ static void test_random(const void *argument)
  */
 static void test_ports(void)
 {
-    static const struct network_calls calls = {.alarm = alarm_rings, .arrived = arrived};
-    static const unsigned pairs[][3] = {{0, 1, 0}, {0, 2, 0}, {0, 1, 1}, {2, 3, 1},
+    static const struct network_calls calls = {.alarm = port_alarm_rings, .arrived = port_arrived};
+    static const uint16_t pairs[][3] = {{0, 1, 0}, {0, 2, 0}, {0, 1, 1}, {2, 3, 1},
                                         {4, 5, 1}, {6, 7, 1}, {1, 0, 2}, {2, 0, 2}};
     const struct duet__gpu_group gpus[] = {{8, "h100"}};
     const struct duet__assembly assembly = {.name = "eight",
@@ -152,29 +195,30 @@ static void test_ports(void)
                                             .group_count = 1,
                                             .fabric = DUET_FABRIC_SWITCHED};
     const struct duet__platform_options whole = {.cpus = -1, .gpus = -1};
-    static struct scene scene;
+    struct duet_machine machine;
+    struct job jobs[G_N_ELEMENTS(pairs)] = {{.end_s = 0}}, *next = jobs;
     struct duet__catalogue catalogue;
     struct duet__platform platform;
     struct duet_message message = {""};
     if (duet__catalogue_load(&catalogue, &message) ||
         duet__platform_assemble(&catalogue, &assembly, &platform, &message) ||
-        duet__platform_build(&platform, &whole, &scene.machine, &message) ||
-        duet__network_open(&scene.machine, 1, NULL, &calls, &scene, &message))
+        duet__platform_build(&platform, &whole, &machine, &message) ||
+        duet__network_open(&machine, 1, NULL, &calls, &next, &message))
         g_error("%s", message.text);
     double port = platform.gpus[0].port_out_Bps;
     g_assert_cmpfloat_with_epsilon(port, 0.95 * 450e9, 1);
     for (unsigned i = 0; i < G_N_ELEMENTS(pairs); i++) {
-        scene.copies[i] = (struct copy){.flow = {1 + pairs[i][0], 1 + pairs[i][1], 0},
-                                        .bytes = 1000000000,
-                                        .start_s = pairs[i][2]};
-        duet__network_alarm(scene.copies[i].start_s);
+        jobs[i].copy = (struct duet__copy){.source = 1 + pairs[i][0],
+                                           .destination = 1 + pairs[i][1],
+                                           .bytes = 1000000000};
+        duet__network_alarm(pairs[i][2]);
     }
     duet__network_run();
     for (unsigned i = 0; i < G_N_ELEMENTS(pairs); i++)
-        g_assert_cmpfloat_with_epsilon(scene.copies[i].end_s - scene.copies[i].start_s,
+        g_assert_cmpfloat_with_epsilon(jobs[i].end_s - pairs[i][2],
                                        1e9 / (pairs[i][2] == 1 ? port : port / 2), 1e-9);
     duet__network_close();
-    duet_machine_fini(&scene.machine);
+    duet_machine_fini(&machine);
     duet__platform_fini(&platform);
     duet__catalogue_fini(&catalogue);
 }
@@ -183,7 +227,7 @@ int main(int argc, char **argv)
 {
     g_test_init(&argc, &argv, NULL);
     lab_add("/network/ports", test_ports);
-    for (unsigned seed = 1; seed <= 8; seed++) {
+    for (unsigned seed = 1; seed <= SEEDS; seed++) {
         char name[64];
         g_snprintf(name, sizeof name, "/network/random/%u", seed);
         lab_add_on(name, GUINT_TO_POINTER(seed), test_random);

@@ -1,32 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paced emulated devices against an independent model: random copies over random links, with the
- * rates found by progressive filling anew at every event, and the engines of devices as "not before
- * any earlier copy on the same engine has ended". Once with devices that look when they are told,
- * once with devices that look at random: the dates must be the same.
+ * Paced emulated devices against the model of copies: random copies over random links, once with
+ * devices that look when they are told, once with devices that look at random: the dates must be
+ * the same.
  */
-#include <pthread.h>
+#include <math.h>
 #include <sched.h>
-#include <string.h>
 #include <time.h>
 
 #include "backends/backend.h"
-#include "core/testing_rates.h"
+#include "core/flows.h"
+#include "core/testing_links.h"
 
 extern const struct duet__backend duet__backend_emulated;
 static const struct duet__backend *const emulated = &duet__backend_emulated;
 
-enum { DEVICES = 6, NODES = DEVICES + 1, LINKS = 12, COPIES = 400, CAPACITY = 1 << 25 };
+enum { DEVICES = 6, NODES = DEVICES + 1, COPIES = 400, CAPACITY = 1 << 25 };
 
 struct transfer {
-    struct flow flow;
+    unsigned source, destination;
     size_t bytes;
     double given_s;
     double expected_start_s, expected_end_s;
     double start_s, end_s; /* as the devices say */
     unsigned seen;
-    enum { GIVEN, LATENCY, FLOWS, ARRIVED } state; /* state in the model, from here on */
-    double flow_s, left;
 };
 
 struct scene {
@@ -40,92 +37,30 @@ struct scene {
         double wake_s;
     } owners[DEVICES];
     struct transfer transfers[COPIES]; /* ascending in given_s */
-    uint64_t random;
+    struct figures figures;
 };
 
-/* ------------------------------------------------------------------------------------------- */
-/* The model                                                                                    */
-
-static const struct duet_route *route_of(const struct scene *s, const struct transfer *t)
-{
-    return duet_machine_route(&s->machine, t->flow.source, t->flow.destination);
-}
-
-static void fill(struct scene *s)
-{
-    struct flow *flows[COPIES];
-    unsigned count = 0;
-    for (unsigned i = 0; i < COPIES; i++)
-        if (s->transfers[i].state == FLOWS)
-            flows[count++] = &s->transfers[i].flow;
-    flow_rates(&s->machine, flows, count);
-}
-
-/* true if no earlier copy holds or waits for an engine that this one needs. */
-static bool may_start(const struct scene *s, const struct transfer *t)
-{
-    for (const struct transfer *other = s->transfers; other < t; other++) {
-        if (other->state == ARRIVED)
-            continue;
-        if ((t->flow.source != DUET_HOST && other->flow.source == t->flow.source) ||
-            (t->flow.destination != DUET_HOST && other->flow.destination == t->flow.destination))
-            return false;
-    }
-    return true;
-}
-
-/* Returns the date when the state of a copy changes, if nothing else changes before. */
-static double next_of(const struct scene *s, const struct transfer *t, double now)
-{
-    switch (t->state) {
-    case GIVEN:
-        return t->given_s > now ? t->given_s : may_start(s, t) ? now : INFINITY;
-    case LATENCY:
-        return t->flow_s;
-    case FLOWS:
-        return now + t->left * s->scale / t->flow.rate;
-    default:
-        return INFINITY;
-    }
-}
-
-static void step(const struct scene *s, struct transfer *t, double now)
-{
-    if (t->state == GIVEN && may_start(s, t)) {
-        t->state = LATENCY;
-        t->expected_start_s = now;
-        t->flow_s = now + route_of(s, t)->latency_s * s->scale;
-    } else if (t->state == LATENCY) {
-        t->state = FLOWS;
-        t->left = (double)t->bytes;
-    } else if (t->state == FLOWS) {
-        t->state = ARRIVED;
-        t->expected_end_s = now;
-    }
-}
-
+/* Fills in the dates by the model. */
 static void expect(struct scene *s)
 {
-    double now = 0;
-    for (;;) {
-        struct transfer *first = NULL;
-        double then = INFINITY;
-        fill(s);
-        for (unsigned i = 0; i < COPIES; i++) {
-            double next = next_of(s, &s->transfers[i], now);
-            if (next < then) {
-                then = next;
-                first = &s->transfers[i];
-            }
-        }
-        if (!first)
-            return;
-        for (unsigned i = 0; i < COPIES; i++)
-            if (s->transfers[i].state == FLOWS)
-                s->transfers[i].left -= s->transfers[i].flow.rate / s->scale * (then - now);
-        now = then;
-        step(s, first, now);
+    struct duet__flows flows;
+    g_assert_cmpint(duet__flows_init(&flows, &s->machine, s->scale), ==, DUET_OK);
+    for (struct transfer *t = s->transfers; t < &s->transfers[COPIES]; t++) {
+        const struct duet__flow flow = {.source = t->source,
+                                        .destination = t->destination,
+                                        .bytes = (double)t->bytes,
+                                        .start_s = t->given_s,
+                                        .tag = t};
+        duet__flows_advance(&flows, t->given_s);
+        g_assert_cmpint(duet__flows_add(&flows, &flow), ==, DUET_OK);
     }
+    duet__flows_advance(&flows, INFINITY);
+    while (flows.count) {
+        const struct duet__flow flow = duet__flows_remove(&flows, 0);
+        ((struct transfer *)flow.tag)->expected_start_s = flow.start_s;
+        ((struct transfer *)flow.tag)->expected_end_s = flow.date_s;
+    }
+    duet__flows_fini(&flows);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -151,11 +86,10 @@ static void make_transfers(struct scene *s)
 {
     for (unsigned i = 0; i < COPIES; i++) {
         struct transfer *t = &s->transfers[i];
-        *t = (struct transfer){.flow = {.source = duet_random_below(&s->random, NODES)}};
-        t->flow.destination =
-            (t->flow.source + 1 + duet_random_below(&s->random, NODES - 1)) % NODES;
-        t->bytes = 1 + duet_random_below(&s->random, CAPACITY - 1);
-        t->given_s = s->scale * 3 * duet_random_unit(&s->random);
+        *t = (struct transfer){.source = duet_random_below(&s->figures.random, NODES)};
+        t->destination = (t->source + 1 + duet_random_below(&s->figures.random, NODES - 1)) % NODES;
+        t->bytes = 1 + duet_random_below(&s->figures.random, CAPACITY - 1);
+        t->given_s = s->scale * 3 * duet_random_unit(&s->figures.random);
     }
     qsort(s->transfers, COPIES, sizeof s->transfers[0], by_date);
 }
@@ -209,9 +143,8 @@ static void look(struct owner *owner)
 static void give(struct scene *s, struct transfer *t)
 {
     static unsigned char host[1]; /* nobody looks at it */
-    struct backend_device *to =
-        t->flow.destination ? s->owners[t->flow.destination - 1].device : NULL;
-    struct backend_device *from = t->flow.source ? s->owners[t->flow.source - 1].device : NULL;
+    struct backend_device *to = t->destination ? s->owners[t->destination - 1].device : NULL;
+    struct backend_device *from = t->source ? s->owners[t->source - 1].device : NULL;
     struct backend_copy copy = {.tag = t,
                                 .stream = to ? BACKEND_IN : BACKEND_OUT,
                                 .destination = to ? emulated->base(to) : host,
@@ -220,11 +153,11 @@ static void give(struct scene *s, struct transfer *t)
                                 .cols = 1,
                                 .destination_pitch = t->bytes,
                                 .source_pitch = t->bytes,
-                                .source_node = t->flow.source,
-                                .destination_node = t->flow.destination,
+                                .source_node = t->source,
+                                .destination_node = t->destination,
                                 .peer = to ? from : NULL};
     g_assert_cmpint(emulated->copy(to ? to : from, &copy), ==, DUET_OK);
-    s->owners[(to ? t->flow.destination : t->flow.source) - 1].notified = true;
+    s->owners[(to ? t->destination : t->source) - 1].notified = true;
 }
 
 /* Whom the date has come for or who was told looks; again while that tells others. */
@@ -284,9 +217,9 @@ static void run_careless(struct scene *s)
 {
     for (unsigned i = 0; i < COPIES; i++) {
         struct transfer *t = &s->transfers[i];
-        if (duet_random_below(&s->random, 2)) {
-            s->now += duet_random_unit(&s->random) * (t->given_s - s->now);
-            look(&s->owners[duet_random_below(&s->random, DEVICES)]);
+        if (duet_random_below(&s->figures.random, 2)) {
+            s->now += duet_random_unit(&s->figures.random) * (t->given_s - s->now);
+            look(&s->owners[duet_random_below(&s->figures.random, DEVICES)]);
         }
         s->now = t->given_s;
         give(s, t);
@@ -299,9 +232,9 @@ static void run_careless(struct scene *s)
 static void test_random(const void *argument)
 {
     struct scene *s = g_new0(struct scene, 1);
-    s->random = GPOINTER_TO_UINT(argument);
-    s->scale = s->random % 2 ? 1 : 0.37;
-    random_machine(&s->machine, NODES, LINKS, true, &s->random);
+    s->figures.random = GPOINTER_TO_UINT(argument);
+    s->scale = s->figures.random % 2 ? 1 : 0.37;
+    random_machine(&s->machine, NODES, s->figures.random / 2 % 2, &s->figures);
     make_transfers(s);
     expect(s);
     scene_attach(s);
@@ -400,9 +333,9 @@ static void test_threads(void)
     struct duet_machine machine;
     struct user users[3];
     GThread *threads[G_N_ELEMENTS(users)];
-    uint64_t random = 5;
+    struct figures figures = {.random = 5};
     void *shared;
-    random_machine(&machine, NODES, LINKS, true, &random);
+    random_machine(&machine, NODES, false, &figures);
     struct backend_setup setup = {.machine = &machine, .scale = 0.01, .now = steady};
     g_assert_cmpint(emulated->attach(&shared, &setup, NULL), ==, DUET_OK);
     for (unsigned i = 0; i < G_N_ELEMENTS(users); i++) {
