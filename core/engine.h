@@ -146,7 +146,7 @@ struct duet__engine_ops {
     void (*await)(void *engine, bool last);
     /*
      * Evaluates `reached` of waiting threads again, because something changed. Called from any
-     * thread, after the change, like wake.
+     * thread, after the change, like wake. May be NULL: no thread waits.
      */
     void (*notify)(void *engine);
     /*
@@ -182,7 +182,7 @@ struct duet__engine_ops {
      * handles left at the end, by duet__handles_forget. May be NULL.
      */
     void (*forget)(void *engine, struct duet_handle *handle);
-    /* Frees the engine. Called last by duet_close. */
+    /* Frees the engine. Called last by duet_close. May be NULL: the engine stays the caller's. */
     void (*destroy)(void *engine);
 };
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bandwidth of a link that copies do not have yet, and how many have no rate yet. */
+/* Bandwidth of a link that no copy has yet, and how many have no rate yet: 0 between changes. */
 struct duet__link_load {
     double left_Bps;
     unsigned open;
@@ -103,8 +103,7 @@ void duet__flows_cancel(struct duet__flows *flows, struct duet__flow *flow, doub
 /* ------------------------------------------------------------------------------------------- */
 /* Links                                                                                        */
 
-/* Sets and returns the rate of a copy if each link of its route gave what is left in equal shares.
- */
+/* Gives a copy an equal share of what its links have left, as its rate, and returns that. */
 static double equal_share(const struct duet__flows *flows, struct duet__flow *flow)
 {
     const struct duet_route *route = route_of(flows, flow);
@@ -118,28 +117,22 @@ static double equal_share(const struct duet__flows *flows, struct duet__flow *fl
     return flow->rate_Bps;
 }
 
-/* Clears the links that flowing copies cross, then counts these copies. Returns their number. */
+/* Counts the flowing copies on the links that they cross. Returns their number. */
 static size_t load_links(struct duet__flows *flows)
 {
     size_t open = 0;
-    for (unsigned pass = 0; pass < 2; pass++) {
-        for (size_t f = 0; f < flows->count; f++) {
-            struct duet__flow *flow = &flows->flows[f];
-            if (flow->state != DUET__FLOWING)
-                continue;
-            const struct duet_route *route = route_of(flows, flow);
-            for (unsigned i = 0; i < route->count; i++) {
-                struct duet__link_load *load = &flows->loads[route->links[i]];
-                if (pass)
-                    load->open++;
-                else
-                    *load = (struct duet__link_load){flows->machine->links[route->links[i]]
-                                                         .bandwidth_Bps,
-                                                     0};
-            }
-            flow->shared = false;
-            open += pass;
+    for (size_t f = 0; f < flows->count; f++) {
+        struct duet__flow *flow = &flows->flows[f];
+        if (flow->state != DUET__FLOWING)
+            continue;
+        const struct duet_route *route = route_of(flows, flow);
+        for (unsigned i = 0; i < route->count; i++) {
+            struct duet__link_load *load = &flows->loads[route->links[i]];
+            if (load->open++ == 0)
+                load->left_Bps = flows->machine->links[route->links[i]].bandwidth_Bps;
         }
+        flow->shared = false;
+        open++;
     }
     return open;
 }
@@ -193,8 +186,7 @@ static void flows_change(struct duet__flows *flows)
         struct duet__flow *flow = &flows->flows[f];
         if (flow->state == DUET__FLOWING)
             flow->bytes -= seconds * flow->rate_Bps;
-        if ((flow->state == DUET__LATENT || flow->state == DUET__FLOWING) &&
-            flow->date_s <= flows->now_s)
+        if (flow->state != DUET__ENDED && flow->date_s <= flows->now_s)
             flow->state =
                 flow->state == DUET__LATENT && !flow->cancelled ? DUET__FLOWING : DUET__ENDED;
     }
@@ -211,7 +203,7 @@ void duet__flows_advance(struct duet__flows *flows, double date)
             struct duet__flow *flow = &flows->flows[f];
             if (flow->state == DUET__FLOWING)
                 flow->date_s = flows->now_s + fmax(0, flow->bytes / flow->rate_Bps * flows->scale);
-            if (flow->state == DUET__LATENT || flow->state == DUET__FLOWING)
+            if (flow->state != DUET__ENDED)
                 flows->next_s = fmin(flows->next_s, flow->date_s);
         }
     }

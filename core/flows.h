@@ -68,9 +68,9 @@ void duet__flows_advance(struct duet__flows *flows, double date);
 struct duet__flow duet__flows_remove(struct duet__flows *flows, size_t index);
 
 /*
- * Ends a copy at `date`, to which the model has been advanced. One that has not begun ends when it
- * is the first in one direction: the one into its destination or, to the host, out of its source.
- * It has ended once the model is advanced again.
+ * Cancels a copy that has not ended, at `date`, to which the model has been advanced. If it has
+ * begun, it ends then, else when it is the first in one direction: the one into its destination or,
+ * to the host, out of its source. It has ended once the model is advanced again.
  */
 void duet__flows_cancel(struct duet__flows *flows, struct duet__flow *flow, double date);
 

@@ -293,7 +293,7 @@ void duet__core_free(struct duet_runtime *core)
 {
     if (!core)
         return;
-    if (core->ops)
+    if (core->ops && core->ops->destroy)
         core->ops->destroy(core->engine);
     if (core->policy && policy_of(core)->fini)
         policy_of(core)->fini(core->policy_state);

@@ -20,7 +20,7 @@ struct kernel {
 /* Busy times of a worker. */
 struct line {
     double thread_s, stream_s;
-    struct kernel *kernels; /* ring of as many as its slots */
+    struct kernel *kernels; /* ring of as many as its slots, in those of all workers */
     unsigned first, count, room;
 };
 
@@ -32,6 +32,7 @@ struct trial {
     double now, submit_s; /* submit_s: date of the next submission */
     double last_end_s;
     struct line *lines;
+    struct kernel *kernels; /* of all workers */
     uint64_t *woken;
     struct duet__flows flows; /* copies, until their ends are noticed */
     bool waits;               /* the application has submitted all and waits */
@@ -122,10 +123,11 @@ static void tell_done(struct trial *trial, const struct duet__engine_command *co
     trial_wake(trial, command->worker);
 }
 
-/* Returns the delay after which a device's thread notices an end. */
-static double notice_s(const struct trial *trial, unsigned worker)
+/* Returns the date at which the worker's thread notices an end: a device's later than it was. */
+static double noticed_s(const struct trial *trial, unsigned worker, double end_s)
 {
-    return trial->machine->workers[worker].node == DUET_HOST ? 0 : trial->machine->costs.event_s;
+    const struct duet_machine *machine = trial->machine;
+    return end_s + (machine->workers[worker].node == DUET_HOST ? 0 : machine->costs.event_s);
 }
 
 static void end_kernel(struct trial *trial, unsigned worker)
@@ -174,15 +176,15 @@ static bool trial_step(struct trial *trial)
     size_t copy = flows->count;
     for (size_t f = flows->count; f-- > 0;) {
         const struct duet__flow *flow = &flows->flows[f];
-        if (flow->state == DUET__ENDED && flow->date_s + notice_s(trial, flow->worker) <= date) {
-            date = flow->date_s + notice_s(trial, flow->worker);
+        if (flow->state == DUET__ENDED && noticed_s(trial, flow->worker, flow->date_s) <= date) {
+            date = noticed_s(trial, flow->worker, flow->date_s);
             copy = f;
         }
     }
     for (unsigned w = trial->machine->worker_count; w-- > 0;) {
         const struct line *line = &trial->lines[w];
-        if (line->count && line->kernels[line->first].end_s + notice_s(trial, w) <= date) {
-            date = line->kernels[line->first].end_s + notice_s(trial, w);
+        if (line->count && noticed_s(trial, w, line->kernels[line->first].end_s) <= date) {
+            date = noticed_s(trial, w, line->kernels[line->first].end_s);
             worker = w;
         }
     }
@@ -204,50 +206,33 @@ static bool trial_step(struct trial *trial)
 /* ------------------------------------------------------------------------------------------- */
 /* The second core                                                                              */
 
-static void trial_notify(void *engine)
-{
-}
-
-static void trial_destroy(void *engine)
-{
-}
-
 static bool make_lines(struct trial *trial)
 {
     const struct duet_machine *machine = trial->machine;
+    size_t slots = 1;
     trial->lines = calloc(machine->worker_count, sizeof *trial->lines);
+    for (unsigned w = 0; w < machine->worker_count; w++)
+        slots += duet_worker_slots(&machine->workers[w]);
+    trial->kernels = calloc(slots, sizeof *trial->kernels);
     trial->woken = calloc((machine->worker_count + 63) / 64, sizeof *trial->woken);
     trial->tasks = calloc(trial->count, sizeof(struct duet_task *));
-    bool made = !duet__flows_init(&trial->flows, machine, 1) && trial->lines && trial->woken &&
-                trial->tasks;
-    for (unsigned w = 0; made && w < machine->worker_count; w++) {
-        struct line *line = &trial->lines[w];
-        line->room = duet_worker_slots(&machine->workers[w]);
-        line->kernels = calloc(line->room, sizeof *line->kernels);
-        made = line->kernels;
+    if (duet__flows_init(&trial->flows, machine, 1) || !trial->lines || !trial->kernels ||
+        !trial->woken || !trial->tasks)
+        return false;
+    struct kernel *kernels = trial->kernels;
+    for (unsigned w = 0; w < machine->worker_count; w++) {
+        const unsigned room = duet_worker_slots(&machine->workers[w]);
+        trial->lines[w] = (struct line){.kernels = kernels, .room = room};
+        kernels += room;
         trial_wake(trial, w);
     }
-    return made;
-}
-
-static void free_lines(struct trial *trial)
-{
-    for (unsigned w = 0; trial->lines && w < trial->machine->worker_count; w++)
-        free(trial->lines[w].kernels);
-    free(trial->lines);
-    free(trial->woken);
-    free(trial->tasks);
-    duet__flows_fini(&trial->flows);
+    return true;
 }
 
 static int make_core(struct trial *trial, const struct duet_runtime *from,
                      const struct candidate *candidate)
 {
-    static const struct duet__engine_ops ops = {
-        .wake = trial_wake,
-        .notify = trial_notify,
-        .destroy = trial_destroy,
-    };
+    static const struct duet__engine_ops ops = {.wake = trial_wake};
     struct duet__core_config config = {
         .machine = trial->machine,
         .policy = candidate->policy,
@@ -293,6 +278,10 @@ double duet__trial(struct duet_runtime *core, const struct candidate *candidate,
         duet__twins(trial.core, core, tasks, trial.tasks, count))
         makespan_s = trial_run(&trial, ranks, limit_s);
     duet__core_free(trial.core);
-    free_lines(&trial);
+    duet__flows_fini(&trial.flows);
+    free(trial.lines);
+    free(trial.kernels);
+    free(trial.woken);
+    free(trial.tasks);
     return makespan_s;
 }

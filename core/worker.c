@@ -601,7 +601,7 @@ void duet__view_act(struct duet_view *view)
         for (unsigned i = 0; i < view->wake_count; i++)
             core->ops->wake(core->engine, view->wakes[i]);
     }
-    if (view->notify)
+    if (view->notify && core->ops->notify)
         core->ops->notify(core->engine);
     view->wake_count = 0;
     view->wake_all = view->notify = view->ended = false;

@@ -9,7 +9,7 @@
 
 #include "backends/emulated/internal.h"
 
-/* Functions below that take a paced device or a bus are called with the bus's mutex held. */
+/* A paced device. The bus's mutex is held wherever what is below `bus` is used. */
 struct paced {
     struct backend_device common; /* first: a backend_device is one of these */
     struct paced *self;           /* to write known_s where a device is given as const */
@@ -108,10 +108,9 @@ static void tell_devices(struct bus *bus, const struct paced *but)
     bus->stirred = false;
     for (unsigned i = 0; i < EMULATED_MAX; i++) {
         struct paced *device = bus->devices[i];
-        double next = device && device != but ? next_change(device) : INFINITY;
-        if (!device || device == but || next >= device->known_s)
+        if (!device || device == but || next_change(device) >= device->known_s)
             continue;
-        device->known_s = next;
+        device->known_s = next_change(device);
         device->telling++;
         (void)pthread_mutex_unlock(&bus->mutex);
         device->common.config.notify(device->common.config.owner);
