@@ -10,11 +10,11 @@
 
 #include "calibrate/copies.h"
 #include "calibrate/costs.h"
-#include "calibrate/load.h"
 #include "calibrate/model.h"
 #include "platforms/platform.h"
 #include "runs/monitor.h"
 #include "runs/request.h"
+#include "runs/rounds.h"
 #include "runtime/info.h"
 #include "runtime/settings.h"
 
@@ -80,35 +80,26 @@ struct duet__failure {
     struct duet_message message;
 };
 
-/* Data that is kept for later runs. */
-struct duet__kept_data {
-    const struct duet__workload *workload;
-    struct duet__problem problem; /* of the data; NULL: none */
-};
-
 /* A calibration under way, and its results. Zero-initialise but for the first three members, then
  * duet__calibrating_look; duet__calibrating_fini frees it, half-built or not. */
 struct duet__calibrating {
     const struct duet__calibrate_request *request; /* borrowed */
-    struct duet__monitor *monitor;  /* borrowed, started when something is measured */
-    struct duet__progress bar;      /* zeroed: none */
-    double start_s;                 /* moved on by the pauses */
-    double paused_s;                /* begin of the last pause, since start_s */
-    struct duet__failure now;       /* the current measurement, and why it failed */
-    struct duet__kept_data kept[2]; /* for the last warm-up, and for the last larger problem */
-    struct duet__info info;         /* the machine, with all its workers */
-    struct duet_sharing known;      /* the shared cache as the system reports it */
-    unsigned cpus, gpus;            /* workers */
-    double pace;                    /* scale of emulated times, else 1 */
-    GArray *setups;                 /* struct duet__setup */
+    struct duet__monitor *monitor; /* borrowed, started when something is measured */
+    struct duet__progress bar;     /* zeroed: none */
+    double start_s;                /* moved on by the pauses */
+    double paused_s;               /* begin of the last pause, since start_s */
+    struct duet__failure now;      /* the current measurement, and why it failed */
+    struct duet__info info;        /* the machine, with all its workers */
+    struct duet_sharing known;     /* the shared cache as the system reports it */
+    unsigned cpus, gpus;           /* workers */
+    double pace;                   /* scale of emulated times, else 1 */
+    GArray *setups;                /* struct duet__setup */
     unsigned groups;
-    guint next;                    /* setup of the next turn */
+    struct duet__rounds rounds;    /* its cases are the setups */
     GArray *runs;                  /* struct duet__recorded_run, whose recordings are owned here */
-    GArray *disturbed_rounds;      /* uint64_t, counted from 1 */
     GArray *failures;              /* struct duet__failure */
     uint64_t left_out;             /* disturbed runs that the model leaves out */
     struct duet__disturbance load; /* disturbance by others, over all of it */
-    uint64_t rounds;               /* finished rounds */
     double wall_s, runs_s;         /* of the whole calibration, and of the rounds */
     double probe_s;
     struct duet__measured costs[DUET__COSTS];
@@ -139,6 +130,13 @@ void duet__setup_size(const struct duet__calibrating *c, struct duet__setup *set
  * known. */
 double duet__setup_seconds(const struct duet__calibrating *c, const struct duet__setup *setup);
 
+/* Counts a run that took so long. */
+static inline void duet__setup_count(struct duet__setup *setup, double seconds)
+{
+    setup->run_s = (setup->run_s * (double)setup->runs + seconds) / (double)(setup->runs + 1);
+    setup->runs++;
+}
+
 /* "alone", "busy", "gpus": the workers of the setup's runs; and their size. Constants. */
 const char *duet__setup_workers(const struct duet__setup *setup);
 const char *duet__setup_size_name(const struct duet__setup *setup);
@@ -149,7 +147,7 @@ static inline struct duet__setup *duet__setup_at(const struct duet__calibrating 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* measure.c, turn.c: look, plan, then measure all at once or in parts */
+/* measure.c: look, plan, then measure all at once or in parts */
 
 /* Looks at the machine to be measured. Errors of duet_open. */
 DUET_MUST_CHECK int duet__calibrating_look(struct duet__calibrating *c,
@@ -177,17 +175,6 @@ void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double
 
 /* Fits the model to all runs so far, except those that others disturbed. */
 void duet__calibrating_fit(struct duet__calibrating *c);
-
-/*
- * Makes a turn: some recorded runs of the setup into c->runs, after one that is not measured, until
- * `slice_s` have passed, three at most. Their data is kept for the next turns, which often need the
- * same (duet__kept_data_free). Errors of duet_open and of runs; 0 also after a signal.
- */
-DUET_MUST_CHECK int duet__setup_measure(struct duet__calibrating *c, struct duet__setup *setup,
-                                        double slice_s);
-
-/* Frees the data that turns have kept for others. */
-void duet__kept_data_free(struct duet__calibrating *c);
 
 /* ------------------------------------------------------------------------------------------- */
 /* traces.c                                                                                      */

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures all parts of a calibration, one after another, within its time. */
+/* Measures all parts of a calibration, one after another, within its time; runs take turns. */
 #include <math.h>
 #include <string.h>
 
 #include "calibrate/calibrate.h"
+#include "runs/session.h"
 #include "base/clock.h"
 
-enum { TASKS_ENOUGH = 2000000 /* executions in kept records */ };
+enum {
+    TASKS_ENOUGH = 2000000, /* executions in kept records */
+    RUNS_MOST = 3,          /* of a turn: later rounds make more */
+};
 
 /* Parts of the whole time. */
 static const double costs_share = 0.15, bandwidth_share = 0.05, copies_share = 0.2;
@@ -27,7 +31,7 @@ void duet__calibrating_go_on(struct duet__calibrating *c)
 void duet__calibrating_pause(struct duet__calibrating *c)
 {
     c->paused_s = elapsed(c);
-    duet__kept_data_free(c);
+    duet__rounds_discard(&c->rounds);
 }
 
 static bool given_up(const struct duet__calibrating *c)
@@ -118,20 +122,6 @@ void duet__calibrating_once(struct duet__calibrating *c)
 /* ------------------------------------------------------------------------------------------- */
 /* Rounds                                                                                       */
 
-/* Marks the runs from `first` on, and their round, if others computed meanwhile. */
-static void note_load(struct duet__calibrating *c, const struct duet__load *before, guint first)
-{
-    const struct duet__load now = duet__load_now();
-    uint64_t round = c->rounds + 1;
-    GArray *rounds = c->disturbed_rounds;
-    if (!duet__load_between(before, &now).disturbed)
-        return;
-    for (guint i = first; i < c->runs->len; i++)
-        g_array_index(c->runs, struct duet__recorded_run, i).disturbed = true;
-    if (!rounds->len || g_array_index(rounds, uint64_t, rounds->len - 1) != round)
-        g_array_append_val(rounds, round);
-}
-
 /* True if there is time for an optional setup, or it was requested. */
 static bool affordable(const struct duet__calibrating *c, const struct duet__setup *setup)
 {
@@ -139,13 +129,107 @@ static bool affordable(const struct duet__calibrating *c, const struct duet__set
            elapsed(c) + duet__setup_seconds(c, setup) <= c->request->budget_s;
 }
 
-/* Makes the next setup's turn, in a round that is to take so long. */
+/* Policy of the next run: two alternate, so that the same operands come from different places. */
+static const char *policy_of(const struct duet__calibrating *c)
+{
+    const char *given = c->request->runs->config.policy;
+    return given ? given : c->rounds.round % 2 ? "eager" : "ws";
+}
+
+/* Counts a run, and keeps its records. */
+static void keep_run(struct duet__calibrating *c, struct duet__setup *setup, struct duet__run *run)
+{
+    uint64_t place = (uint64_t)(setup - duet__setup_at(c, 0));
+    const struct duet__recorded_run observation = {
+        .recording = run->recording,
+        .context = setup->workload->name,
+        .repeats = 2 * place + 1 + (strcmp(policy_of(c), "eager") == 0),
+        .problem = place + 1,
+    };
+    run->recording = (struct duet__recording){0};
+    g_array_append_val(c->runs, observation);
+    duet__setup_count(setup, run->stats.makespan_s);
+    setup->tasks += run->stats.tasks;
+}
+
+/* Makes the request of a setup's runs. */
+static void make_request(const struct duet__calibrating *c, const struct duet__setup *setup,
+                         struct duet__request *request)
+{
+    duet__request_copy(request, c->request->runs);
+    request->workload = setup->workload;
+    request->records = DUET_RECORDS_ACCESSES;
+    request->bounds = false;
+    request->config.cpus = setup->cpus;
+    request->config.gpus = setup->gpus;
+    request->config.set_arch = setup->devices;
+    request->config.context = setup->workload->name;
+    if (!c->request->paced && !setup->gpus) /* the cores themselves, if nothing is emulated */
+        request->config.emulate = NULL;
+}
+
+/* Makes the warm-up run, then the others, on data that later turns often need as well. */
+static int run_all(struct duet__calibrating *c, struct duet__setup *setup,
+                   struct duet__session *session, double slice_s)
+{
+    const struct duet__workload *workload = setup->workload;
+    const bool computes = !c->request->paced && workload->generate; /* in this process */
+    struct duet__problem warmup = setup->problem, problem = setup->problem;
+    double start_s;
+    int error = 0;
+    warmup.n = setup->warmup_n;
+    if (computes)
+        error = duet__rounds_data(&c->rounds, 0, workload, &warmup, &c->now.message);
+    if (computes && !error) /* one data set may serve for both */
+        error = duet__rounds_data(&c->rounds, problem.n != warmup.n, workload, &problem,
+                                  &c->now.message);
+    session->problem = warmup;
+    if (!error && !workload->program) /* a program's runs begin anew */
+        error = duet__session_run(session, NULL, DUET_RECORDS_NONE, &c->now.message);
+    session->problem = problem;
+    start_s = duet__clock_s();
+    for (int i = 0; i < RUNS_MOST && !error; i++) {
+        struct duet__run run = {0};
+        error = duet__session_run(session, &run, DUET_RECORDS_ACCESSES, &c->now.message);
+        if (!error)
+            keep_run(c, setup, &run);
+        duet__run_fini(&run);
+        if (duet__clock_s() - start_s >= slice_s)
+            break;
+    }
+    return error;
+}
+
+/* Makes some recorded runs of the setup into c->runs, after one that is not measured, until
+ * `slice_s` have passed. */
+static void measure_setup(struct duet__calibrating *c, struct duet__setup *setup, double slice_s)
+{
+    struct duet__request request;
+    struct duet__session session = {.request = &request,
+                                    .policy = policy_of(c),
+                                    .monitor = c->monitor,
+                                    .quiet =
+                                        duet__rounds_opened(&c->rounds, setup->cpus, setup->gpus)};
+    double start_s = duet__clock_s();
+    guint first = c->runs->len;
+    int error;
+    make_request(c, setup, &request);
+    error = run_all(c, setup, &session, slice_s);
+    duet__session_close(&session);
+    duet__request_fini(&request);
+    setup->turn_s = duet__clock_s() - start_s;
+    setup->failed = error && !given_up(c);
+    note_failure(c, error);
+    if (duet__rounds_load(&c->rounds).disturbed)
+        for (guint i = first; i < c->runs->len; i++)
+            g_array_index(c->runs, struct duet__recorded_run, i).disturbed = true;
+}
+
+/* Gives the next setup its turn, in a round that is to take so long. */
 static void take_turn(struct duet__calibrating *c, double round_s)
 {
-    struct duet__setup *setup = duet__setup_at(c, c->next);
+    struct duet__setup *setup = duet__setup_at(c, (guint)duet__rounds_begin(&c->rounds));
     const struct duet__problem *problem = &setup->problem;
-    const struct duet__load before = duet__load_now();
-    guint first = c->runs->len;
     if (!setup->failed && affordable(c, setup)) {
         duet__setup_size(c, setup, longest_share * round_s / c->groups);
         if (setup->workload->program)
@@ -154,13 +238,9 @@ static void take_turn(struct duet__calibrating *c, double round_s)
             begin(c, "%s, n %llu, tile %llu, %c, %s", setup->workload->name,
                   (unsigned long long)problem->n, (unsigned long long)problem->tile,
                   problem->precision, duet__setup_workers(setup));
-        int error = duet__setup_measure(c, setup, round_s / c->setups->len / 2);
-        setup->failed = error != 0;
-        note_failure(c, error);
-        note_load(c, &before, first);
+        measure_setup(c, setup, round_s / c->setups->len / 2);
     }
-    c->next = (c->next + 1) % c->setups->len;
-    c->rounds += c->next == 0;
+    (void)duet__rounds_next(&c->rounds);
 }
 
 /* True if there are to be more turns: until a whole round, or the requested ones, are done; else
@@ -168,8 +248,8 @@ static void take_turn(struct duet__calibrating *c, double round_s)
 static bool has_more(const struct duet__calibrating *c, double end_s)
 {
     uint64_t tasks = 0;
-    if (!c->rounds || c->request->rounds)
-        return !c->rounds || c->rounds < c->request->rounds;
+    if (!c->rounds.round || c->request->rounds)
+        return !c->rounds.round || c->rounds.round < c->request->rounds;
     for (guint i = 0; i < c->setups->len; i++)
         tasks += duet__setup_at(c, i)->tasks;
     return elapsed(c) < end_s && tasks < TASKS_ENOUGH;
@@ -180,6 +260,7 @@ void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double
 {
     double begun = elapsed(c);
     guint idle = 0; /* turns in sequence without a run */
+    c->rounds.cases = c->setups->len;
     while (!given_up(c) && idle < c->setups->len && has_more(c, begun + seconds)) {
         guint before = c->runs->len;
         take_turn(c, round_s);
@@ -213,7 +294,7 @@ void duet__calibrating_fit(struct duet__calibrating *c)
     size_t count = 0;
     /* shared bandwidth is modelled by itself, not as neighbours' effect, as in the simulation */
     options.sharing.bandwidth_Bps = c->bandwidth.all_Bps;
-    duet__kept_data_free(c);
+    duet__rounds_discard(&c->rounds);
     if (c->probe_s > 0) /* the speed at which the machine was measured */
         c->probe_s = fmin(c->probe_s, duet__probe_seconds(c->cpus));
     begin(c, "fitting");
@@ -231,7 +312,7 @@ void duet__calibrating_fit(struct duet__calibrating *c)
 int duet__calibrating_look(struct duet__calibrating *c, struct duet_message *message)
 {
     c->runs = g_array_new(FALSE, FALSE, sizeof(struct duet__recorded_run));
-    c->disturbed_rounds = g_array_new(FALSE, FALSE, sizeof(uint64_t));
+    duet__rounds_init(&c->rounds);
     c->failures = g_array_new(FALSE, FALSE, sizeof(struct duet__failure));
     return duet__machine_look(c, message);
 }
@@ -250,7 +331,7 @@ void duet__calibrating_all(struct duet__calibrating *c)
     after = duet__load_now();
     c->load = duet__load_between(&before, &after);
     c->wall_s = elapsed(c);
-    duet__kept_data_free(c);
+    duet__rounds_discard(&c->rounds);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -265,11 +346,10 @@ void duet__calibrate_request_fini(struct duet__calibrate_request *request)
 
 void duet__calibrating_fini(struct duet__calibrating *c)
 {
-    duet__kept_data_free(c);
+    duet__rounds_fini(&c->rounds);
     for (guint i = 0; c->runs && i < c->runs->len; i++)
         duet__recording_fini(&g_array_index(c->runs, struct duet__recorded_run, i).recording);
     g_clear_pointer(&c->runs, g_array_unref);
-    g_clear_pointer(&c->disturbed_rounds, g_array_unref);
     g_clear_pointer(&c->failures, g_array_unref);
     g_clear_pointer(&c->setups, g_array_unref);
     duet__copies_fini(&c->copies);

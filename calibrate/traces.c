@@ -80,9 +80,7 @@ static void add_runs(struct duet__calibrating *c, struct duet__request *runs,
     trace->run.recording = (struct duet__recording){0};
     for (size_t i = 0; i < run.recording.event_count; i++)
         setup->tasks += run.recording.events[i].kind == DUET_EVENT_TASK;
-    setup->run_s =
-        (setup->run_s * (double)setup->runs + run.recording.makespan_s) / (double)(setup->runs + 1);
-    setup->runs++;
+    duet__setup_count(setup, run.recording.makespan_s);
     g_array_append_val(c->runs, run);
 }
 

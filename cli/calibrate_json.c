@@ -38,9 +38,9 @@ static void put_runs(const struct duet__calibrating *c, struct duet__json_writer
                      "left_out_runs: %" PRIu64 ", disturbed_rounds: [",
                      c->request->budget_s, c->wall_s, c->load.stolen / c->load.cores,
                      c->load.others, c->left_out);
-    for (guint i = 0; i < c->disturbed_rounds->len; i++)
-        duet__json_put_integer(json, NULL, g_array_index(c->disturbed_rounds, uint64_t, i));
-    duet__json_print(json, "], rounds: %" PRIu64 ", runs: [", c->rounds);
+    for (guint i = 0; i < c->rounds.disturbed->len; i++)
+        duet__json_put_integer(json, NULL, g_array_index(c->rounds.disturbed, size_t, i));
+    duet__json_print(json, "], rounds: %" PRIu64 ", runs: [", (uint64_t)c->rounds.round);
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *setup = duet__setup_at(c, i);
         const char precision[] = {setup->problem.precision, 0};

@@ -61,20 +61,20 @@ static void put_measured(const struct duet__calibrating *c, FILE *stream)
         (void)g_snprintf(stolen, sizeof stolen, "; the hypervisor took %.1f %% of the time",
                          100 * c->load.stolen / c->load.cores);
     duet__put_field(stream, "measured", AT,
-                    "in %.1f s: %" PRIu64 " round%s over %u kinds of runs, together %" PRIu64
+                    "in %.1f s: %zu round%s over %u kinds of runs, together %" PRIu64
                     " runs of %" PRIu64 " tasks%s",
-                    c->wall_s, c->rounds, plural(c->rounds), kinds, runs, tasks, stolen);
+                    c->wall_s, c->rounds.round, plural(c->rounds.round), kinds, runs, tasks,
+                    stolen);
 }
 
 /* Prints when other processes computed as well, and what became of the runs of that time. */
 static void put_others(const struct duet__calibrating *c, FILE *stream)
 {
-    const GArray *rounds = c->disturbed_rounds;
+    const GArray *rounds = c->rounds.disturbed;
     g_autoptr(GString) text = g_string_new(NULL);
 
     for (guint i = 0; i < rounds->len; i++)
-        g_string_append_printf(text, "%s%" PRIu64, i ? ", " : "",
-                               g_array_index(rounds, uint64_t, i));
+        g_string_append_printf(text, "%s%zu", i ? ", " : "", g_array_index(rounds, size_t, i));
     if (rounds->len)
         duet__put_field(stream, "others", AT,
                         "other processes used %.1f of %u cores; round%s %s disturbed; %" PRIu64
@@ -231,7 +231,7 @@ static bool put_left_out(const struct duet__calibrating *c, FILE *stream)
 /* Prints the budget that gives enough rounds: from the time of those made, and a tenth more. */
 static void put_enough(const struct duet__calibrating *c, FILE *stream)
 {
-    double rest_s = c->wall_s - c->runs_s, round_s = c->runs_s / (double)MAX(c->rounds, 1);
+    double rest_s = c->wall_s - c->runs_s, round_s = c->runs_s / (double)MAX(c->rounds.round, 1);
 
     if (c->request->traces->len)
         fputs("more traces of the same should do (--from).\n", stream);

@@ -41,7 +41,7 @@ static void count_runs(struct validate *validate)
     experiment->until = !until ? 0 : values->until > 0 ? values->until : 0.01;
     experiment->case_time_s = duet__given(job, "case-time") ? values->case_time_s : 3;
     experiment->base.reps = (size_t)reps;
-    experiment->rounds = (size_t)(until ? rounds : MIN(rounds, reps));
+    experiment->round_count = (size_t)(until ? rounds : MIN(rounds, reps));
     experiment->sim_reps = (size_t)(values->sim_reps   ? values->sim_reps
                                     : values->no_noise ? 1
                                                        : 15);
@@ -229,16 +229,17 @@ static int read_all(struct validate *validate, int argc, char *const *argv,
 
 /* Calibrates before a round, or after the last one, if that was asked for. Returns the exit status;
    it fails if no kernel could be run. */
-static int calibrate(struct validate *validate, size_t round, double runs_s,
-                     struct duet__monitor *monitor, struct duet__progress *progress)
+static int calibrate(struct validate *validate, double runs_s, struct duet__monitor *monitor,
+                     struct duet__progress *progress)
 {
     struct duet__recalibration *recalibration = &validate->recalibration;
+    const struct duet__experiment *experiment = &validate->experiment;
 
     if (!validate->job->values.calibrate || duet__monitor_signal(monitor))
         return DUET__DONE;
-    duet__progress_say(progress, (double)round / (double)validate->experiment.rounds,
+    duet__progress_say(progress, (double)experiment->rounds.round / (double)experiment->round_count,
                        "calibrating");
-    duet__recalibration_slice(recalibration, &validate->experiment, round, runs_s, monitor);
+    duet__recalibration_slice(recalibration, experiment, runs_s, monitor);
     if (recalibration->calibrating.runs->len || duet__monitor_signal(monitor))
         return DUET__DONE;
     return duet__calibrate_complain(&recalibration->calibrating);
@@ -284,17 +285,17 @@ static int measure(struct validate *validate)
         duet__monitor_adopt(&monitor, experiment->number);
     duet__warn_of_load();
     duet__progress_init(&progress, !validate->job->values.quiet, 0, 0);
-    status = calibrate(validate, 0, runs_s, &monitor, &progress);
-    for (size_t round = 0; round < experiment->rounds && status == DUET__DONE; round++) {
+    status = calibrate(validate, runs_s, &monitor, &progress);
+    while (experiment->rounds.round < experiment->round_count && status == DUET__DONE) {
         double round_s = duet__clock_s();
 
-        if (round && validate->job->values.budget_s > 0 &&
+        if (experiment->rounds.round && validate->job->values.budget_s > 0 &&
             round_s - start_s >= validate->job->values.budget_s)
             break;
-        if (duet__experiment_measure_round(experiment, round, &monitor, &progress))
+        if (duet__experiment_measure_round(experiment, &monitor, &progress))
             break;
         runs_s += duet__clock_s() - round_s;
-        status = calibrate(validate, round + 1, runs_s, &monitor, &progress);
+        status = calibrate(validate, runs_s, &monitor, &progress);
     }
     duet__progress_clear(&progress);
     duet__monitor_stop(&monitor);

@@ -4,14 +4,13 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "calibrate/load.h"
 #include "cli/calibrate.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/openmp.h"
 #include "cli/tables.h"
 #include "report/validation_parts.h"
-#include "runs/monitor.h"
+#include "runs/rounds.h"
 #include "runs/simulated.h"
 #include "base/stats.h"
 
@@ -27,9 +26,8 @@ struct trial {
     char *file;                 /* runs leave a graph in it */
     struct duet__tables tables; /* a cell a point */
     struct point *points;
-    size_t count, rounds, round; /* number of points; of wanted rounds; of finished rounds */
-    size_t *disturbed;           /* rounds, from 1, in which others used the cores */
-    size_t disturbed_count;
+    size_t count, round_count;  /* number of points; of wanted rounds */
+    struct duet__rounds rounds; /* those made, of one case: the recording and all points */
     size_t tasks;
 };
 
@@ -95,27 +93,26 @@ static int simulate(const struct trial *trial, const struct duet__graph *graph,
 static int make_round(struct trial *trial)
 {
     struct duet__graph *recorded = NULL;
-    const struct duet__load before = duet__load_now();
-    int status = measure(trial, 1, false, &recorded);
-    struct duet__load after;
+    const size_t round = trial->rounds.round;
+    int status;
 
+    (void)duet__rounds_begin(&trial->rounds);
+    status = measure(trial, 1, false, &recorded);
     for (size_t i = 0; i < trial->count && status == DUET__DONE; i++) {
         struct point *point = &trial->points[i];
         struct duet__graph *run = NULL;
 
         status = measure(trial, (uint64_t)point->request.config.cpus, true, &run);
         if (status == DUET__DONE)
-            point->measured_s[trial->round] = run->makespan_s;
+            point->measured_s[round] = run->makespan_s;
         if (status == DUET__DONE)
-            status = simulate(trial, recorded, point, &point->predicted_s[trial->round]);
+            status = simulate(trial, recorded, point, &point->predicted_s[round]);
         duet__graph_free(run);
     }
-    after = duet__load_now();
     if (status == DUET__DONE) {
         trial->tasks = duet__graph_count(recorded);
-        trial->round++;
-        if (duet__load_between(&before, &after).disturbed)
-            trial->disturbed[trial->disturbed_count++] = trial->round;
+        (void)duet__rounds_load(&trial->rounds);
+        (void)duet__rounds_next(&trial->rounds);
     }
     duet__graph_free(recorded);
     return status;
@@ -128,16 +125,17 @@ static int report(const struct trial *trial)
     int status;
 
     printf("%s: %zu tasks and parts of tasks, %zu rounds, simulated on %s under %s\n",
-           trial->program[0], trial->tasks, trial->round, trial->job->platform->name,
+           trial->program[0], trial->tasks, trial->rounds.round, trial->job->platform->name,
            trial->points[0].request.policies[0]);
-    duet__put_disturbed(stdout, trial->disturbed, trial->disturbed_count, 0);
+    duet__put_disturbed(stdout, (const size_t *)(void *)trial->rounds.disturbed->data,
+                        trial->rounds.disturbed->len, 0);
     putchar('\n');
     printf("threads    predicted  measured     error      95%% of error\n"
            "                   s         s         %%                  %%\n");
     for (size_t i = 0; i < trial->count; i++) {
         const struct point *point = &trial->points[i];
-        struct duet__summary predicted = duet__summarise(point->predicted_s, trial->round);
-        struct duet__summary measured = duet__summarise(point->measured_s, trial->round);
+        struct duet__summary predicted = duet__summarise(point->predicted_s, trial->rounds.round);
+        struct duet__summary measured = duet__summarise(point->measured_s, trial->rounds.round);
         double error = predicted.median / measured.median - 1, low, high;
 
         duet__ratio_interval(&predicted, &measured, &low, &high);
@@ -157,8 +155,8 @@ static int make_point(struct trial *trial, struct duet_message *message)
 {
     struct point *point = &trial->points[trial->count];
 
-    point->predicted_s = g_new0(double, trial->rounds);
-    point->measured_s = g_new0(double, trial->rounds);
+    point->predicted_s = g_new0(double, trial->round_count);
+    point->measured_s = g_new0(double, trial->round_count);
     int error = duet__tables_cell(&trial->tables, trial->count++, &trial->job->request,
                                   &point->request, message);
 
@@ -183,8 +181,7 @@ static int prepare(struct trial *trial, struct duet_message *message)
         if (duet__given(trial->job, others[i]))
             return duet_fail(message, DUET_EINVAL, "--openmp and --%s exclude each other",
                              others[i]);
-    trial->rounds = (size_t)(values->rounds ? values->rounds : 10);
-    trial->disturbed = g_new0(size_t, trial->rounds);
+    trial->round_count = (size_t)(values->rounds ? values->rounds : 10);
     if (!duet__given(trial->job, "cpus"))
         error = duet__study_add(product, duet__option_find("cpus", DUET__CASE), "1,2", message);
     error = error ? error : duet__tables_read(&trial->tables, 1, NULL, message);
@@ -224,6 +221,8 @@ int duet__openmp_validate(struct duet__job *job)
     struct duet_message message = {""};
     struct duet__signals signals;
 
+    duet__rounds_init(&trial.rounds);
+    trial.rounds.cases = 1;
     duet__signals_hold(&signals, false); /* the folder is removed before a signal ends this */
     g_autofree char *folder = g_dir_make_tmp("duet-XXXXXX", NULL);
     int error = folder ? prepare(&trial, &message)
@@ -234,9 +233,9 @@ int duet__openmp_validate(struct duet__job *job)
         duet__warn_of_load();
     if (folder)
         trial.file = g_build_filename(folder, "graph.json", NULL);
-    while (status == DUET__DONE && trial.round < trial.rounds)
+    while (status == DUET__DONE && trial.rounds.round < trial.round_count)
         status = make_round(&trial);
-    if (trial.round)
+    if (trial.rounds.round)
         status = status == DUET__DONE ? report(&trial) : (report(&trial), status);
     if (folder)
         remove_folder(folder);
@@ -247,7 +246,7 @@ int duet__openmp_validate(struct duet__job *job)
         g_free(trial.points[i].measured_s);
     }
     g_free(trial.points);
-    g_free(trial.disturbed);
+    duet__rounds_fini(&trial.rounds);
     duet__study_free(trial.tables.study);
     g_free(trial.file);
     return status;

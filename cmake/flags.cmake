@@ -99,7 +99,7 @@ if(DUET_SANITIZE)
   set(CMAKE_EXE_LINKER_FLAGS "${CMAKE_EXE_LINKER_FLAGS} -no-pie")
   # What only computes, for seconds, on data that no other thread has takes many times as long where
   # each access is looked at. An example's accesses may be outside of what it has.
-  set_source_files_properties(calibrate/probe.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
+  set_source_files_properties(runs/probe.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all)
   set_source_files_properties(examples/tiled_cholesky.c
     PROPERTIES COMPILE_OPTIONS "-O3;-fno-sanitize=thread,undefined")
   # GCC says of the fences in headers of C++ that it cannot follow them: nothing of ours has any

@@ -150,8 +150,8 @@ void duet__experiment_conclude(struct duet__experiment *experiment, struct duet_
         .date = keep(experiment, g_date_time_format(now, "%Y-%m-%d %H:%M UTC")),
         .cases = experiment->cases,
         .case_count = count,
-        .disturbed_rounds = (const size_t *)(void *)experiment->disturbed->data,
-        .disturbed_count = experiment->disturbed->len,
+        .disturbed_rounds = (const size_t *)(void *)experiment->rounds.disturbed->data,
+        .disturbed_count = experiment->rounds.disturbed->len,
         .left_out = experiment->left_out,
     };
 }

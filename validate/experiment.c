@@ -16,11 +16,11 @@ void duet__experiment_init(struct duet__experiment *experiment)
     *experiment = (struct duet__experiment){
         .asked = g_array_new(FALSE, TRUE, sizeof(struct duet__request)),
         .texts = g_ptr_array_new_with_free_func(g_free),
-        .disturbed = g_array_new(FALSE, FALSE, sizeof(size_t)),
-        .rounds = 1,
+        .round_count = 1,
         .sim_reps = 1,
     };
     g_array_set_clear_func(experiment->asked, request_fini);
+    duet__rounds_init(&experiment->rounds);
     duet__request_init(&experiment->base);
 }
 
@@ -43,7 +43,7 @@ void duet__experiment_fini(struct duet__experiment *experiment)
     g_free(experiment->cases);
     g_clear_pointer(&experiment->asked, g_array_unref);
     g_clear_pointer(&experiment->texts, g_ptr_array_unref);
-    g_clear_pointer(&experiment->disturbed, g_array_unref);
+    duet__rounds_fini(&experiment->rounds);
     duet__platform_free(experiment->platform);
     g_free(experiment->platform_name);
     g_free(experiment->calibrated);
@@ -186,28 +186,17 @@ static void make_trial(const struct duet__experiment *experiment, struct duet__t
 /* ------------------------------------------------------------------------------------------- */
 /* All cases                                                                                    */
 
-/* True if both trials compute on the same data. */
-static bool same_data(const struct duet__trial *one, const struct duet__trial *other)
-{
-    const struct duet__problem *first = &one->real.problem, *second = &other->real.problem;
-
-    return one->real.workload == other->real.workload && first->n == second->n &&
-           first->tile == second->tile && first->precision == second->precision &&
-           !strcmp(one->settings, other->settings);
-}
-
 int duet__trials_make(struct duet__experiment *experiment, struct duet_message *message)
 {
     struct duet__trial *trials = g_new0(struct duet__trial, experiment->asked->len);
     bool some = false;
 
     experiment->trials = trials;
+    experiment->rounds.cases = experiment->asked->len;
     for (guint i = 0; i < experiment->asked->len; i++) {
         make_trial(experiment, &trials[i],
                    &g_array_index(experiment->asked, struct duet__request, i));
         experiment->trial_count++;
-        if (i)
-            trials[i].group = trials[i - 1].group + !same_data(&trials[i - 1], &trials[i]);
         some |= !trials[i].failure;
         experiment->together |= duet__processes_share(&trials[i].real);
     }

@@ -13,9 +13,7 @@
 
 #include "calibrate/calibrate.h"
 #include "platforms/platform.h"
-#include "runs/monitor.h"
-#include "runs/progress.h"
-#include "runs/request.h"
+#include "runs/rounds.h"
 #include "validate/sample.h"
 #include "validate/validation.h"
 
@@ -23,7 +21,6 @@
 struct duet__trial {
     struct duet__request real;      /* the measured side */
     struct duet__request simulated; /* the predicted side */
-    unsigned group;                 /* number shared by neighbours that compute on the same data */
     unsigned cpus, gpus;
     char *settings; /* "variant=left, width=8" */
     struct duet__sample measured, predicted;
@@ -47,7 +44,7 @@ struct duet__experiment {
     struct duet__platform *platform; /* cases are predicted from it; owned, with its name or file */
     char *platform_name;
     char *calibrated; /* when and by how much, for reports; owned; NULL: at an earlier time */
-    size_t rounds, sim_reps;
+    size_t round_count, sim_reps;
     double until;        /* relative half-width of a median's interval; 0: only `reps` are made */
     double case_time_s;  /* seconds of measured runs of a case; `reps` are made anyway */
     bool noise;          /* simulations draw their times */
@@ -60,7 +57,7 @@ struct duet__experiment {
     size_t trial_count;
     double wake_s, event_s;      /* seconds, of this machine's threads; 0: not measured */
     double probed_s, probe_at_s; /* last time of the reference kernel, and its date */
-    GArray *disturbed;           /* size_t: rounds, from 1, in which others used the cores */
+    struct duet__rounds rounds;  /* those made; its cases are the trials */
     size_t left_out;             /* runs of disturbed rounds that nothing is concluded from */
     int number;                  /* signal by which the experiment was given up; 0: none */
     bool together;               /* several processes make some of its runs, over MPI */
@@ -109,12 +106,11 @@ DUET_MUST_CHECK int duet__experiment_measure_threads(struct duet__experiment *ex
 void duet__experiment_predict(struct duet__experiment *experiment, bool quiet);
 
 /*
- * Makes one round of measured runs of all trials, beside a monitor that was started: every case has
- * some runs in each round, so that a machine that becomes slower or faster meanwhile does so for
- * all of them. Notes failures, and the cases whose runs other processes disturbed. Returns the
- * signal that ended it, here or in another process of several nodes, or 0.
+ * Makes one round of measured runs of all trials, beside a monitor that was started. Notes
+ * failures, and the cases whose runs other processes disturbed. Returns the signal that ended it,
+ * here or in another process of several nodes, or 0.
  */
-int duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
+int duet__experiment_measure_round(struct duet__experiment *experiment,
                                    struct duet__monitor *monitor, struct duet__progress *progress);
 
 /*
@@ -157,12 +153,12 @@ DUET_MUST_CHECK int duet__recalibration_plan(struct duet__recalibration *recalib
                                              struct duet_message *message);
 
 /*
- * Measures before round `round`, from 0 on, or after the last one, when the runs of the trials have
- * taken `runs_s` so far. Failures are noted, and the rest goes on.
+ * Measures before the next round, or after the last one, when the runs of the trials have taken
+ * `runs_s` so far. Failures are noted, and the rest goes on.
  */
 void duet__recalibration_slice(struct duet__recalibration *recalibration,
-                               const struct duet__experiment *experiment, size_t round,
-                               double runs_s, struct duet__monitor *monitor);
+                               const struct duet__experiment *experiment, double runs_s,
+                               struct duet__monitor *monitor);
 
 /* Fits the model, and predicts all trials from the resulting platform. Returns false if there is
    nothing to fit to. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the measured runs of an experiment. Neighbours that compute on the same data share it. */
-#include "calibrate/load.h"
 #include "runs/processes.h"
 #include "runs/session.h"
 #include "validate/experiment.h"
@@ -12,30 +11,23 @@ enum { RUNS_MOST = 1000 /* most measured runs of a case to know its median */ };
 /* Seconds from the end of a probe on for which its result is used. */
 static const double probe_holds_s = 2;
 
-/* A round under way. */
-struct round {
-    struct duet__experiment *experiment;
-    size_t number;
-    struct duet__monitor *monitor;
-    struct duet__progress *progress;
-};
-
 /* A turn: the runs of a trial in a round. */
 struct turn {
-    const struct round *round;
+    struct duet__experiment *experiment;
     struct duet__trial *trial;
+    struct duet__monitor *monitor;
     size_t before, made;     /* runs before, and since then; counts also runs that only the first
                                 node knows */
     size_t least, check;     /* least number of runs; number of runs at which to look again */
     double start_s, spent_s; /* date of the first measured run; seconds of the runs before */
 };
 
-/* Returns the least number of measured runs of a case in a round. */
-static size_t share(const struct round *round)
+/* Returns the least number of measured runs of a case in the round at hand. */
+static size_t share(const struct duet__experiment *experiment)
 {
-    size_t reps = round->experiment->base.reps, rounds = round->experiment->rounds;
+    size_t reps = experiment->base.reps, rounds = experiment->round_count;
 
-    return MAX(reps / rounds + (round->number < reps % rounds), 1);
+    return MAX(reps / rounds + (experiment->rounds.round < reps % rounds), 1);
 }
 
 /*
@@ -45,10 +37,10 @@ static size_t share(const struct round *round)
  */
 static double wanted(const struct turn *turn)
 {
-    const struct duet__experiment *experiment = turn->round->experiment;
+    const struct duet__experiment *experiment = turn->experiment;
     double count = (double)duet__sample_count(&turn->trial->measured);
     double ratio = duet__sample_width_within(&turn->trial->measured) / experiment->until;
-    double left = (double)(experiment->rounds - turn->round->number);
+    double left = (double)(experiment->round_count - experiment->rounds.round);
 
     return (count * ratio * ratio - (double)turn->before) / left;
 }
@@ -56,9 +48,9 @@ static double wanted(const struct turn *turn)
 /* True if the runs of a turn are enough, and those of the rounds so far have had their time. */
 static bool enough(struct turn *turn)
 {
-    const struct duet__experiment *experiment = turn->round->experiment;
+    const struct duet__experiment *experiment = turn->experiment;
     const struct duet__trial *trial = turn->trial;
-    double part = (double)(turn->round->number + 1) / (double)experiment->rounds;
+    double part = (double)(experiment->rounds.round + 1) / (double)experiment->round_count;
     size_t made = turn->made;
 
     if (made < turn->least)
@@ -110,150 +102,93 @@ static void probe(struct duet__experiment *experiment, struct duet__trial *trial
     g_array_append_val(trial->probes, experiment->probed_s);
 }
 
-/* True if a runtime with as many workers was opened before, and has printed its remarks. */
-static bool was_opened(const struct round *round, const struct duet__trial *trial)
-{
-    for (const struct duet__trial *other = round->experiment->trials; other < trial; other++)
-        if (!other->failure && other->cpus == trial->cpus && other->gpus == trial->gpus)
-            return true;
-    return round->number > 0;
-}
-
-/*
- * True in every other round, which goes through the cases backward (ABBA): a machine that becomes
- * steadily slower or faster, or an effect that lasts from one case to the next, is alike for all.
- */
-static bool backward(const struct round *round)
-{
-    return round->number % 2 == 1;
-}
-
 /* Draws the finished part of all rounds. */
-static void draw(const struct round *round, const struct duet__trial *trial)
+static void draw(const struct duet__experiment *experiment, const struct duet__trial *trial,
+                 struct duet__progress *progress)
 {
-    const struct duet__experiment *experiment = round->experiment;
+    const struct duet__rounds *rounds = &experiment->rounds;
     const struct duet__request *real = &trial->real;
-    double part = (double)(trial - experiment->trials) / (double)experiment->trial_count;
-    double done = backward(round) ? 1 - part : part;
+    double part = (double)rounds->turn / (double)rounds->cases;
     char sizes[48] = "", what[96];
 
     if (!real->workload->program)
         (void)g_snprintf(sizes, sizeof sizes, ", n %llu, tile %llu",
                          (unsigned long long)real->problem.n,
                          (unsigned long long)real->problem.tile);
-    (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s%s, %s", round->number + 1,
-                     experiment->rounds, real->workload->name, sizes, real->policies[0]);
-    duet__progress_say(round->progress, (done + (double)round->number) / (double)experiment->rounds,
+    (void)g_snprintf(what, sizeof what, "round %zu/%zu: %s%s, %s", rounds->round + 1,
+                     experiment->round_count, real->workload->name, sizes, real->policies[0]);
+    duet__progress_say(progress, (part + (double)rounds->round) / (double)experiment->round_count,
                        what);
 }
 
-/* Notes if others used the cores since `before`, while runs of the trial were made. */
-static void note_load(const struct round *round, struct duet__trial *trial,
-                      const struct duet__load *before)
+/* Measures one trial in a round, on data. Returns the signal that ended it, or 0. */
+static int measure_trial(struct turn *turn, void *data)
 {
-    const struct duet__load now = duet__load_now();
-    GArray *rounds = round->experiment->disturbed;
-    size_t number = round->number + 1;
-
-    /* one's own other nodes do not disturb */
-    if (duet__request_nodes(&trial->real) > 1 || !duet__load_between(before, &now).disturbed)
-        return;
-    duet__sample_disturb(&trial->measured);
-    if (!rounds->len || g_array_index(rounds, size_t, rounds->len - 1) != number)
-        g_array_append_val(rounds, number);
-}
-
-/* Measures one trial in a round. Returns the signal that ended it, or 0. */
-static int measure_trial(const struct round *round, struct duet__trial *trial, void *data)
-{
-    struct duet__experiment *experiment = round->experiment;
-    struct turn turn = {.round = round,
-                        .trial = trial,
-                        .before = duet__sample_count(&trial->measured),
-                        .least = share(round),
-                        .spent_s = trial->spent_s,
-                        .start_s = duet__clock_s()};
+    struct duet__experiment *experiment = turn->experiment;
+    struct duet__trial *trial = turn->trial;
     struct duet__session session = {.request = &trial->real,
                                     .policy = trial->real.policies[0],
-                                    .monitor = round->monitor,
+                                    .monitor = turn->monitor,
                                     .problem = trial->real.problem,
-                                    .quiet = was_opened(round, trial)};
+                                    .quiet =
+                                        duet__rounds_opened(&experiment->rounds, (int)trial->cpus,
+                                                            (int)trial->gpus)};
     struct duet_message message = {""};
-    struct duet__load before;
     int error;
 
-    draw(round, trial);
+    turn->before = duet__sample_count(&trial->measured);
+    turn->least = share(experiment);
+    turn->spent_s = trial->spent_s;
     if (experiment->probe)
         probe(experiment, trial);
     session.problem.data = data;
-    trial->real.seed = experiment->base.seed + round->number;
+    trial->real.seed = experiment->base.seed + experiment->rounds.round;
     trial->real.records = DUET_RECORDS_ALL;
     duet__sample_begin(&trial->measured);
-    before = duet__load_now();
-    error = run_turn(&turn, &session, &message);
-    note_load(round, trial, &before);
-    error = duet__processes_agree(experiment->together, round->monitor, error, &message);
+    turn->start_s = duet__clock_s();
+    error = run_turn(turn, &session, &message);
+    /* one's own other nodes do not disturb */
+    if (duet__request_nodes(&trial->real) == 1 && duet__rounds_load(&experiment->rounds).disturbed)
+        duet__sample_disturb(&trial->measured);
+    error = duet__processes_agree(experiment->together, turn->monitor, error, &message);
     if (error < 0)
         duet__trial_fail(trial, "measured", error, &message);
     return error > 0 ? error : 0;
 }
 
-/* Measures the trials from `first` on, to `*end`, that share its data. Returns the signal that
-   ended it, or 0. */
-static int measure_group(const struct round *round, size_t first, size_t *end)
+/* Gives a trial its turn, unless a process cannot make it. Returns the signal that ended it, or
+   0. */
+static int take_turn(struct turn *turn)
 {
-    const struct duet__experiment *experiment = round->experiment;
-    struct duet__trial *trials = experiment->trials;
-    const struct duet__request *real = NULL;
-    struct duet_message generating = {""};
-    void *data = NULL;
-    int error = 0, number = 0;
+    struct duet__experiment *experiment = turn->experiment;
+    struct duet__trial *trial = turn->trial;
+    const struct duet__workload *workload = trial->real.workload;
+    struct duet__problem problem = trial->real.problem;
+    struct duet_message message = {""};
+    int error = 0;
 
-    for (*end = first; *end < experiment->trial_count && trials[*end].group == trials[first].group;
-         ++*end)
-        if (!real && !trials[*end].failure)
-            real = &trials[*end].real;
-    if (real && real->workload->generate && !duet__request_paced(&experiment->base))
-        error = real->workload->generate(real->workload, &real->problem, &data, &generating);
-    for (size_t i = first; i < *end && !number; i++) {
-        struct duet__trial *trial = &trials[backward(round) ? first + *end - 1 - i : i];
-        struct duet_message message = generating;
-        int own = error, of_all;
-
-        if (trial->failure)
-            own = duet_fail(&message, trial->error, "it %s", trial->failure);
-        /* a trial that one process cannot make is left out by all */
-        of_all = duet__processes_agree(experiment->together, round->monitor, own, &message);
-        if (of_all < 0)
-            duet__trial_fail(trial, "measured", of_all, &message);
-        else
-            number = of_all ? of_all : measure_trial(round, trial, data);
-    }
-    if (data)
-        real->workload->discard(data);
-    return number;
+    if (trial->failure)
+        error = duet_fail(&message, trial->error, "it %s", trial->failure);
+    else if (workload->generate && !duet__request_paced(&experiment->base))
+        error = duet__rounds_data(&experiment->rounds, 0, workload, &problem, &message);
+    error = duet__processes_agree(experiment->together, turn->monitor, error, &message);
+    if (error < 0)
+        duet__trial_fail(trial, "measured", error, &message);
+    return error ? MAX(error, 0) : measure_trial(turn, problem.data);
 }
 
-static size_t first_of_group(const struct duet__experiment *experiment, size_t trial)
-{
-    while (trial && experiment->trials[trial - 1].group == experiment->trials[trial].group)
-        trial--;
-    return trial;
-}
-
-int duet__experiment_measure_round(struct duet__experiment *experiment, size_t number,
+int duet__experiment_measure_round(struct duet__experiment *experiment,
                                    struct duet__monitor *monitor, struct duet__progress *progress)
 {
-    const struct round round = {experiment, number, monitor, progress};
-    int ended = 0;
+    int ended;
 
-    for (size_t made = 0; made < experiment->trial_count && !ended;) {
-        size_t first = made, end;
+    do {
+        struct duet__trial *trial = &experiment->trials[duet__rounds_begin(&experiment->rounds)];
+        struct turn turn = {.experiment = experiment, .trial = trial, .monitor = monitor};
 
-        if (backward(&round))
-            first = first_of_group(experiment, experiment->trial_count - made - 1);
-        ended = measure_group(&round, first, &end);
-        made += end - first;
-    }
+        draw(experiment, trial, progress);
+        ended = take_turn(&turn);
+    } while (!ended && duet__rounds_next(&experiment->rounds));
+    duet__rounds_discard(&experiment->rounds);
     return ended;
 }

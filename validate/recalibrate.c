@@ -99,9 +99,9 @@ int duet__recalibration_plan(struct duet__recalibration *recalibration,
 
 /* Returns the time for all slices up to this one. */
 static double due(const struct duet__recalibration *recalibration,
-                  const struct duet__experiment *experiment, size_t round, double runs_s)
+                  const struct duet__experiment *experiment, double runs_s)
 {
-    double part = (double)(round + 1) / (double)(experiment->rounds + 1);
+    double part = (double)(experiment->rounds.round + 1) / (double)(experiment->round_count + 1);
 
     return recalibration->time_s > 0 ? part * recalibration->time_s : fmax(part * least_s, runs_s);
 }
@@ -119,19 +119,19 @@ static double round_time(const struct duet__recalibration *recalibration,
         cases_s = experiment->case_time_s * (double)experiment->trial_count / 2;
     if (!(time_s > 0))
         time_s = fmax(least_s, cases_s);
-    return time_s / (double)(experiment->rounds + 1);
+    return time_s / (double)(experiment->round_count + 1);
 }
 
 void duet__recalibration_slice(struct duet__recalibration *recalibration,
-                               const struct duet__experiment *experiment, size_t round,
-                               double runs_s, struct duet__monitor *monitor)
+                               const struct duet__experiment *experiment, double runs_s,
+                               struct duet__monitor *monitor)
 {
     struct duet__calibrating *c = &recalibration->calibrating;
-    double all_s = due(recalibration, experiment, round, runs_s);
+    double all_s = due(recalibration, experiment, runs_s);
 
     c->monitor = monitor;
     duet__calibrating_go_on(c);
-    if (!round)
+    if (!experiment->rounds.round)
         duet__calibrating_once(c);
     duet__calibrating_slice(c, all_s - c->paused_s, round_time(recalibration, experiment));
     duet__calibrating_pause(c);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records runs of all cases, round after round: forward, then backward (ABBA), so that steady
- * changes affect all cases alike. */
+/* Records runs of all cases, round after round. */
 #include <stdio.h>
 #include <string.h>
 
 #include "bench/corpus/corpus.h"
 #include "calibrate/calibrate.h"
-#include "runs/session.h"
+#include "runs/rounds.h"
 #include "base/clock.h"
 
 enum { RUNS_MOST = 3 };           /* of a case in a round */
@@ -15,36 +14,22 @@ static const double TURN_S = 0.1; /* after this time no further run is made */
 /* A recording of a corpus under way. */
 struct work {
     struct duet__monitor monitor;
-    struct duet__problem problem; /* with its data, which neighbouring cases share */
-    const struct duet__workload *workload;
+    struct duet__rounds rounds;
     GHashTable *known; /* problems that were written */
 };
 
-static void discard(struct work *work)
-{
-    if (work->problem.data)
-        work->workload->discard(work->problem.data);
-    work->problem = (struct duet__problem){0};
-}
-
-/* Generates the data of a case, unless the case before had the same. */
-static int generate_data(struct work *work, const struct corpus_case *of,
-                         struct duet_message *message)
+/* Makes the problem of a case, with its data. */
+static int make_problem(struct work *work, const struct corpus_case *of,
+                        struct duet__problem *problem, struct duet_message *message)
 {
     const struct duet__workload *workload = duet__workload_find(of->workload);
-    struct duet__problem *problem = &work->problem;
     int error;
 
-    if (problem->data && work->workload == workload && problem->n == of->n &&
-        problem->tile == of->tile)
-        return 0;
-    discard(work);
     if (!workload || !workload->generate)
         return duet_fail(message, DUET_EINVAL, "no workload '%s' that computes", of->workload);
     *problem = (struct duet__problem){.n = of->n, .tile = of->tile, .precision = 'd', .seed = 1};
-    work->workload = workload;
     error = workload->check(problem, message);
-    return error ? error : workload->generate(workload, problem, &problem->data, message);
+    return error ? error : duet__rounds_data(&work->rounds, 0, workload, problem, message);
 }
 
 static void put(struct work *work, const struct corpus_run *run)
@@ -61,41 +46,39 @@ static void put(struct work *work, const struct corpus_run *run)
 }
 
 /* Makes a warm-up, then some runs. */
-static int take_turn(struct work *work, const struct corpus_case *of, unsigned round,
-                     struct duet_message *message)
+static int take_turn(struct work *work, const struct corpus_case *of, struct duet_message *message)
 {
     struct duet__request request;
     struct duet__run runs[RUNS_MOST] = {0};
-    struct corpus_run run = {.of = *of, .round = round};
+    struct corpus_run run = {.of = *of, .round = (unsigned)work->rounds.round};
     struct duet__session session = {.request = &request,
                                     .policy = of->policy,
                                     .monitor = &work->monitor,
                                     .quiet = true};
-    struct duet__load before, after;
+    struct duet__disturbance load;
     size_t count = 0;
     double start_s;
-    int error = generate_data(work, of, message);
+    int error = make_problem(work, of, &session.problem, message);
 
     duet__request_init(&request);
-    request.workload = work->workload;
+    request.workload = duet__workload_find(of->workload);
     request.records = DUET_RECORDS_ACCESSES;
     request.config.cpus = (int)of->cpus;
     request.config.gpus = 0;
-    request.seed = 1 + round;
-    session.problem = work->problem;
+    request.seed = 1 + work->rounds.round;
     if (!error)
         error = duet__session_run(&session, NULL, DUET_RECORDS_NONE, message);
-    before = duet__load_now();
+    work->rounds.before = duet__load_now();
     start_s = duet__clock_s();
     while (!error && count < RUNS_MOST && (!count || duet__clock_s() - start_s < TURN_S)) {
         error = duet__session_run(&session, &runs[count], DUET_RECORDS_ACCESSES, message);
         count += !error;
     }
-    after = duet__load_now();
+    load = duet__rounds_load(&work->rounds);
     duet__session_close(&session);
     run.at_s = (double)g_get_real_time() * 1e-6 - (duet__clock_s() - start_s);
-    run.others = duet__load_between(&before, &after).others;
-    run.stolen = duet__load_between(&before, &after).stolen;
+    run.others = load.others;
+    run.stolen = load.stolen;
     for (size_t i = 0; i < count; i++) {
         run.recording = runs[i].recording;
         run.recording.makespan_s = runs[i].stats.makespan_s;
@@ -110,23 +93,24 @@ int corpus_record(unsigned rounds, char **cases)
 {
     struct work work = {0};
     struct duet_message message = {""};
-    guint count = g_strv_length(cases);
     int error = 0;
 
     work.known = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
     corpus_put_head(stdout, duet__cache_find());
     duet__monitor_start(&work.monitor, false, 0, 0);
-    for (unsigned round = 0; round < rounds && !error; round++)
-        for (guint i = 0; i < count && !error; i++) {
-            const char *text = cases[round % 2 ? count - 1 - i : i];
-            struct corpus_case of;
+    duet__rounds_init(&work.rounds);
+    work.rounds.cases = g_strv_length(cases);
+    while (work.rounds.cases && work.rounds.round < rounds && !error) {
+        const char *text = cases[duet__rounds_begin(&work.rounds)];
+        struct corpus_case of;
 
-            error = corpus_case_read(text, &of)
-                        ? take_turn(&work, &of, round, &message)
-                        : duet_fail(&message, DUET_EINVAL,
-                                    "'%s' is no case: WORKLOAD:N:TILE:WORKERS:POLICY", text);
-        }
-    discard(&work);
+        error = corpus_case_read(text, &of)
+                    ? take_turn(&work, &of, &message)
+                    : duet_fail(&message, DUET_EINVAL,
+                                "'%s' is no case: WORKLOAD:N:TILE:WORKERS:POLICY", text);
+        (void)duet__rounds_next(&work.rounds);
+    }
+    duet__rounds_fini(&work.rounds);
     duet__monitor_stop(&work.monitor);
     g_hash_table_unref(work.known);
     if (!error && (fflush(stdout) || ferror(stdout)))

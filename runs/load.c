@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Finds whether others compute on this machine, by its system's counters. */
-#include "calibrate/load.h"
+#include "runs/load.h"
 
 #include <math.h>
 #include <sched.h>

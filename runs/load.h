@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Speed of this machine's cores at the moment, and the use of them by other processes and other
  * machines on the same hardware. */
-#ifndef DUET_CALIBRATE_LOAD_H
-#define DUET_CALIBRATE_LOAD_H
+#ifndef DUET_RUNS_LOAD_H
+#define DUET_RUNS_LOAD_H
 
 #include <stdbool.h>
 
