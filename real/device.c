@@ -287,7 +287,7 @@ static void start_copy(struct worker *self, const struct duet__engine_command *c
                                       .mark = mark_of(self, copy->handle),
                                       .peer =
                                           devices[0] == self->opened ? devices[1] : devices[0]}};
-    const bool paced = real->options.scale > 0;
+    const bool paced = real->pace.scale > 0;
     self->copies++;
     count_step(self);
     duet__handle_buffer(copy->handle, &buffer);
@@ -365,7 +365,7 @@ static void lose_patience(struct worker *self)
     double now_s = duet__clock_now(&real->clock);
     if (self->still_s == 0)
         self->still_s = now_s;
-    if (!self->lost && self->backend->abandon && now_s - self->still_s > real->options.watchdog_s)
+    if (!self->lost && self->backend->abandon && now_s - self->still_s > real->config.watchdog_s)
         self->backend->abandon(self->opened);
 }
 
@@ -407,9 +407,9 @@ static int open_device(struct worker *self, struct duet_message *message)
         .index = self->ordinal,
         .node = self->node,
         .capacity_bytes = real->machine.nodes[self->node].capacity_bytes,
-        .kernel_streams = real->options.gpu_streams,
+        .kernel_streams = real->config.gpu_streams ? real->config.gpu_streams : 1,
         .kernels = self->slot_count,
-        .untimed = real->options.gpu_untimed,
+        .untimed = real->config.gpu_untimed,
         .lose_at = self->lose_at,
         .notify = notify_device,
         .owner = self,
@@ -427,7 +427,7 @@ void *duet__device_thread(void *worker)
     struct real *real = self->real;
     struct duet_message message = {""};
     duet__thread_begin(real, real->machine.workers[self->index].name, self->place);
-    if (real->options.scale > 0 || !real->spin)
+    if (real->pace.scale > 0 || !real->spin)
         (void)duet__thread_slack(SLACK_NS); /* Linux's 50 us are more than POLL_NS */
     int error = open_device(self, &message);
     if (duet__threads_ready(real, error, &message)) {
@@ -450,7 +450,7 @@ void *duet__device_thread(void *worker)
  */
 static bool does_pin(const struct real *real, const struct use *use)
 {
-    return use->backend->pin && use->attached && !(real->options.scale > 0);
+    return use->backend->pin && use->attached && !(real->pace.scale > 0);
 }
 
 int duet__real_pin(void *engine, void *data, size_t bytes, struct duet_message *message)

@@ -44,8 +44,6 @@ static void real_free(struct real *real)
         duet__first_fini(&real->first);
     if (real->has_threads)
         duet__threads_fini(&real->threads);
-    if (real->options.free_pace)
-        real->options.free_pace(real->options.pace);
     duet__places_free(real->places);
     free(real->workers);
     free(real->emulated);
@@ -75,7 +73,7 @@ static const struct duet__backend *backend_of(const struct real *real, const str
 {
     const char *name = real->machine.archs[worker->arch].backend;
     const char *who = real->machine.workers[worker->index].name;
-    if (worker->device && real->options.emulate)
+    if (worker->device && real->config.emulate)
         name = "emulated";
     const struct duet__backend *backend = duet__backend_find(name);
     if (!backend)
@@ -100,7 +98,8 @@ static void add_use(struct real *real, const struct duet__backend *backend)
     real->uses[real->use_count++].backend = backend;
 }
 
-static int make_worker(struct real *real, unsigned index, struct duet_message *message)
+static int make_worker(struct real *real, unsigned index, const unsigned *devices,
+                       struct duet_message *message)
 {
     const struct duet_worker *from = &real->machine.workers[index];
     struct worker *worker = &real->workers[index];
@@ -117,14 +116,14 @@ static int make_worker(struct real *real, unsigned index, struct duet_message *m
         return duet__backend_find(real->machine.archs[worker->arch].backend) ? DUET_EINVAL
                                                                              : DUET_EABSENT;
     add_use(real, worker->backend);
-    if (worker->device && real->options.devices)
-        worker->ordinal = real->options.devices[index - real->cpus];
+    if (worker->device && devices)
+        worker->ordinal = devices[index - real->cpus];
     else
         for (unsigned w = 0; w < index; w++)
             worker->ordinal += real->workers[w].backend == worker->backend;
     real->cpus += !worker->device;
     real->has_devices |= worker->device;
-    real->emulated[worker->arch] = worker->device && real->options.emulate;
+    real->emulated[worker->arch] = worker->device && real->config.emulate;
     worker->slots = calloc(worker->slot_count, sizeof *worker->slots);
     if (!worker->slots || duet__park_init(&worker->park))
         return DUET_ENOMEM;
@@ -132,7 +131,7 @@ static int make_worker(struct real *real, unsigned index, struct duet_message *m
     return DUET_OK;
 }
 
-static int make_workers(struct real *real, struct duet_message *message)
+static int make_workers(struct real *real, const unsigned *devices, struct duet_message *message)
 {
     unsigned count = real->machine.worker_count;
     real->workers = aligned_alloc(CACHE_LINE, count * sizeof *real->workers);
@@ -142,7 +141,7 @@ static int make_workers(struct real *real, struct duet_message *message)
         return DUET_ENOMEM;
     memset(real->workers, 0, count * sizeof *real->workers);
     for (unsigned w = 0; w < count; w++) {
-        int error = make_worker(real, w, message);
+        int error = make_worker(real, w, devices, message);
         if (error)
             return error;
     }
@@ -157,7 +156,7 @@ static unsigned count_computing(const struct real *real)
     unsigned count = real->cpus;
     for (unsigned w = real->cpus; w < real->machine.worker_count; w++)
         count += real->emulated[real->workers[w].arch];
-    return real->options.scale > 0 ? 0 : count;
+    return real->pace.scale > 0 ? 0 : count;
 }
 
 static void warn_crowded(const struct real *real, unsigned count, unsigned cores)
@@ -196,12 +195,12 @@ static int place_threads(struct real *real)
     unsigned compute = count_computing(real);
     unsigned streams = compute > real->cpus ? compute - real->cpus : 0; /* emulated GPUs' own */
     real->spin = workers + streams <= cores;
-    if (compute > cores && !real->options.quiet)
+    if (compute > cores && !real->config.quiet)
         warn_crowded(real, compute, cores);
-    return real->options.bind ? bind_threads(real) : DUET_OK;
+    return !real->config.no_bind ? bind_threads(real) : DUET_OK;
 }
 
-static int fill_real(struct real *real, struct duet_message *message)
+static int fill_real(struct real *real, const unsigned *devices, struct duet_message *message)
 {
     int error = duet__threads_init(&real->threads);
     real->has_threads = !error;
@@ -210,7 +209,7 @@ static int fill_real(struct real *real, struct duet_message *message)
         real->has_first = !error;
     }
     if (!error) {
-        error = duet__watch_init(&real->watch, real->options.watchdog_s);
+        error = duet__watch_init(&real->watch, real->config.watchdog_s);
         real->has_watch = !error;
     }
     if (!error) {
@@ -218,51 +217,36 @@ static int fill_real(struct real *real, struct duet_message *message)
         real->has_said = !error;
     }
     if (!error)
-        error = make_workers(real, message);
+        error = make_workers(real, devices, message);
     return error ? error : place_threads(real);
 }
 
-static int check_options(const struct real_options *options, struct duet_message *message)
+int duet__real_new(void **out, const struct duet_machine *machine, const struct duet_config *config,
+                   const unsigned *devices, const struct real_pace *pace,
+                   struct duet_message *message)
 {
-    if (!(options->watchdog_s > 0))
-        return duet_fail(message, DUET_EINVAL, "a watchdog of %g s: it must be positive",
-                         options->watchdog_s);
-    if (!(options->scale >= 0) || isinf(options->scale) ||
-        (options->scale > 0 && !options->seconds))
-        return duet_fail(message, DUET_EINVAL,
-                         "a pace of %g: it must be positive, with times to apply it to",
-                         options->scale);
-    return DUET_OK;
-}
-
-int duet__real_new(void **out, const struct duet_machine *machine,
-                   const struct real_options *options, struct duet_message *message)
-{
+    enum { WATCHDOG_S = 10 }; /* unless the configuration says otherwise */
     *out = NULL;
-    int error = check_options(options, message);
-    if (error)
-        return error;
     struct real *real = aligned_alloc(CACHE_LINE, sizeof *real);
     if (!real)
         return duet_fail(message, DUET_ENOMEM, "no memory left for the engine");
     memset(real, 0, sizeof *real);
     real->forks = duet__forks();
-    real->options = *options;
-    real->options.lose = NULL;
-    real->options.free_pace = NULL; /* the caller's until this has succeeded */
-    error = duet_machine_copy(&real->machine, machine);
+    real->config = *config;
+    real->pace = pace ? *pace : (struct real_pace){.scale = 0};
+    if (config->watchdog_s <= 0)
+        real->config.watchdog_s = config->watchdog_s < 0 ? INFINITY : WATCHDOG_S;
+    int error = duet_machine_copy(&real->machine, machine);
     if (!error)
-        error = fill_real(real, message);
+        error = fill_real(real, devices, message);
     if (!error)
-        error = duet__lose_parse(real, options->lose, message);
+        error = duet__lose_parse(real, config->lose, message);
     if (error) {
         if (error == DUET_ENOMEM)
             (void)duet_fail(message, error, "no memory left for the engine");
         real_free(real);
         return error;
     }
-    real->options.free_pace = options->free_pace;
-    real->options.devices = NULL;
     duet__rest_by(duet__thread_rest);
     duet__clock_start(&real->clock);
     *out = real;
@@ -279,22 +263,28 @@ static void thread_computes(void *engine)
     duet__one_thread_enter(engine, &before);
 }
 
-static uint64_t pin_more(void *engine)
+/* Returns three quarters of the memory that the machine has now. */
+static uint64_t pin_default(void *engine)
 {
-    const struct real *real = engine;
-    return real->options.pin_more();
+    (void)engine;
+    return duet__real_memory_bytes() / 4 * 3;
+}
+
+uint64_t duet__real_pin_bytes(const struct duet_config *config)
+{
+    return config->no_pin ? 0 : config->pin_bytes ? config->pin_bytes : pin_default(NULL);
 }
 
 static int attach_backends(struct real *real, struct duet_message *message)
 {
     const struct backend_setup setup = {
         .machine = &real->machine,
-        .scale = real->options.scale,
+        .scale = real->pace.scale,
         .now = real_now,
         .clock = real,
-        .pin_bytes = real->options.pin_bytes,
-        .pin_more = real->options.pin_more ? pin_more : NULL,
-        .patience_s = isinf(real->options.watchdog_s) ? 0 : real->options.watchdog_s,
+        .pin_bytes = duet__real_pin_bytes(&real->config),
+        .pin_more = real->config.no_pin || real->config.pin_bytes ? NULL : pin_default,
+        .patience_s = isinf(real->config.watchdog_s) ? 0 : real->config.watchdog_s,
         .say = duet__say,
         .computes = thread_computes,
     };
@@ -374,9 +364,9 @@ const struct duet__engine_ops *duet__real_ops(void)
 
 static bool can_run(const struct real *real, const struct duet__class *klass, unsigned arch)
 {
-    const struct real_options *options = &real->options;
-    if (options->scale > 0)
-        return options->seconds(options->pace, klass, arch) > 0;
+    const struct real_pace *pace = &real->pace;
+    if (pace->scale > 0)
+        return pace->seconds(pace->times, klass, arch) > 0;
     return real->emulated[arch] ? duet__class_emulation(klass) != NULL
                                 : duet__class_function(klass, arch) != NULL;
 }
@@ -385,18 +375,18 @@ int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t 
                         struct duet_message *message)
 {
     const struct real *real = engine;
-    const struct real_options *options = &real->options;
+    const struct real_pace *pace = &real->pace;
     if (duet__class_expands(klass))
         return DUET_OK;
-    if (options->scale > 0 && options->classify)
-        return options->classify(options->pace, klass, archs, message);
+    if (pace->scale > 0 && pace->classify)
+        return pace->classify(pace->times, klass, archs, message);
     for (unsigned a = 0; a < real->machine.arch_count; a++)
         if ((*archs >> a & 1) && !can_run(real, klass, a))
             *archs &= ~(UINT64_C(1) << a);
     if (*archs)
         return DUET_OK;
     const char *kernel = duet__class_kernel(klass);
-    if (options->scale > 0)
+    if (pace->scale > 0)
         return duet_fail(message, DUET_ENOMODEL,
                          "no time is known for kernel %s on any architecture of machine %s", kernel,
                          real->machine.name);
@@ -408,9 +398,9 @@ int duet__real_classify(void *engine, const struct duet__class *klass, uint64_t 
 
 double duet__real_mean(void *engine, const struct duet__class *klass, unsigned arch)
 {
-    const struct real_options *options = &((const struct real *)engine)->options;
-    double seconds = options->scale > 0 ? options->seconds(options->pace, klass, arch) : 0;
-    return seconds > 0 ? seconds * options->scale : 0;
+    const struct real_pace *pace = &((const struct real *)engine)->pace;
+    double seconds = pace->scale > 0 ? pace->seconds(pace->times, klass, arch) : 0;
+    return seconds > 0 ? seconds * pace->scale : 0;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -457,7 +447,7 @@ void duet__say(void *engine, const char *line)
 {
     struct real *real = engine;
     struct said *said = &real->said;
-    if (real->options.quiet)
+    if (real->config.quiet)
         return;
     (void)pthread_mutex_lock(&said->mutex);
     if (!is_kept(said, line)) {

@@ -116,7 +116,7 @@ void duet__real_notify(void *engine)
 /* Runs the worker's commands; the mutex is not held meanwhile. */
 static int serve_first(struct real *real, const struct until *until)
 {
-    bool paced = real->options.scale > 0;
+    bool paced = real->pace.scale > 0;
     first_take(real, FIRST_APPLICATION);
     (void)pthread_mutex_unlock(&real->first.mutex);
     /* on another worker's core, one of the two would stand still, now or at the next submission */
@@ -236,7 +236,7 @@ void *duet__spare_thread(void *engine)
     struct real *real = engine;
     duet__thread_begin(real, "spare", real->workers[0].place);
     duet__thread_patient(); /* submitting threads wake it, and should not lose their core */
-    if (real->options.scale > 0)
+    if (real->pace.scale > 0)
         (void)duet__thread_slack(SLACK_NS);
     if (duet__threads_ready(real, DUET_OK, NULL))
         run_spare(real);

@@ -159,8 +159,9 @@ struct watch {
 
 struct real {
     struct duet_machine machine;
-    struct real_options options; /* without `lose` */
-    struct duet_runtime *core;   /* NULL until attached */
+    struct duet_config config; /* without its texts, which may be gone: only NULL or not */
+    struct real_pace pace;
+    struct duet_runtime *core; /* NULL until attached */
     struct clock clock;
     struct places *places;
     bool has_devices; /* some worker is a device */

@@ -44,11 +44,10 @@ static void add_reason(struct duet_message *reasons, const char *reason)
 }
 
 /* Adds the reason that devices are divided among processes. */
-static void add_part(struct duet_message *reasons, const struct real_wanted *wanted, unsigned count)
+static void add_part(struct duet_message *reasons, unsigned parts, unsigned count)
 {
     struct duet_message why = {""};
-    (void)duet_fail(&why, DUET_EINVAL, "%u of them are dealt out to %u processes", count,
-                    wanted->parts);
+    (void)duet_fail(&why, DUET_EINVAL, "%u of them are dealt out to %u processes", count, parts);
     add_reason(reasons, why.text);
 }
 
@@ -56,17 +55,18 @@ static void add_part(struct duet_message *reasons, const struct real_wanted *wan
 static int find_devices(struct parts *parts, const struct duet__backend *backend, unsigned wanted,
                         struct duet_message *reasons, bool *left_out)
 {
+    const struct duet__part *part = parts->part;
     struct duet_message why = {""};
     unsigned count = backend->count(&why), first = 0;
     if (!count) {
         add_reason(reasons, why.text);
         *left_out |= backend->impaired && backend->impaired();
     }
-    if (parts->wanted->parts > 1 && !parts->wanted->emulate) {
+    if (part && part->parts > 1 && !parts->config->emulate) {
         if (count)
-            add_part(reasons, parts->wanted, count);
-        first = parts->wanted->part * count / parts->wanted->parts;
-        count = (parts->wanted->part + 1) * count / parts->wanted->parts;
+            add_part(reasons, part->parts, count);
+        first = part->part * count / part->parts;
+        count = (part->part + 1) * count / part->parts;
     }
     for (unsigned i = first; i < count && parts->device_count < wanted; i++) {
         if (reserve_device(parts))
@@ -84,20 +84,13 @@ static int find_devices(struct parts *parts, const struct duet__backend *backend
     return DUET_OK;
 }
 
-static void tell_left_out(const struct real_wanted *wanted, const struct duet_message *reasons)
-{
-    char line[DUET_MESSAGE_MAX + 64];
-    (void)snprintf(line, sizeof line, "GPUs are left out: %s", reasons->text);
-    wanted->say(line);
-}
-
 /* Returns the backend whose devices are wanted; NULL with a message if there is no such one. */
-static const struct duet__backend *wanted_backend(const struct real_wanted *wanted,
+static const struct duet__backend *wanted_backend(const struct duet_config *config,
                                                   struct duet_message *message)
 {
-    const char *name = wanted->emulate ? EMULATED : wanted->devices ? wanted->devices : USUAL;
+    const char *name = config->emulate ? EMULATED : config->devices ? config->devices : USUAL;
     const struct duet__backend *backend = duet__backend_find(name);
-    if (backend && !backend->execute && !strcmp(name, EMULATED) == wanted->emulate)
+    if (backend && !backend->execute && !strcmp(name, EMULATED) == (config->emulate != NULL))
         return backend;
     (void)duet_fail(message, DUET_EINVAL,
                     "no devices are programmed by \"%s\": name cuda or opencl (--devices)", name);
@@ -111,17 +104,17 @@ static const struct duet__backend *wanted_backend(const struct real_wanted *want
 static int find_all(struct parts *parts, struct duet_message *message)
 {
     struct duet_message reasons = {""};
-    bool emulate = parts->wanted->emulate, left_out = false;
+    bool emulate = parts->config->emulate, left_out = false;
     unsigned all = emulate ? 1 : UINT32_MAX;
-    unsigned wanted = parts->wanted->gpus < 0 ? all : (unsigned)parts->wanted->gpus;
-    const struct duet__backend *backend = wanted_backend(parts->wanted, message);
+    unsigned wanted = parts->config->gpus < 0 ? all : (unsigned)parts->config->gpus;
+    const struct duet__backend *backend = wanted_backend(parts->config, message);
     if (!backend)
         return DUET_EINVAL;
     if (wanted && find_devices(parts, backend, wanted, &reasons, &left_out))
         return duet_fail(message, DUET_ENOMEM, "no memory left for the machine");
-    if (parts->wanted->gpus < 0 && left_out && parts->wanted->say)
-        tell_left_out(parts->wanted, &reasons);
-    if (parts->wanted->gpus < 0 || parts->device_count == wanted)
+    if (parts->config->gpus < 0 && left_out && parts->told)
+        (void)fprintf(stderr, "duet: GPUs are left out: %s\n", reasons.text);
+    if (parts->config->gpus < 0 || parts->device_count == wanted)
         return DUET_OK;
     return duet_fail(message, DUET_EINVAL,
                      "%u %sGPU%s wanted, and there %s %u%s%s%s: ask for fewer%s", wanted,
@@ -176,7 +169,7 @@ static int connect_all(struct parts *parts, struct duet_message *message)
             duet__pci_read("/sys", info->pci, &parts->ends[d].path);
     }
     unsigned next;
-    for (unsigned first = 0; first < count && !parts->wanted->no_peer; first = next) {
+    for (unsigned first = 0; first < count && !parts->config->no_peer; first = next) {
         next = first + 1;
         while (next < count && parts->devices[next].backend == parts->devices[first].backend)
             next++;
@@ -194,11 +187,11 @@ static int connect_all(struct parts *parts, struct duet_message *message)
 static int count_cpus(struct parts *parts, struct duet_message *message)
 {
     unsigned cores = duet__places_cores(parts->places);
-    if (parts->wanted->cores && parts->wanted->cores < cores)
-        cores = parts->wanted->cores;
+    if (parts->part && parts->part->cores < cores)
+        cores = parts->part->cores ? parts->part->cores : 1;
     parts->cpus = cores > parts->device_count ? cores - parts->device_count : 1;
-    if (parts->wanted->cpus >= 0)
-        parts->cpus = (unsigned)parts->wanted->cpus;
+    if (parts->config->cpus >= 0)
+        parts->cpus = (unsigned)parts->config->cpus;
     if (parts->cpus > CPUS_MAX)
         return duet_fail(message, DUET_EINVAL,
                          "%u CPU workers are wanted on %u cores: at most %d are possible",
@@ -243,7 +236,7 @@ static void fill_archs(const struct parts *parts, struct duet_machine *machine)
         struct duet_arch *arch = &machine->archs[found->arch];
         (void)snprintf(arch->name, DUET_NAME_MAX, "%s", found->info.arch);
         (void)snprintf(arch->backend, DUET_NAME_MAX, "%s",
-                       parts->wanted->emulate ? "cuda" : found->backend->name);
+                       parts->config->emulate ? "cuda" : found->backend->name);
     }
 }
 
@@ -277,7 +270,7 @@ static int fill_sockets(const struct parts *parts, struct duet_machine *machine)
 
 static void fill_workers(const struct parts *parts, struct duet_machine *machine)
 {
-    unsigned wanted = parts->wanted->gpu_window, shorts = parts->wanted->gpu_window_short;
+    unsigned wanted = parts->config->gpu_window, shorts = parts->config->gpu_window_short;
     for (unsigned w = 0; w < machine->worker_count; w++) {
         struct duet_worker *worker = &machine->workers[w];
         bool device = w >= parts->cpus;
@@ -291,11 +284,11 @@ static void fill_workers(const struct parts *parts, struct duet_machine *machine
 }
 
 /* Returns the used part of a device's usable memory. */
-static uint64_t share_of(const struct real_wanted *wanted, uint64_t usable)
+static uint64_t share_of(const struct duet_config *config, uint64_t usable)
 {
-    double usual = wanted->emulate ? 1 : USUAL_SHARE; /* emulated ones have exactly the stated
+    double usual = config->emulate ? 1 : USUAL_SHARE; /* emulated ones have exactly the stated
                                                          size */
-    double share = wanted->gpu_memory_share > 0 ? wanted->gpu_memory_share : usual;
+    double share = config->gpu_memory_share > 0 ? config->gpu_memory_share : usual;
     uint64_t bytes = share < 1 ? (uint64_t)((double)usable * share) : usable;
     return bytes ? bytes : 1;
 }
@@ -303,14 +296,14 @@ static uint64_t share_of(const struct real_wanted *wanted, uint64_t usable)
 static int fill_nodes(const struct parts *parts, struct duet_machine *machine,
                       struct duet_message *message)
 {
-    uint64_t wanted = parts->wanted->gpu_memory_bytes;
+    uint64_t wanted = parts->config->gpu_memory_bytes;
     (void)snprintf(machine->nodes[DUET_HOST].name, DUET_NAME_MAX, "host");
     for (unsigned d = 0; d < parts->device_count; d++) {
         struct duet_node *node = &machine->nodes[1 + d];
         uint64_t there = parts->devices[d].info.memory_bytes;
         set_name(node->name, "gpu", d, "");
-        node->capacity_bytes = wanted ? wanted : share_of(parts->wanted, there);
-        if (!parts->wanted->emulate && wanted > there)
+        node->capacity_bytes = wanted ? wanted : share_of(parts->config, there);
+        if (!parts->config->emulate && wanted > there)
             return duet_fail(message, DUET_EINVAL,
                              "%.1f MiB of %s's memory are wanted, and %.1f MiB are usable: ask for "
                              "less (--gpu-memory)",
@@ -366,9 +359,10 @@ static unsigned *numbers_of(const struct parts *parts)
 }
 
 int duet__real_machine(struct duet_machine *machine, unsigned **devices,
-                       const struct real_wanted *wanted, struct duet_message *message)
+                       const struct duet_config *config, const struct duet__part *part,
+                       struct duet_message *message)
 {
-    struct parts parts = {.wanted = wanted};
+    struct parts parts = {.config = config, .part = part, .told = devices && !config->quiet};
     unsigned *numbers = NULL;
     memset(machine, 0, sizeof *machine);
     if (devices)

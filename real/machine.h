@@ -23,7 +23,9 @@ struct found {
 };
 
 struct parts {
-    const struct real_wanted *wanted;
+    const struct duet_config *config;
+    const struct duet__part *part; /* NULL: all of this machine */
+    bool told;                     /* it is said why GPUs are left out */
     struct places *places;
     unsigned cpus; /* CPU workers */
     struct found *devices;

@@ -7,15 +7,15 @@
 
 static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsigned expected_gpus)
 {
-    const struct real_wanted wanted = {.cpus = cpus,
+    const struct duet_config wanted = {.cpus = cpus,
                                        .gpus = gpus,
                                        .gpu_memory_bytes = 12345,
                                        .gpu_window = 3,
-                                       .emulate = true,
+                                       .emulate = "free",
                                        .no_peer = no_peer};
     struct duet_machine machine;
     struct duet_message message = {""};
-    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
     g_assert_cmpint(duet_machine_check(&machine, &message), ==, DUET_OK);
     g_assert_cmpuint(machine.node_count, ==, 1 + expected_gpus);
     g_assert_cmpuint(machine.worker_count, ==, expected_cpus + expected_gpus);
@@ -53,12 +53,12 @@ static void test_machine(void)
 }
 
 /* Windows and memory where nothing, or something else, is wanted of them. */
-static void check_gpu(const struct real_wanted *wanted, unsigned window, unsigned window_short,
+static void check_gpu(const struct duet_config *wanted, unsigned window, unsigned window_short,
                       uint64_t capacity_bytes)
 {
     struct duet_machine machine;
     struct duet_message message = {""};
-    g_assert_cmpint(duet__real_machine(&machine, NULL, wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, wanted, NULL, &message), ==, DUET_OK);
     const struct duet_worker *gpu = &machine.workers[machine.worker_count - 1];
     g_assert_cmpuint(gpu->window, ==, window);
     g_assert_cmpuint(gpu->window_short, ==, window_short);
@@ -68,7 +68,7 @@ static void check_gpu(const struct real_wanted *wanted, unsigned window, unsigne
 
 static void test_wanted(void)
 {
-    struct real_wanted wanted = {.cpus = 1, .gpus = 1, .emulate = true};
+    struct duet_config wanted = {.cpus = 1, .gpus = 1, .emulate = "free"};
     struct backend_info info;
     const struct duet__backend *backend = duet__backend_find("emulated");
     g_assert_cmpint(backend->describe(0, &info, NULL), ==, DUET_OK);
@@ -93,18 +93,18 @@ static void test_wanted(void)
 static void test_refusals(void)
 {
     const struct {
-        struct real_wanted wanted;
+        struct duet_config wanted;
         const char *says;
     } cases[] = {
         {{.cpus = 0, .gpus = 0}, "at least one worker"},
-        {{.cpus = 0, .gpus = 0, .emulate = true}, "at least one worker"},
+        {{.cpus = 0, .gpus = 0, .emulate = "free"}, "at least one worker"},
         {{.cpus = 1, .gpus = 100000}, "100000 GPUs are wanted"},
-        {{.cpus = 1, .gpus = 100000, .emulate = true}, "100000 emulated GPUs are wanted"},
+        {{.cpus = 1, .gpus = 100000, .emulate = "free"}, "100000 emulated GPUs are wanted"},
     };
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
         struct duet_machine machine;
         struct duet_message message = {""};
-        g_assert_cmpint(duet__real_machine(&machine, NULL, &cases[i].wanted, &message), ==,
+        g_assert_cmpint(duet__real_machine(&machine, NULL, &cases[i].wanted, NULL, &message), ==,
                         DUET_EINVAL);
         g_assert_nonnull(strstr(message.text, cases[i].says));
         g_assert_null(machine.workers);
@@ -114,7 +114,7 @@ static void test_refusals(void)
 /* Why there is no GPU is said with what was asked for, and a run without GPUs needs none. */
 static void test_reasons(void)
 {
-    const struct real_wanted wanted = {.cpus = 1, .gpus = 1}, all = {.cpus = 1, .gpus = -1};
+    const struct duet_config wanted = {.cpus = 1, .gpus = 1}, all = {.cpus = 1, .gpus = -1};
     struct duet_machine machine;
     struct duet_message message = {""}, why = {""};
     if (duet__backend_find("cuda")->count(&why)) {
@@ -122,10 +122,10 @@ static void test_reasons(void)
         return;
     }
     g_assert_cmpstr(why.text, !=, "");
-    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, &message), ==, DUET_EINVAL);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_EINVAL);
     g_autofree char *since = g_strdup_printf("there are 0 (%s): ask for fewer", why.text);
     g_assert_nonnull(strstr(message.text, since));
-    g_assert_cmpint(duet__real_machine(&machine, NULL, &all, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &all, NULL, &message), ==, DUET_OK);
     g_assert_cmpuint(machine.worker_count, ==, 1);
     duet_machine_fini(&machine);
 }
@@ -161,26 +161,21 @@ static void test_lose(void)
 /* An engine for a machine that nothing here can run. */
 static void test_engine_refusals(void)
 {
-    const struct real_wanted wanted = {.cpus = 1, .gpus = 1, .emulate = true};
-    struct real_options options = {.watchdog_s = INFINITY};
+    struct duet_config wanted = {.cpus = 1, .gpus = 1, .emulate = "free"};
     struct duet_machine machine;
     struct duet_message message = {""};
     void *engine;
-    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
+    wanted.emulate = NULL;
     strcpy(machine.archs[1].backend, "abacus");
-    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EABSENT);
+    g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, &message), ==,
+                    DUET_EABSENT);
     g_assert_nonnull(strstr(message.text, "gpu0 is programmed by abacus"));
     strcpy(machine.archs[1].backend, "cpu");
-    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EINVAL);
-    options.emulate = true;
-    options.watchdog_s = 0;
-    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EINVAL);
-    g_assert_nonnull(strstr(message.text, "watchdog"));
-    options.watchdog_s = 1;
-    options.scale = 1;
-    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_EINVAL);
-    options.scale = 0;
-    g_assert_cmpint(duet__real_new(&engine, &machine, &options, &message), ==, DUET_OK);
+    g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, &message), ==,
+                    DUET_EINVAL);
+    wanted.emulate = "free";
+    g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, &message), ==, DUET_OK);
     duet__real_ops()->destroy(engine); /* the engine has no core yet */
     duet_machine_fini(&machine);
 }

@@ -89,7 +89,7 @@ static void reset_process(const struct kernel_threads *before)
 
 static bool computes(const struct real *real)
 {
-    return !(real->options.scale > 0);
+    return !(real->pace.scale > 0);
 }
 
 void duet__one_thread_begin(const struct real *real)

@@ -50,28 +50,22 @@ static inline double testing_seconds(void *pace, const struct duet__class *klass
 /* A core on a real engine, or NULL with the error in *error and the reason in t->message. */
 static inline struct duet_runtime *testing_try(struct testing *t, int *error)
 {
-    const struct real_wanted wanted = {
+    const struct duet_config wanted = {
         .cpus = (int)t->cpus,
         .gpus = (int)t->gpus,
         .gpu_memory_bytes = t->gpu_memory_bytes ? t->gpu_memory_bytes : 1 << 20,
-        .emulate = !t->real,
+        .emulate = t->real ? NULL : "free",
         .no_peer = t->no_peer,
-    };
-    const struct real_options options = {
-        .bind = true,
         .watchdog_s = t->watchdog_s > 0 ? t->watchdog_s : INFINITY,
-        .emulate = !t->real,
         .lose = t->lose,
-        .gpu_streams = 1,
         .pin_bytes = t->pin_bytes,
-        .scale = t->scale,
-        .seconds = t->scale > 0 ? testing_seconds : NULL,
-        .pace = t,
+        .no_pin = !t->pin_bytes,
     };
+    const struct real_pace pace = {.scale = t->scale, .seconds = testing_seconds, .times = t};
     struct duet_machine machine;
     struct duet_runtime *core = NULL;
     (void)alarm(TESTING_ALARM_S);
-    *error = duet__real_machine(&machine, NULL, &wanted, &t->message);
+    *error = duet__real_machine(&machine, NULL, &wanted, NULL, &t->message);
     if (*error)
         return NULL;
     struct duet__core_config config = {
@@ -83,7 +77,7 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
         .hold = t->hold,
         .ops = duet__real_ops(),
     };
-    *error = duet__real_new(&config.engine, &machine, &options, &t->message);
+    *error = duet__real_new(&config.engine, &machine, &wanted, NULL, &pace, &t->message);
     if (!*error) {
         *error = duet__core_new(&core, &config, &t->message);
         if (*error)

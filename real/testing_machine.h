@@ -9,7 +9,7 @@
 
 /* Parts of a machine; begun by testing_parts, changed by tests, ended by testing_end. */
 struct testing_parts {
-    struct real_wanted wanted;
+    struct duet_config config;
     struct parts parts;
 };
 
@@ -18,8 +18,8 @@ static inline void testing_parts(struct testing_parts *t, const char *processors
                                  unsigned devices)
 {
     size_t some = devices ? devices : 1;
-    *t = (struct testing_parts){.wanted = {.gpu_memory_share = 1}};
-    t->parts = (struct parts){.wanted = &t->wanted,
+    *t = (struct testing_parts){.config = {.gpu_memory_share = 1}};
+    t->parts = (struct parts){.config = &t->config,
                               .cpus = cpus,
                               .devices = g_new0(struct found, some),
                               .ends = g_new0(struct link_end, some),

@@ -257,7 +257,7 @@ void duet__crowd_look(struct real *real)
     struct watch *watch = &real->watch;
     unsigned cores = duet__places_cores(real->places);
     /* emulated devices have more threads than they compute with */
-    if (watch->crowd_said || real->options.emulate || real->options.quiet)
+    if (watch->crowd_said || real->config.emulate || real->config.quiet)
         return;
     unsigned running = count_running();
     watch->crowded = running > cores ? watch->crowded + 1 : 0;

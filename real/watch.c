@@ -89,12 +89,12 @@ static bool look_at_run(struct real *real, double now)
     }
     /* once a run has failed nothing begins any more: idle workers stay so */
     double still_s = now - watch->since_s;
-    if (still_s < (duet__failed(real->core) ? watch->look_s : real->options.watchdog_s))
+    if (still_s < (duet__failed(real->core) ? watch->look_s : real->config.watchdog_s))
         return false;
     const struct worker *worker = busiest_worker(real);
     if (!worker && !duet__awaits(real->core))
         return true;
-    if (still_s < real->options.watchdog_s)
+    if (still_s < real->config.watchdog_s)
         return false;
     say_waiting(real, worker, now);
     watch->since_s = now; /* the next line in as long again */

@@ -132,12 +132,12 @@ inline int duet__slot_fill(struct worker *self, struct slot *slot, const struct 
 
 double duet__paced_seconds(const struct worker *self, const struct duet_task *task)
 {
-    const struct real_options *options = &self->real->options;
-    if (!(options->scale > 0))
+    const struct real_pace *pace = &self->real->pace;
+    if (!(pace->scale > 0))
         return 0;
     const struct duet__class klass = duet__task_class(task);
-    double seconds = options->seconds(options->pace, &klass, self->arch);
-    return seconds > 0 ? seconds * options->scale : 0;
+    double seconds = pace->seconds(pace->times, &klass, self->arch);
+    return seconds > 0 ? seconds * pace->scale : 0;
 }
 
 /* Runs the kernel. Returns its status; *end_s is when it ended. */
@@ -193,8 +193,8 @@ static inline int run_kernel(struct worker *self, const struct duet_task *task, 
     int error = duet__slot_fill(self, slot, task);
     if (error)
         return error;
-    return self->real->options.scale > 0 ? pass_time(self, task, end_s)
-                                         : compute_kernel(self, task, slot, end_s);
+    return self->real->pace.scale > 0 ? pass_time(self, task, end_s)
+                                      : compute_kernel(self, task, slot, end_s);
 }
 
 /* Stack of this thread; 0 bytes: not known yet. */

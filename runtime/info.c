@@ -27,7 +27,7 @@ static int make_machine(struct duet__info *info, const struct duet_config *confi
                         struct duet_message *message)
 {
     if (!duet__open_paced(config))
-        return duet__open_machine(&info->machine, NULL, config, NULL, message);
+        return duet__real_machine(&info->machine, NULL, config, NULL, message);
     return duet__open_platform(NULL, config->emulate, config, NULL, &info->machine, message);
 }
 
@@ -91,7 +91,7 @@ int duet__info_open(struct duet__info *info, const struct duet_config *config, b
     int error = duet__survey(&info->survey, all ? NULL : devices_of(config));
     if (error)
         return duet_fail(message, error, "no memory left for looking at the machine");
-    info->pin_bytes = duet__open_pin_bytes(config);
+    info->pin_bytes = duet__real_pin_bytes(config);
     info->error = make_machine(info, config, &info->why);
     if (is_refusal(info->error))
         error = duet_fail(message, info->error, "%s", info->why.text);

@@ -13,6 +13,7 @@
 
 struct duet__core_config;
 struct duet__history;
+struct duet__part;
 
 /*
  * Opens a runtime as duet_open, on a platform in memory: the one that the configuration names to be
@@ -23,12 +24,6 @@ struct duet__history;
 DUET_MUST_CHECK int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
                                     const struct duet__platform *platform,
                                     struct duet_message *message);
-
-/* Part of this machine that one of several processes has: real devices go by turns. */
-struct duet__part {
-    unsigned part, parts; /* number `part` of so many */
-    unsigned cores;       /* its own cores; 0: fewer than processes */
-};
 
 /*
  * Open a runtime in one of the worlds, as duet__open_with, for a checked configuration. Errors with
@@ -93,15 +88,6 @@ char *duet__open_kept_links(const struct duet__platform *platform,
                             const struct duet_config *config);
 
 /*
- * Makes the machine at hand, with real or freely emulated devices, as the configuration wants it,
- * and their numbers at their backends (NULL: not wanted); `part` NULL: all of it. Both are the
- * caller's. Errors of duet__real_machine and duet_machine_check; nothing is then to be freed.
- */
-DUET_MUST_CHECK int duet__open_machine(struct duet_machine *machine, unsigned **devices,
-                                       const struct duet_config *config,
-                                       const struct duet__part *part, struct duet_message *message);
-
-/*
  * Returns where tasks run on a machine of this name, so that nobody takes an emulated run for
  * another one: "idgraf", "an emulated idgraf (times x 0.01, nothing computed)". Free with g_free.
  */
@@ -115,9 +101,6 @@ unsigned duet__usable_cores(void);
  * thread sleeps, where there are as many cores as workers.
  */
 double duet__spin_s(void);
-
-/* Returns the bytes of the host's memory that this configuration may page-lock; 0: none. */
-uint64_t duet__open_pin_bytes(const struct duet_config *config);
 
 /*
  * Sets everything of a core that does not depend on the world, without machine, engine and ops.
