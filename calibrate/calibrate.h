@@ -206,7 +206,7 @@ uint64_t duet__cache_find(void);
 void duet__describe_machine(const struct duet__calibrating *c, struct duet__platform *platform);
 
 /* ------------------------------------------------------------------------------------------- */
-/* confidence.c                                                                                  */
+/* The quality of a calibration in a few figures                                                 */
 
 /* Errors of the model on executions that it has not seen; relative. */
 struct duet__confidence {

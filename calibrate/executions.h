@@ -83,16 +83,6 @@ DUET_MUST_CHECK int duet__executions_read(const struct duet__recorded_run *runs,
 
 void duet__executions_fini(struct duet__executions *executions); /* safe on a zeroed one, twice */
 
-/*
- * Computes duet__execution.others and workers of `count` executions of one run; `events` are their
- * records in the same order. The time that all workers of a socket have computed up to a date is a
- * function, walked along once. Its growth during an execution, less the execution, is what the
- * others did.
- */
-void duet__neighbours_find(const struct duet_machine *machine,
-                           const struct duet_event *const *events,
-                           struct duet__execution *executions, size_t count);
-
 /* Sets missing[i], the part of operand i that is in no cache, for the first `limit` executions of
  * each run (0: all), with caches of this size. */
 void duet__missing_find(const struct duet__executions *executions,

@@ -10,7 +10,7 @@
 #include "calibrate/fit.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* rows.c: the data of the fit */
+/* The data of the fit */
 
 /* One execution, beside its time. */
 struct duet__row {
@@ -64,7 +64,7 @@ static inline bool duet__row_cold(const struct duet__row *row)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* kernel_fit.c                                                                                  */
+/* The fit                                                                                       */
 
 struct duet__kernel_fit {
     struct duet__fit fit;

@@ -76,13 +76,4 @@ size_t duet__microbench_events(struct duet__microbench *bench, struct duet_event
 /* Sets the times of a cost, unless there are none, and frees the values (double). */
 void duet__measured_set(struct duet__measured *out, GArray *values);
 
-/* Parts of duet__costs_measure: the costs that one bench measures. Errors are the bench's. */
-void duet__costs_tasks(struct duet__microbench *bench,
-                       struct duet__measured *costs); /* SUBMIT to TASK */
-void duet__costs_steals(struct duet__microbench *bench, struct duet__measured *costs); /* STEAL */
-void duet__costs_wakes(struct duet__microbench *bench,
-                       struct duet__measured *costs); /* WAKE, SPIN */
-void duet__costs_devices(struct duet__microbench *bench,
-                         struct duet__measured *costs); /* KERNEL_LAUNCH to EVENT */
-
 #endif

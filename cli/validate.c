@@ -120,12 +120,10 @@ static int make_cases(struct validate *validate, int argc, char *const *argv,
 
     if (!error && study->count > MOST)
         return duet_fail(message, DUET_EINVAL, "more than %d cases are too many", MOST);
-    for (uint64_t i = 0; !error && i < study->count; i++) {
-        struct duet__request request;
-
-        error = duet__tables_cell(&validate->tables, i, &experiment->base, &request, message);
-        g_array_append_val(experiment->asked, request);
-    }
+    experiment->trials = g_new0(struct duet__trial, error ? 0 : study->count);
+    for (uint64_t i = 0; !error && i < study->count; i++)
+        error = duet__tables_cell(&validate->tables, i, &experiment->base,
+                                  &experiment->trials[experiment->trial_count++].real, message);
     return error;
 }
 

@@ -6,20 +6,13 @@
 
 #include "runs/processes.h"
 
-static void request_fini(void *data)
-{
-    duet__request_fini(data);
-}
-
 void duet__experiment_init(struct duet__experiment *experiment)
 {
     *experiment = (struct duet__experiment){
-        .asked = g_array_new(FALSE, TRUE, sizeof(struct duet__request)),
         .texts = g_ptr_array_new_with_free_func(g_free),
         .round_count = 1,
         .sim_reps = 1,
     };
-    g_array_set_clear_func(experiment->asked, request_fini);
     duet__rounds_init(&experiment->rounds);
     duet__request_init(&experiment->base);
 }
@@ -41,7 +34,6 @@ void duet__experiment_fini(struct duet__experiment *experiment)
         trial_fini(&experiment->trials[i]);
     g_free(experiment->trials);
     g_free(experiment->cases);
-    g_clear_pointer(&experiment->asked, g_array_unref);
     g_clear_pointer(&experiment->texts, g_ptr_array_unref);
     duet__rounds_fini(&experiment->rounds);
     duet__platform_free(experiment->platform);
@@ -84,16 +76,14 @@ struct duet__tally duet__experiment_tally(const struct duet__experiment *experim
 /* ------------------------------------------------------------------------------------------- */
 /* One case                                                                                     */
 
-/* Sets the request of the measured side. Returns an error if its sizes are to blame. */
+/* Completes the request of the measured side. Returns an error if its sizes are to blame. */
 static int make_real(const struct duet__experiment *experiment, struct duet__request *real,
-                     const struct duet__request *asked, struct duet_message *message)
+                     struct duet_message *message)
 {
-    const struct duet__workload *workload = asked->workload;
+    const struct duet__workload *workload = real->workload;
     bool paced = duet__request_paced(&experiment->base);
     struct duet__problem *problem = &real->problem;
 
-    duet__request_copy(real, asked);
-    real->config.network = NULL;           /* a real network is there */
     real->config.context = workload->name; /* the context of a platform's kernel times */
     real->config.extrapolate = paced && experiment->base.config.extrapolate;
     problem->seed = real->seed;
@@ -146,8 +136,7 @@ void duet__trials_rebuild(struct duet__experiment *experiment)
 }
 
 /* Sets the request of the predicted side: the same problem, somewhere else. */
-static void make_simulated(const struct duet__experiment *experiment, struct duet__trial *trial,
-                           const struct duet__request *asked)
+static void make_simulated(const struct duet__experiment *experiment, struct duet__trial *trial)
 {
     const struct duet_config *base = &experiment->base.config;
     struct duet__request *request = &trial->simulated;
@@ -159,21 +148,20 @@ static void make_simulated(const struct duet__experiment *experiment, struct due
     request->config.noise = experiment->noise;
     request->config.extrapolate = base->extrapolate;
     request->config.without = base->without;
-    request->config.network = asked->config.network;
+    trial->real.config.network = NULL; /* a real network is there */
 }
 
-static void make_trial(const struct duet__experiment *experiment, struct duet__trial *trial,
-                       const struct duet__request *asked)
+static void make_trial(const struct duet__experiment *experiment, struct duet__trial *trial)
 {
     struct duet_message message = {""};
-    int error = make_real(experiment, &trial->real, asked, &message);
+    int error = make_real(experiment, &trial->real, &message);
 
     trial->settings = duet__request_facts(&trial->real);
     trial->probes = g_array_new(FALSE, FALSE, sizeof(double));
     duet__sample_init(&trial->measured, experiment->keep);
     duet__sample_init(&trial->predicted, experiment->keep);
     if (!error) {
-        make_simulated(experiment, trial, asked);
+        make_simulated(experiment, trial);
         error = build_machine(experiment, trial, &message);
     }
     if (error) {
@@ -183,20 +171,14 @@ static void make_trial(const struct duet__experiment *experiment, struct duet__t
     }
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* All cases                                                                                    */
-
 int duet__trials_make(struct duet__experiment *experiment, struct duet_message *message)
 {
-    struct duet__trial *trials = g_new0(struct duet__trial, experiment->asked->len);
+    struct duet__trial *trials = experiment->trials;
     bool some = false;
 
-    experiment->trials = trials;
-    experiment->rounds.cases = experiment->asked->len;
-    for (guint i = 0; i < experiment->asked->len; i++) {
-        make_trial(experiment, &trials[i],
-                   &g_array_index(experiment->asked, struct duet__request, i));
-        experiment->trial_count++;
+    experiment->rounds.cases = experiment->trial_count;
+    for (size_t i = 0; i < experiment->trial_count; i++) {
+        make_trial(experiment, &trials[i]);
         some |= !trials[i].failure;
         experiment->together |= duet__processes_share(&trials[i].real);
     }

@@ -40,7 +40,9 @@ struct duet__experiment {
      * simulations use its `extrapolate` and `without`.
      */
     struct duet__request base;
-    GArray *asked; /* struct duet__request, owned: one for each case, with one policy */
+    /* a zeroed one for each case, but that `real` is what is asked for, with one policy; owned */
+    struct duet__trial *trials;
+    size_t trial_count;
     struct duet__platform *platform; /* cases are predicted from it; owned, with its name or file */
     char *platform_name;
     char *calibrated; /* when and by how much, for reports; owned; NULL: at an earlier time */
@@ -53,8 +55,6 @@ struct duet__experiment {
     bool follow_speed;   /* divide predictions by the speed that `probe` measures */
     bool keep_disturbed; /* keep runs during which others used the cores; else they are left out */
     /* Results. */
-    struct duet__trial *trials;
-    size_t trial_count;
     double wake_s, event_s;      /* seconds, of this machine's threads; 0: not measured */
     double probed_s, probe_at_s; /* last time of the reference kernel, and its date */
     struct duet__rounds rounds;  /* those made; its cases are the trials */
@@ -69,7 +69,7 @@ void duet__experiment_init(struct duet__experiment *experiment);
 void duet__experiment_fini(struct duet__experiment *experiment);
 
 /*
- * Makes the trials of all cases that are asked for. A case that its workload or the platform
+ * Completes the trials of all cases. A case that its workload or the platform
  * refuses becomes a trial with a failure, if there are others. Returns DUET_EINVAL and errors of
  * building a machine.
  */

@@ -1,10 +1,167 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the measured runs of an experiment. Neighbours that compute on the same data share it. */
+/* Makes the runs of an experiment: simulations of one side, and measured runs of the other. */
+#include "calibrate/costs.h"
 #include "runs/processes.h"
 #include "runs/session.h"
+#include "runs/simulated.h"
 #include "validate/experiment.h"
-#include "base/stats.h"
 #include "base/clock.h"
+#include "base/stats.h"
+
+/* ------------------------------------------------------------------------------------------- */
+/* Simulations, trial after trial                                                              */
+
+/* Makes `count` more simulations of a trial; a signal leaves none of them. */
+static int simulate(struct duet__experiment *experiment, struct duet__trial *trial, size_t count,
+                    struct duet__progress *progress, struct duet_message *message)
+{
+    struct duet__request *request = &trial->simulated;
+    struct duet__series series = {0};
+    int error;
+
+    request->reps = count;
+    request->seed = experiment->base.seed + duet__sample_count(&trial->predicted);
+    request->records = DUET_RECORDS_ALL;
+    error = duet__simulate(request, progress, &series, &experiment->number, message);
+    if (!error && series.error)
+        error = duet_fail(message, series.error, "%s", series.message.text);
+    for (size_t i = 0; i < series.count && !error && !experiment->number; i++)
+        error = duet__sample_put(&trial->predicted, &series.runs[i], message);
+    duet__series_fini(&series);
+    return error;
+}
+
+/*
+ * Simulates in batches, until the median is known well enough: the number of simulations depends on
+ * their results, and not on when they end.
+ */
+static int predict(struct duet__experiment *experiment, struct duet__trial *trial,
+                   struct duet__progress *progress, struct duet_message *message)
+{
+    enum { BATCH = 5 };
+    static const double narrow = 0.003;
+    size_t made = 0, left;
+    int error = 0;
+
+    while (!error && !experiment->number && made < experiment->sim_reps) {
+        size_t count = MIN(BATCH, experiment->sim_reps - made);
+
+        error = simulate(experiment, trial, count, progress, message);
+        made += count;
+        if (duet__sample_width(&trial->predicted) <= narrow)
+            break;
+    }
+    /* Simulations that are left out count as made. */
+    left = experiment->sim_reps - made;
+    progress->before_runs += left;
+    progress->before_tasks += duet__request_tasks(&trial->simulated) * left;
+    /* An interrupted simulation counts as none. */
+    if (experiment->number) {
+        duet__sample_fini(&trial->predicted);
+        duet__sample_init(&trial->predicted, experiment->keep);
+    }
+    return error;
+}
+
+void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
+{
+    struct duet__progress progress = {0};
+    uint64_t tasks = 0, runs = 0;
+
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        if (!experiment->trials[i].failure) {
+            tasks += duet__request_tasks(&experiment->trials[i].simulated) * experiment->sim_reps;
+            runs += experiment->sim_reps;
+        }
+    duet__progress_init(&progress, !quiet, tasks, runs);
+    for (size_t i = 0; i < experiment->trial_count && !experiment->number; i++) {
+        struct duet__trial *trial = &experiment->trials[i];
+        struct duet_message message = {""};
+        int error = trial->failure ? 0 : predict(experiment, trial, &progress, &message);
+
+        if (error)
+            duet__trial_fail(trial, "simulated", error, &message);
+    }
+    duet__progress_clear(&progress);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Threads of this machine                                                                     */
+
+static const double BUDGET_S = 1;
+
+/* Returns the configuration with most GPUs, on which the threads have most to do. */
+static const struct duet_config *largest(const struct duet__experiment *experiment)
+{
+    const struct duet__trial *most = NULL;
+
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        if (!experiment->trials[i].failure && (!most || experiment->trials[i].gpus > most->gpus))
+            most = &experiment->trials[i];
+    return most ? &most->real.config : NULL;
+}
+
+/* True if the measurements shall end: asked between two of them. */
+static bool stop(void *monitor)
+{
+    return duet__monitor_signal(monitor) != 0;
+}
+
+/*
+ * Gives the platform a measured cost; its times are multiplied by the scale afterwards. A cost that
+ * was not measured stays as the platform has it. Returns the seconds; 0: not measured.
+ */
+static double use_cost(const struct duet__experiment *experiment,
+                       const struct duet__measured *measured, double *cost)
+{
+    if (!measured->times.count || !(measured->times.median > 0))
+        return 0;
+    *cost = measured->times.median / duet__request_scale(&experiment->base);
+    return measured->times.median;
+}
+
+static void use_costs(struct duet__experiment *experiment, const struct duet__measured *measured)
+{
+    struct duet_costs *costs = &experiment->platform->costs;
+
+    experiment->wake_s = use_cost(experiment, &measured[DUET__COST_WAKE], &costs->wake_s);
+    experiment->event_s = use_cost(experiment, &measured[DUET__COST_EVENT], &costs->event_s);
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        experiment->trials[i].simulated.config.jitter = true;
+}
+
+int duet__experiment_measure_threads(struct duet__experiment *experiment,
+                                     struct duet_message *message)
+{
+    const struct duet_config *config = largest(experiment);
+    struct duet__monitor monitor = {0};
+    struct duet__measured costs[DUET__COSTS];
+    struct duet_config own;
+    int error;
+
+    if (!config)
+        return 0;
+    own = *config;
+    own.nodes = NULL;
+    own.cpus = -1; /* one thread wakes another, however many CPUs the cases have */
+    duet__monitor_start(&monitor, false, 0, 0);
+    error = duet__costs_measure(&(struct duet__measurement){.config = &own,
+                                                            .end_s = duet__clock_s() + BUDGET_S,
+                                                            .stop = stop,
+                                                            .context = &monitor,
+                                                            .message = message},
+                                costs);
+    duet__monitor_stop(&monitor);
+    experiment->number = duet__monitor_signal(&monitor);
+    if (experiment->number)
+        return 0; /* interrupted measurements say nothing */
+    if (!error)
+        use_costs(experiment, costs);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Measured runs                                                                               */
 
 enum { RUNS_MOST = 1000 /* most measured runs of a case to know its median */ };
 

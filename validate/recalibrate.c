@@ -37,8 +37,8 @@ static int most_gpus(const struct duet__experiment *experiment)
 {
     int most = -1;
 
-    for (guint i = 0; i < experiment->asked->len; i++)
-        most = MAX(most, g_array_index(experiment->asked, struct duet__request, i).config.gpus);
+    for (size_t i = 0; i < experiment->trial_count; i++)
+        most = MAX(most, experiment->trials[i].real.config.gpus);
     return most;
 }
 
