@@ -8,7 +8,7 @@
 #include <duet/policy.h>
 
 #include "cli/command.h"
-#include "runs/processes.h"
+#include "runs/session.h"
 #include "runs/program.h"
 #include "study/table.h"
 #include "base/units.h"

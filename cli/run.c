@@ -8,7 +8,6 @@
 
 #include "cli/job.h"
 #include "base/json.h"
-#include "runs/processes.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
 #include "study/study.h"

@@ -101,27 +101,16 @@ char *duet__request_settings(const struct duet__request *request)
     return g_string_free(text, FALSE);
 }
 
-/* Returns the nodes that the configuration, which was checked, asks for; one if it does not. */
-static struct duet_grid grid_of(const struct duet__request *request)
-{
-    struct duet_grid grid;
-    struct duet_message ignored;
-
-    if (duet__parse_nodes("", request->config.nodes, &grid, &ignored))
-        grid = (struct duet_grid){1, 1};
-    return grid;
-}
-
 unsigned duet__request_nodes(const struct duet__request *request)
 {
-    const struct duet_grid grid = grid_of(request);
+    const struct duet_grid grid = duet__nodes_wanted(&request->config);
 
     return grid.rows * grid.cols;
 }
 
 char *duet__request_facts(const struct duet__request *request)
 {
-    const struct duet_grid grid = grid_of(request);
+    const struct duet_grid grid = duet__nodes_wanted(&request->config);
     g_autofree char *own = duet__request_settings(request);
 
     if (grid.rows * grid.cols == 1)
@@ -193,7 +182,7 @@ int duet__precision_read(const char *text, char *precision, struct duet_message 
 
 bool duet__request_paced(const struct duet__request *request)
 {
-    return request->config.emulate && strcmp(request->config.emulate, "free") != 0;
+    return duet__open_paced(&request->config);
 }
 
 const char *duet__request_platform(const struct duet__request *request)

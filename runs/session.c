@@ -5,9 +5,9 @@
 #include <duet/nodes.h>
 
 #include "core/engine.h"
+#include "nodes/mpi.h"
 #include "nodes/nodes.h"
 #include "trace/merge.h"
-#include "runs/processes.h"
 #include "runs/program.h"
 #include "trace/bounds.h"
 #include "base/clock.h"
@@ -287,6 +287,30 @@ int duet__session_run(struct duet__session *session, struct duet__run *run,
 }
 
 /* ------------------------------------------------------------------------------------------- */
+
+bool duet__processes_share(const struct duet__request *request)
+{
+    return duet__request_nodes(request) > 1 && !request->config.simulate;
+}
+
+int duet__processes_agree(bool together, struct duet__monitor *monitor, int error,
+                          struct duet_message *message)
+{
+    const int number = duet__monitor_signal(monitor);
+
+    if (number)
+        error = number;
+    if (together)
+        error = duet__mpi_agree(error, message);
+    if (error > 0 && !number)
+        duet__monitor_adopt(monitor, error);
+    return error;
+}
+
+void duet__processes_decline(const char *why)
+{
+    duet__mpi_decline(why);
+}
 
 /* Makes a session's warm-ups and runs. Returns the number of the signal that ended them, or 0. */
 static int make_series(struct duet__session *session, struct duet__series *series)

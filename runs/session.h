@@ -57,4 +57,21 @@ void duet__session_close(struct duet__session *session);
 DUET_MUST_CHECK int duet__run_all(struct duet__request *request, struct duet__monitor *monitor,
                                   struct duet__series *series, struct duet_message *message);
 
+/*
+ * Processes that are the nodes of one run, over MPI, agree while no runtime is open.
+ * Returns whether all processes can go on: 0, the error of the first that cannot, with its message,
+ * or above 0 the number of the signal that came to one of them, which all monitors then have.
+ * `error` is this process's error, or such a number. `together`: there are others; it is the same
+ * in all and from the first run to the last. Else only this process counts. Collective if
+ * `together`: a process that acted on a signal without it would leave others waiting.
+ */
+DUET_MUST_CHECK int duet__processes_agree(bool together, struct duet__monitor *monitor, int error,
+                                          struct duet_message *message);
+
+/* True if other processes make the request's runs together with this one. */
+bool duet__processes_share(const struct duet__request *request);
+
+/* Tells the others why this process ends before it has agreed on anything with them. */
+void duet__processes_decline(const char *why);
+
 #endif

@@ -138,3 +138,10 @@ int duet__parse_nodes(const char *option, const char *text, struct duet_grid *ou
                     : duet__grid_square((unsigned)first);
     return 0;
 }
+
+struct duet_grid duet__nodes_wanted(const struct duet_config *config)
+{
+    struct duet_grid grid;
+    struct duet_message ignored;
+    return duet__parse_nodes("", config->nodes, &grid, &ignored) ? (struct duet_grid){1, 1} : grid;
+}

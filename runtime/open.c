@@ -38,13 +38,11 @@ int duet__open_core(struct duet__core_config *core, const struct duet_config *co
         .model_error = config->model_error,
         .perturbation = config->perturbation,
     };
-    struct duet_grid grid;
+    const struct duet_grid grid = duet__nodes_wanted(config);
     int error = duet__priorities_read(config->priorities, &core->priorities, message);
     if (!error)
         error = duet__policy_load(config->policy ? config->policy : "ws", &core->policy,
                                   core->parameters, message);
-    if (!error)
-        error = duet__parse_nodes("nodes", config->nodes, &grid, message);
     if (!error && grid.rows * grid.cols > 1 && core->policy->candidates)
         error = duet_fail(message, DUET_EINVAL,
                           "policy %s tries others with all tasks at once, of which each of several "
@@ -179,19 +177,6 @@ static int check(const struct duet_config *config, struct duet_message *message)
     return error ? error : check_memory(config, message);
 }
 
-static int open_world(struct duet_runtime **out, const struct duet_config *config,
-                      const struct duet__platform *platform, struct duet_message *message)
-{
-    struct duet_grid grid;
-    if (config->simulate)
-        return duet__open_simulated(out, config, platform, message);
-    int error = duet__parse_nodes("nodes", config->nodes, &grid, message);
-    if (error)
-        return error;
-    return grid.rows * grid.cols > 1 ? duet__open_node(out, config, platform, grid, message)
-                                     : duet__open_real(out, config, platform, NULL, message);
-}
-
 int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
                     const struct duet__platform *platform, struct duet_message *message)
 {
@@ -205,7 +190,8 @@ int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
     if (!error && config->calibrate)
         error = duet__history_open(&history, config, &local);
     if (!error)
-        error = open_world(out, config, platform, &local);
+        error = config->simulate ? duet__open_simulated(out, config, platform, &local)
+                                 : duet__open_real(out, config, platform, &local);
     if (!error) {
         duet__remember_history(*out, history);
         return DUET_OK;

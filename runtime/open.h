@@ -13,7 +13,6 @@
 
 struct duet__core_config;
 struct duet__history;
-struct duet__part;
 
 /*
  * Opens a runtime as duet_open, on a platform in memory: the one that the configuration names to be
@@ -27,7 +26,7 @@ DUET_MUST_CHECK int duet__open_with(struct duet_runtime **out, const struct duet
 
 /*
  * Open a runtime in one of the worlds, as duet__open_with, for a checked configuration. Errors with
- * or without a message. `part` of this machine is to be used; NULL: all of it.
+ * or without a message.
  */
 DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
                                          const struct duet_config *config,
@@ -35,10 +34,6 @@ DUET_MUST_CHECK int duet__open_simulated(struct duet_runtime **out,
                                          struct duet_message *message);
 DUET_MUST_CHECK int duet__open_real(struct duet_runtime **out, const struct duet_config *config,
                                     const struct duet__platform *platform,
-                                    const struct duet__part *part, struct duet_message *message);
-/* Opens a runtime as one of several nodes, each a process, in rows and columns. */
-DUET_MUST_CHECK int duet__open_node(struct duet_runtime **out, const struct duet_config *config,
-                                    const struct duet__platform *platform, struct duet_grid grid,
                                     struct duet_message *message);
 
 /*

@@ -135,11 +135,9 @@ static int open_on(struct duet_runtime **out, struct opening *opening,
 int duet__open_simulated(struct duet_runtime **out, const struct duet_config *config,
                          const struct duet__platform *platform, struct duet_message *message)
 {
-    struct opening opening = {.config = config};
+    struct opening opening = {.config = config, .grid = duet__nodes_wanted(config)};
     struct duet__platform *loaded = NULL;
-    int error = duet__parse_nodes("nodes", config->nodes, &opening.grid, message);
-    if (!error && !platform)
-        error = duet__platform_load(config->simulate, &loaded, message);
+    int error = platform ? DUET_OK : duet__platform_load(config->simulate, &loaded, message);
     if (error)
         return error;
     opening.nodes = opening.grid.rows * opening.grid.cols;

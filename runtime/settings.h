@@ -148,4 +148,7 @@ DUET_MUST_CHECK int duet__config_take(struct duet_config *own, const struct duet
 DUET_MUST_CHECK int duet__parse_nodes(const char *option, const char *text, struct duet_grid *out,
                                       struct duet_message *message);
 
+/* Returns the nodes of a checked configuration, or of one that names none or wrong ones: one. */
+struct duet_grid duet__nodes_wanted(const struct duet_config *config);
+
 #endif

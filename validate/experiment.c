@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "runs/processes.h"
-
 void duet__experiment_init(struct duet__experiment *experiment)
 {
     *experiment = (struct duet__experiment){

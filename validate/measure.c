@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the runs of an experiment: simulations of one side, and measured runs of the other. */
 #include "calibrate/costs.h"
-#include "runs/processes.h"
 #include "runs/session.h"
 #include "runs/simulated.h"
 #include "validate/experiment.h"

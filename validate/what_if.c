@@ -169,11 +169,9 @@ static int add_nodes(struct variants *variants, struct duet_message *message)
     const unsigned count = duet__request_nodes(variants->base);
     struct duet__network network;
     struct duet__request *request;
-    struct duet_grid grid;
-    int error = duet__parse_nodes("nodes", base->nodes, &grid, message);
+    struct duet_grid grid = duet__nodes_wanted(base);
+    int error = duet__open_network(variants->base->platform, base, count, &network, message);
 
-    if (!error)
-        error = duet__open_network(variants->base->platform, base, count, &network, message);
     if (error)
         return error;
     *(grid.rows > grid.cols ? &grid.cols : &grid.rows) *= 2;
