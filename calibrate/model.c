@@ -5,9 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    LEAST_ROWS = 10, /* least rows that tell a bandwidth */
-};
+enum { LEAST_ROWS = 10 /* least rows that tell a bandwidth, or something of caches */ };
 
 /* State of the fit. */
 struct fitting {
@@ -91,6 +89,309 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
 }
 
 /* ------------------------------------------------------------------------------------------- */
+/* Size of the shared cache                                                                    */
+
+enum {
+    SIZES = 7,
+    ENOUGH = 30000,    /* executions: the search walks the caches several times */
+    LEAST_A_RUN = 500, /* least executions that are used of each run, if it has so many */
+};
+
+/* Sizes that are tried. A cache keeps a part over two octaves of sizes: finer steps tell
+ * nothing. */
+static const double parts[SIZES] = {1, 0.7071067812, 0.5, 0.3535533906, 0.25, 0.1767766953, 0.125};
+static const double LARGEST = 0.5;  /* relative errors count as at most this */
+static const double BETTER = 0.005; /* part by which the sum of squares has to fall */
+
+/* State of the search. */
+struct search {
+    const struct duet__executions *executions;
+    size_t limit; /* number of executions of each run that are used */
+    struct duet_sharing given;
+    duet__kernel_fit_fn *fit;
+    double *missing; /* by operand, for the size that is tried */
+};
+
+/* Sum of squares of relative errors of one group, weighted by its time. */
+static double score_rows(const struct duet__rows *rows, const struct duet__kernel_fit *kernel)
+{
+    double sum = 0, time = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++) {
+        double expected, error;
+        if (!duet__row_alone(&rows->list[i]))
+            continue;
+        expected = duet__kernel_seconds(kernel, rows, i);
+        error = fmin(fabs(rows->seconds[i] / expected - 1), LARGEST);
+        sum += error * error;
+        time += fmin(rows->seconds[i], (1 + LARGEST) * expected);
+        count++;
+    }
+    return count >= LEAST_ROWS ? sum / (double)count * time : 0;
+}
+
+/* Sum of scores over all kernels of the host with this size. */
+static double score(const struct search *search, uint64_t bytes)
+{
+    const struct duet__executions *executions = search->executions;
+    struct duet_sharing sharing = search->given;
+    double sum = 0;
+    sharing.shared_bytes = bytes;
+    duet__missing_find(executions, &sharing, search->limit, search->missing);
+    for (guint i = 0; i < executions->groups->len; i++) {
+        const struct duet__group *group = duet__group_at(executions, i);
+        struct duet__rows rows;
+        struct duet__kernel_fit kernel;
+        if (!group->host || group->members->len < LEAST_ROWS)
+            continue;
+        duet__rows_make(executions, group, search->missing, search->limit, &rows);
+        if (rows.bytes > 0 && rows.count >= LEAST_ROWS) {
+            search->fit(&rows, NULL, search->given.bandwidth_Bps, &kernel, NULL);
+            sum += score_rows(&rows, &kernel);
+        }
+        duet__rows_fini(&rows);
+    }
+    return sum;
+}
+
+/* The given size is replaced only by one that is clearly better. */
+/* Returns the size of the shared cache that explains the times best, up to the one given; 0
+ * stays. */
+static uint64_t find_cache_size(const struct duet__executions *executions,
+                                const struct duet_sharing *given, duet__kernel_fit_fn *fit)
+{
+    struct search search = {.executions = executions, .given = *given, .fit = fit};
+    uint64_t best = given->shared_bytes;
+    double least = INFINITY;
+    if (best == 0 || executions->operand_count == 0)
+        return best;
+    search.limit = MAX(ENOUGH / executions->run_count, LEAST_A_RUN);
+    search.missing = g_new0(double, executions->operand_count + 1);
+    for (unsigned i = 0; i < SIZES; i++) {
+        uint64_t bytes = (uint64_t)llround((double)given->shared_bytes * parts[i]);
+        double own = score(&search, bytes);
+        if (own < least) {
+            least = i ? own : own * (1 - BETTER);
+            best = bytes;
+        }
+    }
+    g_free(search.missing);
+    return best;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* One point                                                                                   */
+
+enum {
+    FOLDS = 5,
+    NOISE_MOST = 10 /* most that a calibration has, as from stalls in the shortest kernels */
+};
+
+/* A fitted group: rows, figures, and marks of outliers. */
+struct fitted {
+    const struct duet__executions *executions;
+    const struct duet__group *group;
+    struct duet__rows rows;
+    struct duet__kernel_fit kernel;
+    duet__kernel_fit_fn *fit;
+    bool *rejected;
+};
+
+/* ------------------------------------------------------------------------------------------- */
+/* Figures                                                                                      */
+
+/* Edge of an execution's tiles; 0 if they are not square, or it cannot be told. */
+static double edge_of(const struct duet__executions *executions, const struct duet__group *group)
+{
+    const struct duet__execution *first =
+        &executions->list[g_array_index(group->members, size_t, 0)];
+    const struct duet__operand *operands = executions->operands + first->first;
+    double element = group->kernel[0] == 's' ? 4 : group->kernel[0] == 'd' ? 8 : 0, edge;
+    uint64_t largest = 0, sum = 0;
+    bool equal = true;
+    for (size_t i = 0; i < first->operands; i++) {
+        equal = equal && operands[i].bytes == operands[0].bytes;
+        sum += operands[i].bytes;
+        largest = MAX(largest, operands[i].bytes);
+    }
+    /* work other than the bytes is flops: such kernels are on tiles, perhaps with vectors */
+    if (element == 0 || largest == 0 || !(equal || group->work != (double)sum))
+        return 0;
+    edge = round(sqrt((double)largest / element));
+    return edge * edge * element == (double)largest ? edge : 0;
+}
+
+/* Fills the figures that only kernels of the host have. */
+static void fill_host(const struct fitted *fitted, struct duet__point *out)
+{
+    const struct duet__kernel_fit *kernel = &fitted->kernel;
+    out->base_s = kernel->fit.base_s;
+    out->memory_s = kernel->fit.memory_s;
+    out->busy_ratio = kernel->busy_ratio;
+}
+
+/* Fills all figures of a point. */
+static void fill_point(const struct fitted *fitted, struct duet__point *out)
+{
+    const struct duet__rows *rows = &fitted->rows;
+    bool host = fitted->group->host;
+    struct duet__summary summary;
+    double *values = g_new0(double, rows->count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (!fitted->rejected[i])
+            values[count++] = rows->seconds[i];
+    summary = duet__summarise(values, count);
+    out->work = fitted->group->work;
+    out->size = edge_of(fitted->executions, fitted->group);
+    out->mean_s = summary.mean;
+    out->median_s = summary.median;
+    out->deviation_s = summary.deviation;
+    out->samples = count;
+    out->rejected = rows->count - count;
+    if (host)
+        fill_host(fitted, out);
+    count = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        if (!fitted->rejected[i])
+            values[count++] = rows->seconds[i] /
+                              (host ? duet__kernel_seconds(&fitted->kernel, rows, i) : out->mean_s);
+    summary = duet__summarise(values, count);
+    out->noise = summary.mean > 0 ? fmin(summary.deviation / summary.mean, NOISE_MOST) : 0;
+    g_free(values);
+}
+
+/* Adds up the time of a point's executions and of its outliers, which are in no other figure. */
+static void fill_rejected(const struct fitted *fitted, struct duet__quality *out)
+{
+    for (size_t i = 0; i < fitted->rows.count; i++) {
+        const size_t member = g_array_index(fitted->group->members, size_t, i);
+        const double s = fitted->rows.seconds[i];
+        out->all_s += s;
+        out->rejected_s += fitted->rejected[i] ? s : 0;
+        out->fresh_s += fitted->rejected[i] && fitted->executions->list[member].fresh ? s : 0;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Quality                                                                                      */
+
+/* The fold with which each execution is left out. */
+struct folds {
+    unsigned count;
+    unsigned *of; /* by row */
+};
+
+/* Divides into folds by runs, in turn; or by blocks of executions, if there are too few runs. */
+static void divide_runs(const struct duet__rows *rows, unsigned wanted, struct folds *folds)
+{
+    size_t runs = 0, run = 0;
+    for (size_t i = 0; i < rows->count; i++)
+        runs += i == 0 || rows->list[i].run != rows->list[i - 1].run;
+    folds->count = rows->count < wanted ? (unsigned)rows->count : wanted;
+    for (size_t i = 0; i < rows->count; i++) {
+        run += i > 0 && rows->list[i].run != rows->list[i - 1].run;
+        folds->of[i] =
+            (unsigned)(runs >= wanted ? run % folds->count : i * folds->count / rows->count);
+    }
+}
+
+/* Predictions of the executions that were left out, over all folds. */
+struct predictions {
+    size_t count;
+    double predicted_s, measured_s; /* sums of seconds */
+    double *errors;                 /* relative errors, by execution */
+};
+
+/* Predicts the executions of one fold from the others. Outliers of the whole group are not
+ * predicted. */
+static void predict_fold(const struct fitted *fitted, const struct folds *folds, unsigned fold,
+                         struct predictions *p)
+{
+    const struct duet__rows *rows = &fitted->rows;
+    bool *used = g_new(bool, rows->count + 1), any = false;
+    struct duet__kernel_fit kernel;
+    for (size_t i = 0; i < rows->count; i++) {
+        used[i] = !fitted->rejected[i] && folds->of[i] != fold;
+        any = any || used[i];
+    }
+    if (any)
+        fitted->fit(rows, used, fitted->kernel.bandwidth_Bps, &kernel, NULL);
+    for (size_t i = 0; i < rows->count && any; i++) {
+        if (fitted->rejected[i] || folds->of[i] != fold)
+            continue;
+        double seconds = duet__kernel_seconds(&kernel, rows, i);
+        p->predicted_s += seconds;
+        p->measured_s += rows->seconds[i];
+        p->errors[p->count++] = fabs(seconds / rows->seconds[i] - 1);
+    }
+    g_free(used);
+}
+
+/* Cross-validates; NaN if nothing could be left out. */
+static struct duet__model_error cross_validate(const struct fitted *fitted, unsigned wanted)
+{
+    struct folds folds = {.of = g_new0(unsigned, fitted->rows.count + 1)};
+    struct predictions p = {.errors = g_new(double, fitted->rows.count + 1)};
+    struct duet__model_error error = {NAN, NAN};
+    if (wanted > 1)
+        divide_runs(&fitted->rows, wanted, &folds);
+    for (unsigned fold = 0; fold < folds.count; fold++)
+        predict_fold(fitted, &folds, fold, &p);
+    if (p.count)
+        error = (struct duet__model_error){.sum = p.predicted_s / p.measured_s - 1,
+                                           .execution = duet__median(p.errors, p.count)};
+    g_free(folds.of);
+    g_free(p.errors);
+    return error;
+}
+
+/* Executions by condition, without outliers. */
+static void fill_conditions(const struct fitted *fitted, struct duet__quality *out)
+{
+    const struct duet__rows *rows = &fitted->rows;
+    g_autofree double *times = g_new0(double, rows->count + 1);
+    for (int i = 0; i < DUET__CONDITIONS; i++) {
+        size_t count = 0;
+        for (size_t r = 0; r < rows->count; r++) {
+            const struct duet__row *row = &rows->list[r];
+            int own = (duet__row_cold(row) ? DUET__CONDITION_COLD : 0) |
+                      (duet__row_busy(row) ? DUET__CONDITION_BUSY : 0);
+            if (!fitted->rejected[r] && own == i)
+                times[count++] = rows->seconds[r];
+        }
+        out->conditions[i] = duet__summarise(times, count);
+    }
+}
+
+/*
+ * Fits the point of a group and its quality, both zeroed before: cross-validated by runs, if the
+ * group is in as many runs as there are folds, else by blocks of successive executions (fewer if
+ * there are not so many). The errors of a single execution are NaN.
+ */
+static void fit_point(const struct duet__executions *executions, const struct duet__group *group,
+                      const double *missing, double bandwidth_Bps,
+                      const struct duet__model_options *options, struct duet__quality *out)
+{
+    g_autofree bool *rejected = g_new0(bool, group->members->len);
+    struct fitted fitted = {.executions = executions,
+                            .group = group,
+                            .fit = options->fit ? options->fit : duet__kernel_fit,
+                            .rejected = rejected};
+    (void)g_strlcpy(out->kernel, group->kernel, DUET_NAME_MAX);
+    (void)g_strlcpy(out->arch, group->arch, DUET_NAME_MAX);
+    (void)g_strlcpy(out->context, group->context, DUET_NAME_MAX);
+    duet__rows_make(executions, group, missing, 0, &fitted.rows);
+    fitted.fit(&fitted.rows, NULL, group->host ? bandwidth_Bps : 0, &fitted.kernel, rejected);
+    fill_point(&fitted, &out->point);
+    fill_rejected(&fitted, out);
+    if (group->host)
+        fill_conditions(&fitted, out);
+    out->error = cross_validate(&fitted, options->folds ? options->folds : FOLDS);
+    duet__rows_fini(&fitted.rows);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 /* All of it                                                                                    */
 
 /* Makes curves of points: those that differ only in work are neighbours. */
@@ -137,14 +438,14 @@ int duet__model_fit(const struct duet__recorded_run *runs, size_t run_count,
     given.bandwidth_Bps = fitting.bandwidth_Bps;
     out->sharing = given;
     if (!options->keep_size)
-        out->sharing.shared_bytes = duet__cache_size(executions, &given, fit);
+        out->sharing.shared_bytes = find_cache_size(executions, &given, fit);
     find_bandwidth(&fitting, &out->sharing);
     out->sharing.bandwidth_Bps = fitting.bandwidth_Bps;
     out->quality_count = executions->groups->len;
     out->quality = g_new0(struct duet__quality, out->quality_count);
     for (guint i = 0; i < executions->groups->len; i++)
-        duet__point_fit(executions, duet__group_at(executions, i), fitting.missing,
-                        fitting.bandwidth_Bps, options, &out->quality[i]);
+        fit_point(executions, duet__group_at(executions, i), fitting.missing, fitting.bandwidth_Bps,
+                  options, &out->quality[i]);
     error = add_curves(out, message);
     g_free(fitting.missing);
     duet__executions_fini(executions);

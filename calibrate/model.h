@@ -70,21 +70,4 @@ DUET_MUST_CHECK int duet__model_fit(const struct duet__recorded_run *runs, size_
 
 void duet__model_fini(struct duet__model *model); /* safe on a zeroed one, and twice */
 
-/* ------------------------------------------------------------------------------------------- */
-/* Its parts                                                                                     */
-
-/*
- * Fits the point of a group and its quality, both zeroed before: cross-validated by runs, if the
- * group is in as many runs as there are folds, else by blocks of successive executions (fewer if
- * there are not so many). The errors of a single execution are NaN.
- */
-void duet__point_fit(const struct duet__executions *executions, const struct duet__group *group,
-                     const double *missing, double bandwidth_Bps,
-                     const struct duet__model_options *options, struct duet__quality *out);
-
-/* Returns the size of the shared cache that explains the times best, up to the one given; 0
- * stays. */
-uint64_t duet__cache_size(const struct duet__executions *executions,
-                          const struct duet_sharing *given, duet__kernel_fit_fn *fit);
-
 #endif

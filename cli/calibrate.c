@@ -2,8 +2,220 @@
 /* `duet calibrate`: reads the command line, measures, writes files and report. */
 #include "cli/calibrate.h"
 
+#include <string.h>
+
 #include "runtime/history.h"
 #include "cli/command.h"
+
+static const char *const usual[] = {"cholesky", "lu", "gemm", "jacobi2d", "saxpy"};
+
+/* ------------------------------------------------------------------------------------------- */
+/* The workloads to be measured                                                                 */
+
+static int read_precisions(struct duet__calibrate_request *request, const char *text,
+                           struct duet_message *message)
+{
+    static const char *const known[][2] = {{"d", "d"},   {"s", "s"},    {"sd", "sd"},
+                                           {"ds", "sd"}, {"s,d", "sd"}, {"d,s", "sd"}};
+
+    request->precisions = text ? NULL : "d";
+    for (size_t i = 0; i < G_N_ELEMENTS(known) && text; i++)
+        if (strcmp(text, known[i][0]) == 0)
+            request->precisions = known[i][1];
+    if (request->precisions)
+        return 0;
+    return duet_fail(message, DUET_EINVAL,
+                     "--precision is s (single), d (double), or sd for both, not '%s'", text);
+}
+
+static bool can_compute(const struct duet__workload *workload)
+{
+    return workload->generate && workload->retrieve && workload->kernels[0];
+}
+
+/* Adds one named workload. */
+static int add_workload(struct duet__calibrate_options *options, const char *name,
+                        struct duet_message *message)
+{
+    const struct duet__workload *workload;
+    int error = duet__job_find_workload(options->job, name, &workload, message);
+
+    if (error == DUET_ENOTFOUND && duet__is_file(name))
+        return duet_fail(message, error, "%.300s is no workload: traces are read with --from",
+                         name);
+    if (error)
+        return error;
+    if (g_ptr_array_find(options->request.workloads, workload, NULL))
+        return duet_fail(message, DUET_EINVAL, "'%s' is named twice", name);
+    if (!can_compute(workload))
+        return duet_fail(message, DUET_EINVAL,
+                         "%s has no kernels that compute%s: it has nothing to be measured", name,
+                         workload->kernels[0] ? " in this duet" : "");
+    g_ptr_array_add(options->request.workloads, (void *)(uintptr_t)workload);
+    return 0;
+}
+
+/* Takes the program behind "--" unchanged. */
+static int take_program(struct duet__calibrate_options *options, const char *named,
+                        struct duet_message *message)
+{
+    struct duet__request *runs = &options->job->request;
+    int error = duet__job_take_program(options->job, named, runs, message);
+    const struct duet__subject subject = {runs->workload, 0, runs->problem.precision, false};
+
+    options->request.subjects = g_array_new(FALSE, FALSE, sizeof subject);
+    g_array_append_val(options->request.subjects, subject);
+    return error;
+}
+
+/* Takes the traces of --from. */
+static int take_traces(struct duet__calibrate_options *options, int argc, char *const *argv,
+                       struct duet_message *message)
+{
+    static const char *const of_runs[] = {"n", "tile", "precision", "reps", "policy", "seed"};
+    GPtrArray *traces = options->request.traces;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(of_runs); i++)
+        if (duet__given(options->job, of_runs[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "--from runs nothing: --%s is for what is run, and traces are taken "
+                             "as they are",
+                             of_runs[i]);
+    for (int i = 1; i < argc; i++) {
+        if (g_ptr_array_find_with_equal_func(traces, argv[i], g_str_equal, NULL))
+            return duet_fail(message, DUET_EINVAL, "'%.300s' is named twice", argv[i]);
+        g_ptr_array_add(traces, argv[i]);
+    }
+    return 0;
+}
+
+static int read_workloads(struct duet__calibrate_options *options, int argc, char *const *argv,
+                          struct duet_message *message)
+{
+    struct duet__calibrate_request *request = &options->request;
+    int error = 0;
+
+    if (options->job->program)
+        return take_program(options, argc > 1 ? argv[1] : NULL, message);
+    if (options->job->values.from && argc < 2)
+        return duet_fail(message, DUET_EINVAL, "--from: which traces? --from F.json...");
+    request->chosen = argc > 1;
+    if (options->job->values.from)
+        return take_traces(options, argc, argv, message);
+    for (int i = 1; i < argc && !error; i++)
+        error = add_workload(options, argv[i], message);
+    for (size_t i = 0; i < G_N_ELEMENTS(usual) && !request->chosen; i++) {
+        const struct duet__workload *workload = duet__workload_find(usual[i]);
+
+        if (workload && can_compute(workload))
+            g_ptr_array_add(request->workloads, (void *)(uintptr_t)workload);
+    }
+    if (!error && !request->workloads->len)
+        error = duet_fail(message, DUET_EINVAL,
+                          "no workload has kernels that compute in this duet, which is without "
+                          "BLAS: nothing can be measured");
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The file                                                                                     */
+
+int duet__calibrate_names(const char *name, char **out, char **machine,
+                          struct duet_message *message)
+{
+    g_autofree char *base = *out ? g_path_get_basename(*out) : NULL;
+    const char *host = g_get_host_name();
+
+    if (*out && !g_str_has_suffix(*out, ".json"))
+        return duet_fail(message, DUET_EINVAL,
+                         "--out %s: the name must end in .json, so that the file can be read again",
+                         *out);
+    if (name)
+        *machine = g_strdup(name);
+    else if (*out)
+        *machine = g_strndup(base, strlen(base) - strlen(".json"));
+    else /* a fully qualified host is known to its user by the first part */
+        *machine = g_strndup(host, strcspn(host, "."));
+    if (!**machine || strlen(*machine) >= DUET_NAME_MAX ||
+        (*machine)[strspn(*machine, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "_-.:+")])
+        return duet_fail(message, DUET_EINVAL,
+                         "'%s' cannot be the name of a machine, which has 1 to %d letters, digits "
+                         "and _-.:+ (%s)",
+                         *machine, DUET_NAME_MAX - 1, *out ? "--out" : "--name");
+    if (!*out)
+        *out = g_strconcat(*machine, ".json", NULL);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+
+static int read_own(struct duet__calibrate_options *options, struct duet_message *message)
+{
+    const struct duet__values *values = &options->job->values;
+    struct duet__calibrate_request *request = &options->request;
+    int error;
+
+    request->budget_s = duet__given(options->job, "budget") ? values->budget_s : 60;
+    request->rounds = values->reps;
+    request->no_costs = values->no_costs;
+    request->no_copies = values->no_copies;
+    request->sizes = values->sizes;
+    request->tiles = values->tiles;
+    options->how = values->replace ? DUET_WRITE_REPLACE
+                   : values->merge ? DUET_WRITE_MERGE
+                                   : DUET_WRITE_NEW;
+    options->out = g_strdup(values->out);
+    if (!(request->budget_s >= 0.1))
+        return duet_fail(message, DUET_EINVAL,
+                         "--budget takes 0.1s or more, such as 120s, not '%gs'", request->budget_s);
+    error = read_precisions(request, values->precision, message);
+    if (!error)
+        error = duet__exclude(options->job, "replace", "merge", message);
+    if (!error && values->from && options->job->program)
+        error = duet_fail(message, DUET_EINVAL,
+                          "--from reads traces that are there: there is no program to be run");
+    return error ? error
+                 : duet__calibrate_names(values->name, &options->out, &request->name, message);
+}
+
+static int read_policy(struct duet__job *job, struct duet_message *message)
+{
+    struct duet__request *runs = &job->request;
+    int error;
+
+    if (!job->values.config.policy)
+        return 0; /* several in turn */
+    error = duet__request_set_policies(runs, job->values.config.policy, message);
+    if (!error && runs->policy_count != 1)
+        error = duet_fail(message, DUET_EINVAL, "--policy: calibration takes one policy");
+    if (!error)
+        runs->config.policy = runs->policies[0];
+    return error;
+}
+
+static int read_all(struct duet__calibrate_options *options, int argc, char *const *argv,
+                    struct duet_message *message)
+{
+    struct duet__job *job = options->job;
+    int error = duet__job_check_run(job, message);
+
+    options->request.runs = &job->request;
+    options->request.workloads = g_ptr_array_new();
+    options->request.traces = g_ptr_array_new();
+    error = error ? error : read_own(options, message);
+    error = error ? error : duet__job_check_emulation(job, message);
+    options->request.paced = duet__request_paced(&job->request);
+    error = error ? error : read_workloads(options, argc, argv, message);
+    error = error ? error : read_policy(job, message);
+    error = error ? error : duet__job_check_machine(job, message);
+    if (!error && job->request.config.cpus == 0)
+        error = duet_fail(message, DUET_EINVAL,
+                          "--cpus 0: a machine is calibrated with one CPU worker or more");
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Measuring                                                                                   */
 
 void duet__warn_of_load(void)
 {
@@ -104,7 +316,7 @@ static int work(struct duet__job *job, int argc, char **argv)
 {
     struct duet__calibrate_options options = {.job = job};
     struct duet_message message = {""};
-    int error = duet__calibrate_read(&options, argc, argv, &message), status;
+    int error = read_all(&options, argc, argv, &message), status;
 
     status = error               ? duet__job_refuse(error, &message)
              : job->values.nodes ? duet__calibrate_nodes(&options)

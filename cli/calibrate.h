@@ -17,13 +17,6 @@ struct duet__calibrate_options {
 };
 
 /*
- * Reads a calibration from a job's values and arguments. The caller frees its request and file,
- * also after an error. Returns DUET_EINVAL, DUET_ENOTFOUND and so on with a message.
- */
-DUET_MUST_CHECK int duet__calibrate_read(struct duet__calibrate_options *options, int argc,
-                                         char *const *argv, struct duet_message *message);
-
-/*
  * Names machine and file: after `name`, or after *out, or after the host (each NULL: not given).
  * Fills in what is missing of *out and *machine, which the caller frees, also after an error.
  * Returns DUET_EINVAL, also for a file that does not end in .json.

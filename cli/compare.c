@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet compare`: reads two files, puts together what they have in common, reports. */
-
 #include "cli/command.h"
 #include "cli/job.h"
-#include "cli/validation.h"
 #include "report/compare.h"
 
 static int read_all(const struct duet__job *job, int argc, char *const *argv,

@@ -15,6 +15,8 @@
 #include "runs/request.h"
 #include "runtime/settings.h"
 
+struct duet__validation;
+
 /* An option as it was given. */
 struct duet__given {
     const struct duet__option *option;
@@ -66,10 +68,10 @@ DUET_MUST_CHECK int duet__job_set(struct duet__job *job, const struct duet__opti
 void duet__job_take_values(struct duet__job *job);
 
 /*
- * Executes what `run` and `simulate` do after reading options, and prints nothing. Returns a row
- * for each run (duet__report_write_rows), or one with "status" and "error"; for g_free.
+ * Executes what `run` and `simulate` do after reading options, and prints nothing. Writes a row for
+ * each run (duet__report_write_rows), or one with "status" and "error".
  */
-char *duet__job_rows(struct duet__job *job, const char *workload);
+void duet__job_rows(struct duet__job *job, const char *workload, FILE *rows);
 
 /* Executes `run` or `simulate` with options of several values: a table of all combinations. Returns
    the exit status. */
@@ -175,5 +177,11 @@ int duet__files_check(const struct duet__job *job);
  * Returns the exit status.
  */
 int duet__files_write(const struct duet__job *job, const struct duet__report *report);
+
+/*
+ * Judges the cases, prints them as the options say, writes the page, and complains if a case is off
+ * by more than is allowed. Returns the exit status; the caller calls duet__validation_fini.
+ */
+int duet__validation_show(const struct duet__job *job, struct duet__validation *validation);
 
 #endif

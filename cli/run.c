@@ -330,63 +330,48 @@ static int make_and_report(struct duet__job *job)
 /* ------------------------------------------------------------------------------------------- */
 /* The commands                                                                                 */
 
-static char *say(int status, const char *text)
+/* Writes the row of a run that has no result. */
+static void put_error(FILE *rows, int status, const char *text)
 {
     g_autofree char *own = duet__own_options(text);
-    char *row = NULL;
-    size_t length;
-    FILE *stream = open_memstream(&row, &length);
-    struct duet__json_writer json = {.stream = stream};
+    struct duet__json_writer json = {.stream = rows};
 
     duet__json_print(&json, "{status: %u, error: %s}", (unsigned)status, own);
-    fclose(stream);
-    return row;
 }
 
-/* Returns the rows of a series. */
-static char *list(const struct duet__job *job, const struct duet__series *series)
-{
-    const struct duet__report report = {.command = job->line,
-                                        .request = &job->request,
-                                        .series = series,
-                                        .series_count = 1,
-                                        .cores = is_simulated(job) ? 0 : duet__usable_cores(),
-                                        .show_wall = job->values.wall || !is_simulated(job)};
-    char *rows = NULL;
-    size_t length;
-    FILE *stream = open_memstream(&rows, &length);
-
-    duet__report_write_rows(stream, &report);
-    fclose(stream);
-    return rows;
-}
-
-char *duet__job_rows(struct duet__job *job, const char *workload)
+void duet__job_rows(struct duet__job *job, const char *workload, FILE *rows)
 {
     char *words[] = {(char *)(uintptr_t)job->command->name, (char *)(uintptr_t)workload, NULL};
     struct duet_message message = {""};
     struct duet__series series = {0};
     int number, error = read_all(job, workload ? 2 : 1, words, &message);
-    char *rows;
+    bool passes = true;
 
-    if (error)
-        return say(error == DUET_EIO ? DUET__MISUSED : duet__status_of(error), message.text);
+    if (error) {
+        put_error(rows, error == DUET_EIO ? DUET__MISUSED : duet__status_of(error), message.text);
+        return;
+    }
     error = make_runs(job, &series, &number, &message);
-    if (error || series.error)
-        rows = say(error == DUET_EIO || series.error == DUET_EIO
-                       ? DUET__ROW_SYSTEM
-                       : duet__status_of(error ? error : series.error),
-                   error ? message.text : series.message.text);
+    if (!error && series.error)
+        error = duet_fail(&message, series.error, "%s", series.message.text);
+    for (size_t i = 0; i < series.count; i++)
+        passes = passes && duet__run_passes(&series.runs[i]);
+    if (error)
+        put_error(rows, error == DUET_EIO ? DUET__ROW_SYSTEM : duet__status_of(error),
+                  message.text);
+    else if (!passes)
+        put_error(rows, DUET__ROW_FAILED, "its result is wrong");
     else
-        rows = list(job, &series);
-    for (size_t i = 0; i < series.count && !error; i++)
-        if (!duet__run_passes(&series.runs[i])) {
-            g_free(rows);
-            rows = say(DUET__ROW_FAILED, "its result is wrong");
-            break;
-        }
+        duet__report_write_rows(rows, &(struct duet__report){.command = job->line,
+                                                             .request = &job->request,
+                                                             .series = &series,
+                                                             .series_count = 1,
+                                                             .cores = is_simulated(job)
+                                                                          ? 0
+                                                                          : duet__usable_cores(),
+                                                             .show_wall = job->values.wall ||
+                                                                          !is_simulated(job)});
     duet__series_fini(&series);
-    return rows;
 }
 
 static int work(struct duet__job *job, int argc, char **argv)

@@ -38,9 +38,6 @@ DUET_MUST_CHECK int duet__tables_cell(const struct duet__tables *tables, uint64_
    missing. */
 DUET_MUST_CHECK int duet__tables_plan(struct duet__tables *tables, struct duet_message *message);
 
-/* Makes one run of a cell: a duet__execute_fn, of struct duet__tables. */
-void duet__tables_execute(uint64_t number, FILE *result, void *data);
-
 /* Closes the store, and frees what a table owns. Returns errors of duet__store_close. */
 int duet__tables_fini(struct duet__tables *tables, struct duet_message *message);
 
