@@ -20,21 +20,15 @@
 
 enum { DUET__LEAST_ROUNDS = 3 }; /* fewer rounds say little of the spread of times */
 
-/* Workload, tile and precision of runs. */
-struct duet__subject {
-    const struct duet__workload *workload;
-    uint64_t tile;
-    char precision;
-    bool devices; /* on devices alone */
-};
-
 /* The request of a calibration. Zero-initialise; duet__calibrate_request_fini frees it, half-built
  * or not. */
 struct duet__calibrate_request {
     /* configuration and seed of all runs, without workload and problem; borrowed. Its policy may be
        NULL: then there are two, in turn */
     const struct duet__request *runs;
-    GArray *subjects; /* struct duet__subject: exactly these; NULL: chosen by the members below */
+    /* struct duet__setup: exactly their workloads, tiles and precisions, on devices alone if they
+       say so; NULL: chosen by the members below */
+    GArray *subjects;
     GPtrArray *workloads; /* const struct duet__workload * */
     GPtrArray *traces;    /* const char *, borrowed: files of runs that replace measuring */
     bool chosen;          /* workloads were named; else all that can run are measured */

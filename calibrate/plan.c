@@ -162,21 +162,20 @@ static void add_usual(struct duet__calibrating *c, struct duet__setup setup, boo
 }
 
 /* Adds the setups of one workload with one tile. DUET_EINVAL: it cannot have a size. */
-static int add_subject(struct duet__calibrating *c, const struct duet__subject *subject,
+static int add_subject(struct duet__calibrating *c, const struct duet__setup *subject,
                        bool optional, struct duet_message *message)
 {
     const struct duet__numbers *sizes = &c->request->sizes;
     struct duet__setup setup = {.workload = subject->workload,
-                                .optional = optional,
-                                .problem = {.tile = subject->tile,
-                                            .precision = subject->precision,
-                                            .settings = even,
-                                            .setting_count = is_uneven(subject->workload),
-                                            .seed = c->request->runs->seed}};
+                                .problem = subject->problem,
+                                .optional = optional};
     struct duet_message why = {""};
-    uint64_t least = TILES_MIN * subject->tile;
+    uint64_t least = TILES_MIN * subject->problem.tile;
     guint before = c->setups->len;
     int error = 0;
+    setup.problem.settings = even;
+    setup.problem.setting_count = is_uneven(subject->workload);
+    setup.problem.seed = c->request->runs->seed;
     for (size_t i = 0; i < MAX(sizes->count, 1) && !error; i++) {
         setup.problem.n = sizes->count ? sizes->items[i] : least;
         error = setup.workload->check(&setup.problem, &why);
@@ -212,10 +211,12 @@ static void list_tiles(const struct duet__calibrate_request *request, size_t pla
     for (const char *precision = request->precisions; *precision; precision++) {
         for (guint i = 0; i < request->workloads->len; i++) {
             const struct duet__workload *workload = request->workloads->pdata[i];
-            struct duet__subject subject = {workload, device_tile, *precision, device_tile > 0};
-            if (!device_tile)
-                subject.tile = tile_at(request, workload, place);
-            if (subject.tile && !(device_tile && on_vectors(workload)))
+            const struct duet__setup subject =
+                {.workload = workload,
+                 .problem = {.tile = device_tile ? device_tile : tile_at(request, workload, place),
+                             .precision = *precision},
+                 .devices = device_tile > 0};
+            if (subject.problem.tile && !(device_tile && on_vectors(workload)))
                 g_array_append_val(subjects, subject);
         }
     }
@@ -226,7 +227,7 @@ static void list_tiles(const struct duet__calibrate_request *request, size_t pla
 static GArray *list_subjects(const struct duet__calibrating *c)
 {
     const struct duet__calibrate_request *request = c->request;
-    GArray *subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
+    GArray *subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__setup));
     size_t places = request->tiles.count ? request->tiles.count : TILES_DEFAULT;
     bool devices =
         c->gpus && !request->runs->config.emulate && !request->tiles.count && !request->sizes.count;
@@ -248,8 +249,7 @@ int duet__plan_make(struct duet__calibrating *c, struct duet_message *message)
     int error = 0;
     c->setups = g_array_new(FALSE, TRUE, sizeof(struct duet__setup));
     for (guint i = 0; i < subjects->len && !(error && all); i++)
-        error =
-            add_subject(c, &g_array_index(subjects, struct duet__subject, i), optional, message);
+        error = add_subject(c, &g_array_index(subjects, struct duet__setup, i), optional, message);
     return c->setups->len && !all ? 0 : error;
 }
 

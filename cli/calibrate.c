@@ -61,7 +61,8 @@ static int take_program(struct duet__calibrate_options *options, const char *nam
 {
     struct duet__request *runs = &options->job->request;
     int error = duet__job_take_program(options->job, named, runs, message);
-    const struct duet__subject subject = {runs->workload, 0, runs->problem.precision, false};
+    const struct duet__setup subject = {.workload = runs->workload,
+                                        .problem = {.precision = runs->problem.precision}};
 
     options->request.subjects = g_array_new(FALSE, FALSE, sizeof subject);
     g_array_append_val(options->request.subjects, subject);

@@ -103,32 +103,39 @@ static _Noreturn void child_main(const struct duet__executor *executor, uint64_t
     _exit(fflush(result) ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
+/*
+ * Forks where a pipe or a connection was `made`. Returns 0 in the child, which has ends[1] and no
+ * other worker's file; its number in the parent, which has ends[0]; or -1, and both are closed.
+ */
+static pid_t fork_worker(const struct duet__executor *executor, bool made, const int ends[2])
+{
+    pid_t pid = -1;
+
+    if (made) {
+        fflush(NULL);
+        pid = fork();
+        close(ends[pid != 0]);
+    }
+    if (made && pid < 0)
+        close(ends[0]);
+    for (unsigned i = 0; pid == 0 && i < executor->count; i++)
+        if (executor->workers[i].file >= 0)
+            close(executor->workers[i].file);
+    return pid;
+}
+
 static int start_child(struct duet__executor *executor, struct worker *worker, uint64_t job,
                        struct duet_message *message)
 {
-    int ends[2] = {-1, -1};
-    pid_t parent = getpid(), pid = -1;
+    int ends[2];
+    const pid_t parent = getpid(), pid = fork_worker(executor, pipe2(ends, O_CLOEXEC) == 0, ends);
 
-    if (pipe2(ends, O_CLOEXEC) == 0) {
-        fflush(NULL);
-        pid = fork();
-    }
-    if (pid == 0) {
-        close(ends[0]);
-        for (unsigned i = 0; i < executor->count; i++)
-            if (executor->workers[i].file >= 0)
-                close(executor->workers[i].file);
+    if (pid == 0)
         child_main(executor, job, ends[1], parent);
-    }
     if (pid < 0)
-        duet_fail(message, DUET_EIO, "cannot start a process: %s", strerror(errno));
-    else
-        *worker = (struct worker){.pid = pid, .file = ends[0], .busy = true, .job = job};
-    if (pid < 0 && ends[0] >= 0)
-        close(ends[0]);
-    if (ends[1] >= 0)
-        close(ends[1]);
-    return pid < 0 ? DUET_EIO : 0;
+        return duet_fail(message, DUET_EIO, "cannot start a process: %s", strerror(errno));
+    *worker = (struct worker){.pid = pid, .file = ends[0], .busy = true, .job = job};
+    return 0;
 }
 
 /* Ends a worker's job. Returns the status of a child, as waitpid has it. */
@@ -191,26 +198,15 @@ static void take_child(struct worker *worker, struct duet__ended *ended)
 /* Starts a server here, in place of a worker, which stays as it is without means for a process. */
 static void start_server(struct duet__executor *executor, struct worker *worker)
 {
+    int ends[2];
     const pid_t parent = getpid();
-    int ends[2] = {-1, -1};
-    pid_t pid = -1;
+    const pid_t pid =
+        fork_worker(executor, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, ends);
 
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-        fflush(NULL);
-        pid = fork();
-    }
     if (pid == 0) {
-        close(ends[0]);
-        for (unsigned i = 0; i < executor->count; i++)
-            if (executor->workers[i].file >= 0)
-                close(executor->workers[i].file);
         duet__executor_serve(ends[1], parent, executor->execute, executor->data);
         _exit(EXIT_SUCCESS);
     }
-    if (ends[1] >= 0)
-        close(ends[1]);
-    if (pid < 0 && ends[0] >= 0)
-        close(ends[0]);
     if (pid > 0)
         *worker = (struct worker){.pid = pid, .file = ends[0], .served = true};
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Factors, their products, and the cells of these. */
+/* Factors, their products, the cells of these and their order; all of it from a file. */
 #include "study/table.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runs/request.h"
+#include "base/json.h"
 
 static void factor_free(void *data)
 {
@@ -283,4 +286,251 @@ char *duet__cell_command(const struct duet__study *study, const char *command, u
         g_ptr_array_add(words, g_strdup(*word));
     g_ptr_array_add(words, NULL);
     return duet__shell_text((const char *const *)words->pdata);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* The order of cells                                                                          */
+
+enum { FACTORS_MOST = 64, LOOKS = 8 /* points a cell */ };
+
+/* Writes the number of values of each factor that varies. Returns the number of such factors. */
+static unsigned sizes_of(const struct duet__product *product, uint64_t sizes[FACTORS_MOST])
+{
+    unsigned count = 0;
+
+    for (guint f = 0; f < product->factors->len; f++) {
+        const struct duet__factor *factor = product->factors->pdata[f];
+
+        if (factor->values->len == 1)
+            continue;
+        if (count < FACTORS_MOST)
+            sizes[count++] = factor->values->len;
+        else
+            sizes[count - 1] *= factor->values->len;
+    }
+    return count;
+}
+
+static uint64_t divisor(uint64_t first, uint64_t second)
+{
+    while (second) {
+        uint64_t rest = first % second;
+
+        first = second;
+        second = rest;
+    }
+    return first;
+}
+
+/* Puts the cells of a product into order[0..count). */
+static void order_product(const struct duet__product *product, uint32_t *order)
+{
+    static const double golden = 0.6180339887498949;
+    uint64_t sizes[FACTORS_MOST], count = product->count, found = 0, stride;
+    double steps[FACTORS_MOST], root = 1.5;
+    unsigned dimensions = sizes_of(product, sizes);
+    g_autofree bool *seen = g_new0(bool, count);
+
+    for (int i = 0; i < 100; i++) /* x^(d + 1) = x + 1 */
+        root = pow(1 + root, 1.0 / (dimensions + 1));
+    for (unsigned d = 0; d < dimensions; d++)
+        steps[d] = pow(root, -(double)(d + 1));
+    for (uint64_t i = 0; i < LOOKS * count + LOOKS && found < count; i++) {
+        uint64_t cell = 0;
+
+        for (unsigned d = 0; d < dimensions; d++) {
+            double part = 0.5 + (double)i * steps[d];
+
+            cell = cell * sizes[d] + (uint64_t)((part - floor(part)) * (double)sizes[d]);
+        }
+        if (!seen[cell])
+            order[found++] = (uint32_t)(product->first + cell);
+        seen[cell] = true;
+    }
+    stride = (uint64_t)((double)count * golden) + 1;
+    while (divisor(stride, count) != 1)
+        stride++;
+    for (uint64_t i = 0, cell = 0; i < count; i++, cell = (cell + stride) % count)
+        if (!seen[cell])
+            order[found++] = (uint32_t)(product->first + cell);
+}
+
+/* A cell, and how far in its product it comes. */
+struct turn {
+    double part;
+    uint32_t cell;
+};
+
+static int compare_turns(const void *first, const void *second)
+{
+    const struct turn *a = first, *b = second;
+
+    if (a->part < b->part || a->part > b->part)
+        return a->part < b->part ? -1 : 1;
+    return a->cell < b->cell ? -1 : a->cell > b->cell;
+}
+
+uint32_t *duet__study_order(const struct duet__study *study)
+{
+    uint32_t *order = g_new0(uint32_t, study->count);
+    struct turn *turns;
+
+    for (guint p = 0; p < study->products->len; p++) {
+        const struct duet__product *product = study->products->pdata[p];
+
+        order_product(product, order + product->first);
+    }
+    if (study->products->len == 1)
+        return order;
+    turns = g_new(struct turn, study->count);
+    for (uint64_t i = 0; i < study->count; i++) {
+        const struct duet__product *product = duet__study_product(study, order[i]);
+
+        turns[i] =
+            (struct turn){((double)(i - product->first) + 0.5) / (double)product->count, order[i]};
+    }
+    qsort(turns, study->count, sizeof *turns, compare_turns);
+    for (uint64_t i = 0; i < study->count; i++)
+        order[i] = turns[i].cell;
+    g_free(turns);
+    return order;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Reading a file                                                                              */
+
+enum { CASES_MOST = 100000, LIST_MOST = 100000, MOST_MIB = 64 };
+
+/* Returns the option of a key, "gpu_memory" or "gpu-memory"; NULL: none. "params" is --param. */
+static const struct duet__option *option_of(const char *key, unsigned where)
+{
+    g_autofree char *name = g_strdelimit(g_strdup(strcmp(key, "params") ? key : "param"), "_", '-');
+
+    return duet__option_find(name, where);
+}
+
+/* Reads one value, as the option takes it behind "NAME=", or NULL. */
+static int read_value(const struct duet__json *at, struct duet__product *product,
+                      const struct duet__option *option, const char *name)
+{
+    char digits[DUET__DIGITS_MAX];
+    struct duet_message message = {""};
+    const char *text = digits;
+    g_autofree char *whole = NULL;
+    double number = 0;
+    bool flag = false;
+    int error = 0;
+
+    if (duet__json_is_string(at))
+        error = duet__json_string(at, &text);
+    else if (!duet__json_boolean(at, &flag))
+        text = flag ? "1" : "0";
+    else if (!(error = duet__json_number(at, -1e15, 1e15, &number)))
+        duet__digits(number, digits);
+    if (error)
+        return error;
+    whole = name ? g_strconcat(name, "=", text, NULL) : g_strdup(text);
+    error = duet__study_add(product, option, whole, &message);
+    return error ? duet__json_fail(at, error, "%s", message.text) : 0;
+}
+
+/* Reads one value, those of an array, or those of each member of an object. */
+static int read_list(const struct duet__json *at, struct duet__product *product,
+                     const struct duet__option *option, const char *name)
+{
+    unsigned count = 0;
+    int error = 0;
+
+    if (duet__json_is_array(at)) {
+        error = duet__json_array(at, 1, LIST_MOST, &count);
+        for (unsigned i = 0; i < count && !error; i++) {
+            const struct duet__json one = duet__json_element(at, i);
+
+            error = read_value(&one, product, option, name);
+        }
+        return error;
+    }
+    if (name || !option || !duet__option_named(option) || duet__json_is_string(at))
+        return read_value(at, product, option, name);
+    error = duet__json_keys(at, NULL);
+    for (const char *key = NULL; !error && (key = duet__json_next(at, key));) {
+        const struct duet__json one = duet__json_member(at, key);
+
+        error = read_list(&one, product, option, key);
+    }
+    return error;
+}
+
+static int read_case(const struct duet__json *at, struct duet__product *product, unsigned where)
+{
+    int error = duet__json_keys(at, NULL);
+
+    for (const char *key = NULL; !error && (key = duet__json_next(at, key));) {
+        const struct duet__json one = duet__json_member(at, key);
+        const struct duet__option *option = option_of(key, where);
+
+        if (!option && strcmp(key, "workload") != 0)
+            return duet__json_fail(&one, DUET_EINVAL, "is no option that can be given values here");
+        error = read_list(&one, product, option, NULL);
+    }
+    return error;
+}
+
+/* Takes the factors that a product lacks from another one. */
+static void inherit(struct duet__product *product, const struct duet__product *from)
+{
+    for (guint f = 0; f < from->factors->len; f++) {
+        const struct duet__factor *factor = from->factors->pdata[f];
+        bool own = false;
+
+        for (guint k = 0; k < product->factors->len; k++)
+            own |= !strcmp(((struct duet__factor *)product->factors->pdata[k])->name, factor->name);
+        for (guint v = 0; v < factor->values->len && !own; v++)
+            if (duet__study_add(product, factor->option, factor->values->pdata[v], NULL))
+                return; /* impossible: it was taken before */
+    }
+}
+
+static int read_cases(const struct duet__json *root, struct duet__study *study, unsigned where)
+{
+    static const char *const keys[] = {"schema", "cases", NULL};
+    struct duet__product *base = study->products->pdata[0];
+    struct duet__json schema, cases;
+    unsigned count = 0;
+    int error = duet__json_keys(root, keys);
+
+    if (error)
+        return error;
+    schema = duet__json_member(root, "schema");
+    cases = duet__json_member(root, "cases");
+    error = duet__json_unsigned(&schema, 1, 1, &count);
+    if (!error)
+        error = duet__json_array(&cases, 1, CASES_MOST, &count);
+    for (unsigned i = 0; i < count && !error; i++) {
+        const struct duet__json one = duet__json_element(&cases, i);
+        struct duet__product *product = duet__product_new();
+
+        g_ptr_array_add(study->products, product);
+        error = read_case(&one, product, where);
+        if (!error)
+            inherit(product, base);
+    }
+    g_ptr_array_remove_index(study->products, 0);
+    return error;
+}
+
+int duet__study_read(struct duet__study *study, const char *path, unsigned where,
+                     struct duet_message *message)
+{
+    g_autofree char *text = NULL;
+    struct duet__json root = {.node = NULL};
+    size_t length;
+    int error = duet__read_all(path, MOST_MIB, &text, &length, message);
+
+    if (!error)
+        error = duet__json_parse(text, length, path, message, &root);
+    if (!error)
+        error = read_cases(&root, study, where);
+    duet__json_close(&root);
+    return error;
 }

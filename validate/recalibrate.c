@@ -57,7 +57,7 @@ int duet__recalibration_begin(struct duet__recalibration *recalibration,
     if (runs->config.emulate)
         runs->config.gpus = most_gpus(experiment);
     recalibration->request.runs = runs;
-    recalibration->request.subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__subject));
+    recalibration->request.subjects = g_array_new(FALSE, FALSE, sizeof(struct duet__setup));
     recalibration->calibrating.request = &recalibration->request;
     error = duet__calibrating_look(&recalibration->calibrating, message);
     if (!error)
@@ -68,14 +68,15 @@ int duet__recalibration_begin(struct duet__recalibration *recalibration,
 
 static void add_subject(GArray *subjects, const struct duet__request *real)
 {
-    const struct duet__subject subject = {real->workload, real->problem.tile,
-                                          real->problem.precision, false};
+    const struct duet__setup subject = {.workload = real->workload,
+                                        .problem = {.tile = real->problem.tile,
+                                                    .precision = real->problem.precision}};
 
     for (guint i = 0; i < subjects->len; i++) {
-        const struct duet__subject *other = &g_array_index(subjects, struct duet__subject, i);
+        const struct duet__setup *other = &g_array_index(subjects, struct duet__setup, i);
 
-        if (other->workload == subject.workload && other->tile == subject.tile &&
-            other->precision == subject.precision)
+        if (other->workload == subject.workload && other->problem.tile == subject.problem.tile &&
+            other->problem.precision == subject.problem.precision)
             return;
     }
     g_array_append_val(subjects, subject);
