@@ -27,15 +27,6 @@ static bool again(const struct duet__job *job, guint at)
     return later;
 }
 
-/* Returns true if the product has a factor of this name. */
-static bool has_factor(const struct duet__product *product, const char *name)
-{
-    for (guint f = 0; f < product->factors->len; f++)
-        if (!strcmp(((const struct duet__factor *)product->factors->pdata[f])->name, name))
-            return true;
-    return false;
-}
-
 /*
  * Makes a factor of a list in braces, "{256,512}" or "{1..8}", in one of the program's arguments.
  * The factor has the name of the option before the list, "block" in "--block={1..8}" and "--block
@@ -60,13 +51,13 @@ static int take_list(struct duet__product *product, char **words, guint at,
     else if (at > 1 && !start && before != words[at - 1])
         name = g_strndup(before, strcspn(before, "={"));
     factor = g_strconcat("arg ", name, NULL);
-    if (!name || !*name || has_factor(product, factor)) {
+    if (!name || !*name || duet__factor_place(product, factor) >= 0) {
         g_free(name);
         name = g_strdup_printf("%u", at);
         g_free(factor);
         factor = g_strconcat("arg ", name, NULL);
     }
-    if (g_regex_match(list, word + end, 0, NULL) || has_factor(product, factor))
+    if (g_regex_match(list, word + end, 0, NULL) || duet__factor_place(product, factor) >= 0)
         return duet_fail(message, DUET_EINVAL,
                          "argument %s has a list without a name of its own: write {A} in its "
                          "place, and --arg A=LIST",

@@ -18,11 +18,9 @@ static const char *value_of(const struct duet__tune *tune, const struct duet__tu
                             const char *factor)
 {
     const struct duet__product *product = duet__study_product(tune->tables.study, tuned->cell);
+    const int place = duet__factor_place(product, factor);
 
-    for (guint f = 0; f < product->factors->len; f++)
-        if (!strcmp(((struct duet__factor *)product->factors->pdata[f])->name, factor))
-            return duet__study_value(product, tuned->cell, f);
-    return NULL;
+    return place < 0 ? NULL : duet__study_value(product, tuned->cell, (guint)place);
 }
 
 /* Returns the variables of the choice, "DUET_POLICY=dmdas", NULL-ended. */

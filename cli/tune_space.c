@@ -45,15 +45,9 @@ static struct duet__product *space_of(const struct duet__tune *tune)
 
 static const struct duet__factor *factor_of(const struct duet__tune *tune, const char *name)
 {
-    const GPtrArray *factors = space_of(tune)->factors;
+    const int place = duet__factor_place(space_of(tune), name);
 
-    for (guint f = 0; f < factors->len; f++) {
-        const struct duet__factor *factor = factors->pdata[f];
-
-        if (!strcmp(factor->name, name))
-            return factor;
-    }
-    return NULL;
+    return place < 0 ? NULL : space_of(tune)->factors->pdata[place];
 }
 
 static int add(struct duet__tune *tune, const char *name, const char *values,

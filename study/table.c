@@ -67,6 +67,14 @@ static int compare_factors(const void *first, const void *second)
     return !a->option ? -1 : !b->option ? 1 : a->option < b->option ? -1 : 1;
 }
 
+int duet__factor_place(const struct duet__product *product, const char *name)
+{
+    for (guint f = 0; f < product->factors->len; f++)
+        if (!strcmp(((const struct duet__factor *)product->factors->pdata[f])->name, name))
+            return (int)f;
+    return -1;
+}
+
 /* Returns the factor of an option; for a repeatable option the one of the name before the value. */
 static struct duet__factor *factor_of(struct duet__product *product,
                                       const struct duet__option *option, const char *value)
@@ -76,13 +84,11 @@ static struct duet__factor *factor_of(struct duet__product *product,
         : !duet__option_named(option)
             ? g_strdup(option->name)
             : g_strdup_printf("%s %.*s", option->name, (int)strcspn(value, "="), value);
+    const int place = duet__factor_place(product, name);
     struct duet__factor *factor;
 
-    for (guint i = 0; i < product->factors->len; i++) {
-        factor = product->factors->pdata[i];
-        if (!strcmp(factor->name, name))
-            return factor;
-    }
+    if (place >= 0)
+        return product->factors->pdata[place];
     factor = g_new0(struct duet__factor, 1);
     factor->option = option;
     /* small letters: data bases do not tell "a" from "A" */
@@ -481,10 +487,8 @@ static void inherit(struct duet__product *product, const struct duet__product *f
 {
     for (guint f = 0; f < from->factors->len; f++) {
         const struct duet__factor *factor = from->factors->pdata[f];
-        bool own = false;
+        const bool own = duet__factor_place(product, factor->name) >= 0;
 
-        for (guint k = 0; k < product->factors->len; k++)
-            own |= !strcmp(((struct duet__factor *)product->factors->pdata[k])->name, factor->name);
         for (guint v = 0; v < factor->values->len && !own; v++)
             if (duet__study_add(product, factor->option, factor->values->pdata[v], NULL))
                 return; /* impossible: it was taken before */

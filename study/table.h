@@ -72,6 +72,9 @@ const struct duet__product *duet__study_product(const struct duet__study *study,
 /* Returns the value that a cell of the product has of a factor; borrowed. */
 const char *duet__study_value(const struct duet__product *product, uint64_t cell, guint factor);
 
+/* Returns the place of a factor in its product, by its name; -1: there is none. */
+int duet__factor_place(const struct duet__product *product, const char *name);
+
 /* Returns the value of a factor without the "NAME=" before values of repeatable options;
    borrowed. */
 const char *duet__factor_value(const struct duet__factor *factor, const char *value);
