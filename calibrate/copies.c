@@ -369,7 +369,7 @@ void duet__copies_fini(struct duet__copies *copies)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The fit of latency and bandwidth                                                            */
+/* The fit of latency and bandwidth                                                             */
 
 enum { ROUNDS = 50 };
 
@@ -448,7 +448,7 @@ void duet__copies_fit(const struct duet__copy_sample *samples, size_t count,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Links that devices share, inferred from copies at the same time                             */
+/* Links that devices share, inferred from copies at the same time                              */
 
 static const double SLOWER = 0.9; /* by the bandwidth of a pair alone; below, the pair has been
                                      slowed down */

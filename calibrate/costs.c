@@ -193,7 +193,7 @@ static void measure_steals(struct duet__microbench *bench, struct duet__measured
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* A worker that sleeps                                                                        */
+/* A worker that sleeps                                                                         */
 
 enum { WAKES = 60, WAKES_LEAST = 5 };
 
@@ -282,7 +282,7 @@ static void measure_wakes(struct duet__microbench *bench, struct duet__measured 
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The thread that feeds the first device                                                      */
+/* The thread that feeds the first device                                                       */
 
 enum {
     CHAIN = 200, /* tasks */

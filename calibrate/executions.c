@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* ------------------------------------------------------------------------------------------- */
-/* Neighbours                                                                                  */
+/* Neighbours                                                                                   */
 
 /* The beginning or end of an execution. */
 struct edge {

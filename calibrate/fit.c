@@ -125,7 +125,7 @@ void duet__fit(const struct duet__fit_data *data, struct duet__fit *out)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Outliers                                                                                    */
+/* Outliers                                                                                     */
 
 enum { ROUGH = 2000 };
 

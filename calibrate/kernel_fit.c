@@ -19,7 +19,7 @@ static const double BUSY_LOW = 0.8, BUSY_HIGH = 3;
 static const double SPREAD = 0.15;
 
 /* ------------------------------------------------------------------------------------------- */
-/* Rows                                                                                        */
+/* Rows                                                                                         */
 
 static void row_add(const struct duet__executions *executions, const struct duet__execution *e,
                     const double *missing, struct duet__rows *out)

@@ -337,7 +337,7 @@ void duet__describe_machine(const struct duet__calibrating *c, struct duet__plat
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Quality                                                                                     */
+/* Quality                                                                                      */
 
 void duet__confidence(const struct duet__calibrating *c, struct duet__confidence *out)
 {

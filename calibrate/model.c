@@ -89,7 +89,7 @@ static void find_bandwidth(struct fitting *fitting, const struct duet_sharing *s
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Size of the shared cache                                                                    */
+/* Size of the shared cache                                                                     */
 
 enum {
     SIZES = 7,
@@ -180,7 +180,7 @@ static uint64_t find_cache_size(const struct duet__executions *executions,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* One point                                                                                   */
+/* One point                                                                                    */
 
 enum {
     FOLDS = 5,

@@ -216,7 +216,7 @@ static int read_all(struct duet__calibrate_options *options, int argc, char *con
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Measuring                                                                                   */
+/* Measuring                                                                                    */
 
 void duet__warn_of_load(void)
 {

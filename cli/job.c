@@ -340,7 +340,7 @@ int duet__job_check_machine(struct duet__job *job, struct duet_message *message)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Guesses                                                                                     */
+/* Guesses                                                                                      */
 
 /*
  * Adds the seconds of a kernel's tasks on an architecture to *all_s, and the guessed ones among

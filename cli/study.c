@@ -14,7 +14,7 @@
 #include "runtime/open.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* From options with several values to a table                                                 */
+/* From options with several values to a table                                                  */
 
 /* True if an option of one value is given again later: the last one counts. */
 static bool again(const struct duet__job *job, guint at)

@@ -76,9 +76,9 @@ static int prime(struct duet_runtime *core, const struct duet__calibration *cali
     return error;
 }
 
-int duet__open_another(struct duet_runtime **out, const struct duet__core_config *core,
-                       const struct duet_config *config, const struct duet__times *times,
-                       double scale, struct duet_message *message)
+int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
+                    const struct duet_config *config, const struct duet__times *times, double scale,
+                    struct duet_message *message)
 {
     int error = duet__core_new(out, core, message);
     if (error) {
@@ -92,18 +92,6 @@ int duet__open_another(struct duet_runtime **out, const struct duet__core_config
         duet__core_free(*out);
         *out = NULL;
     }
-    return error;
-}
-
-int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
-                    const struct duet_config *config, struct duet__times *times, double scale,
-                    struct duet_message *message)
-{
-    int error = duet__open_another(out, core, config, times, scale, message);
-    if (error)
-        duet__times_free(times);
-    else
-        duet__remember(*out, config, times);
     return error;
 }
 

@@ -106,19 +106,12 @@ DUET_MUST_CHECK int duet__open_core(struct duet__core_config *core,
 
 /*
  * Makes a core, which takes over its engine, and whose models know the kernel `times` that it lives
- * by, times `scale`. `times` (NULL: none) are kept until the runtime is freed. On error both are
- * freed. DUET_ENOMEM, DUET_EINVAL.
+ * by (NULL: none), times `scale`. On error the engine is freed. DUET_ENOMEM, DUET_EINVAL.
  */
 DUET_MUST_CHECK int duet__open_bind(struct duet_runtime **out, const struct duet__core_config *core,
-                                    const struct duet_config *config, struct duet__times *times,
-                                    double scale, struct duet_message *message);
-
-/* Makes a core as duet__open_bind, of another simulated node; the times stay the first one's. */
-DUET_MUST_CHECK int duet__open_another(struct duet_runtime **out,
-                                       const struct duet__core_config *core,
-                                       const struct duet_config *config,
-                                       const struct duet__times *times, double scale,
-                                       struct duet_message *message);
+                                    const struct duet_config *config,
+                                    const struct duet__times *times, double scale,
+                                    struct duet_message *message);
 
 /* Keeps the kernel times, which it takes over, and what the configuration wants at the closing. */
 void duet__remember(struct duet_runtime *runtime, const struct duet_config *config,

@@ -89,7 +89,7 @@ static int start(struct opening *opening, struct duet__core_config *core, struct
                  struct duet_message *message)
 {
     const struct duet_config *config = opening->config;
-    struct duet__times *times = g_steal_pointer(&opening->times);
+    struct duet__times *times = opening->times;
     const struct real_pace pace = {.scale = opening->scale,
                                    .seconds = seconds,
                                    .classify = classify,
@@ -99,16 +99,15 @@ static int start(struct opening *opening, struct duet__core_config *core, struct
         own.no_bind = true; /* processes that have no core each would have the same ones */
     int error = duet__real_new(&core->engine, &opening->machine, &own, opening->devices,
                                times ? &pace : NULL, message);
-    if (error) {
-        duet__times_free(times);
+    if (error)
         return error;
-    }
     core->machine = &opening->believed;
     core->computes = !times;
     core->ops = duet__real_ops();
     error = duet__open_bind(out, core, config, times, opening->scale, message);
     if (error)
         return error;
+    duet__remember(*out, config, g_steal_pointer(&opening->times));
     error = duet__real_attach(core->engine, *out, message);
     if (error) {
         duet__core_free(*out);
@@ -138,7 +137,7 @@ static int open_part(struct duet_runtime **out, const struct duet_config *config
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* One node of several, over MPI                                                               */
+/* One node of several, over MPI                                                                */
 
 static const struct duet__mpi_calls calls = {
     .done = duet__message_done,

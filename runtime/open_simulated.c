@@ -94,15 +94,15 @@ static int make_cores(struct opening *opening, struct duet_message *message)
     for (; made < opening->nodes && !error; made++) {
         core.engine = opening->engines[made];
         core.seed = duet__node_seed(opening->core.seed, made);
-        if (made)
-            error = duet__open_another(&opening->cores[made], &core, opening->config,
-                                       opening->times, 1, message);
-        else
-            error = duet__open_bind(&opening->cores[0], &core, opening->config, opening->times, 1,
-                                    message);
+        error = duet__open_bind(&opening->cores[made], &core, opening->config, opening->times, 1,
+                                message);
+        if (!error && !made)
+            duet__remember(opening->cores[0], opening->config, opening->times);
         if (!error)
             duet__sim_attach(core.engine, opening->cores[made]);
     }
+    if (!opening->cores[0])
+        duet__times_free(opening->times);
     if (!error && opening->nodes > 1)
         error = make_nodes(opening, message);
     for (unsigned n = made; n < opening->nodes && error; n++)

@@ -562,7 +562,7 @@ char *duet__option_text(const struct duet__option *setting, const struct duet_co
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Lists of values, ranges of numbers in them, and numbers of nodes                            */
+/* Lists of values, ranges of numbers in them, and numbers of nodes                             */
 
 enum { VALUES_MOST = 100000, NODES_MOST = 4096 };
 

@@ -295,7 +295,7 @@ char *duet__cell_command(const struct duet__study *study, const char *command, u
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The order of cells                                                                          */
+/* The order of cells                                                                           */
 
 enum { FACTORS_MOST = 64, LOOKS = 8 /* points a cell */ };
 
@@ -403,7 +403,7 @@ uint32_t *duet__study_order(const struct duet__study *study)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Reading a file                                                                              */
+/* Reading a file                                                                               */
 
 enum { CASES_MOST = 100000, LIST_MOST = 100000, MOST_MIB = 64 };
 

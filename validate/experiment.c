@@ -187,7 +187,7 @@ int duet__trials_make(struct duet__experiment *experiment, struct duet_message *
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Conclusions                                                                                 */
+/* Conclusions                                                                                  */
 
 /* Keeps a text, which it takes over, as long as the experiment. */
 static const char *keep(struct duet__experiment *experiment, char *text)

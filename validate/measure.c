@@ -8,7 +8,7 @@
 #include "base/stats.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* Simulations, trial after trial                                                              */
+/* Simulations, trial after trial                                                               */
 
 /* Makes `count` more simulations of a trial; a signal leaves none of them. */
 static int simulate(struct duet__experiment *experiment, struct duet__trial *trial, size_t count,
@@ -85,7 +85,7 @@ void duet__experiment_predict(struct duet__experiment *experiment, bool quiet)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Threads of this machine                                                                     */
+/* Threads of this machine                                                                      */
 
 static const double BUDGET_S = 1;
 
@@ -160,7 +160,7 @@ int duet__experiment_measure_threads(struct duet__experiment *experiment,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Measured runs                                                                               */
+/* Measured runs                                                                                */
 
 enum { RUNS_MOST = 1000 /* most measured runs of a case to know its median */ };
 
