@@ -159,7 +159,7 @@ static double steal_batch(struct duet__microbench *bench, const struct duet_code
                           const struct duet_codelet *stolen)
 {
     struct theft theft = {0};
-    uint64_t before = duet_worker_tasks(bench->runtime, 0);
+    uint64_t before = duet_worker_stats(bench->runtime, 0).tasks;
     duet__microbench_submit(bench, hold, 0, NULL, 0, &theft);
     for (unsigned i = 0; i < STOLEN; i++)
         duet__microbench_submit(bench, stolen, 0, NULL, 0, &theft);
@@ -167,7 +167,7 @@ static double steal_batch(struct duet__microbench *bench, const struct duet_code
     atomic_store(&theft.open, true);
     wait_for(&theft.stolen, STOLEN);
     duet__microbench_wait(bench); /* before `theft` goes out of scope */
-    if (bench->error || duet_worker_tasks(bench->runtime, 0) != before)
+    if (bench->error || duet_worker_stats(bench->runtime, 0).tasks != before)
         return 0;
     return (theft.last_s - theft.first_s) / (STOLEN - 1);
 }
