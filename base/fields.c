@@ -49,6 +49,16 @@ static int read_copy(const struct duet__json *at, char **copy)
     return error;
 }
 
+static int read_digits(const struct duet__json *at, uint64_t *value)
+{
+    const char *text = "";
+    int error = duet__json_string(at, &text);
+
+    if (error == DUET_OK && !duet__scan_whole(text, 0, UINT64_MAX, value))
+        error = duet__json_fail(at, DUET_EPARSE, "'%.40s' is no whole number", text);
+    return error;
+}
+
 static int read_choice(const struct duet__json *at, const struct duet__field *field,
                        unsigned *choice)
 {
@@ -67,51 +77,79 @@ static int read_choice(const struct duet__json *at, const struct duet__field *fi
     return DUET_EPARSE;
 }
 
+static void *member_at(const void *from, size_t offset)
+{
+    return (char *)(uintptr_t)from + offset;
+}
+
 static unsigned length_of(const struct duet__list *list, const void *from)
 {
-    return *(const unsigned *)(const void *)((const char *)from + list->count);
+    return list->inside ? list->most : *(const unsigned *)member_at(from, list->count);
+}
+
+static char *element_of(const struct duet__list *list, const void *from, size_t index)
+{
+    char **array = member_at(from, list->array);
+
+    return (list->inside ? (char *)array : *array) + index * list->size;
 }
 
 /* Returns the name of an element of the root's list; NULL: there is none. */
 static const char *name_of(const struct duet__list *list, const void *root, unsigned index)
 {
-    const char *array = *(const char *const *)(const void *)((const char *)root + list->array);
-
-    return index < length_of(list, root) ? array + index * list->size : NULL;
+    return index < length_of(list, root) ? element_of(list, root, index) : NULL;
 }
 
-static int read_index(const struct duet__json *at, const struct duet__list *list, const void *root,
+static int read_index(const struct duet__json *at, const struct duet__list *list, void *root,
                       unsigned *index)
 {
-    char name[DUET_NAME_MAX];
+    char name[DUET_NAME_MAX], **array = member_at(root, list->array);
+    const unsigned count = length_of(list, root);
     int error = duet__json_name(at, name, sizeof(name));
 
     if (error != DUET_OK)
         return error;
-    for (*index = 0; *index < length_of(list, root); ++*index)
+    for (*index = 0; *index < count; ++*index)
         if (strcmp(name_of(list, root, *index), name) == 0)
             return DUET_OK;
-    return duet__json_fail(at, DUET_EPARSE, "no %s is named %s", list->what, name);
+    if (!list->grows || count == list->most)
+        return duet__json_fail(at, DUET_EPARSE, "no %s is named %s", list->what, name);
+    *(unsigned *)member_at(root, list->count) = count + 1;
+    *array = g_realloc_n(*array, count + 1, list->size);
+    memset(element_of(list, root, count), 0, list->size);
+    (void)g_strlcpy(element_of(list, root, count), name, sizeof(name));
+    return DUET_OK;
 }
 
-static int read_list(const struct duet__json *at, const struct duet__list *list, void *into,
-                     void *root)
+static int read_field(const struct duet__json *at, const struct duet__field *field, void *into,
+                      void *root);
+
+/* Reads an object for each element or, with a `value`, that member of it. Elements are made by
+ * their first member; others have to be as many. */
+static int read_list(const struct duet__json *at, const struct duet__list *list,
+                     const struct duet__field *value, void *into, void *root)
 {
-    char *elements;
+    const bool made = list->inside || (value != NULL && value->offset > 0);
+    const unsigned length = length_of(list, into);
     unsigned count = 0;
-    int error = duet__json_array(at, list->least, list->most, &count);
+    int error = duet__json_array(at, made && !list->inside ? length : list->least,
+                                 made ? length : list->most, &count);
 
     if (error != DUET_OK)
         return error;
-    elements = g_malloc0_n(count + 1, list->size);
-    *(unsigned *)(void *)((char *)into + list->count) = count;
-    *(void **)(void *)((char *)into + list->array) = elements;
+    if (!made) {
+        *(unsigned *)member_at(into, list->count) = count;
+        *(void **)member_at(into, list->array) = g_malloc0_n(count + 1, list->size);
+    }
     for (unsigned i = 0; i < count && error == DUET_OK; i++) {
         struct duet__json element = duet__json_element(at, i);
 
-        error = duet__xml_record(&element, list->fields);
-        if (error == DUET_OK)
-            error = duet__part_read(&element, list->fields, elements + i * list->size, root);
+        if (value != NULL)
+            error = read_field(&element, value, element_of(list, into, i), root);
+        else
+            error = duet__xml_record(&element, list->fields);
+        if (error == DUET_OK && value == NULL)
+            error = duet__part_read(&element, list->fields, element_of(list, into, i), root);
         if (error == DUET_OK && list->check != NULL)
             error = list->check(&element, root, i);
     }
@@ -129,7 +167,10 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
 
     switch (field->kind) {
     case DUET__NUMBER:
+    case DUET__MICROS:
         return read_number(at, field, value);
+    case DUET__DIGITS:
+        return read_digits(at, value);
     case DUET__INTEGER:
         return duet__json_integer(at, (uint64_t)field->least, (uint64_t)field->most, value);
     case DUET__UNSIGNED:
@@ -150,7 +191,8 @@ static int read_field(const struct duet__json *at, const struct duet__field *fie
     case DUET__OBJECT:
         return read_members(at, field->fields, value, root, field->partial);
     case DUET__LIST:
-        return read_list(at, field->list, into, root);
+    case DUET__VALUES:
+        return read_list(at, field->list, field->fields, into, root);
     case DUET__ORIGIN:
         return duet__json_string(at, &text);
     case DUET__CUSTOM:
@@ -217,7 +259,8 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
     bool unsaid = true;
 
     switch (field->kind) {
-    case DUET__NUMBER: {
+    case DUET__NUMBER:
+    case DUET__MICROS: {
         double number = *(const double *)value;
 
         return number == field->unsaid || (isnan(number) && isnan(field->unsaid));
@@ -240,27 +283,33 @@ static bool is_unsaid(const struct duet__field *field, const void *from)
             unsaid = unsaid && is_unsaid(member, value);
         return unsaid;
     case DUET__LIST:
+    case DUET__VALUES:
         return length_of(field->list, from) == 0;
     case DUET__ORIGIN:
         return true;
     case DUET__INDEX:
         return *(const unsigned *)value == UINT_MAX;
+    case DUET__DIGITS:
     case DUET__CUSTOM:
         break;
     }
     return false;
 }
 
+static void write_field(struct duet__json_writer *writer, const struct duet__field *field,
+                        const void *from, const void *root);
+
 static void write_list(struct duet__json_writer *writer, const struct duet__field *field,
                        const void *from, const void *root)
 {
-    const char *elements = *(void *const *)(const void *)((const char *)from + field->list->array);
+    const struct duet__field whole = {.kind = DUET__OBJECT, .fields = field->list->fields},
+                             *value = field->fields != NULL ? field->fields : &whole;
 
     duet__json_begin(writer, field->key, '[');
     for (unsigned i = 0; i < length_of(field->list, from); i++) {
-        duet__json_begin(writer, NULL, '{');
-        duet__fields_write(writer, field->list->fields, elements + i * field->list->size, root);
-        duet__json_end(writer, '}');
+        if (field->list->lines && value == &whole)
+            duet__json_break(writer, 0);
+        write_field(writer, value, element_of(field->list, from, i), root);
     }
     duet__json_end(writer, ']');
 }
@@ -269,13 +318,21 @@ static void write_field(struct duet__json_writer *writer, const struct duet__fie
                         const void *from, const void *root)
 {
     const void *value = duet__field_at(field, from);
+    char digits[DUET__DIGITS_MAX];
 
     switch (field->kind) {
     case DUET__NUMBER:
         duet__json_put_number(writer, field->key, *(const double *)value);
         break;
+    case DUET__MICROS:
+        duet__json_put_thousandths(writer, field->key, llround(*(const double *)value * 1000));
+        break;
     case DUET__INTEGER:
         duet__json_put_integer(writer, field->key, *(const uint64_t *)value);
+        break;
+    case DUET__DIGITS:
+        (void)g_snprintf(digits, sizeof digits, "%" G_GUINT64_FORMAT, *(const uint64_t *)value);
+        duet__json_put_string(writer, field->key, digits);
         break;
     case DUET__UNSIGNED:
         duet__json_put_integer(writer, field->key, *(const unsigned *)value);
@@ -304,6 +361,7 @@ static void write_field(struct duet__json_writer *writer, const struct duet__fie
         duet__json_end(writer, '}');
         break;
     case DUET__LIST:
+    case DUET__VALUES:
         write_list(writer, field, from, root);
         break;
     case DUET__ORIGIN:

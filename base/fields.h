@@ -10,7 +10,9 @@
 
 enum duet__kind {
     DUET__NUMBER,   /* double */
+    DUET__MICROS,   /* double, written with three digits behind the point */
     DUET__INTEGER,  /* uint64_t */
+    DUET__DIGITS,   /* uint64_t of all 64 bits, which numbers of JSON do not have: a text */
     DUET__UNSIGNED, /* unsigned */
     DUET__BOOLEAN,  /* bool */
     DUET__NAME,     /* char[room], of duet__json_name */
@@ -21,6 +23,8 @@ enum duet__kind {
     DUET__INDEX,  /* unsigned: which element of `list`, by its name; the root has the list */
     DUET__OBJECT, /* a struct, by a table of its own */
     DUET__LIST,   /* an array of structs, see struct duet__list */
+    DUET__VALUES, /* an array with a member of each element of a list: the one of `fields`, which
+                     has no key; that of the first member makes the elements */
     DUET__ORIGIN, /* a text for readers; required unless the root has one for all at `offset` */
     DUET__CUSTOM, /* a known key; read and written by `read` and `write` where these are set */
 };
@@ -38,7 +42,7 @@ struct duet__field {
     double unsaid;      /* value of an optional number or truth value that is not in the file */
     unsigned room;
     const char *const *choices;       /* words of a DUET__CHOICE, NULL-ended */
-    const struct duet__field *fields; /* table of a DUET__OBJECT */
+    const struct duet__field *fields; /* table of a DUET__OBJECT; member of DUET__VALUES */
     bool partial;                     /* required members of the object may be missing */
     const struct duet__list *list;
     int (*read)(const struct duet__json *at, void *into, void *root);
@@ -54,6 +58,9 @@ struct duet__list {
     const struct duet__field *fields;
     /* Called after an element has been read; may be NULL. */
     int (*check)(const struct duet__json *at, void *root, unsigned index);
+    bool inside; /* the array is a member itself, of `most` elements; there is no count */
+    bool grows;  /* an index with a new name adds an element */
+    bool lines;  /* elements are written on a line each */
 };
 
 /* Ends a table of an object that may have keys which nobody reads. */

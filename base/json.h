@@ -145,6 +145,8 @@ void duet__json_break(struct duet__json_writer *writer, unsigned indent);
 void duet__json_put_number(struct duet__json_writer *writer, const char *key, double value);
 /* Writes a number that is formatted already. */
 void duet__json_put_digits(struct duet__json_writer *writer, const char *key, const char *digits);
+/* Writes thousandths as a number with three digits behind the point. */
+void duet__json_put_thousandths(struct duet__json_writer *writer, const char *key, int64_t value);
 void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value);
 void duet__json_put_boolean(struct duet__json_writer *writer, const char *key, bool value);
 /* Writes null for NULL. '<' is escaped, so that the text may stand inside HTML. */

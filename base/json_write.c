@@ -169,6 +169,15 @@ void duet__json_put_digits(struct duet__json_writer *writer, const char *key, co
     put_value(writer, key, digits, false);
 }
 
+void duet__json_put_thousandths(struct duet__json_writer *writer, const char *key, int64_t value)
+{
+    char digits[DUET__DIGITS_MAX];
+
+    (void)snprintf(digits, sizeof(digits), "%s%" PRId64 ".%03d", value < 0 ? "-" : "",
+                   imaxabs(value) / 1000, (int)(imaxabs(value) % 1000));
+    put_value(writer, key, digits, false);
+}
+
 void duet__json_put_integer(struct duet__json_writer *writer, const char *key, uint64_t value)
 {
     char digits[DUET__DIGITS_MAX];

@@ -69,9 +69,9 @@ static const struct duet__field shape_fields[] = {
     {NULL},
 };
 
-#define LIST(name, count, array, type, fields)                                                     \
+#define LIST(name, count, array, type, table)                                                      \
     name, offsetof(struct duet__catalogue, count), offsetof(struct duet__catalogue, array),        \
-        sizeof(struct type), 1, DUET__MAX_CURVES, fields, NULL
+        sizeof(struct type), 1, DUET__MAX_CURVES, .fields = (table)
 
 static const struct duet__list devices = {
     LIST("device", device_count, devices, duet__device, device_fields)};

@@ -35,9 +35,9 @@
 #define ELSEWHERE(name) .key = (name), .kind = DUET__CUSTOM, .when = DUET__OPTIONAL
 
 /* An array of a platform; `count` and `array` are members. */
-#define LIST(name, count, array, type, least, most, fields, check)                                 \
+#define LIST(name, count, array, type, least, most, table, call)                                   \
     name, offsetof(struct duet__platform, count), offsetof(struct duet__platform, array),          \
-        sizeof(struct type), least, most, fields, check
+        sizeof(struct type), least, most, .fields = (table), .check = (call)
 
 static int twice(const struct duet__json *at, const char *what, const char *name)
 {

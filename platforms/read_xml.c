@@ -43,9 +43,9 @@ struct zone {
 
 #define AT(type, member) .offset = offsetof(struct type, member)
 #define SIZE(type, member) .room = sizeof(((struct type *)NULL)->member)
-#define LIST(name, count, array, type, least, most, fields, check)                                 \
+#define LIST(name, count, array, type, least, most, table, call)                                   \
     name, offsetof(struct zone, count), offsetof(struct zone, array), sizeof(struct type), least,  \
-        most, fields, check
+        most, .fields = (table), .check = (call)
 #define ELSEWHERE(name) .key = (name), .kind = DUET__CUSTOM, .when = DUET__OPTIONAL
 
 static const char *const devices[] = {"device", "host", NULL};

@@ -68,7 +68,6 @@ static bool if_alike(const struct duet__report *report)
 
 static double unscaled(const struct duet__report *report, const struct duet__run *run, int arch)
 {
-    (void)arch;
     return run->stats.makespan_s / duet__request_scale(report->request);
 }
 
@@ -76,7 +75,6 @@ static double flops(const struct duet__report *report, const struct duet__run *r
 {
     double whole = report->request->workload->flops(&report->request->problem);
 
-    (void)arch;
     return whole > 0 ? whole : run->stats.flops;
 }
 
@@ -91,8 +89,6 @@ static double rate(const struct duet__report *report, const struct duet__run *ru
 
 static double hit_ratio(const struct duet__report *report, const struct duet__run *run, int arch)
 {
-    (void)report;
-    (void)arch;
     if (run->stats.reads_on_device == 0)
         return NAN;
     return (double)run->stats.read_hits / (double)run->stats.reads_on_device;
@@ -113,8 +109,6 @@ static double best(const struct duet__report *report, const struct duet__run *ru
 {
     double best_s;
 
-    (void)report;
-    (void)arch;
     (void)duet__bounds_best(&run->bounds, &best_s);
     return best_s;
 }

@@ -295,8 +295,8 @@ static void test_refused(void)
         {HEAD "\"traceEvents\":[1]}", "expected an object"},
         {HEAD "\"traceEvents\":[\n" TASK "]}", "t.json:3: a kernel in a thread of no worker"},
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL "}]}", "pid: missing"},
-        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE "}]}", "name: missing"},
-        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME "}]}", "ts: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE "}]}", "ts: missing"},
+        {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE DATES "}]}", "name: missing"},
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES "}]}", "args: missing"},
         {HEAD "\"traceEvents\":[" THREAD "," KERNEL PLACE NAME DATES ",\"args\":{}}]}",
          "args.task: missing"},
@@ -306,16 +306,16 @@ static void test_refused(void)
               ",\"args\":{\"task\":1,\"bytes\":8,\"submitted_us\":0,\"ready_us\":0,"
               "\"accesses\":[[1,8]]}}]}",
          "accesses[0]"},
-        {"{\"otherData\":{\"seed\":\"-1\"}}", "seed: '-1' is no seed"},
+        {"{\"otherData\":{\"seed\":\"-1\"}}", "seed: '-1' is no whole number"},
         {"{\"otherData\":{\"stats\":{\"tasks\":-1}}}", "stats.tasks"},
-        {HEAD "\"traceEvents\":[" COPY "}]}", "ts: missing"},
-        {HEAD "\"traceEvents\":[" COPY ",\"ts\":0,\"dur\":-1}]}", "dur: -1 is out of range"},
-        {HEAD "\"traceEvents\":[" COPY ",\"ts\":\"1\"}]}", "ts: expected a number"},
+        {HEAD "\"traceEvents\":[" COPY "}]}", "pid: missing"},
+        {HEAD "\"traceEvents\":[" COPY PLACE ",\"ts\":0,\"dur\":-1}]}", "dur: -1 is out of range"},
+        {HEAD "\"traceEvents\":[" COPY PLACE ",\"ts\":\"1\"}]}", "ts: expected a number"},
         {HEAD "\"traceEvents\":[" KERNEL ",\"pid\":-1}]}", "pid: -1 is out of range"},
-        {HEAD "\"traceEvents\":[" COPY DATES ARGS
+        {HEAD "\"traceEvents\":[" COPY PLACE NAME DATES ARGS
               "\"source\":\"gpu9\",\"destination\":\"host\"}}]}",
          "no memory is named gpu9"},
-        {HEAD "\"traceEvents\":[" COPY DATES ARGS
+        {HEAD "\"traceEvents\":[" COPY PLACE NAME DATES ARGS
               "\"source\":\"host\",\"destination\":\"host\"}}]}",
          "from a memory to itself"},
         {HEAD "\"traceEvents\":[{\"ph\":\"M\",\"name\":\"thread_name\"" PLACE
