@@ -75,21 +75,23 @@ void duet__table_say(struct duet__table *table, const char *text)
 
 void duet__table_print(struct duet__table *table, const char *format, ...)
 {
+    g_autofree char *row = NULL;
+    g_auto(GStrv) cells = NULL;
+    int count = 1;
     va_list args;
 
+    for (const char *c = format; *c; c++)
+        count += *c == '\t';
     va_start(args, format);
-    duet__table_add(table, g_strdup_vprintf(format, args));
+    row = g_strdup_vprintf(format, args);
     va_end(args);
-}
+    cells = g_strsplit(row, "\t", count);
+    for (int i = 0; i < count; i++) {
+        const char *digits = cells[i] + strspn(cells[i], "+-");
 
-void duet__table_row(struct duet__table *table, const char *first, ...)
-{
-    va_list args;
-
-    va_start(args, first);
-    for (const char *text = first; text; text = va_arg(args, const char *))
-        duet__table_say(table, text);
-    va_end(args);
+        duet__table_say(table,
+                        g_str_equal(digits, "nan") || g_str_equal(digits, "inf") ? "-" : cells[i]);
+    }
 }
 
 void duet__table_remark(struct duet__table *table, const char *text)

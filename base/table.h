@@ -37,10 +37,9 @@ void duet__table_init(struct duet__table *table, const char *sides);
 void duet__table_add(struct duet__table *table, char *text);
 /* Adds a cell with a copy of the text. */
 void duet__table_say(struct duet__table *table, const char *text);
-/* Adds a cell with a text made as by printf. */
+/* Adds cells with texts made as by printf: a tab of the format begins the next cell, so that texts
+ * that may have tabs are for duet__table_say. A cell that is a number that is not finite is "-". */
 void duet__table_print(struct duet__table *table, const char *format, ...) G_GNUC_PRINTF(2, 3);
-/* Adds several cells with copies, up to a NULL: a row, or the beginning of one. */
-void duet__table_row(struct duet__table *table, const char *first, ...) G_GNUC_NULL_TERMINATED;
 /* Fills the rest of the row with a remark, which reaches over its cells. */
 void duet__table_remark(struct duet__table *table, const char *text);
 

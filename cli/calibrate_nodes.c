@@ -20,20 +20,17 @@ static void put_text(const struct duet__network_fit *fit, const struct duet__mpi
     fprintf(stream, "%u nodes: messages between node 0 and each other one, over MPI\n\n",
             measured->nodes);
     duet__table_init(&table, "rrrrrrrr");
-    duet__table_row(&table, "bytes", "messages", "outliers", "median us", "quartiles", "predicted",
-                    "error %", "GB/s in streams", NULL);
+    duet__table_print(&table, "bytes\tmessages\toutliers\tmedian us\tquartiles\tpredicted\t"
+                              "error %%\tGB/s in streams");
     for (size_t i = 0; i < fit->count; i++) {
         const struct duet__network_size *size = &fit->sizes[i];
         const struct duet__summary *ping = &size->ping;
 
-        duet__table_print(&table, "%" G_GUINT64_FORMAT, size->bytes);
-        duet__table_print(&table, "%zu", ping->count);
-        duet__table_print(&table, "%zu", size->rejected);
-        duet__table_print(&table, "%.4g", 1e6 * ping->median);
-        duet__table_print(&table, "%.4g-%.4g", 1e6 * ping->quartile1, 1e6 * ping->quartile3);
-        duet__table_print(&table, "%.4g", 1e6 * size->predicted_s);
-        duet__table_print(&table, "%+.1f", 100 * (size->predicted_s / ping->median - 1));
-        duet__table_print(&table, "%.3g", 1e-9 * (double)size->bytes / size->stream_s);
+        duet__table_print(&table, "%" PRIu64 "\t%zu\t%zu\t%.4g\t%.4g-%.4g\t%.4g\t%+.1f\t%.3g",
+                          size->bytes, ping->count, size->rejected, 1e6 * ping->median,
+                          1e6 * ping->quartile1, 1e6 * ping->quartile3, 1e6 * size->predicted_s,
+                          100 * (size->predicted_s / ping->median - 1),
+                          1e-9 * (double)size->bytes / size->stream_s);
     }
     duet__table_put(&table, stream, 2);
     fprintf(stream,

@@ -15,18 +15,10 @@ static const char *plural(uint64_t number)
     return number == 1 ? "" : "s";
 }
 
-/* Adds a cell, or "-" if the value is not finite, which means not known. */
-static void add(struct duet__table *table, const char *format, double value)
+/* Returns a figure in this unit; NaN for 0, which means not known. */
+static double in(double unit, double value)
 {
-    g_autofree char *text = g_strdup_printf(format, value);
-
-    duet__table_say(table, isfinite(value) ? text : "-");
-}
-
-/* Adds a figure in this unit with three digits; 0 means not known. */
-static void add_figure(struct duet__table *table, double value, double unit)
-{
-    add(table, "%.3g", value != 0 ? value / unit : NAN);
+    return value != 0 ? value / unit : NAN;
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -112,15 +104,12 @@ static void add_kernel(struct duet__table *table, const struct duet__quality *qu
     duet__table_say(table, quality->kernel);
     duet__table_print(table, point->size > 0 ? "%.0f" : "%.3g",
                       point->size > 0 ? point->size : point->work);
-    duet__table_print(table, "%" PRIu64, point->samples);
-    duet__table_print(table, "%" PRIu64, point->rejected);
-    add_figure(table, point->mean_s, 1e-3);
-    add_figure(table, point->median_s, 1e-3);
-    add(table, "%.1f", 100 * (point->deviation_s / point->mean_s));
+    duet__table_print(table, "%" PRIu64 "\t%" PRIu64 "\t%.3g\t%.3g\t%.1f", point->samples,
+                      point->rejected, in(1e-3, point->mean_s), in(1e-3, point->median_s),
+                      100 * (point->deviation_s / point->mean_s));
     for (int i = 0; i < DUET__CONDITIONS; i++)
-        add_figure(table, quality->conditions[order[i]].mean, 1e-3);
-    add(table, "%+.1f", 100 * error->sum);
-    add(table, "%.1f", 100 * error->execution);
+        duet__table_print(table, "%.3g", in(1e-3, quality->conditions[order[i]].mean));
+    duet__table_print(table, "%+.1f\t%.1f", 100 * error->sum, 100 * error->execution);
 }
 
 static void put_kernels(const struct duet__model *model, FILE *stream)
@@ -135,9 +124,10 @@ static void put_kernels(const struct duet__model *model, FILE *stream)
 
         fprintf(stream, "\n%s on %s\n", first->context, first->arch);
         duet__table_init(&table, "lrrrrrrrrrrrr");
-        duet__table_row(&table, "kernel", first->point.size > 0 ? "tile" : "work", "samples", "out",
-                        "mean", "median", "dev %", "warm", "busy", "cold", "busy", "sum %",
-                        "each %", NULL);
+        duet__table_print(&table,
+                          "kernel\t%s\tsamples\tout\tmean\tmedian\tdev %%\twarm\tbusy\tcold\tbusy\t"
+                          "sum %%\teach %%",
+                          first->point.size > 0 ? "tile" : "work");
         for (; i < model->quality_count; i++) {
             if (strcmp(model->quality[i].context, first->context) != 0 ||
                 strcmp(model->quality[i].arch, first->arch) != 0)
@@ -179,15 +169,14 @@ static void put_copies(const struct duet__calibrating *c, const struct duet__pla
         return;
     fputs("\ncopies, each alone: latency and bandwidth\n\n", stream);
     duet__table_init(&table, "lrrr");
-    duet__table_row(&table, "copies", "us", "GB/s", "error %", NULL);
+    duet__table_print(&table, "copies\tus\tGB/s\terror %%");
     for (size_t i = 0; i < c->copies.pair_count; i++) {
         const struct duet__copy_pair *pair = &c->copies.pairs[i];
 
-        duet__table_print(&table, "%s to %s%s", nodes[pair->source].name,
-                          nodes[pair->destination].name, pair->direct ? "" : ", through the host");
-        add_figure(&table, pair->latency_s, 1e-6);
-        add_figure(&table, pair->bandwidth_Bps, 1e9);
-        add(&table, "%.1f", 100 * pair->error);
+        duet__table_print(&table, "%s to %s%s\t%.3g\t%.3g\t%.1f", nodes[pair->source].name,
+                          nodes[pair->destination].name, pair->direct ? "" : ", through the host",
+                          in(1e-6, pair->latency_s), in(1e9, pair->bandwidth_Bps),
+                          100 * pair->error);
     }
     duet__table_put(&table, stream, 2);
     for (unsigned s = 0; s < platform->switch_count; s++) {

@@ -151,11 +151,6 @@ static void put_backend(const struct duet__survey *survey, unsigned number, FILE
 /* ------------------------------------------------------------------------------------------- */
 /* The machine that a run is made on: workers, memories, links, routes                          */
 
-static void add_gigabytes(struct duet__table *table, double bandwidth_Bps)
-{
-    duet__table_print(table, "%.3g", bandwidth_Bps / 1e9);
-}
-
 static void put_table(struct duet__table *table, FILE *stream)
 {
     putc('\n', stream);
@@ -197,19 +192,13 @@ static void add_workers(const struct duet__info *info, struct duet__table *table
     const struct duet_machine *machine = &info->machine;
     const struct duet_worker *worker = &machine->workers[first];
 
-    if (count > 1)
-        duet__table_print(table, "%s ... %s", worker->name,
-                          machine->workers[first + count - 1].name);
-    else
-        duet__table_say(table, worker->name);
-    duet__table_say(table, machine->archs[worker->arch].name);
-    duet__table_say(table, machine->nodes[worker->node].name);
-    duet__table_print(table, "%u", worker->socket);
+    duet__table_print(table, "%s%s%s\t%s\t%s\t%u", worker->name, count > 1 ? " ... " : "",
+                      count > 1 ? machine->workers[first + count - 1].name : "",
+                      machine->archs[worker->arch].name, machine->nodes[worker->node].name,
+                      worker->socket);
     duet__table_add(table, ranges(info->processors + first, count));
-    if (worker->window_short > worker->window)
-        duet__table_print(table, "%u (short tasks: %u)", worker->window, worker->window_short);
-    else
-        duet__table_print(table, "%u", worker->window);
+    duet__table_print(table, worker->window_short > worker->window ? "%u (short tasks: %u)" : "%u",
+                      worker->window, worker->window_short);
 }
 
 static void put_workers(const struct duet__info *info, FILE *stream)
@@ -218,8 +207,7 @@ static void put_workers(const struct duet__info *info, FILE *stream)
     struct duet__table table;
 
     duet__table_init(&table, "lllrll");
-    duet__table_row(&table, "worker", "architecture", "memory", "socket", "bound to", "window",
-                    NULL);
+    duet__table_print(&table, "worker\tarchitecture\tmemory\tsocket\tbound to\twindow");
     for (unsigned w = 0, next; w < machine->worker_count; w = next) {
         for (next = w + 1; next < machine->worker_count; next++)
             if (!alike(&machine->workers[w], &machine->workers[next]))
@@ -234,7 +222,7 @@ static void put_nodes(const struct duet_machine *machine, FILE *stream)
     struct duet__table table;
 
     duet__table_init(&table, "lr");
-    duet__table_row(&table, "memory", "for data", NULL);
+    duet__table_print(&table, "memory\tfor data");
     for (unsigned n = 0; n < machine->node_count; n++) {
         uint64_t bytes = machine->nodes[n].capacity_bytes;
 
@@ -275,13 +263,12 @@ static void put_links(const struct duet_machine *machine, FILE *stream)
     struct duet__table table;
 
     duet__table_init(&table, "lrll");
-    duet__table_row(&table, "link", "GB/s", "", "copies", NULL);
+    duet__table_print(&table, "link\tGB/s\t\tcopies");
     for (unsigned l = 0; l < machine->link_count; l++) {
         const struct duet_link *link = &machine->links[l];
 
-        duet__table_say(&table, link->name);
-        add_gigabytes(&table, link->bandwidth_Bps);
-        duet__table_say(&table, link->per_copy ? "for each" : "shared");
+        duet__table_print(&table, "%s\t%.3g\t%s", link->name, link->bandwidth_Bps / 1e9,
+                          link->per_copy ? "for each" : "shared");
         duet__table_add(&table, carries(machine, l));
     }
     put_table(&table, stream);
@@ -296,14 +283,13 @@ static void add_route(const struct duet_machine *machine, struct duet__table *ta
     duet__table_print(table, "%s to %s", machine->nodes[source].name,
                       machine->nodes[destination].name);
     if (!route->direct) {
-        duet__table_row(table, "", "", "through the host's memory", NULL);
+        duet__table_print(table, "\t\tthrough the host's memory");
     } else {
         for (unsigned i = 0; i < route->count; i++)
             g_string_append_printf(links, "%s%s", i ? ", " : "",
                                    machine->links[route->links[i]].name);
-        add_gigabytes(table, route->bandwidth_Bps);
-        duet__table_print(table, "%.3g", route->latency_s * 1e6);
-        duet__table_say(table, links->str);
+        duet__table_print(table, "%.3g\t%.3g\t%s", route->bandwidth_Bps / 1e9,
+                          route->latency_s * 1e6, links->str);
     }
 }
 
@@ -313,7 +299,7 @@ static void put_routes(const struct duet_machine *machine, FILE *stream)
     struct duet__table table;
 
     duet__table_init(&table, "lrrl");
-    duet__table_row(&table, "route", "GB/s", "us", "over", NULL);
+    duet__table_print(&table, "route\tGB/s\tus\tover");
     for (unsigned s = 0; s < nodes; s++)
         for (unsigned d = 0; d < nodes; d++)
             if (s != d && (s == DUET_HOST || d == DUET_HOST || nodes <= 1 + FEW))
@@ -338,7 +324,7 @@ static void put_matrix(const struct duet_machine *machine, FILE *stream)
             const struct duet_route *route = duet_machine_route(machine, s, d);
 
             if (route->direct)
-                add_gigabytes(&table, route->bandwidth_Bps);
+                duet__table_print(&table, "%.3g", route->bandwidth_Bps / 1e9);
             else
                 duet__table_say(&table, s == d ? "-" : "host");
         }
@@ -368,12 +354,11 @@ static void put_summary(const struct duet_machine *machine, FILE *stream)
         }
     g_ptr_array_sort(kinds, by_text);
     duet__table_init(&table, "lr");
-    duet__table_row(&table, "GPU to GPU", "pairs", NULL);
+    duet__table_print(&table, "GPU to GPU\tpairs");
     for (guint i = 0, next; i < kinds->len; i = next) {
         for (next = i + 1; next < kinds->len && !by_text(&kinds->pdata[i], &kinds->pdata[next]);)
             next++;
-        duet__table_say(&table, kinds->pdata[i]);
-        duet__table_print(&table, "%u", next - i);
+        duet__table_print(&table, "%s\t%u", (const char *)kinds->pdata[i], next - i);
     }
     put_table(&table, stream);
 }

@@ -72,7 +72,7 @@ static bool is_beyond(const struct duet__tune *tune, const struct duet__tuned *t
 static void put_row(struct duet__table *table, const struct duet__tune *tune,
                     const struct duet__tuned *tuned)
 {
-    const double s = tuned->predicted_s;
+    const double s = tuned->predicted_s, rate = tuned->flops > 0 ? tuned->flops / s / 1e9 : NAN;
 
     duet__table_say(table, tuned == &tune->usual ? "default" : tuned == tune->chosen ? "best" : "");
     for (guint i = 0; i < tune->varied->len; i++) {
@@ -83,16 +83,13 @@ static void put_row(struct duet__table *table, const struct duet__tune *tune,
                                : !strcmp(factor->name, "policy") ? "ws"
                                                                  : "-");
     }
-    duet__table_print(table, "%.*f%s", duet__decimals(s, 5), s, is_beyond(tune, tuned) ? "*" : "");
-    duet__table_print(table, tuned->half_s >= 0 ? "%.2f" : "-", 100 * tuned->half_s / s);
-    duet__table_print(table, tuned->flops > 0 ? "%.*f" : "-",
-                      duet__decimals(tuned->flops / s / 1e9, 5), tuned->flops / s / 1e9);
-    duet__table_print(table, tuned->best_s > 0 ? "%.1f" : "-", 100 * tuned->best_s / s);
-    if (!tune->run_reps)
-        return;
-    duet__table_print(table, tuned->measured_s > 0 ? "%.*f" : "-",
-                      duet__decimals(tuned->measured_s, 5), tuned->measured_s);
-    duet__table_print(table, tuned->measured_s > 0 ? "%+.1f" : "-", 100 * error_of(tuned));
+    duet__table_print(table, "%.*f%s\t%.2f\t%.*f\t%.1f", duet__decimals(s, 5), s,
+                      is_beyond(tune, tuned) ? "*" : "", 100 * tuned->half_s / s,
+                      duet__decimals(rate, 5), rate,
+                      tuned->best_s > 0 ? 100 * tuned->best_s / s : NAN);
+    if (tune->run_reps)
+        duet__table_print(table, "%.*f\t%+.1f", duet__decimals(tuned->measured_s, 5),
+                          tuned->measured_s, 100 * error_of(tuned));
 }
 
 static void put_table(FILE *stream, const struct duet__tune *tune)
@@ -114,9 +111,9 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
     duet__table_say(&table, "");
     for (guint i = 0; i < tune->varied->len; i++)
         duet__table_say(&table, ((const struct duet__factor *)tune->varied->pdata[i])->name);
-    duet__table_row(&table, "predicted s", "+- %", "GFlop/s", "bound %", NULL);
+    duet__table_print(&table, "predicted s\t+- %%\tGFlop/s\tbound %%");
     if (tune->run_reps)
-        duet__table_row(&table, "measured s", "error %", NULL);
+        duet__table_print(&table, "measured s\terror %%");
     for (guint i = 0; i < shown(tune); i++)
         put_row(&table, tune, &g_array_index(tune->found, struct duet__tuned, i));
     put_row(&table, tune, &tune->usual);

@@ -37,34 +37,22 @@ enum {
 /* Columns that are shown only if the cases differ in them. */
 static const int of_differing[] = {SETTINGS, PLATFORM, PRECISION, SET_ARCH, HELD, PRIORITIES};
 
-static char *percent(double share, bool sign)
+/* Returns the digits after the point of a share in percent. */
+static int digits_of(double share)
 {
-    if (!isfinite(share))
-        return g_strdup("-");
-    return g_strdup_printf(sign ? "%+.*f" : "%.*f", fabs(share) < 10 ? 1 : 0, share * 100);
+    return fabs(share) < 10 ? 1 : 0;
 }
 
 static void add_side(struct duet__table *table, const struct duet__summary *summary, double scale)
 {
     int digits = duet__decimals(summary->median * scale, 4);
 
-    if (summary->count)
-        duet__table_print(table, "%.*f", digits, summary->median * scale);
-    else
-        duet__table_say(table, "-");
+    duet__table_print(table, "%.*f", digits, summary->count ? summary->median * scale : NAN);
     if (duet__spreads(summary))
         duet__table_print(table, "%.*f-%.*f%s", digits, summary->median_low * scale, digits,
                           summary->median_high * scale, summary->holds ? "" : "*");
     else
         duet__table_say(table, summary->count > 1 ? "-" : "");
-}
-
-static void add_count(struct duet__table *table, uint64_t count)
-{
-    if (count)
-        duet__table_print(table, "%" PRIu64, count);
-    else
-        duet__table_say(table, "-");
 }
 
 /* Adds the row of a case; `scale`: units of time a second. */
@@ -73,26 +61,24 @@ static void add_row(struct duet__table *table, const struct duet__case *the, dou
     duet__table_say(table, the->workload);
     duet__table_say(table, the->settings);
     duet__table_say(table, the->platform);
-    duet__table_say(table, the->precision == 's'   ? "single"
-                           : the->precision == 'd' ? "double"
-                                                   : "-");
-    add_count(table, the->n);
-    add_count(table, the->tile);
+    duet__table_print(table, "%s\t%.0f\t%.0f",
+                      the->precision == 's'   ? "single"
+                      : the->precision == 'd' ? "double"
+                                              : "-",
+                      the->n ? (double)the->n : NAN, the->tile ? (double)the->tile : NAN);
     duet__table_say(table, the->policy);
-    duet__table_say(table, the->set_arch ? "yes" : "no");
-    duet__table_say(table, the->hold ? "yes" : "no");
+    duet__table_print(table, "%s\t%s", the->set_arch ? "yes" : "no", the->hold ? "yes" : "no");
     duet__table_say(table, the->priorities);
-    duet__table_print(table, "%u", the->cpus);
-    duet__table_print(table, "%u", the->gpus);
+    duet__table_print(table, "%u\t%u", the->cpus, the->gpus);
     if (the->failure) {
         duet__table_remark(table, the->failure);
         return;
     }
     add_side(table, &the->predicted.summary, scale);
     add_side(table, &the->measured.summary, scale);
-    duet__table_add(table, percent(the->error, true));
-    duet__table_add(table, percent(the->noise, false));
-    duet__table_add(table, percent(the->speed > 0 ? the->speed : NAN, false));
+    duet__table_print(table, "%+.*f\t%.*f\t%.*f", digits_of(the->error), the->error * 100,
+                      digits_of(the->noise), the->noise * 100, digits_of(the->speed),
+                      the->speed > 0 ? the->speed * 100 : NAN);
 }
 
 /* The two lines of headings. */
@@ -330,7 +316,7 @@ static void add_part(struct duet__table *table, double seconds, double whole_s)
 static void add_figures(struct duet__table *table, double first, double second, const char *what)
 {
     if (!(fabs(first) > 0 || fabs(second) > 0)) {
-        duet__table_row(table, "", "", "", NULL);
+        duet__table_print(table, "\t\t");
         return;
     }
     duet__table_add(table, duet__time_text(first));
@@ -347,7 +333,7 @@ static void put_parts(FILE *stream, const struct duet__validation *validation,
 
     duet__table_init(&table, "trrrrl");
     table.page = DUET__WIDE_PAGE;
-    duet__table_row(&table, "", "", "", validation->labels[0], validation->labels[1], "", NULL);
+    duet__table_print(&table, "\t\t\t%s\t%s\t", validation->labels[0], validation->labels[1]);
     for (size_t i = 0; i < explanation->count; i++) {
         const struct duet__difference *part = &explanation->differences[i];
 

@@ -20,13 +20,16 @@ static double makespan_of(const struct duet__why *why)
     return fmax(why->account->makespan_s, 1e-300);
 }
 
-/* Adds a share in percent, "12.3"; nothing for 0. */
-static void add_share(struct duet__table *table, double share)
+/* Returns a share in percent; NaN for 0. */
+static double percent(double share)
 {
-    if (share < 0.0005)
-        duet__table_say(table, "-");
-    else
-        duet__table_print(table, "%.1f", 100 * share);
+    return share < 0.0005 ? NAN : 100 * share;
+}
+
+/* Returns gibibytes; NaN for 0, which means not known. */
+static double gibibytes(uint64_t bytes)
+{
+    return bytes ? (double)bytes / 0x1p30 : NAN;
 }
 
 static void put_head(FILE *stream, const struct duet__why *why)
@@ -114,15 +117,14 @@ static void put_parts(FILE *stream, const struct duet__why *why)
     struct duet__table table;
 
     duet__table_init(&table, "trrr");
-    duet__table_row(&table, "critical path", "times", "s", "%", NULL);
+    duet__table_print(&table, "critical path\ttimes\ts\t%%");
     for (guint i = 0; i < why->path->parts->len; i++) {
         const struct duet__path_part *part =
             &g_array_index(why->path->parts, struct duet__path_part, i);
 
         duet__table_add(&table, duet__why_part(why, part));
-        duet__table_print(&table, "%zu", part->count);
-        duet__table_print(&table, "%.5g", part->seconds);
-        add_share(&table, part->seconds / makespan_of(why));
+        duet__table_print(&table, "%zu\t%.5g\t%.1f", part->count, part->seconds,
+                          percent(part->seconds / makespan_of(why)));
     }
     putc('\n', stream);
     duet__table_put(&table, stream, 0);
@@ -169,7 +171,7 @@ static void put_worker(struct duet__table *table, const struct duet__why *why, u
         for (unsigned k = first; k < first + count; k++)
             for (unsigned state = columns[i].first; state <= columns[i].end; state++)
                 seconds += why->account->workers_s[workers[k]][state];
-        add_share(table, seconds / (count * makespan_of(why)));
+        duet__table_print(table, "%.1f", percent(seconds / (count * makespan_of(why))));
     }
 }
 
@@ -213,27 +215,18 @@ static void put_memories(FILE *stream, const struct duet__why *why)
     if (machine->node_count < 2)
         return;
     duet__table_init(&table, "trrrrrrr");
-    duet__table_row(&table, "memory", "in", "busy", "again", "out", "busy", "most", "of", NULL);
-    duet__table_row(&table, "", "GB", "%", "GB", "GB", "%", "GiB", "GiB", NULL);
+    duet__table_print(&table, "memory\tin\tbusy\tagain\tout\tbusy\tmost\tof\t"
+                              "\tGB\t%%\tGB\tGB\t%%\tGiB\tGiB");
     for (unsigned i = 0; i < machine->node_count; i++) {
         const struct duet__node_use *use = &why->uses[i];
 
         if (machine->node_count > MOST_WORKERS && !duet__is_host(machine, i))
             continue;
-        duet__table_say(&table, machine->nodes[i].name);
-        duet__table_print(&table, "%.3f", (double)use->in_bytes / 1e9);
-        add_share(&table, use->in_s / makespan_of(why));
-        duet__table_print(&table, "%.3f", (double)use->again_bytes / 1e9);
-        duet__table_print(&table, "%.3f", (double)use->out_bytes / 1e9);
-        add_share(&table, use->out_s / makespan_of(why));
-        if (use->peak_bytes)
-            duet__table_print(&table, "%.3f", (double)use->peak_bytes / 0x1p30);
-        else
-            duet__table_say(&table, "-");
-        if (machine->nodes[i].capacity_bytes)
-            duet__table_print(&table, "%.3f", (double)machine->nodes[i].capacity_bytes / 0x1p30);
-        else
-            duet__table_say(&table, "-");
+        duet__table_print(&table, "%s\t%.3f\t%.1f\t%.3f\t%.3f\t%.1f\t%.3f\t%.3f",
+                          machine->nodes[i].name, (double)use->in_bytes / 1e9,
+                          percent(use->in_s / makespan_of(why)), (double)use->again_bytes / 1e9,
+                          (double)use->out_bytes / 1e9, percent(use->out_s / makespan_of(why)),
+                          gibibytes(use->peak_bytes), gibibytes(machine->nodes[i].capacity_bytes));
     }
     putc('\n', stream);
     duet__table_put(&table, stream, 0);
@@ -250,21 +243,18 @@ static void put_changes(FILE *stream, const struct duet__why *why)
     if (!what_if)
         return;
     duet__table_init(&table, "trr");
-    duet__table_row(&table, "what if", "s", "% less", NULL);
-    duet__table_print(&table, "nothing changes (simulated on %s)", why->simulated);
-    duet__table_print(&table, "%.5g", what_if->reference_s);
-    duet__table_say(&table, "");
+    duet__table_print(&table, "what if\ts\t%% less\tnothing changes (simulated on %s)\t%.5g\t",
+                      why->simulated, what_if->reference_s);
     for (guint i = 0; i < what_if->changes->len; i++) {
         const struct duet__change *change =
             &g_array_index(what_if->changes, struct duet__change, i);
 
         duet__table_say(&table, change->what);
-        if (isnan(change->makespan_s)) {
+        if (isnan(change->makespan_s))
             duet__table_remark(&table, change->why);
-            continue;
-        }
-        duet__table_print(&table, "%.5g", change->makespan_s);
-        duet__table_print(&table, "%.1f", 100 * (1 - change->makespan_s / what_if->reference_s));
+        else
+            duet__table_print(&table, "%.5g\t%.1f", change->makespan_s,
+                              100 * (1 - change->makespan_s / what_if->reference_s));
     }
     putc('\n', stream);
     duet__table_put(&table, stream, 0);

@@ -90,7 +90,7 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
     const struct duet__lead lead = duet__study_lead(results, index);
 
     if (!lead.others)
-        duet__table_row(table, "-", "-", NULL);
+        duet__table_print(table, "-\t-");
     else if (isinf(lead.reach))
         duet__table_print(table, "%.2f", 100 * lead.mean);
     else
@@ -104,17 +104,15 @@ static void put_lead(struct duet__table *table, const struct duet__results *resu
 static void put_case(struct duet__table *table, const struct duet__results *results, size_t index)
 {
     const struct duet__cell *best = &results->cells[results->cases[index]];
+    const double rate = best->flops > 0 ? best->flops / best->mean_s : NAN;
 
     for (guint i = 0; i < results->varied->len; i++)
         duet__table_say(table, duet__level_text(results, best, i));
     duet__table_print(table, "%.*f", duet__decimals(best->mean_s, 5), best->mean_s);
-    if (results->repeated && isinf(best->reach_s))
-        duet__table_say(table, "-");
-    else if (results->repeated)
+    if (results->repeated)
         duet__table_print(table, "%.2f", 100 * best->reach_s / best->mean_s);
-    duet__table_print(table, best->flops > 0 ? "%.*f" : "-",
-                      duet__decimals(best->flops / best->mean_s, 5), best->flops / best->mean_s);
-    duet__table_print(table, best->bound_s > 0 ? "%.1f" : "-", 100 * best->bound_s / best->mean_s);
+    duet__table_print(table, "%.*f\t%.1f", duet__decimals(rate, 5), rate,
+                      best->bound_s > 0 ? 100 * best->bound_s / best->mean_s : NAN);
     if (results->case_varied < results->varied->len)
         put_lead(table, results, index);
 }
@@ -138,9 +136,9 @@ static void put_heading(struct duet__table *table, const struct duet__results *r
     duet__table_say(table, "makespan s");
     if (results->repeated)
         duet__table_say(table, "+- %");
-    duet__table_row(table, "GFlop/s", "bound %", NULL);
+    duet__table_print(table, "GFlop/s\tbound %%");
     if (chosen)
-        duet__table_row(table, "lead %", "before", "", NULL);
+        duet__table_print(table, "lead %%\tbefore\t");
 }
 
 /* The results of a setting over all cases. */
