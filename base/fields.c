@@ -314,40 +314,53 @@ static void write_list(struct duet__json_writer *writer, const struct duet__fiel
     duet__json_end(writer, ']');
 }
 
+/* Writes a value of a kind that needs nothing else of its field; false: it is of another one. */
+static bool write_value(struct duet__json_writer *writer, const char *key, enum duet__kind kind,
+                        const void *value)
+{
+    char digits[DUET__DIGITS_MAX];
+
+    switch (kind) {
+    case DUET__NUMBER:
+        duet__json_put_number(writer, key, *(const double *)value);
+        return true;
+    case DUET__MICROS:
+        duet__json_put_thousandths(writer, key, llround(*(const double *)value * 1000));
+        return true;
+    case DUET__INTEGER:
+        duet__json_put_integer(writer, key, *(const uint64_t *)value);
+        return true;
+    case DUET__DIGITS:
+        (void)g_snprintf(digits, sizeof digits, "%" G_GUINT64_FORMAT, *(const uint64_t *)value);
+        duet__json_put_string(writer, key, digits);
+        return true;
+    case DUET__UNSIGNED:
+        duet__json_put_integer(writer, key, *(const unsigned *)value);
+        return true;
+    case DUET__BOOLEAN:
+        duet__json_put_boolean(writer, key, *(const bool *)value);
+        return true;
+    case DUET__NAME:
+    case DUET__WORDS:
+        duet__json_put_string(writer, key, value);
+        return true;
+    case DUET__TEXT:
+    case DUET__COPY:
+        duet__json_put_string(writer, key, *(const char *const *)value);
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void write_field(struct duet__json_writer *writer, const struct duet__field *field,
                         const void *from, const void *root)
 {
     const void *value = duet__field_at(field, from);
-    char digits[DUET__DIGITS_MAX];
 
+    if (write_value(writer, field->key, field->kind, value))
+        return;
     switch (field->kind) {
-    case DUET__NUMBER:
-        duet__json_put_number(writer, field->key, *(const double *)value);
-        break;
-    case DUET__MICROS:
-        duet__json_put_thousandths(writer, field->key, llround(*(const double *)value * 1000));
-        break;
-    case DUET__INTEGER:
-        duet__json_put_integer(writer, field->key, *(const uint64_t *)value);
-        break;
-    case DUET__DIGITS:
-        (void)g_snprintf(digits, sizeof digits, "%" G_GUINT64_FORMAT, *(const uint64_t *)value);
-        duet__json_put_string(writer, field->key, digits);
-        break;
-    case DUET__UNSIGNED:
-        duet__json_put_integer(writer, field->key, *(const unsigned *)value);
-        break;
-    case DUET__BOOLEAN:
-        duet__json_put_boolean(writer, field->key, *(const bool *)value);
-        break;
-    case DUET__NAME:
-    case DUET__WORDS:
-        duet__json_put_string(writer, field->key, value);
-        break;
-    case DUET__TEXT:
-    case DUET__COPY:
-        duet__json_put_string(writer, field->key, *(const char *const *)value);
-        break;
     case DUET__CHOICE:
         duet__json_put_string(writer, field->key, field->choices[*(const unsigned *)value]);
         break;
@@ -364,8 +377,7 @@ static void write_field(struct duet__json_writer *writer, const struct duet__fie
     case DUET__VALUES:
         write_list(writer, field, from, root);
         break;
-    case DUET__ORIGIN:
-    case DUET__CUSTOM:
+    default:
         if (field->write != NULL)
             field->write(writer, from, root);
     }
@@ -377,4 +389,13 @@ void duet__fields_write(struct duet__json_writer *writer, const struct duet__fie
     for (; fields->key != NULL; fields++)
         if (fields->when == DUET__NEEDED || !is_unsaid(fields, from))
             write_field(writer, fields, from, root);
+}
+
+void duet__values_write(struct duet__json_writer *writer, const char *key, enum duet__kind kind,
+                        const void *first, size_t count, size_t size)
+{
+    duet__json_begin(writer, key, '[');
+    for (size_t i = 0; i < count; i++)
+        (void)write_value(writer, NULL, kind, (const char *)first + i * size);
+    duet__json_end(writer, ']');
 }

@@ -84,6 +84,13 @@ DUET_MUST_CHECK int duet__field_read(const struct duet__json *at, const struct d
 void duet__fields_write(struct duet__json_writer *writer, const struct duet__field *fields,
                         const void *from, const void *root);
 
+/* Writes an array with a value of this kind of each of `count` structs, or values, of `size` bytes;
+ * that of the first is at `first`. */
+void duet__values_write(struct duet__json_writer *writer, const char *key, enum duet__kind kind,
+                        const void *first, size_t count, size_t size);
+#define DUET__ARRAY_WRITE(writer, key, kind, values, count)                                        \
+    duet__values_write(writer, key, kind, values, count, sizeof *(values))
+
 /*
  * xml_document.c: turns the text at `at`, a member of an object, into the number or truth value
  * that `field` has, with SimGrid's units (1MBps). DUET_EPARSE if it is none. Does nothing in

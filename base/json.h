@@ -154,9 +154,6 @@ void duet__json_put_string(struct duet__json_writer *writer, const char *key, co
 /* Ends a line of CSV (RFC 4180). All calls but those for objects and arrays write its cells, so
  * that a column is stated once. null is an empty cell. Later lines are no headings. */
 void duet__csv_end(struct duet__json_writer *writer);
-/* Writes an array of numbers. */
-void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,
-                            size_t count);
 
 /*
  * Writes several members at once, by a text that looks like the result without the quotes around

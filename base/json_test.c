@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Valid JSON, refused JSON with its messages, and written JSON. */
-#include "base/json.h"
+#include "base/fields.h"
 
 #include <inttypes.h>
 #include <locale.h>
@@ -177,7 +177,7 @@ static void test_print(void)
 
     duet__json_print(&w, "{schema: 1, n: %u, size: %zu, all: %" PRIu64 ",\n  part: {mean: %g", 2U,
                      sizeof(char), UINT64_MAX, 0.25);
-    duet__json_put_numbers(&w, "values", values, G_N_ELEMENTS(values));
+    DUET__ARRAY_WRITE(&w, "values", DUET__NUMBER, values, G_N_ELEMENTS(values));
     duet__json_print(&w, "}, %s: %s, none: %s, list: [%d, %d, {}], rounds: null\n}", "a b", "{%u}",
                      none, true, false);
     fclose(w.stream);

@@ -196,15 +196,6 @@ void duet__json_put_string(struct duet__json_writer *writer, const char *key, co
     put_value(writer, key, value, true);
 }
 
-void duet__json_put_numbers(struct duet__json_writer *writer, const char *key, const double *values,
-                            size_t count)
-{
-    duet__json_begin(writer, key, '[');
-    for (size_t i = 0; i < count; i++)
-        duet__json_put_number(writer, NULL, values[i]);
-    duet__json_end(writer, ']');
-}
-
 /* Writes the argument of a conversion, as printf takes it. */
 static void print_value(struct duet__json_writer *writer, const char *key, const char *conversion,
                         va_list *args)

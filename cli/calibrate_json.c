@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/json.h"
+#include "base/fields.h"
 
 /* Returns the number, or what JSON writes as null if it is 0, which means not known. */
 static double known(double value)
@@ -35,12 +35,12 @@ static void put_runs(const struct duet__calibrating *c, struct duet__json_writer
 {
     duet__json_print(json,
                      "budget_s: %g, wall_s: %g, steal_share: %g, others_cores: %g, "
-                     "left_out_runs: %" PRIu64 ", disturbed_rounds: [",
+                     "left_out_runs: %" PRIu64,
                      c->request->budget_s, c->wall_s, c->load.stolen / c->load.cores,
                      c->load.others, c->left_out);
-    for (guint i = 0; i < c->rounds.disturbed->len; i++)
-        duet__json_put_integer(json, NULL, g_array_index(c->rounds.disturbed, size_t, i));
-    duet__json_print(json, "], rounds: %" PRIu64 ", runs: [", (uint64_t)c->rounds.round);
+    duet__values_write(json, "disturbed_rounds", DUET__INTEGER, c->rounds.disturbed->data,
+                       c->rounds.disturbed->len, sizeof(uint64_t));
+    duet__json_print(json, "rounds: %" PRIu64 ", runs: [", (uint64_t)c->rounds.round);
     for (guint i = 0; i < c->setups->len; i++) {
         const struct duet__setup *setup = duet__setup_at(c, i);
         const char precision[] = {setup->problem.precision, 0};

@@ -327,12 +327,8 @@ static void write_order(struct duet__json_writer *writer, const void *from, cons
 {
     const struct duet__platform *p = root;
 
-    if (p->order == NULL)
-        return;
-    duet__json_begin(writer, "order", '[');
-    for (unsigned i = 0; i < p->gpu_count; i++)
-        duet__json_put_integer(writer, NULL, p->order[i]);
-    duet__json_end(writer, ']');
+    if (p->order != NULL)
+        DUET__ARRAY_WRITE(writer, "order", DUET__UNSIGNED, p->order, p->gpu_count);
 }
 
 #define COST(name) NUMBER(duet_costs, name, 0, MOST_SECONDS)

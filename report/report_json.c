@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "report/metrics.h"
 #include "trace/trace.h"
 
@@ -40,12 +40,12 @@ static void put_makespan(struct duet__json_writer *json, const struct duet__seri
 {
     duet__json_print(json,
                      "\n     makespan_s: {median: %g, mean: %g, ci95_low: %g, ci95_high: %g"
-                     "\n      values: [",
+                     "\n      ",
                      summary->makespan_s, summary->mean_s, summary->ci95_low_s,
                      summary->ci95_high_s);
-    for (size_t i = 0; i < series->count; i++)
-        duet__json_put_number(json, NULL, series->runs[i].stats.makespan_s);
-    duet__json_print(json, "]}");
+    duet__values_write(json, "values", DUET__NUMBER, &series->runs->stats.makespan_s, series->count,
+                       sizeof *series->runs);
+    duet__json_end(json, '}');
 }
 
 /* A value of a metric, as a member or a cell. */

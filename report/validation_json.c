@@ -7,7 +7,7 @@
 
 #include <glib.h>
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "report/validation_parts.h"
 
 /* Names of reasons in both formats. */
@@ -24,22 +24,13 @@ static double known(bool is_known, double value)
     return is_known ? value : NAN;
 }
 
-static void put_sizes(struct duet__json_writer *json, const char *key, const size_t *values,
-                      size_t count)
-{
-    duet__json_begin(json, key, '[');
-    for (size_t i = 0; i < count; i++)
-        duet__json_put_integer(json, NULL, values[i]);
-    duet__json_end(json, ']');
-}
-
 static void put_side(struct duet__json_writer *json, const char *name,
                      const struct duet__side *side)
 {
     const struct duet__summary *summary = &side->summary;
 
     duet__json_print(json, "\n     %s: {", name);
-    duet__json_put_numbers(json, "makespans_s", side->makespans_s, side->count);
+    DUET__ARRAY_WRITE(json, "makespans_s", DUET__NUMBER, side->makespans_s, side->count);
     duet__json_print(json, "\n      median_s: %g, ci95_low_s: %g, ci95_high_s: %g, mean_s: %g",
                      known(summary->count, summary->median),
                      known(duet__spreads(summary), summary->median_low),
@@ -50,7 +41,7 @@ static void put_side(struct duet__json_writer *json, const char *name,
     else
         duet__json_print(json, "ci95_holds: null");
     if (side->round_count)
-        put_sizes(json, "rounds", side->rounds, side->round_count);
+        DUET__ARRAY_WRITE(json, "rounds", DUET__INTEGER, side->rounds, side->round_count);
     else
         duet__json_print(json, "rounds: null");
     duet__json_print(json, "}");
@@ -154,7 +145,8 @@ void duet__validation_write_json(FILE *stream, const struct duet__validation *va
                      validation->command, validation->title, validation->first_name,
                      validation->second_name, validation->machine, validation->calibration,
                      validation->date, known(validation->fail_over > 0, validation->fail_over));
-    put_sizes(&json, "disturbed_rounds", validation->disturbed_rounds, validation->disturbed_count);
+    DUET__ARRAY_WRITE(&json, "disturbed_rounds", DUET__INTEGER, validation->disturbed_rounds,
+                      validation->disturbed_count);
     duet__json_print(&json,
                      "left_out_runs: %zu"
                      "\n summary: {cases: %zu, known: %zu, median: %g, p95: %g, worst: %g, bias: %g"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/atomic_file.h"
-#include "base/json.h"
+#include "base/fields.h"
 #include "report/page/page.h"
 #include "study/answer.h"
 #include "study/rank.h"
@@ -30,11 +30,11 @@ static void put_varied(struct duet__json_writer *json, const struct duet__result
     const struct duet__varied *varied = duet__varied(results, index);
     struct duet__ranking ranking;
 
-    duet__json_print(json, "\n{name: %s, chosen: %d, problem: %d, levels: [", varied->name,
+    duet__json_print(json, "\n{name: %s, chosen: %d, problem: %d", varied->name,
                      index >= results->case_varied, index < results->problem_varied);
-    for (guint k = 0; k < varied->levels.list->len; k++)
-        duet__json_put_string(json, NULL, varied->levels.list->pdata[k]);
-    duet__json_print(json, "], cells: [");
+    DUET__ARRAY_WRITE(json, "levels", DUET__TEXT, varied->levels.list->pdata,
+                      varied->levels.list->len);
+    duet__json_begin(json, "cells", '[');
     for (size_t i = 0; i < results->cell_count; i++)
         duet__json_put_integer(json, NULL, results->cells[i].levels[index]);
     duet__json_end(json, ']');
@@ -43,8 +43,8 @@ static void put_varied(struct duet__json_writer *json, const struct duet__result
         duet__json_print(json, "ranked: %zu, left_out: %zu, share: %g, p: %g, distance: %g",
                          ranking.cases, ranking.left_out, ranking.share, ranking.p,
                          ranking.distance);
-        duet__json_put_numbers(json, "ranks", ranking.ranks, ranking.levels);
-        duet__json_put_numbers(json, "ratios", ranking.ratios, ranking.levels);
+        DUET__ARRAY_WRITE(json, "ranks", DUET__NUMBER, ranking.ranks, ranking.levels);
+        DUET__ARRAY_WRITE(json, "ratios", DUET__NUMBER, ranking.ratios, ranking.levels);
         duet__ranking_fini(&ranking);
     }
     duet__json_end(json, '}');

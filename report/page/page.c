@@ -8,7 +8,7 @@
 
 #include <glib.h>
 
-#include "base/json.h"
+#include "base/fields.h"
 #include "report/gantt.h"
 #include "report/page/template.h"
 #include "trace/counters.h"
@@ -62,13 +62,8 @@ static void put_dates(struct duet__json_writer *writer, const struct duet__gantt
 static void put_member(struct duet__json_writer *writer, const char *name,
                        const struct duet__gantt_row *row, size_t offset)
 {
-    duet__json_begin(writer, name, '[');
-    for (guint i = 0; i < row->bars->len; i++)
-        duet__json_put_integer(writer, NULL,
-                               *(const uint64_t *)(const void *)((const char *)duet__gantt_bar(row,
-                                                                                               i) +
-                                                                 offset));
-    duet__json_end(writer, ']');
+    duet__values_write(writer, name, DUET__INTEGER, row->bars->data + offset, row->bars->len,
+                       sizeof(struct duet__gantt_bar));
 }
 
 /* Writes the reasons why a worker ran nothing, as bars with states for colours; its gaps begin at
@@ -173,22 +168,13 @@ static void put_workers(struct duet__json_writer *writer, const struct duet__rec
     for (unsigned i = 0; i < machine->worker_count; i++) {
         duet__json_print(writer, "{name: %s, architecture: %s", machine->workers[i].name,
                          machine->archs[machine->workers[i].arch].name);
-        duet__json_put_numbers(writer, "tasks", tasks + i * kernels, kernels);
-        duet__json_put_numbers(writer, "seconds", seconds + i * kernels, kernels);
+        DUET__ARRAY_WRITE(writer, "tasks", DUET__NUMBER, tasks + i * kernels, kernels);
+        DUET__ARRAY_WRITE(writer, "seconds", DUET__NUMBER, seconds + i * kernels, kernels);
         duet__json_end(writer, '}');
     }
     duet__json_end(writer, ']');
     g_free(tasks);
     g_free(seconds);
-}
-
-static void put_texts(struct duet__json_writer *writer, const char *name, const char *const *texts,
-                      size_t count)
-{
-    duet__json_begin(writer, name, '[');
-    for (size_t i = 0; i < count; i++)
-        duet__json_put_string(writer, NULL, texts[i]);
-    duet__json_end(writer, ']');
 }
 
 /* Adds a point: values from `low` to `high`, from a date on. */
@@ -328,11 +314,9 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
     duet__json_print(writer,
                      "\n{of: %zu, name: %s, makespan_s: %g, end_s: %g, merged_s: %g, tick_s: %g",
                      of, name, recording->makespan_s, gantt.end_s, gantt.merged_s, tick_s);
-    put_texts(writer, "kernels", recording->kernels, recording->kernel_count);
-    duet__json_begin(writer, "nodes", '[');
-    for (unsigned i = 0; i < machine->node_count; i++)
-        duet__json_put_string(writer, NULL, machine->nodes[i].name);
-    duet__json_end(writer, ']');
+    DUET__ARRAY_WRITE(writer, "kernels", DUET__TEXT, recording->kernels, recording->kernel_count);
+    duet__values_write(writer, "nodes", DUET__NAME, machine->nodes->name, machine->node_count,
+                       sizeof *machine->nodes);
     put_workers(writer, recording);
     put_rows(writer, &gantt, tick_s);
     duet__json_end(writer, '}');
@@ -344,10 +328,11 @@ static void put_recording(struct duet__json_writer *writer, size_t of, const cha
 static void begin_extra(struct duet__json_writer *writer)
 {
     duet__json_begin(writer, NULL, '{');
-    put_texts(writer, "colours", duet__gantt_colours, DUET_GANTT_COLOURS);
-    put_texts(writer, "copy_colours", duet__gantt_copy_colours, DUET_GANTT_COPIES);
-    put_texts(writer, "copy_names", duet__gantt_copy_names, DUET_GANTT_COPIES);
-    put_texts(writer, "states", duet__state_names, DUET_STATES);
+    DUET__ARRAY_WRITE(writer, "colours", DUET__TEXT, duet__gantt_colours, DUET_GANTT_COLOURS);
+    DUET__ARRAY_WRITE(writer, "copy_colours", DUET__TEXT, duet__gantt_copy_colours,
+                      DUET_GANTT_COPIES);
+    DUET__ARRAY_WRITE(writer, "copy_names", DUET__TEXT, duet__gantt_copy_names, DUET_GANTT_COPIES);
+    DUET__ARRAY_WRITE(writer, "states", DUET__TEXT, duet__state_names, DUET_STATES);
     duet__json_begin(writer, "recordings", '[');
 }
 

@@ -256,14 +256,6 @@ int duet__graph_read_json(struct duet__graph *graph, const char *text, size_t le
 /* ------------------------------------------------------------------------------------------- */
 /* Writing                                                                                      */
 
-static void write_texts(struct duet__json_writer *json, const char *key, const GPtrArray *texts)
-{
-    duet__json_begin(json, key, '[');
-    for (guint i = 0; i < texts->len; i++)
-        duet__json_put_string(json, NULL, texts->pdata[i]);
-    duet__json_end(json, ']');
-}
-
 /* Writes the accesses and predecessors of a task. */
 static void write_links(struct duet__json_writer *json, const struct duet__graph *graph,
                         size_t index)
@@ -284,11 +276,7 @@ static void write_links(struct duet__json_writer *json, const struct duet__graph
         duet__json_end(json, ']');
     after = duet__graph_after(graph, index, &count);
     if (count)
-        duet__json_begin(json, "after", '[');
-    for (size_t i = 0; i < count; i++)
-        duet__json_put_integer(json, NULL, after[i]);
-    if (count)
-        duet__json_end(json, ']');
+        DUET__ARRAY_WRITE(json, "after", DUET__UNSIGNED, after, count);
 }
 
 static void write_task(struct duet__json_writer *json, const struct duet__graph *graph,
@@ -308,7 +296,7 @@ static void write_task(struct duet__json_writer *json, const struct duet__graph 
     if (task->priority)
         duet__json_put_number(json, "priority", task->priority);
     if (known)
-        duet__json_put_numbers(json, "seconds", seconds, graph->archs->len);
+        DUET__ARRAY_WRITE(json, "seconds", DUET__NUMBER, seconds, graph->archs->len);
     if (task->where)
         duet__json_put_string(json, "where", graph->wheres->pdata[task->where]);
     if (task->name)
@@ -327,9 +315,9 @@ void duet__graph_write_json(FILE *stream, const void *data)
     if (graph->makespan_s > 0)
         duet__json_print(json, "\n makespan_s: %g", graph->makespan_s);
     duet__json_break(json, 1);
-    write_texts(json, "architectures", graph->archs);
+    DUET__ARRAY_WRITE(json, "architectures", DUET__TEXT, graph->archs->pdata, graph->archs->len);
     duet__json_break(json, 1);
-    write_texts(json, "kernels", graph->kernels);
+    DUET__ARRAY_WRITE(json, "kernels", DUET__TEXT, graph->kernels->pdata, graph->kernels->len);
     duet__json_print(json, "\n data: [");
     for (guint i = 0; i < graph->data->len; i++) {
         duet__json_break(json, 2);
