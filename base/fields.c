@@ -13,8 +13,11 @@ enum { MOST_FIELDS = 32 };
 
 static int read_number(const struct duet__json *at, const struct duet__field *field, double *value)
 {
-    double number = 0;
-    int error = duet__json_number(at, field->or_zero ? 0 : field->least, field->most, &number);
+    double number = NAN;
+    int error =
+        field->when == DUET__NEEDED && isnan(field->unsaid) && duet__json_is_null(at)
+            ? DUET_OK
+            : duet__json_number(at, field->or_zero ? 0 : field->least, field->most, &number);
 
     if (error == DUET_OK && field->or_zero && number > 0 && number < field->least)
         error = duet__json_fail(at, DUET_EPARSE, "%g is out of range, expected 0 or %g to %g",

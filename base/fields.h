@@ -39,7 +39,8 @@ struct duet__field {
     size_t offset;
     double least, most; /* range of a number */
     bool or_zero;       /* 0 is also allowed */
-    double unsaid;      /* value of an optional number or truth value that is not in the file */
+    double unsaid; /* value of an optional number or truth value that is not in the file; NaN of a
+                      needed number: it is read from null */
     unsigned room;
     const char *const *choices;       /* words of a DUET__CHOICE, NULL-ended */
     const struct duet__field *fields; /* table of a DUET__OBJECT; member of DUET__VALUES */
