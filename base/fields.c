@@ -135,8 +135,10 @@ static int read_list(const struct duet__json *at, const struct duet__list *list,
     const bool made = list->inside || (value != NULL && value->offset > 0);
     const unsigned length = length_of(list, into);
     unsigned count = 0;
-    int error = duet__json_array(at, made && !list->inside ? length : list->least,
-                                 made ? length : list->most, &count);
+    int error = value != NULL && duet__json_is_null(at)
+                    ? DUET_OK
+                    : duet__json_array(at, made && !list->inside ? length : list->least,
+                                       made ? length : list->most, &count);
 
     if (error != DUET_OK)
         return error;

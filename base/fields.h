@@ -24,7 +24,8 @@ enum duet__kind {
     DUET__OBJECT, /* a struct, by a table of its own */
     DUET__LIST,   /* an array of structs, see struct duet__list */
     DUET__VALUES, /* an array with a member of each element of a list: the one of `fields`, which
-                     has no key; that of the first member makes the elements */
+                     has no key; that of the first member makes the elements; null is read as an
+                     empty one */
     DUET__ORIGIN, /* a text for readers; required unless the root has one for all at `offset` */
     DUET__CUSTOM, /* a known key; read and written by `read` and `write` where these are set */
 };

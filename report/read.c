@@ -13,8 +13,6 @@ enum {
     MOST_MIB = 512,   /* most of a file */
 };
 
-static const double least_s = 1e-12; /* the least makespan that is accepted */
-
 #define AT(member) .offset = offsetof(struct duet__read_run, member)
 #define WHOLE .most = (double)INT64_MAX
 
@@ -38,61 +36,51 @@ static const struct duet__field run_fields[] = {
 /* ------------------------------------------------------------------------------------------- */
 /* Runs                                                                                         */
 
-/* Allocates memory for `count` elements that lives as long as the file. */
-static void *keep(struct duet__file_runs *file, size_t count, size_t size)
-{
-    g_ptr_array_add(file->arrays, g_malloc0_n(count + 1, size));
-    return file->arrays->pdata[file->arrays->len - 1];
-}
-
-/* Reads the number of makespans of each round, or null; their sum is the number of makespans. */
-static int read_rounds(struct duet__file_runs *file, const struct duet__json *at,
-                       struct duet__side *side)
-{
-    unsigned count = 0;
-    uint64_t *rounds, sum = 0;
-    int error;
-
-    if (!duet__json_present(at) || duet__json_is_null(at))
-        return 0;
-    error = duet__json_array(at, 0, G_MAXINT, &count);
-    side->rounds = rounds = keep(file, count, sizeof(*rounds));
-    side->round_count = count;
-    for (unsigned i = 0; i < count && !error; i++) {
-        struct duet__json element = duet__json_element(at, i);
-
-        error = duet__json_integer(&element, 1, side->count, &rounds[i]);
-        sum += rounds[i];
-    }
-    if (!error && count && sum != side->count)
-        error =
-            duet__json_fail(at, DUET_EPARSE, "the rounds have %" G_GUINT64_FORMAT " runs of %zu",
-                            sum, side->count);
-    return error;
-}
-
-/* Reads the makespans under `key` of an object, if it is there. */
-static int read_makespans(struct duet__file_runs *file, const struct duet__json *at,
-                          const char *key, struct duet__side *side)
-{
-    struct duet__json values = duet__json_member(at, key), rounds = duet__json_member(at, "rounds");
-    unsigned count = 0;
+/* Makespans of a side, and the number of them in each round, as they are read. */
+struct arrays {
+    unsigned count, round_count;
     double *makespans_s;
-    int error;
+    uint64_t *rounds;
+};
 
-    if (!duet__json_present(at))
-        return 0;
-    error = duet__json_keys(at, NULL);
-    if (!error && duet__json_present(&values))
-        error = duet__json_array(&values, 0, G_MAXINT, &count);
-    side->makespans_s = makespans_s = keep(file, count, sizeof(*makespans_s));
-    side->count = count;
-    for (unsigned i = 0; i < count && !error; i++) {
-        struct duet__json element = duet__json_element(&values, i);
-
-        error = duet__json_number(&element, least_s, DUET__MAKESPAN_MOST_S, &makespans_s[i]);
+#define LIST(number, elements)                                                                     \
+    &(const struct duet__list)                                                                     \
+    {                                                                                              \
+        .count = offsetof(struct arrays, number), .array = offsetof(struct arrays, elements),      \
+        .size = sizeof *((struct arrays *)NULL)->elements, .most = G_MAXINT                        \
     }
-    return error ? error : read_rounds(file, &rounds, side);
+#define SIDE(key)                                                                                  \
+    {key, DUET__VALUES, DUET__OPTIONAL, .list = LIST(count, makespans_s), .fields = &a_makespan},  \
+        {"rounds", DUET__VALUES, DUET__OPTIONAL, .list = LIST(round_count, rounds),                \
+         .fields = &a_round},                                                                      \
+        DUET__OTHER_KEYS
+
+static const struct duet__field a_makespan = {.kind = DUET__NUMBER,
+                                              .least = 1e-12,
+                                              .most = DUET__MAKESPAN_MOST_S},
+                                a_round = {.kind = DUET__INTEGER, .least = 1, .most = G_MAXINT};
+static const struct duet__field of_report[] = {SIDE("values")}, of_case[] = {SIDE("makespans_s")};
+
+/* Reads one side, if it is there. */
+static int read_side(struct duet__file_runs *file, const struct duet__json *at,
+                     const struct duet__field *fields, struct duet__side *side)
+{
+    struct arrays arrays = {0};
+    uint64_t sum = 0;
+    int error = duet__json_present(at) ? duet__fields_read(at, fields, &arrays) : 0;
+
+    g_ptr_array_add(file->arrays, arrays.makespans_s);
+    g_ptr_array_add(file->arrays, arrays.rounds);
+    *side = (struct duet__side){.makespans_s = arrays.makespans_s,
+                                .count = arrays.count,
+                                .rounds = arrays.rounds,
+                                .round_count = arrays.round_count};
+    for (unsigned i = 0; i < arrays.round_count; i++)
+        sum += arrays.rounds[i];
+    if (!error && arrays.round_count && sum != arrays.count)
+        error = duet__json_fail(at, DUET_EPARSE, "the rounds have %" G_GUINT64_FORMAT " runs of %u",
+                                sum, arrays.count);
+    return error;
 }
 
 /* Adds the network between nodes to the place of the run. */
@@ -103,10 +91,10 @@ static void add_network(struct duet__file_runs *file, struct duet__case *problem
     problem->platform = file->arrays->pdata[file->arrays->len - 1];
 }
 
-/* Reads a run of a report, or one side of a case, whose makespans are in the member `side` under
- * `values`; a run without makespans is left out. `world`: of a side; NULL: it is a member. */
+/* Reads a run of a report, or one side of a case, whose makespans are in the member `side` with
+ * these fields; a run without makespans is left out. `world`: of a side; NULL: it is a member. */
 static int read_run(struct duet__file_runs *file, const struct duet__json *at, const char *side,
-                    const char *values, const char *world)
+                    const struct duet__field *fields, const char *world)
 {
     struct duet__json makespans = duet__json_member(at, side),
                       precision = duet__json_member(at, "precision"),
@@ -126,7 +114,7 @@ static int read_run(struct duet__file_runs *file, const struct duet__json *at, c
     if (!error)
         error = duet__json_string(&precision, &letter);
     if (!error)
-        error = read_makespans(file, &makespans, values, &run.side);
+        error = read_side(file, &makespans, fields, &run.side);
     if (!error && !run.world)
         error = duet__json_fail(at, DUET_EPARSE, "a run needs its world");
     run.problem.precision = *letter;
@@ -154,11 +142,11 @@ static int read_runs(struct duet__file_runs *file)
         struct duet__json at = duet__json_element(all, i);
 
         if (!file->cases) {
-            error = read_run(file, &at, "makespan_s", "values", NULL);
+            error = read_run(file, &at, "makespan_s", of_report, NULL);
         } else {
-            error = read_run(file, &at, "predicted", "makespans_s", "predicted");
+            error = read_run(file, &at, "predicted", of_case, "predicted");
             if (!error)
-                error = read_run(file, &at, "measured", "makespans_s", "measured");
+                error = read_run(file, &at, "measured", of_case, "measured");
         }
     }
     if (!error && !file->runs->len)

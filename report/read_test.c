@@ -94,10 +94,10 @@ static void test_refused(void)
         {"{\"schema\":1}", "there is no run"},
         {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
          ",\"measured\":{\"rounds\":[1,2],\"makespans_s\":[3]}}]}",
-         "rounds[1]: 2 is out of range"},
+         "measured: the rounds have 3 runs of 1"},
         {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
          ",\"measured\":{\"rounds\":[1],\"makespans_s\":[3,4]}}]}",
-         "rounds: the rounds have 1 runs of 2"},
+         "measured: the rounds have 1 runs of 2"},
         {"{\"schema\":1,\"fail_over\":0,\"cases\":[{" CASE
          ",\"measured\":{\"rounds\":[0],\"makespans_s\":[3]}}]}",
          "rounds[0]: 0 is out of range"},
