@@ -120,11 +120,8 @@ int duet__command_run_as_ranks(const struct duet__command *command, int argc, ch
 }
 
 const struct duet__command *const duet__commands[] = {
-    &duet__simulate_command,  &duet__run_command,
-    &duet__study_command,     &duet__tune_command,
-    &duet__calibrate_command, &duet__validate_command,
-    &duet__compare_command,   &duet__explain_command,
-    &duet__info_command,      &duet__list_command,
-    &duet__export_command,    &duet__record_command,
-    &duet__platform_command,  NULL,
+#define COMMAND(name) &duet__##name##_command,
+#include "cli/commands.h"
+#undef COMMAND
+    NULL,
 };

@@ -48,19 +48,9 @@ const char *duet__last_line(void);
 /* All subcommands, NULL-ended. */
 extern const struct duet__command *const duet__commands[];
 
-extern const struct duet__command duet__simulate_command;
-extern const struct duet__command duet__run_command;
-extern const struct duet__command duet__study_command;
-extern const struct duet__command duet__tune_command;
-extern const struct duet__command duet__calibrate_command;
-extern const struct duet__command duet__validate_command;
-extern const struct duet__command duet__compare_command;
-extern const struct duet__command duet__explain_command;
-extern const struct duet__command duet__info_command;
-extern const struct duet__command duet__list_command;
-extern const struct duet__command duet__platform_command;
-extern const struct duet__command duet__record_command;
-extern const struct duet__command duet__export_command;
+#define COMMAND(name) extern const struct duet__command duet__##name##_command;
+#include "cli/commands.h"
+#undef COMMAND
 
 /* Prints "duet: ..." as one line on standard error and returns `status`. */
 int duet__complain(int status, const char *format, ...) G_GNUC_PRINTF(2, 3);

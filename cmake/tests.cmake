@@ -85,7 +85,7 @@ function(duet_test_properties name)
     # tests of whole commands: first those that take long, so that no core waits at the end
     set_tests_properties(${name} PROPERTIES COST 10)
   endif()
-  if(name MATCHES "_long$|^repo[.](sanitize|without|tidy|format|package|repeat|docs_)" OR
+  if(name MATCHES "_long$|^repo[.](sanitize|without|recipes|tidy|format|package|repeat|docs_)" OR
       name MATCHES "^(cli[.](.*_mpi|opencl_run)|nodes[.]mpi)$" OR
       name MATCHES "^bench[.](contention|corpus|decisions)$")
     set_property(TEST ${name} APPEND PROPERTY LABELS check)
@@ -321,11 +321,15 @@ if(NOT DUET_SANITIZE AND NOT DUET_TESTS)
       -DCMAKE_C_FLAGS_DEBUG=${CMAKE_C_FLAGS_DEBUG} -DCMAKE_CXX_FLAGS_DEBUG=${CMAKE_CXX_FLAGS_DEBUG}
       -DDUET_SIMGRID=OFF -DDUET_PLAIN_LINKS=ON ${one_gpu})
   endif()
-  if(DUET_HAVE_CUDA)
-    # optimised as what users build, which scripts/test is not
-    duet_build_test(without_cuda "^(backends|real|workloads)[.]"
-      -DDUET_CUDA=off -DDUET_OPENCL=off -DDUET_MPI=off -DDUET_PLAIN_LINKS=ON)
-  endif()
+  # A copy of the sources in which recipes were followed: without CUDA, and optimised as what users
+  # build, which scripts/test is not.
+  add_test(NAME repo.recipes COMMAND ${DUET_PYTHON} ${PROJECT_SOURCE_DIR}/tests/recipes.py
+    ${PROJECT_BINARY_DIR}/recipes "^(backends|real|workloads|core[.]policies[.]conformance)"
+    -DDUET_WERROR=${DUET_WERROR} -DDUET_CUDA=off -DDUET_OPENCL=off -DDUET_MPI=off
+    -DDUET_PLAIN_LINKS=ON)
+  duet_test_properties(repo.recipes)
+  set_tests_properties(repo.recipes PROPERTIES
+    TIMEOUT 3600 PROCESSORS ${DUET_CORES} COST 1000)
   set_tests_properties(repo.tidy PROPERTIES TIMEOUT 3600 PROCESSORS ${DUET_CORES} COST 1000)
   add_test(NAME repo.docs_bench
     COMMAND ${DUET_PYTHON} ${PROJECT_SOURCE_DIR}/tests/docs_test.py bench/README.md)

@@ -99,6 +99,14 @@ def version_problems():
         yield f"duet.h: the version is not {built.group(1)}, which CMakeLists.txt has"
 
 
+def link_problems(paths):
+    """Links of the documentation to files that are not there."""
+    for path in paths:
+        for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", repository.read(path)):
+            if not (repository.ROOT / path.parent / target).exists():
+                yield f"{path}: there is no {target}"
+
+
 texts = [path for path in repository.files() if is_text_of_ours(path)]
 problems = []
 for text_path in texts:
@@ -108,4 +116,5 @@ problems.extend(prefix_problems([path for path in texts if path.suffix == ".h"])
 problems.extend(tag_problems([path for path in texts if path.suffix == ".h"
                               and "test" not in path.stem]))
 problems.extend(version_problems())
+problems.extend(link_problems([path for path in repository.files() if path.suffix == ".md"]))
 repository.finish(problems, f"{len(texts)} files keep the rules")

@@ -35,7 +35,7 @@ struct duet__trial {
    it. */
 struct duet__experiment {
     /*
-     * What is asked for. `base` holds what all measured runs have in common: emulation, seed,
+     * The request. `base` holds what all measured runs have in common: emulation, seed,
      * warm-ups; its `reps` are the least runs of a case, its `jobs` the simulations at a time. Only
      * simulations use its `extrapolate` and `without`.
      */

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The subcommands, in the order of help, one line each: NAME stands for duet__NAME_command. */
+COMMAND(simulate)
+COMMAND(run)
+COMMAND(study)
+COMMAND(tune)
+COMMAND(calibrate)
+COMMAND(validate)
+COMMAND(compare)
+COMMAND(explain)
+COMMAND(info)
+COMMAND(list)
+COMMAND(export)
+COMMAND(record)
+COMMAND(platform)
