@@ -87,10 +87,11 @@ void duet__table_print(struct duet__table *table, const char *format, ...)
     va_end(args);
     cells = g_strsplit(row, "\t", count);
     for (int i = 0; i < count; i++) {
-        const char *digits = cells[i] + strspn(cells[i], "+-");
+        const char *cell = cells[i] ? cells[i] : ""; /* an empty text has no parts */
+        const char *digits = cell + strspn(cell, "+-");
 
         duet__table_say(table,
-                        g_str_equal(digits, "nan") || g_str_equal(digits, "inf") ? "-" : cells[i]);
+                        g_str_equal(digits, "nan") || g_str_equal(digits, "inf") ? "-" : cell);
     }
 }
 

@@ -63,7 +63,7 @@ DUET_MUST_CHECK int duet__parse_watchdog(const char *option, const char *text, d
                                          struct duet_message *message);
 
 /*
- * lists.c: "A,B,C", each of which may be a range of numbers, with a unit or without: "1..8",
+ * Parses "A,B,C", each of which may be a range of numbers, with a unit or without: "1..8",
  * "960..9600:960" (steps of 960), "1..64*2" (each twice the one before), "1x..8x*2". Adds them to
  * `values` (char *, of g_malloc): what they should be else, nobody looks at here, and they may be
  * empty. DUET_EINVAL where one stands twice, or there are more than 100,000.

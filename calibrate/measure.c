@@ -259,9 +259,11 @@ static bool has_more(const struct duet__calibrating *c, double end_s)
 void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double round_s)
 {
     double begun = elapsed(c);
-    guint idle = 0; /* turns in sequence without a run */
+    /* turns in sequence without a run: as a round goes back over the last one, two rounds may
+       have half of theirs without one in between */
+    guint idle = 0;
     c->rounds.cases = c->setups->len;
-    while (!given_up(c) && idle < c->setups->len && has_more(c, begun + seconds)) {
+    while (!given_up(c) && idle < 2 * c->setups->len && has_more(c, begun + seconds)) {
         guint before = c->runs->len;
         take_turn(c, round_s);
         idle = c->runs->len > before ? 0 : idle + 1;

@@ -188,6 +188,13 @@ def check_calibrate():
     assert kernels("mine.json") == wanted, kernels("mine.json")
     simulated = json.loads(duet("simulate", "--platform", "./mine.json", "--json", "--", *QR))
     assert simulated["runs"][0]["makespan_s"]["median"] > 0
+    # a setup that fails, last in one round and first in the next, does not end the rounds
+    half = subprocess.run(
+        [DUET, "calibrate", "--json", "--reps", "3", "--no-costs", "--no-copies", "--cpus", "2",
+         "--out", "half.json", "--", "sh", "-c", '[ "$DUET_CPUS" = 1 ] && exec "$0" "$@"', *QR],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False, env=environment())
+    assert half.returncode == 1 and "ended with status 1" in half.stderr, half
+    assert json.loads(half.stdout)["rounds"] == 3, half.stdout
     # processes at once leave a trace each, and what is made of these has no order
     programs = [subprocess.Popen(QR, stdout=subprocess.DEVNULL, env=environment(
         DUET_TRACE="trace-%u.json", DUET_CPUS=cpus)) for cpus in "1212"]

@@ -199,7 +199,8 @@ struct duet__core_config {
     const struct duet_policy *policy;
     bool chosen; /* true: the policy has `parameters`; false: its initial values */
     double parameters[DUET_PARAMETERS_MAX];
-    const struct duet_model *model; /* NULL: expected times of classes do not change */
+    const struct duet_model *model; /* NULL: classes come from another core
+                                       (duet__class_twin), and keep their expected times */
     uint64_t seed;
     size_t window;                         /* most tasks submitted and unfinished; 0: 65,536 */
     bool set_arch, strict;                 /* as in struct duet_config */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A task that has children: while it expands and until they have ended (expand.c), or, if it waits
- * for them, while it runs (expand.c).
+ * A task that has children: while it expands and until they have ended, or, if it waits for them,
+ * while it runs.
  */
 #ifndef DUET_CORE_EXPAND_H
 #define DUET_CORE_EXPAND_H

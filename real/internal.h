@@ -159,7 +159,8 @@ struct watch {
 
 struct real {
     struct duet_machine machine;
-    struct duet_config config; /* without its texts, which may be gone: only NULL or not */
+    struct duet_config config; /* its texts belong to the caller and may be freed: the engine only
+                                  asks whether they are NULL */
     struct real_pace pace;
     struct duet_runtime *core; /* NULL until attached */
     struct clock clock;

@@ -391,10 +391,7 @@ int duet__real_machine(struct duet_machine *machine, unsigned **devices,
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* The resources of this machine, by its backends, hwloc and the operating system. */
-
-/* ------------------------------------------------------------------------------------------- */
-/* Backends and their devices                                                                   */
+/* The resources of this machine, by its backends, hwloc and the operating system */
 
 static void describe_device(struct survey_device *device, const struct duet__backend *backend)
 {

@@ -19,8 +19,13 @@ void duet__rounds_fini(struct duet__rounds *rounds)
 
 size_t duet__rounds_begin(struct duet__rounds *rounds)
 {
-    rounds->before = duet__load_now();
+    duet__rounds_look(rounds);
     return rounds->round % 2 ? rounds->cases - 1 - rounds->turn : rounds->turn;
+}
+
+void duet__rounds_look(struct duet__rounds *rounds)
+{
+    rounds->before = duet__load_now();
 }
 
 struct duet__disturbance duet__rounds_load(struct duet__rounds *rounds)

@@ -12,7 +12,7 @@ struct duet__rounds {
     size_t cases;
     size_t round, turn;       /* finished rounds; finished turns of the round at hand */
     GArray *disturbed;        /* size_t: rounds, from 1, in which others used the cores */
-    struct duet__load before; /* load when the turn at hand began */
+    struct duet__load before; /* load when the runs of the turn at hand began */
     GHashTable *opened;       /* set of numbers of workers that runtimes had before */
     struct {
         const struct duet__workload *workload;
@@ -29,7 +29,10 @@ void duet__rounds_fini(struct duet__rounds *rounds); /* safe on zeroed ones */
  */
 size_t duet__rounds_begin(struct duet__rounds *rounds);
 
-/* Returns the load by others since the turn began, and notes its round if they disturbed it. */
+/* Looks at the load again, after what a turn does before its runs. */
+void duet__rounds_look(struct duet__rounds *rounds);
+
+/* Returns the load by others since it was looked at, and notes its round if they disturbed it. */
 struct duet__disturbance duet__rounds_load(struct duet__rounds *rounds);
 
 /* Ends the turn at hand. Returns true if the round has another one. */

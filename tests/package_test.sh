@@ -59,7 +59,7 @@ cat >"$place/application/CMakeLists.txt" <<'END'
 cmake_minimum_required(VERSION 3.24)
 project(application LANGUAGES C)
 set(CMAKE_C_STANDARD 11)
-find_package(duet 0.1 REQUIRED)
+find_package(duet 0.2 REQUIRED)
 add_executable(application main.c)
 target_link_libraries(application PRIVATE duet::duet m)
 END

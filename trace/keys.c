@@ -199,7 +199,7 @@ static int read_where(const struct duet__json *at, void *into, void *root)
     return error;
 }
 
-/* Writes them where they are not all. */
+/* Writes the architectures that a task may run on, unless it may run on all. */
 static void write_where(struct duet__json_writer *writer, const void *from, const void *root)
 {
     const struct duet_machine *machine = root;

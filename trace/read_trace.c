@@ -161,6 +161,8 @@ static int read_value(const struct duet__json *at, const char *key, void *data)
     int error;
 
     if (strcmp(key, "otherData") == 0) {
+        if (loader->machine->routes) /* a second one */
+            return refuse(at);
         error = read_machine(at, loader->machine);
         if (!error)
             error = duet__fields_read(at, duet__trace_fields, loader->trace);

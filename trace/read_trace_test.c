@@ -306,6 +306,7 @@ static void test_refused(void)
               ",\"args\":{\"task\":1,\"bytes\":8,\"submitted_us\":0,\"ready_us\":0,"
               "\"accesses\":[[1,8]]}}]}",
          "accesses[0]"},
+        {"{\"otherData\":[{\"nodes\":[\"a\",\"b\"]},{\"nodes\":[\"a\"]}]}", "no trace of duet's"},
         {"{\"otherData\":{\"seed\":\"-1\"}}", "seed: '-1' is no whole number"},
         {"{\"otherData\":{\"stats\":{\"tasks\":-1}}}", "stats.tasks"},
         {HEAD "\"traceEvents\":[" COPY "}]}", "pid: missing"},

@@ -301,6 +301,7 @@ static int measure_trial(struct turn *turn, void *data)
     trial->real.seed = experiment->base.seed + experiment->rounds.round;
     trial->real.records = DUET_RECORDS_ALL;
     duet__sample_begin(&trial->measured);
+    duet__rounds_look(&experiment->rounds);
     turn->start_s = duet__clock_s();
     error = run_turn(turn, &session, &message);
     /* one's own other nodes do not disturb */

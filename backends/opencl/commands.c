@@ -246,9 +246,6 @@ size_t duet__opencl_poll(struct backend_device *device, struct backend_completio
 /* ------------------------------------------------------------------------------------------- */
 /* Ends of commands: their dates, errors, and the loss of the device. */
 
-/* ------------------------------------------------------------------------------------------- */
-/* Dates                                                                                        */
-
 bool duet__opencl_ended(cl_event event, const char *call, struct failure *failure)
 {
     cl_int status = CL_QUEUED;

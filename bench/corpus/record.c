@@ -68,7 +68,7 @@ static int take_turn(struct work *work, const struct corpus_case *of, struct due
     request.seed = 1 + work->rounds.round;
     if (!error)
         error = duet__session_run(&session, NULL, DUET_RECORDS_NONE, message);
-    work->rounds.before = duet__load_now();
+    duet__rounds_look(&work->rounds);
     start_s = duet__clock_s();
     while (!error && count < RUNS_MOST && (!count || duet__clock_s() - start_s < TURN_S)) {
         error = duet__session_run(&session, &runs[count], DUET_RECORDS_ACCESSES, message);

@@ -612,9 +612,6 @@ double duet__starpu_seconds(const GArray *times, const char *device, uint32_t fo
 /* Finds the data that the tasks of a record access. StarPU's records name data by address, which
  * other data may have later. */
 
-/* ------------------------------------------------------------------------------------------- */
-/* Data                                                                                         */
-
 /* Reads a mode: R, W, and S for scratch, X for reduction, C for commuting; none: no access. */
 static bool read_mode(const char *text, enum duet_mode *mode)
 {
