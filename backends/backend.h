@@ -54,8 +54,8 @@ struct backend_setup {
 
 /* One device to open. */
 struct backend_config {
-    unsigned index;          /* from 0, less than count() */
-    unsigned node;           /* its memory node in the machine */
+    unsigned index;          /* number of the device, below count() */
+    unsigned node;           /* memory node of the device in the machine */
     uint64_t capacity_bytes; /* size of the slab to allocate */
     unsigned kernel_streams; /* kernels that may run at the same time, on as many streams; 0: 1 */
     unsigned kernels;        /* most kernels in flight, for which room is made; 0: not known */

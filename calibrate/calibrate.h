@@ -54,11 +54,11 @@ enum duet__size {
 struct duet__setup {
     const struct duet__workload *workload;
     struct duet__problem problem; /* n is 0 until duet__setup_size has chosen it */
-    uint64_t warmup_n;            /* of the warm-up run */
+    uint64_t warmup_n;            /* size of the warm-up run */
     enum duet__size size;
     bool devices;  /* only kernels of devices, which have run on them alone */
     bool optional; /* not requested: left out if the budget has no time for it */
-    bool failed;   /* not tried again */
+    bool failed;   /* a run has failed: the setup is not tried again */
     int cpus, gpus;
     unsigned group; /* setups that differ only in size and resources have the same number */
     /* measured so far; runs 0: it was left out */
@@ -69,7 +69,7 @@ struct duet__setup {
 
 /* A measurement that failed. */
 struct duet__failure {
-    char what[96]; /* its name, for people */
+    char what[96]; /* name of the setup in messages */
     int error;
     struct duet_message message;
 };
@@ -89,7 +89,7 @@ struct duet__calibrating {
     double pace;                   /* scale of emulated times, else 1 */
     GArray *setups;                /* struct duet__setup */
     unsigned groups;
-    struct duet__rounds rounds;    /* its cases are the setups */
+    struct duet__rounds rounds;    /* rounds whose cases are the setups */
     GArray *runs;                  /* struct duet__recorded_run, whose recordings are owned here */
     GArray *failures;              /* struct duet__failure */
     uint64_t left_out;             /* disturbed runs that the model leaves out */

@@ -119,7 +119,7 @@ static void measure_tasks(struct duet__microbench *bench, struct duet__measured 
  */
 enum { STOLEN = 500, ATTEMPTS = 100 };
 
-static const double PATIENCE_S = 0.02; /* until the application helps */
+static const double PATIENCE_S = 0.02; /* time that the application waits before it helps */
 
 struct theft {
     _Atomic(bool) open;

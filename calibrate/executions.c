@@ -196,7 +196,7 @@ static void read_run(struct duet__executions *all, const struct duet__recorded_r
                      double overhead_s)
 {
     const struct duet__recording *recording = &run->recording;
-    g_autofree const struct duet_event **events =
+    const struct duet_event **events =
         g_new0(const struct duet_event *, recording->event_count + 1);
     g_autoptr(GHashTable) pieces =
         g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, g_free);
@@ -217,6 +217,7 @@ static void read_run(struct duet__executions *all, const struct duet__recorded_r
         .count = all->count - first,
         .registered_bytes = registered(recording),
     };
+    g_free(events);
 }
 
 /* ------------------------------------------------------------------------------------------- */

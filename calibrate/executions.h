@@ -44,7 +44,7 @@ struct duet__executed_run {
     const struct duet__recorded_run *of; /* borrowed */
     size_t first, count;
     uint64_t registered_bytes; /* of all distinct handles */
-    double state;              /* of the machine, see duet__states_remove; 0: not known */
+    double state; /* state of the machine then, see duet__states_remove; 0: not known */
 };
 
 /* Executions of one kernel on one architecture in one workload, with the same work: a point. */

@@ -18,7 +18,7 @@ struct duet__row {
     double others;      /* mean number of the socket's other workers that computed */
     double workers;     /* number in its socket; 0: on a device */
     double bytes;       /* of all operands */
-    double from_memory; /* of these, missing in the socket's cache */
+    double from_memory; /* bytes of `bytes` that were missing in the socket's cache */
 };
 
 struct duet__rows {

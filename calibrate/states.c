@@ -6,7 +6,7 @@
 #include "calibrate/executions.h"
 #include "base/stats.h"
 
-enum { LEAST_RUNS = 3 }; /* of equal runs: of two, neither is the usual one */
+enum { LEAST_RUNS = 3 }; /* least equal runs: of two, neither is the usual one */
 
 /* An execution among those that it is compared with, sorted by `of`, then by `value`. */
 struct ranked {

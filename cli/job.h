@@ -64,7 +64,7 @@ unsigned duet__job_factors(const struct duet__job *job);
 DUET_MUST_CHECK int duet__job_set(struct duet__job *job, const struct duet__option *option,
                                   const char *text, struct duet_message *message);
 
-/* Sets the request from the values. */
+/* Sets the job's request from the values of its options. */
 void duet__job_take_values(struct duet__job *job);
 
 /*

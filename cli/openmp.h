@@ -13,7 +13,8 @@ struct duet__openmp {
     uint64_t bytes;     /* size of what a depend clause names, in bytes; 0: not known */
     uint64_t loops;     /* parts that a loop is cut into; 0: a loop stays with its threads */
     bool static_loops;  /* also cut what may be a static loop of gcc's */
-    bool only_makespan; /* no task is recorded, nor delayed by that */
+    bool only_makespan; /* the makespan alone is measured: no task is recorded, or delayed by
+                           recording */
     bool quiet;         /* discard the program's standard output */
 };
 

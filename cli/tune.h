@@ -31,18 +31,18 @@ struct duet__tuned {
 /* A search: space, simulations and results. */
 struct duet__tune {
     struct duet__job *job;
-    struct duet__study *space;    /* one product: all settings */
-    struct duet__tables tables;   /* the simulations of settings */
-    GPtrArray *varied;            /* struct duet__factor, borrowed: those with several values */
-    struct duet__request request; /* that of the first setting; unset for programs and task
-                                     graphs */
-    char *platform;               /* name or file of the simulated one */
-    char *measured;               /* a file with the measurements for this search, to be removed */
-    char *calibrated;             /* describes `measured` for people; NULL: nothing was measured */
-    bool here;                    /* the platform is this machine */
-    double low, high;             /* edges of tiles between which all kernels were measured; 0: not
-                                     known */
-    bool blocks;                  /* the workload has --param block, of an edge within tiles */
+    struct duet__study *space;  /* one product: all settings */
+    struct duet__tables tables; /* the simulations of settings */
+    GPtrArray *varied;          /* struct duet__factor, borrowed: those with several values */
+    struct duet__request
+        request;      /* request of the first setting; unset for programs and task graphs */
+    char *platform;   /* name or file of the simulated one */
+    char *measured;   /* a file with the measurements for this search, to be removed */
+    char *calibrated; /* describes `measured` for people; NULL: nothing was measured */
+    bool here;        /* the platform is this machine */
+    double low, high; /* edges of tiles between which all kernels were measured; 0: not
+                         known */
+    bool blocks;      /* the workload has --param block, of an edge within tiles */
     uint64_t usual_tile;
     unsigned levels;
     double start_s, budget_s, search_s;
@@ -51,7 +51,7 @@ struct duet__tune {
     struct duet__tuned usual;
     double lead, lead_half; /* lead of the best to the second with noise, parts of 1; or NAN */
     bool estimated;         /* some kernel times were never measured */
-    bool cut;               /* there was no time for all simulations */
+    bool cut;               /* the budget ended before all simulations were made */
     struct duet_message message;
     char *refusal;   /* error of the first real run that did not end; NULL: all did */
     char *left_out;  /* error of the first simulation that did not end; NULL: all did */

@@ -119,7 +119,7 @@ bool duet__awaits(const struct duet_runtime *core)
 void duet__handle_elsewhere(struct duet_runtime *core, struct duet_handle *handle)
 {
     if (handle->temporary)
-        return; /* it has no contents yet */
+        return; /* temporary data has no contents yet */
     handle->elsewhere = true;
     if (!handle->data && !duet__areas_placed(handle)) {
         spin_lock(&core->registry_lock);

@@ -130,7 +130,7 @@ static void need_way(struct duet_view *view, const struct duet_handle *part, uns
 bool duet__is_cut(const struct duet_task *task)
 {
     if (task->modes & TASK_COMBINES)
-        return false; /* its turn was made already */
+        return false; /* the turn of a task that combines was made already */
     for (unsigned i = 0; i < task->access_count; i++) {
         const struct duet_handle *handle = task->accesses[i].handle;
         if (task->accesses[i].mode && atomic_load_explicit(&handle->family, memory_order_relaxed))

@@ -66,10 +66,10 @@ struct duet__copy {
     uint64_t handle_id;                         /* from 1 */
     uint64_t bytes;                             /* > 0 */
     uint16_t source, destination;               /* memory nodes, different */
-    bool write_back;                            /* it makes room on its source */
+    bool write_back;                            /* eviction: the copy makes room on its source */
     uint64_t source_offset, destination_offset; /* bytes in the slab; 0 for the host's memory */
     double decided_s;                           /* when the core decided it */
-    uint64_t asked_by, after;                   /* of a run that is recorded: see released.c */
+    uint64_t asked_by, after; /* causes, where the run is recorded: see released.c */
     /* the engine's, 0 at first: pieces in flight; when the first began; the first error of one, and
        what is known of it, its own if there are several */
     unsigned pieces;

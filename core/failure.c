@@ -302,7 +302,7 @@ static bool is_somewhere(const struct duet_runtime *core, struct duet_handle *ha
     struct duet_handle *root;
     const struct damage of = damage_of(handle, false, &root);
     if (!any_bad(asked, false, &of))
-        return true; /* it shares no element */
+        return true; /* the handle shares no element with what is asked for */
     const struct parts *cut = handle->apart ? handle->cuts : NULL;
     while (cut && !cut->in_force)
         cut = cut->next;

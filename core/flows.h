@@ -27,11 +27,11 @@ enum duet__flow_state { DUET__QUEUED, DUET__LATENT, DUET__FLOWING, DUET__ENDED }
 struct duet__flow {
     unsigned source, destination; /* memory nodes with a direct route */
     double bytes;                 /* bytes left to be copied */
-    double start_s;               /* its launch; when it has begun: the date of that */
-    void *tag;                    /* the caller's */
-    unsigned worker;              /* the caller's */
-    bool cancelled;               /* it ends as soon as it begins */
-    bool shared;                  /* its rate is set, while those of others are not yet */
+    double start_s;  /* date of the launch and, once the copy has begun, of its beginning */
+    void *tag;       /* the caller's */
+    unsigned worker; /* the caller's */
+    bool cancelled;  /* the copy ends as soon as it begins */
+    bool shared;     /* scratch of sharing: the rate of this copy is set already */
     enum duet__flow_state state;
     double date_s;   /* LATENT, FLOWING: of its next state; ENDED: its end; QUEUED: INFINITY */
     double rate_Bps; /* FLOWING only */

@@ -239,8 +239,9 @@ struct task_class {
     uint64_t kinds;             /* kinds for tasks without `where`: fewer with SetArch */
     _Atomic(uint64_t) possible; /* `kinds`, and those that some task has named */
     uint64_t too_big;           /* kinds that were excluded for their memory alone */
-    _Atomic(uint64_t) barred;   /* kinds that reductions keep tasks of the class from */
-    _Atomic(struct duet_codelet *) barrier; /* initialises such a reduction */
+    _Atomic(uint64_t) barred;   /* kinds of workers on which tasks of the class may not run: a
+                                   reduction's `init` cannot run there */
+    _Atomic(struct duet_codelet *) barrier; /* `init` of that reduction */
     _Atomic(uint16_t) mask;    /* 1 + mask of tasks without restriction; 0: not known */
     _Atomic(double) best_s;    /* shortest time, for the critical path */
     _Atomic(double) *expected; /* seconds by architecture, from the model; 0: not known */
@@ -262,7 +263,7 @@ struct replica {
     uint32_t pins; /* uses that forbid eviction: tasks, and copies that read it */
     uint16_t node;
     bool copying; /* a copy into it is decided or in flight, or chained */
-    bool leaving; /* its own write-back is in flight: evict afterwards */
+    bool leaving; /* a write-back of this replica is in flight: it is evicted afterwards */
     bool hinted;  /* the copy into it was asked for by hints alone */
     struct access *waiters;
     struct replica *chained,
@@ -323,7 +324,7 @@ struct duet_handle {
     struct duet_task *acquired; /* handle lock: acquisition by the application, or its end */
     bool held;                  /* a task that commutes has it; handle lock, as the next two */
     bool temporary;             /* `data` is the core's: NULL until it is needed, see transfer.c */
-    bool elsewhere;             /* no valid replica may be in this process: acquire.c */
+    bool elsewhere;             /* the valid replicas may all be in other processes: acquire.c */
     bool damaged; /* damage_lock: elements in no region of `damage` are not valid: failure.c */
     struct damage *damage; /* damage_lock: writes to regions, the newest first; NULL for a part */
     struct duet_task *waiting, *last_waiting; /* tasks that wait to hold it, by `next` */
@@ -578,7 +579,7 @@ struct duet_runtime {
     _Atomic(unsigned) waits;                    /* waits for all tasks to finish */
     _Atomic(bool) stopping;
     _Atomic(unsigned) drained; /* workers that have had nothing left since then */
-    _Atomic(bool) told;        /* there is a `message` */
+    _Atomic(bool) told;        /* `message` has been written */
     _Atomic(uint8_t) watch;    /* WATCH_...: reasons to look closely at ends of tasks */
     _Atomic(bool) stopped;     /* true if tasks that have not begun do not run any more */
     _Atomic(int) error;        /* first error of the run */

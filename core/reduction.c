@@ -506,7 +506,7 @@ bool duet__contributions_valid(const struct duet_runtime *core, const struct due
     for (; c; c = c->next) {
         uint64_t anywhere = 0;
         if (!c->added)
-            continue; /* it is being made, or its first task is at work */
+            continue; /* the contribution is being made, or its first task is at work */
         for (unsigned word = 0; word < core->node_words; word++)
             anywhere |= atomic_load_explicit(&c->data->valid[word], memory_order_relaxed);
         if (!anywhere || atomic_load_explicit(&c->data->poisoned, memory_order_relaxed))
@@ -519,7 +519,8 @@ bool duet__contributions_valid(const struct duet_runtime *core, const struct due
 static void reduction_recover(struct duet_view *view, struct duet_handle *handle)
 {
     spin_lock(&handle->lock);
-    bool combines = handle->active_mode == (DUET_RW | ACCESS_COMBINES); /* they are taken then */
+    bool combines = handle->active_mode ==
+                    (DUET_RW | ACCESS_COMBINES); /* contributions are taken while it holds */
     struct contribution *list = combines ? NULL : handle->reduction->first;
     bool good = !atomic_load_explicit(&handle->poisoned, memory_order_relaxed) &&
                 duet__contributions_valid(view->core, handle);

@@ -192,7 +192,7 @@ static const struct note *find_note(const struct all *all, const struct record *
     for (; low && notes[low - 1].release != DUET_RELEASE_OUTSIDE; low--)
         if (!(copy && notes[low - 1].release == DUET_RELEASE_COPY) &&
             position_of(all, notes[low - 1].by) != own)
-            break; /* a note of its own end came later, at the same date */
+            break; /* notes by the record's own end, of the same date, are passed over */
     return low && notes[low - 1].task == task ? &notes[low - 1] : NULL;
 }
 

@@ -193,7 +193,7 @@ double duet__transfer_seconds(const struct duet_runtime *core, const struct duet
     }
     source = best_source(core, handle, DUET_HOST, false, &alone);
     if (source < 0)
-        return 0; /* it is being written: it will be somewhere else by then */
+        return 0; /* a task writes the data: it will be elsewhere by then */
     const struct duet_route *out = duet_machine_route(machine, (unsigned)source, DUET_HOST);
     const struct duet_route *in = duet_machine_route(machine, DUET_HOST, node);
     return out->latency_s + in->latency_s +

@@ -150,7 +150,7 @@ RARE static int copy_special(struct duet_runtime *core, struct duet_task *task,
 {
     uint8_t modes = 0;
     int error = DUET_OK;
-    task->modes = 0; /* it has no scratch yet */
+    task->modes = 0; /* the task has no scratch buffers yet */
     for (unsigned i = 0; i < desc->access_count && !error; i++) {
         error = check_access(desc, i, message);
         copy_access(task, desc, i);

@@ -370,8 +370,8 @@ static bool may_leave(struct duet_view *view, struct worker *worker)
 }
 
 /*
- * Chooses a command. Returns true if the worker is to be asked again, as another worker has one of
- * its tasks now.
+ * Chooses the next command of a worker. Returns true if the caller has to ask again, since a task
+ * of the worker went to another one.
  */
 static bool next_command(struct duet_runtime *core, unsigned worker, double now,
                          struct duet__engine_command *command, struct duet__ops *ops)

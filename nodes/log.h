@@ -18,7 +18,7 @@ struct duet__logged_message {
     uint64_t tag, turn, bytes; /* number of the datum, turn of the task that needs it, size */
     unsigned from, to;
     bool arrives;   /* this is the receiving end */
-    bool failed;    /* it did not arrive */
+    bool failed;    /* the message did not arrive */
     double ready_s; /* date when this end was ready for it */
     double start_s, end_s;
 };
@@ -37,7 +37,7 @@ struct duet__logged_datum {
 struct duet__node_log {
     pthread_mutex_t lock; /* protects what messages change */
     bool records;         /* false: only the counters are kept */
-    _Atomic(bool) lost;   /* there was no memory for some record */
+    _Atomic(bool) lost;   /* a record is missing: there was no memory for it */
     /* counts since the last reset, of messages that have not failed */
     uint64_t messages_out, bytes_out; /* messages sent and their bytes */
     struct duet__logged_message *messages;

@@ -16,7 +16,7 @@ struct duet__node_log;
 
 struct duet__nodes_config {
     unsigned count;         /* number of nodes, more than 1 */
-    unsigned first, hosted; /* those hosted here: one, or all */
+    unsigned first, hosted; /* first node of this process, and number of them: one, or all */
     struct duet_grid grid;  /* rows * cols is count */
     /* cores of the hosted nodes; the first is the front, through whose gate the application's calls
        come. Copied; the cores stay the caller's */

@@ -140,7 +140,7 @@ static void add_accesses(struct walk *walk, const struct duet__omp_task *task)
         const ompt_dependence_t *one = &task->dependences[i];
         bool exclusive = one->dependence_type == ompt_dependence_type_mutexinoutset ||
                          one->dependence_type == ompt_dependence_type_inoutset;
-        bool waits = task->flags & ompt_task_taskwait; /* it then excludes nobody */
+        bool waits = task->flags & ompt_task_taskwait; /* a task of taskwait excludes nobody */
         const char *mode = one->dependence_type == ompt_dependence_type_in    ? "r"
                            : one->dependence_type == ompt_dependence_type_out ? "w"
                            : exclusive && !waits                              ? "commute"
@@ -268,7 +268,7 @@ static struct duet__omp_task *begin_region(struct walk *walk, struct duet__omp_r
     atomic_store(&region->team, sort_team(atomic_load(&region->team)));
     for (struct duet__omp_task *task = region->team; task; task = task->sibling) {
         task->piece = NONE;
-        task->waits = false; /* it begins at a barrier */
+        task->waits = false; /* the thread begins at a barrier */
     }
     if (!region->team)
         return region->creator;
@@ -365,7 +365,7 @@ static struct duet__omp_task *take_step(struct walk *walk, struct duet__omp_task
     case DUET__STEP_WAIT:
         join_pieces(walk, task, task->children, walk->deeper.count);
         for (struct duet__omp_step *group = task->group; group; group = group->next)
-            group->children = task->children; /* its earlier list is gone */
+            group->children = task->children; /* the group's earlier list is gone */
         break;
     case DUET__STEP_GROUP:
         step->children = walk->children.count;

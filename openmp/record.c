@@ -24,7 +24,7 @@ static struct duet__omp_recording recording;
 static ompt_get_task_info_t get_task_info;
 static const char *output; /* path; NULL: PROGRAM.PID.json */
 static pid_t process;
-static uint64_t clock_ns; /* that reading the clock adds between two readings */
+static uint64_t clock_ns; /* time that a reading of the clock adds between two readings */
 static atomic_uint unsupported;
 static atomic_bool out_of_memory;
 static atomic_int regions; /* number of regions that have begun and not ended */

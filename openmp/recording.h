@@ -58,7 +58,7 @@ struct duet__omp_task {
     bool waits;      /* in a taskwait or barrier: its thread's time is not its own */
     bool undeferred; /* its creator continues when it has ended */
     /* set when the graph is made */
-    uint32_t piece;                  /* of its present steps */
+    uint32_t piece;                  /* number of the piece that its steps are in now */
     struct duet__omp_step *group;    /* innermost taskgroup; `next` is the one around it */
     size_t children, deeper;         /* heights of the stacks of unawaited tasks at its begin */
     struct duet__omp_region *region; /* implicit: its region */
@@ -80,8 +80,8 @@ struct duet__omp_recording {
     struct duet__omp_task *initial;
     /* of the first parallel region, and of the last */
     _Atomic(uint64_t) begin_ns, end_ns;
-    atomic_bool of_gcc;  /* at least one region is */
-    bool only_makespan;  /* no task was recorded */
+    atomic_bool of_gcc;  /* at least one region was compiled by gcc */
+    bool only_makespan;  /* the makespan alone was measured */
     uint64_t bytes;      /* of each datum of a depend clause; 0: not known */
     uint64_t loop_parts; /* parts to cut each loop into; 0: loops stay with their threads */
     bool static_loops;   /* cuts also possible static loops of gcc's */

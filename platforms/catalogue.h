@@ -32,12 +32,13 @@ struct duet__device {
 
 /* Time of a kernel, fitted or assumed by platforms/fit_catalogue.py. */
 struct duet__kernel_shape {
-    char kernel[DUET_NAME_MAX]; /* without the letter of a precision */
+    char kernel[DUET_NAME_MAX]; /* name without the letter of a precision: "gemm" */
     unsigned on_gpu;            /* 1: on GPUs, 0: on CPUs */
-    double share, half_s;       /* part of the peak; seconds at it that reach half of that */
-    double b3, b2, b1;          /* flops of a square tile: b3 b^3 + b2 b^2 + b1 b; 0: on vectors */
-    double tiles, elements;     /* read and written: tiles, or elements for each unit of work */
-    bool rounds;                /* it is launched anew for each element of a vector */
+    double share, half_s;   /* share of the peak that long kernels reach; seconds of work, at the
+                               peak, with which a kernel reaches half of that share */
+    double b3, b2, b1;      /* flops of a square tile: b3 b^3 + b2 b^2 + b1 b; 0: on vectors */
+    double tiles, elements; /* read and written: tiles, or elements for each unit of work */
+    bool rounds;            /* the kernel is launched anew for each element of a vector */
 };
 
 struct duet__catalogue {

@@ -98,7 +98,7 @@ struct duet__platform {
     struct duet__platform_gpu *gpus;   /* by device number */
     unsigned *order;                   /* device numbers in the order of use; NULL: ascending */
     uint64_t host_memory_bytes;        /* 0: not known */
-    struct duet__platform_limits host; /* of its memory, for all devices together */
+    struct duet__platform_limits host; /* limits of the host's memory, for all devices together */
     struct duet_costs costs;
     struct duet_sharing sharing;
     unsigned cores;               /* as in struct duet_machine */

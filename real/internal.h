@@ -64,7 +64,7 @@ struct worker {
     bool device;
     bool owed; /* the core has to be asked for it again: it was not idle when last asked, or was
                   woken since */
-    bool woke; /* it has woken another worker since it read the clock */
+    bool woke; /* the worker has woken another one since it read the clock */
     double now_s;
     /* its newest task that waits: beginning of the current piece, and seconds of earlier pieces */
     double piece_s, before_s;
@@ -142,7 +142,7 @@ struct first_worker {
     unsigned aside;            /* mutex: threads of the application that wait without the worker */
     _Atomic(unsigned) waiting; /* threads of the application in ops.wait */
     bool stopping;             /* mutex */
-    struct park park;          /* of the spare thread, while it has nothing to do */
+    struct park park;          /* place where the spare thread sleeps while it has nothing to do */
     pthread_t spare;
 };
 
@@ -274,7 +274,8 @@ struct kernel_threads {
     int64_t blis;
 };
 
-/* Begin and end a runtime: the process's numbers of threads. */
+/* Set the process's numbers of threads (BLAS, OpenMP) to 1 when a runtime begins, and back when it
+ * ends. */
 void duet__one_thread_begin(const struct real *real);
 void duet__one_thread_end(const struct real *real);
 /* Prepare the calling thread for kernels, until it leaves, or ends. */

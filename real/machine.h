@@ -25,7 +25,7 @@ struct found {
 struct parts {
     const struct duet_config *config;
     const struct duet__part *part; /* NULL: all of this machine */
-    bool told;                     /* it is said why GPUs are left out */
+    bool told;                     /* a remark has said why GPUs are left out */
     struct places *places;
     unsigned cpus; /* CPU workers */
     struct found *devices;
@@ -77,7 +77,7 @@ struct duet__survey {
     struct survey_backend *backends;
     struct survey_device *devices; /* in order of backends and numbers */
     unsigned threads;              /* hardware threads of the machine that are online */
-    unsigned usable_threads;       /* of these, within the affinity of this process */
+    unsigned usable_threads;       /* hardware threads within the affinity of this process */
     unsigned usable_cores;         /* cores of usable_threads */
     unsigned cores;                /* cores that may be used: no more than the quota */
     unsigned sockets;              /* sockets of usable_threads */

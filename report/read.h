@@ -17,7 +17,7 @@
 struct duet__read_run {
     const char *world;         /* "simulated", "real", "emulated"; in a validation "predicted" or
                                   "measured" */
-    struct duet__case problem; /* its sides are empty */
+    struct duet__case problem; /* problem of the runs; the sides of this case are empty */
     struct duet__side side;    /* at least one run */
     bool matched;              /* used by those who match runs */
 };

@@ -25,7 +25,7 @@ static void put_problem(struct duet__json_writer *writer, const struct duet__rep
                      request->problem.tile, precision);
     if (!writer->csv)
         duet__json_put_string(writer, "settings", settings);
-    if (writer->depth > 1) /* in a series, whose JSON has lines */
+    if (writer->depth > 1) /* a series of runs has several lines of JSON */
         duet__json_break(writer, 5);
     duet__json_print(writer, "platform: %s, cpus: %u, gpus: %u, policy: %s, set_arch: %d",
                      request->platform_name, duet__report_cpus(&request->machine),

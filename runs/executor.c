@@ -373,7 +373,7 @@ static bool has_ended(const struct worker *worker)
 static bool attend(struct worker *worker, struct duet__ended *ended)
 {
     if (worker->served && !worker->busy) {
-        end_worker(worker, false); /* it has nothing to say, and so is gone */
+        end_worker(worker, false); /* the end of its pipe means that the process is gone */
         return false;
     }
     if (!worker->served && !read_child(worker))

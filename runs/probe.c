@@ -58,7 +58,7 @@ static void *probe(void *argument)
             self->c[i][j] = 0;
         }
     }
-    multiply(self); /* its data is in the caches from here on */
+    multiply(self); /* the first multiplication brings its data into the caches */
     for (int r = 0; r < REPETITIONS; r++) {
         double start = duet__clock_s();
         for (int i = 0; i < PRODUCTS; i++)

@@ -32,8 +32,9 @@ enum duet__recorded {
 struct duet__request {
     const struct duet__workload *workload;
     struct duet__problem problem; /* data belongs to whoever makes the runs */
-    struct duet_config config;    /* base of every run's, but for policy, seed and records */
-    char **policies;              /* NULL-ended, owned */
+    struct duet_config
+        config;      /* every run has this configuration, with its own policy, seed and records */
+    char **policies; /* NULL-ended, owned */
     size_t policy_count;
     size_t reps, warmups; /* runs of each policy: measured, and before those */
     uint64_t seed;        /* seed of real runs; simulated run r (from 0) of a policy has seed + r */

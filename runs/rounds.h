@@ -16,7 +16,8 @@ struct duet__rounds {
     GHashTable *opened;       /* set of numbers of workers that runtimes had before */
     struct {
         const struct duet__workload *workload;
-        struct duet__problem problem; /* with its data, which later turns may need; NULL: none */
+        struct duet__problem
+            problem; /* problem whose data later turns may need; data NULL: none is kept */
     } kept[2];
 };
 

@@ -109,7 +109,7 @@ static int compute(struct duet__session *session, struct duet_message *message)
                                          &session->state, message);
     int waited;
 
-    /* before another call replaces it */
+    /* result of waiting, kept before another call replaces the message */
     explain(session, error, message);
     waited = duet_wait(session->runtime);
     if (!waited)

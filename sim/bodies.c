@@ -28,7 +28,7 @@ struct body {
     double left;              /* fraction of its time that is still to pass */
     double start_s, before_s; /* date since when it runs, and its running time before its last
                                  wait */
-    bool runs;                /* its last part followed on another without a wait */
+    bool runs;                /* the last part of the task followed on another without a wait */
     int status;
     struct duet_message message;
 };

@@ -140,7 +140,7 @@ struct sim {
     bool rests;       /* CPU workers sleep, or the first one works only while the application waits:
                          idle.c */
     bool first_waits; /* the first CPU worker is the application's thread */
-    bool first_called; /* it was woken while the application did not wait */
+    bool first_called; /* the first worker was woken while the application did not wait */
     bool first_dated;  /* an EVENT_WAIT of the current wait was added */
 };
 

@@ -313,7 +313,7 @@ static void progress_event(struct sim *sim, struct packet *packet)
     struct progress *self = progress_of(sim);
     if (!packet) {
         if (self->looks_s > sim->cluster->now)
-            return; /* it has polled before */
+            return; /* the node has polled before */
         self->looks_s = INFINITY;
         start_work(sim);
         return;

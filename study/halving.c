@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Successive halving, and neighbours. */
+/* The search of `duet tune`: successive halving, and neighbours of the best. */
 #include "study/halving.h"
 
 #include <math.h>

@@ -38,7 +38,7 @@ struct duet__search {
     const uint32_t *order; /* all settings, in the order in which they are tried while there is
                               time */
     uint32_t count;
-    unsigned levels; /* at least 1; the last level is the true one */
+    unsigned levels; /* number of levels, at least 1; the last level is the problem itself */
     uint32_t part;   /* one setting in so many goes from a level to the next, of each value apart */
     size_t tops;     /* number of best settings whose neighbours are measured */
     duet__measure_fn *measure;

@@ -9,7 +9,7 @@
 /* A setting that has several values in the file. */
 struct duet__varied {
     char *name;
-    struct duet__texts levels; /* its values */
+    struct duet__texts levels; /* values of the factor */
 };
 
 /* A combination of values, and the results of its runs. */

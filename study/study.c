@@ -348,8 +348,8 @@ static int give(struct coordinator *at, struct duet__executor *executor, uint64_
 }
 
 /*
- * Gives the jobs that were lost with other machines, or could not be given: each once to any
- * worker, then to one here, as the run may be to blame, and its end is known here.
+ * Gives jobs that were lost with a machine, or could not be sent, to workers again: each once to
+ * any worker, then to one of this process, which sees how a run that kills its worker ends.
  */
 static int give_again(struct coordinator *at, struct duet__executor *executor,
                       struct duet_message *message)

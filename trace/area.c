@@ -256,8 +256,9 @@ static void balance(struct duet__area *area, double prices[2])
 /* An ellipsoid in `n` dimensions that has the best shares in it: centre + shape * (unit ball). */
 struct ellipsoid {
     size_t n;
-    double *centre, *shape; /* n, n * n */
-    double *normal, *inner; /* n, of a cut; the same in the ball, of length 1 */
+    double *centre, *shape; /* vector of n, matrix of n * n elements */
+    double *normal;         /* n elements: normal of a cut */
+    double *inner;          /* n elements: the unit vector that the normal is in the ball */
 };
 
 /* Half of what the ellipsoid extends along the normal, and sets what that is in the ball. */

@@ -136,7 +136,7 @@ void duet__trials_rebuild(struct duet__experiment *experiment)
     }
 }
 
-/* Sets the request of the predicted side: the same problem, somewhere else. */
+/* Sets the request of the predicted side: the measured problem, simulated on the platform. */
 static void make_simulated(const struct duet__experiment *experiment, struct duet__trial *trial)
 {
     const struct duet_config *base = &experiment->base.config;

@@ -57,7 +57,7 @@ struct duet__experiment {
     /* Results. */
     double wake_s, event_s;      /* seconds, of this machine's threads; 0: not measured */
     double probed_s, probe_at_s; /* last time of the reference kernel, and its date */
-    struct duet__rounds rounds;  /* those made; its cases are the trials */
+    struct duet__rounds rounds;  /* rounds made so far; their cases are the trials */
     size_t left_out;             /* runs of disturbed rounds that nothing is concluded from */
     int number;                  /* signal by which the experiment was given up; 0: none */
     bool together;               /* several processes make some of its runs, over MPI */
@@ -133,8 +133,9 @@ struct duet__recalibration {
                                   take */
     struct duet__request runs; /* holds what all runs of the calibration have in common */
     struct duet__calibrate_request request; /* the caller sets its name, that of the machine */
-    struct duet__calibrating calibrating;   /* its first failure says what failed */
-    GTimer *timer;                          /* runs from the beginning on */
+    struct duet__calibrating
+        calibrating; /* calibration under way; its first failure says what failed */
+    GTimer *timer;   /* runs from the beginning on */
 };
 
 void duet__recalibration_fini(struct duet__recalibration *recalibration);

@@ -216,7 +216,7 @@ static bool enough(struct turn *turn)
         return true;
     if (made < turn->check)
         return false;
-    /* Looking after every run would disturb the next ones. */
+    /* The test costs time: one after every run would disturb the next runs. */
     turn->check = made + made / 4 + 1;
     return (double)made >= wanted(turn);
 }
@@ -236,7 +236,8 @@ static int run_turn(struct turn *turn, struct duet__session *session, struct due
             error = duet__session_run(session, &run, DUET_RECORDS_ALL, message);
         if (!error && turn->made++ == 0)
             turn->start_s = duet__clock_s() - run.wall_s;
-        if (!error && run.recording.machine) /* the first of several processes has it */
+        if (!error &&
+            run.recording.machine) /* several processes: only the first one has the records */
             session->error = error = duet__sample_put(&trial->measured, &run, message);
         duet__run_fini(&run);
         trial->spent_s = turn->spent_s + duet__clock_s() - turn->start_s;

@@ -118,7 +118,7 @@ size_t duet__sample_leave_out(struct duet__sample *sample)
 }
 
 /* ------------------------------------------------------------------------------------------- */
-/* Error of the median                                                                          */
+/* Standard error of the median                                                                 */
 
 static double *makespans_of(const struct duet__sample *sample)
 {

@@ -66,7 +66,7 @@ struct arguments {
     uint32_t cpu_archs[CPU_ARCHS_MAX]; /* hashes of the names of the machine's CPUs; 0: none */
 };
 
-/* A task as drawn. */
+/* Properties of a task, drawn at random before any task is submitted. */
 struct draft {
     uint32_t kernel;
     double work;

@@ -103,7 +103,7 @@ struct duet__tiled {
 /* Data of a tiled workload, made by duet__tiled_generate. */
 struct duet__tiled_data {
     const struct duet__tiled *tiled;
-    struct duet__problem problem; /* without settings and data */
+    struct duet__problem problem; /* its settings and data are NULL here */
     uint64_t iterations;          /* value of the parameter of this name; 0: there is none */
     uint64_t *cuts;               /* rows where uneven tiles begin; NULL: tiles are even */
     struct duet__storage matrices[DUET__MATRICES_MAX]; /* in the order of `shapes`, then zeroed */

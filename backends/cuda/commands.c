@@ -227,7 +227,7 @@ static bool look_at_oldest(struct backend_device *device, struct stream *stream)
     if (command->ended)
         return true;
     if (!stream->given || (command->chunks && stream->kind == BACKEND_OUT))
-        return false; /* there is more to come, or to be copied out of buffers */
+        return false; /* pieces are still to come, or to be copied out of buffers */
     cudaError_t error = cudaEventQuery(command->timing->end);
     if (error == cudaErrorNotReady)
         return false;

@@ -131,7 +131,7 @@ static bool make_streams(struct backend_device *device, struct failure *failure)
             stream->kind = BACKEND_IN;
         else if (stream == cuda_out(device))
             stream->kind = BACKEND_OUT;
-        /* it does not wait for work of the application on CUDA's default stream */
+        /* the stream does not wait for the application's work on CUDA's default stream */
         if (duet__cuda_failed(failure, "cudaStreamCreateWithFlags",
                               cudaStreamCreateWithFlags(&stream->handle, cudaStreamNonBlocking)))
             return false;

@@ -151,7 +151,7 @@ static bool look_at_device(int index, struct backend_info *info, struct failure 
                           cudaGetDeviceProperties(&properties, index)))
         return false;
     if (is_old(&properties, old))
-        return true; /* no context is made of it */
+        return true; /* this question makes no context on the device */
     if (duet__cuda_failed(failure, "cudaSetDevice", cudaSetDevice(index)) ||
         duet__cuda_failed(failure, "cudaMemGetInfo", cudaMemGetInfo(&free_bytes, &total_bytes)))
         return false;

@@ -18,7 +18,7 @@
 
 enum { SIZES = 32 };
 
-static const double MISS = 0.02;    /* in the logarithm: about 2 % */
+static const double MISS = 0.02;    /* difference of logarithms that counts as a miss: about 2 % */
 static const double UNKNOWN = 0.05; /* as if each interval had one more execution with this
                                        difference */
 static const double ENOUGH = 10;    /* executions from which more hardly add weight */

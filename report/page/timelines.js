@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines on canvases: rows of bars, one an event, above curves of what there was at each moment.
+// Timelines (Gantt charts) on canvases: rows of bars, one an event, above curves of what there was at each moment.
 // They can be zoomed, moved, scrolled and searched with a pointer and by keys. Bars that share a
 // pixel are drawn together, and the chart says how many these are; rows out of sight are not drawn.
 

@@ -6,7 +6,7 @@
 
 #include "base/json.h"
 
-/* True if a word is among the first characters. */
+/* True if a word is among the first characters of a file. */
 static bool begins_with(const char *text, size_t length, const char *word)
 {
     enum { HEAD = 4096 };

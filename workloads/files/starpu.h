@@ -49,7 +49,7 @@ struct duet__starpu_class {
 struct duet__starpu_record {
     char *fields[FIELDS]; /* NULL: it is absent */
     unsigned line;
-    bool gone;                                    /* it only orders others, which have its edges */
+    bool gone; /* the task only orders others, which have its edges */
     double order, submitted_ms, start_ms, end_ms; /* NaN: not known */
     double priority, gflop, node;
     uint32_t footprint;

@@ -35,9 +35,10 @@ DUET_EXPORT DUET_MUST_CHECK int duet_recover(struct duet_runtime *runtime);
 
 /* Number of tasks that have ended without a result since the runtime was opened. */
 struct duet_failures {
-    uint64_t failed;    /* their kernel or expansion returned an error, or no worker could run them
-                         */
-    uint64_t cancelled; /* they did not run: the run had ended, or their input was invalid */
+    uint64_t failed; /* their kernel or expansion returned an error, or no worker could run them
+                      */
+    uint64_t
+        cancelled; /* tasks that did not run, as the run had ended or their input was invalid */
 };
 DUET_EXPORT void duet_failures(const struct duet_runtime *runtime, struct duet_failures *out);
 
