@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Timelines (Gantt charts) on canvases: rows of bars, one an event, above curves of what there was at each moment.
-// They can be zoomed, moved, scrolled and searched with a pointer and by keys. Bars that share a
-// pixel are drawn together, and the chart says how many these are; rows out of sight are not drawn.
+// Timelines (Gantt charts) on canvases: rows of bars, one an event, above curves of what there was
+// at each moment. They can be zoomed, moved, scrolled and searched with a pointer and by keys. Bars
+// that share a pixel are drawn together, and the chart says how many these are; rows out of sight
+// are not drawn.
 
 const LEFT = 64, RIGHT = 12, AXIS = 24; // room beside and below the rows, in pixels
 const ROWS = 600; // pixels of rows that are seen at once; to others one scrolls
