@@ -259,8 +259,8 @@ static bool has_more(const struct duet__calibrating *c, double end_s)
 void duet__calibrating_slice(struct duet__calibrating *c, double seconds, double round_s)
 {
     double begun = elapsed(c);
-    /* turns in sequence without a run: as a round goes back over the last one, two rounds may
-       have half of theirs without one in between */
+    /* Turns in a row without a run. Setups that fail at the end of a round come first in the next
+       one, which goes backward: only two whole rounds of such turns mean that no setup can run. */
     guint idle = 0;
     c->rounds.cases = c->setups->len;
     while (!given_up(c) && idle < 2 * c->setups->len && has_more(c, begun + seconds)) {
