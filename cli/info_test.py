@@ -16,40 +16,6 @@ HAS_FAKE = os.path.exists(FAKE)
 # Where the machine is emulated: the command that opens none of NVIDIA's libraries, if it is there.
 QUICK = FAKE if HAS_FAKE else DUET
 
-# The types that docs/formats.md promises: a tuple is a choice, a list holds elements of its type.
-TEXT, COUNT, FLAG, NUMBER, NULL = str, int, bool, float, type(None)
-DEVICE = {"index": COUNT, "why": (TEXT, NULL), "architecture": (TEXT, NULL),
-          "description": (TEXT, NULL), "pci": (TEXT, NULL), "usable_bytes": (COUNT, NULL),
-          "total_bytes": (COUNT, NULL)}
-WORKER = {"name": TEXT, "architecture": TEXT, "programmed_by": TEXT, "backend": (TEXT, NULL),
-          "device": (COUNT, NULL), "node": TEXT, "socket": COUNT, "thread": (COUNT, NULL),
-          "window": COUNT, "window_short": COUNT}
-ROUTE = {"source": TEXT, "destination": TEXT, "direct": FLAG, "bandwidth_Bps": (NUMBER, NULL),
-         "latency_s": (NUMBER, NULL), "links": [TEXT]}
-SCHEMA = {
-    "schema": COUNT, "command": TEXT,
-    "build": {"version": TEXT, "commit": (TEXT, NULL), "compiler": TEXT, "type": TEXT,
-              "link_time_optimisation": FLAG, "sanitizers": [TEXT], "simgrid": (TEXT, NULL),
-              "blas": ({"version": TEXT, "config": TEXT, "core": TEXT, "threading": TEXT}, NULL),
-              "cuda": ({"toolkit": TEXT, "compiled_for": TEXT, "libraries": FLAG,
-                        "libraries_why": (TEXT, NULL)}, NULL),
-              "opencl": {"libraries": FLAG, "libraries_why": (TEXT, NULL)}},
-    "host": {"name": TEXT, "threads": COUNT, "usable_threads": COUNT, "usable_cores": COUNT,
-             "quota_cores": (COUNT, NULL), "cores": COUNT, "sockets": COUNT,
-             "memory_bytes": (COUNT, NULL), "free_bytes": (COUNT, NULL),
-             "lock_limit_bytes": (COUNT, NULL), "pin_bytes": COUNT},
-    "backends": [{"name": TEXT, "description": TEXT, "kind": TEXT, "count": COUNT,
-                  "why": (TEXT, NULL), "devices": [DEVICE]}],
-    "machine": ({"name": TEXT, "emulation": (TEXT, NULL), "scale": (NUMBER, NULL),
-                 "gpu_streams": COUNT, "lose": (TEXT, NULL), "workers": [WORKER],
-                 "nodes": [{"name": TEXT, "capacity_bytes": (COUNT, NULL)}],
-                 "links": [{"name": TEXT, "bandwidth_Bps": NUMBER, "shared": FLAG}],
-                 "routes": [ROUTE]}, NULL),
-    "machine_why": (TEXT, NULL),
-    "unused": [{"what": TEXT, "why": TEXT}],
-    "kernels": [{"name": TEXT, "cpu": FLAG, "cuda": FLAG, "opencl": FLAG}],
-}
-
 BAD = [
     ("x", "not 'x'"),
     ("--cpus 0 --gpus 0", "at least one worker"),
@@ -71,20 +37,6 @@ BAD = [
 ]
 
 
-def fits(value, type_):
-    """Whether a value of JSON is what the schema says; nothing may be missing or be too much."""
-    if isinstance(type_, tuple):
-        return any(fits(value, choice) for choice in type_)
-    if isinstance(type_, list):
-        return isinstance(value, list) and all(fits(element, type_[0]) for element in value)
-    if isinstance(type_, dict):
-        return (isinstance(value, dict) and list(value) == list(type_)
-                and all(fits(value[name], type_[name]) for name in type_))
-    if type_ is NUMBER:
-        return isinstance(value, (int, float)) and not isinstance(value, bool)
-    return type(value) is type_
-
-
 def info(*arguments, command=DUET, status=0, **environment):
     clean = {name: text for name, text in os.environ.items() if not name.startswith("FAKE_CUDA")}
     result = subprocess.run([command, "info", *arguments], capture_output=True, text=True,
@@ -103,10 +55,7 @@ def good(*arguments, **options):
 
 def good_json(*arguments, **options):
     report = json.loads(good(*arguments, "--json", **options))
-    for name, type_ in SCHEMA.items():
-        assert fits(report.get(name), type_), (name, report.get(name))
-    assert list(report) == list(SCHEMA) and report["schema"] == 1, list(report)
-    assert report["command"] == "info"
+    assert (report["schema"], report["command"]) == (1, "info"), report
     machine = report["machine"]
     if machine:
         nodes = [node["name"] for node in machine["nodes"]]

@@ -57,11 +57,6 @@ BAD = [
     ("+ --emulate ./x.json --trace x.json", "--emulate and --trace are one file"),
 ]
 
-RUN_FIELDS = set("""world workload n tile precision settings platform cpus gpus policy set_arch
-    hold priorities estimated tasks makespan_s gflops bytes cache_hit_ratio idle_share
-    idle_share_by_arch bounds_s wall_s emulation lose cores warmups reps_wanted bounds_from
-    verification""".split())
-
 # A kernel that does something else, and finds that no matrix is positive definite.
 KERNEL = """
 #include <stdio.h>
@@ -99,8 +94,6 @@ def good_json(*arguments, **options):
     assert list(report) == ["schema", "command", "interrupted", "runs"], report
     assert report["schema"] == 1 and report["command"].startswith("duet run ")
     assert report["interrupted"] is False
-    for run in report["runs"]:
-        assert set(run) == RUN_FIELDS, set(run) ^ RUN_FIELDS
     return report["runs"]
 
 
