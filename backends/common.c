@@ -66,6 +66,29 @@ bool duet__has_prepared(double wall_s, const struct duet__usage *before)
            now.computed_s - before->computed_s > DUET__PREPARING_S / 2;
 }
 
+bool duet__reason_say(struct reasons *reasons, const struct reason *reason,
+                      const char *(*text)(char *, const struct failure *), const char **why)
+{
+    *why = reason->why;
+    if (*why)
+        return true;
+    if (!reason->failure.call && !reason->info) {
+        if (reason->message && *reason->message->text)
+            *why = reason->message->text;
+        return true;
+    }
+    if (reasons->used == TEXTS)
+        return false;
+    char *room = reasons->texts[reasons->used++];
+    if (reason->info)
+        (void)snprintf(room, FAILURE_TEXT, "%s = %d", reason->info > 0 ? "info" : "status",
+                       reason->info);
+    else
+        (void)text(room, &reason->failure);
+    *why = room;
+    return true;
+}
+
 /* ------------------------------------------------------------------------------------------- */
 /* Conversion from a device's time to the engine's. */
 

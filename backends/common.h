@@ -39,6 +39,42 @@ void duet__thread_usage(struct duet__usage *usage);
 bool duet__has_prepared(double wall_s, const struct duet__usage *before);
 
 /* ------------------------------------------------------------------------------------------- */
+/* Reasons of failures                                                                          */
+
+enum {
+    TEXTS = 8, /* reasons that one poll can write */
+    FAILURE_TEXT = 192,
+};
+
+/* A call of CUDA or OpenCL, or a command, that has failed. */
+struct failure {
+    const char *call; /* name of the call, "cudaMalloc"; a constant. NULL: none has failed */
+    int error;        /* a cudaError_t or a cl_int */
+};
+
+/* Reason of a command's status: the first that is there. */
+struct reason {
+    const char *why; /* a constant text, or NULL */
+    int info;        /* a late status that is no enum duet_error, or 0 */
+    struct failure failure;
+    const struct duet_message *message; /* of a kernel, its own; or NULL */
+};
+
+/* Texts of the reasons that one poll has given, until the next one. */
+struct reasons {
+    char texts[TEXTS][FAILURE_TEXT];
+    unsigned used;
+};
+
+/*
+ * Gives the text of a reason, which for a call `text` writes and returns; NULL: there is none.
+ * Returns false if all texts are used.
+ */
+DUET_MUST_CHECK bool duet__reason_say(struct reasons *reasons, const struct reason *reason,
+                                      const char *(*text)(char *, const struct failure *),
+                                      const char **why);
+
+/* ------------------------------------------------------------------------------------------- */
 /*
  * Conversion from a device's time to the engine's. A device measures its own commands well (half a
  * microsecond) on a clock that begins anywhere and runs a little faster or slower than the host's.

@@ -20,7 +20,7 @@ static int command_lost(const struct backend_device *device, struct stream *stre
 {
     command->ended = true;
     command->status = DUET_ELOST;
-    command->why = why;
+    command->reason.why = why;
     command->start_s = command->end_s = cuda_now(device->cuda);
     (void)duet__cuda_push(stream, command);
     if (stream->given == stream->count - 1)
@@ -71,7 +71,7 @@ static void look_behind(struct backend_device *device, struct command *command)
         duet__cuda_broken(device, &failure) || command->status)
         return;
     command->status = duet__cuda_status(failure.error, DUET_ETASK);
-    command->failure = failure;
+    command->reason.failure = failure;
 }
 
 /* Runs the function of a kernel that is in its stream's ring, between its two events. */
@@ -99,7 +99,7 @@ static int run_kernel(struct backend_device *device, struct stream *stream, stru
         return DUET_OK;
     if (status) { /* the kernel's own failure comes first */
         command->status = status;
-        command->failure.call = NULL;
+        command->reason.failure.call = NULL;
         return DUET_OK;
     }
     duet__cuda_unpush(device, stream);
@@ -115,7 +115,7 @@ int duet__cuda_launch(struct backend_device *device, const struct backend_kernel
         return DUET_EINVAL;
     struct command command = {.tag = kernel->tag,
                               .is_kernel = true,
-                              .message = kernel->call->message};
+                              .reason.message = kernel->call->message};
     if (!duet__cuda_reserve(stream))
         return DUET_ENOMEM;
     if (cuda_lost(device))
@@ -170,9 +170,9 @@ int duet__cuda_copy(struct backend_device *device, const struct backend_copy *co
     command.direct = duet__cuda_is_direct(device->cuda, copy);
     struct command *entered = duet__cuda_push(stream, &command);
     duet__cuda_feed(device, stream);
-    if (!entered->ended || !entered->failure.call)
+    if (!entered->ended || !entered->reason.failure.call)
         return DUET_OK;
-    struct failure failure = entered->failure;
+    struct failure failure = entered->reason.failure;
     int status = entered->status;
     duet__cuda_unpush(device, stream);
     (void)refuse_command(device, &failure, status);
@@ -187,7 +187,7 @@ static void take_late_status(struct command *command)
 {
     int late = *(volatile int *)command->timing->status;
     if (!command->status)
-        command->status = duet__late_status(late, &command->info);
+        command->status = duet__late_status(late, &command->reason.info);
 }
 
 /* Sets the dates and the status of the oldest command of a stream, which has ended. */
@@ -205,7 +205,7 @@ static void conclude(struct backend_device *device, struct stream *stream, struc
         if (!command->status) {
             command->status =
                 duet__cuda_status(failure.error, command->is_kernel ? DUET_ETASK : DUET_EIO);
-            command->failure = failure;
+            command->reason.failure = failure;
         }
     }
     command->ended = true;
@@ -215,7 +215,7 @@ static void conclude(struct backend_device *device, struct stream *stream, struc
         take_late_status(command);
     } else if (command->copy.peer && cuda_lost(command->copy.peer)) {
         command->status = DUET_ELOST;
-        command->why = peer_lost;
+        command->reason.why = peer_lost;
     }
 }
 
@@ -238,43 +238,14 @@ static bool look_at_oldest(struct backend_device *device, struct stream *stream)
     return command->ended;
 }
 
-/*
- * Gives the reason why a command has failed; NULL: none. Returns false if this poll has no room
- * left for the text.
- */
-static bool explain_command(struct backend_device *device, const struct command *command,
-                            const char **why)
-{
-    *why = NULL;
-    if (!command->status)
-        return true;
-    *why = command->why;
-    if (*why)
-        return true;
-    if (!command->failure.call && !command->info) {
-        if (command->message && *command->message->text)
-            *why = command->message->text;
-        return true;
-    }
-    if (device->texts_used == TEXTS)
-        return false;
-    char *text = device->texts[device->texts_used++];
-    if (command->info)
-        (void)snprintf(text, FAILURE_TEXT, "%s = %d", command->info > 0 ? "info" : "status",
-                       command->info);
-    else
-        (void)duet__cuda_text(text, &command->failure);
-    *why = text;
-    return true;
-}
-
 /* Writes the completion of the oldest command. A stream's dates do not go back. */
 static bool report_oldest(struct backend_device *device, struct stream *stream,
                           struct backend_completion *out)
 {
     const struct command *command = cuda_at(stream, 0);
     *out = (struct backend_completion){.tag = command->tag, .status = command->status};
-    if (!explain_command(device, command, &out->why))
+    if (command->status &&
+        !duet__reason_say(&device->reasons, &command->reason, duet__cuda_text, &out->why))
         return false;
     out->start_s = fmax(command->start_s, stream->end_s);
     out->end_s = fmax(command->end_s, out->start_s);
@@ -320,7 +291,7 @@ size_t duet__cuda_poll(struct backend_device *device, struct backend_completion 
 {
     bool lost = cuda_lost(device);
     size_t taken = 0;
-    device->texts_used = 0;
+    device->reasons.used = 0;
     for (unsigned i = 0; i < device->stream_count && taken < max; i++) {
         taken += poll_stream(device, &device->streams[i], out + taken, max - taken);
         if (lost == cuda_lost(device))

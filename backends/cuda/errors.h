@@ -11,13 +11,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "backends/backend.h"
-
-/* A call that has failed. */
-struct failure {
-    const char *call; /* name of the call, "cudaMalloc"; a constant. NULL: none has failed */
-    cudaError_t error;
-};
+#include "backends/common.h"
 
 /* Consequence of an error for the device on which it was seen. */
 enum fate {
@@ -25,8 +19,6 @@ enum fate {
     FATE_KERNEL,  /* a kernel has done what is not allowed, and the device's context is broken */
     FATE_GONE,    /* the context is broken and no kernel is to blame: hardware, driver */
 };
-
-enum { FAILURE_TEXT = 192 };
 
 /*
  * Returns true if the call has failed: *failure is filled, and the error is cleared in

@@ -25,7 +25,6 @@
 #include "backends/cuda/timings.h"
 
 enum {
-    TEXTS = 8,            /* reasons that one poll can write */
     KERNEL_STREAMS = 128, /* most kernels that a GPU runs at a time */
     LABEL = 96,
 };
@@ -52,11 +51,7 @@ struct command {
     double returned_s;     /* kernel: date at which its function returned */
     bool prepared;         /* kernel: its function has prepared something */
     struct timing *timing; /* NULL: not given to CUDA */
-    /* Reason of a status that is not 0: a constant text, a call, or a late status. */
-    const char *why;
-    struct failure failure;
-    int info;
-    const struct duet_message *message; /* kernel: its own message */
+    struct reason reason;
     struct backend_copy copy;
     struct cut cut;  /* progress through staging buffers */
     unsigned chunks; /* pieces in staging buffers now */
@@ -87,8 +82,7 @@ struct backend_device {
     char loss[FAILURE_TEXT]; /* reason of its loss */
     const char *why;         /* last refusal, or NULL */
     char refusal[FAILURE_TEXT];
-    char texts[TEXTS][FAILURE_TEXT]; /* reasons of the last poll */
-    unsigned texts_used;
+    struct reasons reasons;
     struct timings timings;
     unsigned stream_count;
     struct stream streams[]; /* kernels, then in, then out */

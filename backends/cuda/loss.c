@@ -21,7 +21,7 @@ static bool end_commands(struct backend_device *device, struct stream *stream, b
         command->start_s = command->timing ? command->launched_s : now_s;
         command->end_s = now_s;
         command->status = DUET_ELOST;
-        command->why = device->loss;
+        command->reason.why = device->loss;
         if (!command->is_kernel || !by_kernel)
             continue;
         command->status = DUET_ETASK;
@@ -149,7 +149,7 @@ void duet__cuda_fail(struct backend_device *device, struct stream *stream, struc
         return;
     command->ended = true; /* before its staging buffers are emptied */
     command->status = duet__cuda_status(failure->error, command->is_kernel ? DUET_ETASK : DUET_EIO);
-    command->failure = *failure;
+    command->reason.failure = *failure;
     /* the peer's own thread may not have seen its loss yet */
     if (foreign || (peer && cuda_lost(peer)))
         command->status = DUET_ELOST;

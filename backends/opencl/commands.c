@@ -37,7 +37,7 @@ static void command_push(const struct backend_device *device, struct stream *str
         return;
     command->ended = true;
     command->status = DUET_ELOST;
-    command->why = device->loss;
+    command->reason.why = device->loss;
     command->start_s = command->end_s = command->launched_s;
 }
 
@@ -102,7 +102,7 @@ static void run_kernel(struct backend_device *device, struct stream *stream,
     if (!status || opencl_lost(device))
         return;
     command->status = status; /* the kernel's own failure comes first */
-    command->failure.call = NULL;
+    command->reason.failure.call = NULL;
 }
 
 int duet__opencl_launch(struct backend_device *device, const struct backend_kernel *kernel)
@@ -115,7 +115,7 @@ int duet__opencl_launch(struct backend_device *device, const struct backend_kern
     if (!command)
         return DUET_ENOMEM;
     command->is_kernel = true;
-    command->message = kernel->call->message;
+    command->reason.message = kernel->call->message;
     command_push(device, stream, command);
     if (!command->ended)
         run_kernel(device, stream, command, kernel);
@@ -166,7 +166,7 @@ static void look_at_kernel(struct backend_device *device, const struct stream *s
     duet__opencl_place(device, stream, command);
     command->ended = true;
     if (!command->status)
-        command->status = duet__late_status(*(volatile int *)&command->late, &command->info);
+        command->status = duet__late_status(*(volatile int *)&command->late, &command->reason.info);
 }
 
 /* True if the oldest command of a stream has ended. */
@@ -182,40 +182,14 @@ static bool look_at_oldest(struct backend_device *device, const struct stream *s
     return command->ended && !command->chunks;
 }
 
-/*
- * Gives the reason why a command has failed; NULL: none. Returns false if this poll has no room
- * left for the text.
- */
-static bool explain_command(struct backend_device *device, const struct command *command,
-                            const char **why)
-{
-    *why = command->status ? command->why : NULL;
-    if (!command->status || *why)
-        return true;
-    if (!command->failure.call && !command->info) {
-        if (command->message && *command->message->text)
-            *why = command->message->text;
-        return true;
-    }
-    if (device->texts_used == TEXTS)
-        return false;
-    char *text = device->texts[device->texts_used++];
-    if (command->info)
-        (void)snprintf(text, FAILURE_TEXT, "%s = %d", command->info > 0 ? "info" : "status",
-                       command->info);
-    else
-        (void)duet__opencl_text(text, &command->failure);
-    *why = text;
-    return true;
-}
-
 /* Writes the completion of the oldest command. A stream's dates do not go back. */
 static bool report_oldest(struct backend_device *device, struct stream *stream,
                           struct backend_completion *out)
 {
     const struct command *command = stream->first;
     *out = (struct backend_completion){.tag = command->tag, .status = command->status};
-    if (!explain_command(device, command, &out->why))
+    if (command->status &&
+        !duet__reason_say(&device->reasons, &command->reason, duet__opencl_text, &out->why))
         return false;
     out->start_s = fmax(command->start_s, stream->end_s);
     out->end_s = fmax(command->end_s, out->start_s);
@@ -226,7 +200,7 @@ static bool report_oldest(struct backend_device *device, struct stream *stream,
 size_t duet__opencl_poll(struct backend_device *device, struct backend_completion *out, size_t max)
 {
     size_t taken = 0;
-    device->texts_used = 0;
+    device->reasons.used = 0;
     for (unsigned i = 0; i < device->stream_count && taken < max; i++) {
         struct stream *stream = &device->streams[i];
         if (stream->chunk_count)
@@ -303,7 +277,7 @@ static void end_commands(const struct backend_device *device, struct stream *str
         command->start_s = command->launched_s;
         command->end_s = now_s;
         command->status = DUET_ELOST;
-        command->why = device->loss;
+        command->reason.why = device->loss;
     }
     for (; stream->chunk_count; stream->chunk_count--) {
         (void)clReleaseEvent(stream->chunks[stream->oldest].event);
@@ -338,7 +312,7 @@ void duet__opencl_fail(struct backend_device *device, struct command *command,
     command->ended = true;
     command->status =
         duet__opencl_status(failure->error, command->is_kernel ? DUET_ETASK : DUET_EIO);
-    command->failure = *failure;
+    command->reason.failure = *failure;
     command->start_s = command->launched_s;
     command->end_s = opencl_now(device->opencl);
 }

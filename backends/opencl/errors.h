@@ -8,15 +8,7 @@
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
 
-#include <duet/error.h>
-
-/* A call, or a command, that has failed. */
-struct failure {
-    const char *call; /* name of the call, "clCreateBuffer"; a constant. NULL: none has failed */
-    cl_int error;
-};
-
-enum { FAILURE_TEXT = 128 };
+#include "backends/common.h"
 
 /* Returns true if the call has failed, and fills *failure. */
 DUET_MUST_CHECK bool duet__opencl_failed(struct failure *failure, const char *call, cl_int error);

@@ -22,7 +22,6 @@
 #include "backends/opencl/errors.h"
 
 enum {
-    TEXTS = 8,               /* reasons that one poll can write */
     KERNEL_STREAMS = 128,    /* most kernels at a time on a device */
     STAGING_BUFFERS = 2,     /* buffers of a stream of copies: the host fills or empties one while
                                 the device copies the other */
@@ -40,16 +39,12 @@ struct command {
     bool measured; /* first_s and last_s are set, on the device's clock; of a copy by its pieces so
                       far */
     double first_s, last_s;
-    /* Reason of a status that is not 0: a constant text, a call, or a late status. */
-    const char *why;
-    struct failure failure;
-    int info;
+    struct reason reason;
     /* Fields of kernels. */
     cl_event start, end; /* markers around what its function enqueues */
     double returned_s;   /* date at which its function returned */
     bool prepared;       /* its function has prepared something */
     int late;            /* status that its stream wrote before its end */
-    const struct duet_message *message;
     /* Fields of copies. */
     struct backend_copy copy;
     struct cut cut;
@@ -93,10 +88,9 @@ struct backend_device {
     cl_mem slab;
     unsigned char *base; /* addresses without memory */
     _Atomic(bool) lost;
-    char loss[FAILURE_TEXT];         /* reason of its loss */
-    const char *why;                 /* last refusal, or NULL */
-    char texts[TEXTS][FAILURE_TEXT]; /* reasons of the last poll */
-    unsigned texts_used;
+    char loss[FAILURE_TEXT]; /* reason of its loss */
+    const char *why;         /* last refusal, or NULL */
+    struct reasons reasons;
     struct command *spare;
     struct dates dates;
     cl_ulong origin_ns; /* date of the device's clock from which `dates` counts */
