@@ -42,15 +42,6 @@ static bool is_predicted(const struct duet__read_run *run)
     return strcmp(run->world, "predicted") == 0 || strcmp(run->world, "simulated") == 0;
 }
 
-static bool same_problem(const struct duet__case *a, const struct duet__case *b)
-{
-    return strcmp(a->workload, b->workload) == 0 && strcmp(a->settings, b->settings) == 0 &&
-           strcmp(a->policy, b->policy) == 0 && a->n == b->n && a->tile == b->tile &&
-           a->cpus == b->cpus && a->gpus == b->gpus && a->precision == b->precision &&
-           a->set_arch == b->set_arch && a->hold == b->hold &&
-           strcmp(a->priorities, b->priorities) == 0;
-}
-
 /* "cholesky, n 3840, ..., simulated": free with g_free. */
 static char *name_of(const struct duet__read_run *run)
 {
@@ -106,7 +97,8 @@ static void match_same(struct duet__comparison *comparison)
         for (guint j = 0; j < b->runs->len && !run_at(a, i)->matched; j++) {
             struct duet__read_run *first = run_at(a, i), *second = run_at(b, j);
 
-            if (second->matched || !same_problem(&first->problem, &second->problem) ||
+            if (second->matched || !duet__case_alike(&first->problem, &second->problem) ||
+                strcmp(first->problem.policy, second->problem.policy) != 0 ||
                 (worlds && is_predicted(first) != is_predicted(second)))
                 continue;
             first->matched = second->matched = true;

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking the records of a run out of its runtime. Part of libduet too, which writes traces. */
+/* Taking the records of a run out of its runtime, and freeing runs. Part of libduet too, which
+   writes traces. */
 #include "trace/recording.h"
 
 #include <stdlib.h>
 
 #include <glib.h>
+
+#include "trace/run.h"
 
 /* Takes the application's names of its tasks, and its marks. */
 static int take_names(struct duet__recording *out, const struct duet_runtime *runtime)
@@ -85,4 +88,18 @@ void duet__recording_fini(struct duet__recording *recording)
     g_strfreev((char **)(void *)recording->kernels);
     g_strfreev((char **)(void *)recording->names);
     *recording = (struct duet__recording){0};
+}
+
+void duet__run_fini(struct duet__run *run)
+{
+    duet__recording_fini(&run->recording);
+    *run = (struct duet__run){0};
+}
+
+void duet__series_fini(struct duet__series *series)
+{
+    for (size_t i = 0; i < series->count; i++)
+        duet__run_fini(&series->runs[i]);
+    g_free(series->runs);
+    *series = (struct duet__series){0};
 }

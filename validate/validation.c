@@ -84,13 +84,12 @@ static void judge_case(struct duet__case *the)
 /* ------------------------------------------------------------------------------------------- */
 /* Policies                                                                                     */
 
-static bool same_but_policy(const struct duet__case *a, const struct duet__case *b)
+bool duet__case_alike(const struct duet__case *a, const struct duet__case *b)
 {
     return strcmp(a->workload, b->workload) == 0 && strcmp(a->settings, b->settings) == 0 &&
-           strcmp(a->platform, b->platform) == 0 && a->n == b->n && a->tile == b->tile &&
+           strcmp(a->priorities, b->priorities) == 0 && a->n == b->n && a->tile == b->tile &&
            a->precision == b->precision && a->cpus == b->cpus && a->gpus == b->gpus &&
-           a->set_arch == b->set_arch && a->hold == b->hold &&
-           strcmp(a->priorities, b->priorities) == 0;
+           a->set_arch == b->set_arch && a->hold == b->hold;
 }
 
 /* Returns how far the measured median may be off, seconds. */
@@ -153,7 +152,7 @@ static void judge_policies(struct duet__validation *validation)
         for (guint i = 0; i < left->len; i++) {
             struct duet__case *the = left->pdata[i];
 
-            if (!same_but_policy(the, first))
+            if (!duet__case_alike(the, first) || strcmp(the->platform, first->platform) != 0)
                 left->pdata[others++] = the;
             else if (g_hash_table_add(policies, (char *)(uintptr_t)the->policy))
                 g_ptr_array_add(group, the);

@@ -102,6 +102,9 @@ void duet__validation_judge(struct duet__validation *validation);
 /* Frees explanations and labels; safe before the judging, and twice. */
 void duet__validation_fini(struct duet__validation *validation);
 
+/* True if the problem and the machine are the same, but for the platform's name and the policy. */
+bool duet__case_alike(const struct duet__case *a, const struct duet__case *b);
+
 /* Returns "lu variant=left, n 4096, tile 256, heft, 4 CPUs, 1 GPU"; never NULL. Free with
    g_free. */
 char *duet__case_name(const struct duet__case *the);

@@ -162,48 +162,34 @@ static struct duet_task *pop_sorted(void *self, struct duet_view *view, unsigned
     return duet_pop_best(view, duet_view_list(view, worker), worker, ready, &choice);
 }
 
-#define SOURCE "Augonnet et al., ICPADS 2010; StarPU 1.3"
+/* Slots of the policies that weigh transfers. */
+#define DMDA_SLOTS                                                                                 \
+    .source = "Augonnet et al., ICPADS 2010; StarPU 1.3",                                          \
+    .state_size_a_worker = sizeof(struct busy), .state_size_a_place = DUET_LUF_BYTES,              \
+    .parameters = parameters, .push = dmda_push, .victim = dmda_victim, .epilogue = dmda_epilogue
 
 const struct duet_policy duet__policy_dmda = {
     .name = "dmda",
     .description = "earliest expected end, transfers weighed",
-    .source = SOURCE,
     .order = DUET_DEQUE,
-    .state_size_a_worker = sizeof(struct busy),
-    .state_size_a_place = DUET_LUF_BYTES,
-    .parameters = parameters,
-    .push = dmda_push,
-    .victim = dmda_victim,
     .pop = duet_pop_own,
-    .epilogue = dmda_epilogue,
+    DMDA_SLOTS,
 };
 
 const struct duet_policy duet__policy_dmdas = {
     .name = "dmdas",
     .description = "dmda; then by priority, among equals what has most of its data",
-    .source = SOURCE,
     .order = DUET_HEAP,
-    .state_size_a_worker = sizeof(struct busy),
-    .state_size_a_place = DUET_LUF_BYTES,
-    .parameters = parameters,
-    .push = dmda_push,
-    .victim = dmda_victim,
     .pop = pop_sorted,
-    .epilogue = dmda_epilogue,
+    DMDA_SLOTS,
 };
 
 const struct duet_policy duet__policy_dmdar = {
     .name = "dmdar",
     .description = "dmda; then what has most of its data",
-    .source = SOURCE,
     .order = DUET_DEQUE,
-    .state_size_a_worker = sizeof(struct busy),
-    .state_size_a_place = DUET_LUF_BYTES,
-    .parameters = parameters,
-    .push = dmda_push,
-    .victim = dmda_victim,
     .pop = pop_ready,
-    .epilogue = dmda_epilogue,
+    DMDA_SLOTS,
 };
 
 const struct duet_policy duet__policy_heft_tm = {

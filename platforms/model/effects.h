@@ -75,7 +75,7 @@ DUET_MUST_CHECK int duet__caches_touch(struct duet__caches *caches, unsigned wor
 double duet__caches_missing(double distance_bytes, double size_bytes);
 
 /* ------------------------------------------------------------------------------------------- */
-/* kernel_time.c: the time of one execution */
+/* effects.c: the time of one execution */
 
 /* Time of one execution alone on the machine, on a core: fixed_s + memory_s. */
 struct duet__demand {
