@@ -251,7 +251,7 @@ static int finish(const struct duet__calibrate_options *options, const struct du
     struct duet_message message = {""};
     const bool shared = options->how == DUET_WRITE_MERGE; /* programs may add to it meanwhile */
     int locked = shared ? duet__history_lock(options->out, &message) : 0;
-    int error = locked < 0 ? locked : 0, status;
+    int error = locked < 0 ? locked : 0, status = DUET__DONE;
 
     duet__describe_machine(c, &platform);
     if (!error)
@@ -260,7 +260,7 @@ static int finish(const struct duet__calibrate_options *options, const struct du
         duet__history_unlock(options->out, locked);
     if (error) {
         status = duet__complain(DUET__FAILED, "%s", message.text);
-    } else {
+    } else if (!options->job->in_table) {
         if (options->job->values.json)
             duet__calibrate_put_json(options, c, &platform, stdout);
         else
@@ -295,7 +295,7 @@ static int measure(const struct duet__calibrate_options *options, struct duet__c
     return finish(options, c) || status ? DUET__FAILED : DUET__DONE;
 }
 
-static int calibrate(struct duet__calibrate_options *options)
+int duet__calibrate(struct duet__calibrate_options *options)
 {
     struct duet__calibrating c = {.request = &options->request};
     struct duet_message message = {""};
@@ -321,7 +321,7 @@ static int work(struct duet__job *job, int argc, char **argv)
 
     status = error               ? duet__job_refuse(error, &message)
              : job->values.nodes ? duet__calibrate_nodes(&options)
-                                 : calibrate(&options);
+                                 : duet__calibrate(&options);
     duet__calibrate_request_fini(&options.request);
     g_free(options.out);
     return status;

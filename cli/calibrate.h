@@ -24,6 +24,12 @@ struct duet__calibrate_options {
 DUET_MUST_CHECK int duet__calibrate_names(const char *name, char **out, char **machine,
                                           struct duet_message *message);
 
+/*
+ * Measures this machine, writes it and prints a report, unless it is a part of something larger
+ * (job->in_table). Returns the exit status, after a complaint if it is not DUET__DONE.
+ */
+int duet__calibrate(struct duet__calibrate_options *options);
+
 /* Reports what could not be measured. Returns the exit status: DUET__DONE if all could be. */
 int duet__calibrate_complain(const struct duet__calibrating *c);
 

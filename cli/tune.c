@@ -2,561 +2,228 @@
 /* `duet tune`: the best settings of a problem on a machine, by simulation and then by runs. */
 #include "cli/tune.h"
 
-#include <math.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include <glib/gstdio.h>
 
-#include "cli/calibrate.h"
 #include "base/atomic_file.h"
-#include "base/stats.h"
 #include "base/clock.h"
-
-enum {
-    PART = 8,             /* one setting in so many goes from a level to the next */
-    TOPS = 2,             /* number of best settings whose neighbours are tried */
-    NOISY_MOST = 8,       /* settings that are simulated with noise at first */
-    NOISY_REPS = 3,       /* first simulations of each with noise; each next level doubles them */
-    NOISY_REPS_MOST = 12, /* most simulations of a setting with noise */
-    RUN_REPS = 3,
-    TASKS_PER_S = 50000, /* speed of a simulation, about */
-    SETTINGS_MOST = 1000000,
-};
-
-static const double TIE = 0.03; /* settings that close to the best are compared with noise */
+#include "base/json.h"
+#include "cli/calibrate.h"
+#include "cli/tables.h"
+#include "runtime/history.h"
 
 /* ------------------------------------------------------------------------------------------- */
-/* Products                                                                                     */
-
-static int add(struct duet__product *product, const char *name, const char *value,
-               struct duet_message *message)
-{
-    return duet__study_add(product, duet__option_find(name, DUET__IN_TUNE), value, message);
-}
-
-/* Adds a copy of the space, or of what is the same in all of it, with these changes. */
-static int add_product(struct duet__tune *tune, enum duet__fidelity fidelity,
-                       struct duet_message *message)
-{
-    const struct duet__product *space = tune->space->products->pdata[0];
-    struct duet__product *product = duet__product_new();
-    const uint64_t part = fidelity < DUET__WHOLE ? UINT64_C(1) << (DUET__WHOLE - fidelity) : 1;
-    bool beyond = fidelity < DUET__WHOLE, platform = false;
-    int error = 0;
-
-    g_ptr_array_add(tune->tables.study->products, product);
-    for (guint f = 0; f < space->factors->len && !error; f++) {
-        const struct duet__factor *factor = space->factors->pdata[f];
-        const bool left_out = fidelity == DUET__USUAL && factor->values->len > 1;
-        const bool tile = !strcmp(factor->name, "tile");
-        g_autofree char *other = NULL;
-
-        platform |= !strcmp(factor->name, "platform");
-        if (!strcmp(factor->name, "platform"))
-            other = g_strdup(tune->platform);
-        else if (!strcmp(factor->name, "n"))
-            other = g_strdup_printf("%" G_GUINT64_FORMAT, MAX(tune->request.problem.n / part, 1));
-        else if (left_out && tile)
-            other = g_strdup_printf("%" G_GUINT64_FORMAT, tune->usual_tile);
-        else if (left_out && g_str_has_prefix(factor->name, "arg "))
-            other = g_strdup(factor->values->pdata[0]); /* the default is the first */
-        for (guint v = 0; v < (other ? 1 : left_out ? 0 : factor->values->len) && !error; v++) {
-            const char *value = other ? other : factor->values->pdata[v];
-
-            beyond |= (tile && duet__tune_beyond(tune, value, NULL)) ||
-                      (tune->blocks && !strcmp(factor->name, "param block"));
-            error = duet__study_add(product, factor->option, value, message);
-        }
-    }
-    if (!error && !platform)
-        error = add(product, "platform", tune->platform, message);
-    if (!error && beyond && !duet__given(tune->job, "extrapolate"))
-        error = add(product, "extrapolate", "", message);
-    if (!error && fidelity >= DUET__NOISE)
-        error = add(product, "noise", "", message);
-    return error;
-}
-
-static int make_products(struct duet__tune *tune, struct duet_message *message)
-{
-    const struct duet__product *space = tune->space->products->pdata[0];
-    int error = 0;
-
-    tune->varied = g_ptr_array_new();
-    for (guint f = 0; f < space->factors->len; f++)
-        if (((const struct duet__factor *)space->factors->pdata[f])->values->len > 1)
-            g_ptr_array_add(tune->varied, space->factors->pdata[f]);
-    if (space->count > SETTINGS_MOST)
-        return duet_fail(message, DUET_EINVAL, "there are more than %d settings: give fewer values",
-                         SETTINGS_MOST);
-    g_ptr_array_set_size(tune->tables.study->products, 0);
-    tune->tables.study->program = tune->space->program;
-    for (int i = 0; i < DUET__FIDELITIES && !error; i++)
-        error = add_product(tune, i, message);
-    if (!error)
-        error = duet__study_number(tune->tables.study, message);
-    return error ? error : duet__tables_plan(&tune->tables, message);
-}
-
-static uint64_t cell_of(const struct duet__tune *tune, enum duet__fidelity fidelity,
-                        uint64_t setting)
-{
-    return ((const struct duet__product *)tune->tables.study->products->pdata[fidelity])->first +
-           setting;
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Simulations                                                                                  */
-
-/* The results of a cell's newest run. */
-struct figures {
-    double makespan_s, gflops, best_s;
-};
-
-static bool find_figures(const struct duet__tables *tables, uint64_t cell, uint64_t rep,
-                         struct figures *out)
-{
-    g_autofree char *command =
-        duet__cell_command(tables->study, tables->plan.command, cell, tables->plan.seed + rep);
-    sqlite3_stmt *statement = duet__store_ask(&tables->store, NULL,
-                                              "SELECT makespan_s, gflops, best_s FROM runs WHERE "
-                                              "command = %Q AND error IS NULL ORDER BY id DESC",
-                                              command);
-    bool there = statement && sqlite3_step(statement) == SQLITE_ROW;
-
-    *out = (struct figures){.makespan_s = INFINITY};
-    if (there)
-        *out = (struct figures){sqlite3_column_double(statement, 0),
-                                sqlite3_column_double(statement, 1),
-                                sqlite3_column_double(statement, 2)};
-    sqlite3_finalize(statement);
-    return there;
-}
-
-/* Makes runs of cells until then. Returns an error below 0, or the number of the signal that
-   came. */
-static int make_runs(struct duet__tune *tune, struct duet__tables *tables, const uint32_t *cells,
-                     size_t count, uint64_t reps, double until_s, uint64_t *made)
-{
-    struct duet__progress progress;
-    struct duet__outcome outcome = {0};
-    char **said = tables == &tune->tables ? &tune->left_out : &tune->refusal;
-    int error;
-
-    tune->cut |= count && until_s > 0 && duet__clock_s() >= until_s;
-    if (!count || (until_s > 0 && duet__clock_s() >= until_s))
-        return 0;
-    tables->plan.chosen = cells;
-    tables->plan.chosen_count = count;
-    tables->plan.reps = reps;
-    tables->plan.until_s = until_s;
-    duet__progress_init(&progress, !tune->job->values.quiet, 0, 0);
-    error = duet__study_make(&tables->plan, &tables->store, &progress, &outcome, &tune->message);
-    tune->cut |= until_s > 0 && duet__clock_s() >= until_s;
-    *made += outcome.made;
-    tune->failed += said == &tune->left_out ? outcome.failed + outcome.refused : 0;
-    if (!*said)
-        *said = g_steal_pointer(&outcome.example);
-    g_free(outcome.example);
-    return error ? error : outcome.number;
-}
-
-/* Simulates settings at one fidelity; seconds[i] is INFINITY if there is no run. */
-static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const uint32_t *settings,
-                    size_t count, double until_s, double *seconds)
-{
-    uint32_t *cells = g_new(uint32_t, count + 1);
-    struct figures figures;
-    int error;
-
-    for (size_t i = 0; i < count; i++)
-        cells[i] = (uint32_t)cell_of(tune, fidelity, settings[i]);
-    error = make_runs(tune, &tune->tables, cells, count, 1, until_s, &tune->made[fidelity]);
-    for (size_t i = 0; i < count && !error; i++) {
-        (void)find_figures(&tune->tables, cells[i], 0, &figures);
-        seconds[i] = figures.makespan_s;
-    }
-    g_free(cells);
-    return error;
-}
+/* The machine                                                                                  */
 
 /*
- * Simulates settings at a level: a duet__measure_fn. Half of the budget is for the levels before
- * the last; the rest is for the last one, for neighbours, and for noise. Something is always
- * simulated.
+ * Executes a job in a process of its own, as CUDA does not work in children of a process that has
+ * used it. A held signal ends it; *number is that signal, or 0. Returns true if the job left a
+ * result.
  */
-static int measure(void *data, unsigned level, const uint32_t *settings, size_t count,
-                   double *seconds)
+static bool do_apart(duet__execute_fn *execute, void *data, const struct duet__signals *signals,
+                     int *number)
 {
-    struct duet__tune *tune = data;
-    const unsigned left = tune->levels - 1 - level;
-    const enum duet__fidelity fidelity = DUET__WHOLE - left;
-    const double part = left ? 0.5 * (level + 1) / (tune->levels - 1) : tune->last++ ? 0.85 : 0.7;
-    bool some = tune->last > 1;
-    int error =
-        simulate(tune, fidelity, settings, count, tune->start_s + part * tune->budget_s, seconds);
+    struct duet__executor *executor = duet__executor_new(1, execute, data);
+    struct duet__ended ended = {.result = NULL};
+    bool over = duet__executor_give(executor, 0, true, NULL) != 0;
 
-    for (size_t i = 0; i < count && !error; i++)
-        some |= isfinite(seconds[i]);
-    for (size_t i = 0; i < count && !some && !error; i++) {
-        error = simulate(tune, fidelity, &settings[i], 1, 0, &seconds[i]);
-        some = isfinite(seconds[i]);
+    *number = 0;
+    while (!over && !*number) {
+        over = duet__executor_take(executor, 0.1, &ended);
+        *number = duet__signals_take(signals, 0);
     }
-    return error;
+    duet__executor_free(executor);
+    free(ended.result);
+    return ended.length > 0;
 }
 
-/*
- * Returns the number of levels, each of half the size of the next: as many as it takes to simulate
- * all settings in a part of the budget, if the problem is large enough.
- */
-static unsigned count_levels(const struct duet__tune *tune)
+/* Leaves a result if a platform is of this machine, so that it may be added to: a
+   duet__execute_fn. */
+static void look_here(uint64_t job, FILE *result, void *platform)
 {
-    enum { TILES_LEAST = 4 };
-    struct duet__problem problem = tune->request.problem;
-    uint64_t largest = problem.tile;
-    double tasks = 0, tiles = 0, seconds;
-    unsigned levels = 1;
+    struct duet__history *history;
+    struct duet_config config;
 
-    if (tune->job->program || tune->job->graph)
-        return 1;
-    for (guint i = 0; i < tune->varied->len; i++) {
-        const struct duet__factor *factor = tune->varied->pdata[i];
-
-        for (guint v = 0; v < factor->values->len && !strcmp(factor->name, "tile"); v++) {
-            problem.tile = g_ascii_strtoull(factor->values->pdata[v], NULL, 10);
-            largest = MAX(largest, problem.tile);
-            if (tune->request.workload->check(&problem, NULL))
-                continue;
-            tasks += (double)tune->request.workload->tasks(&problem);
-            tiles++;
-        }
-    }
-    if (!(tiles > 0))
-        tasks = (double)tune->request.workload->tasks(&problem);
-    seconds = tasks / fmax(tiles, 1) * (double)tune->space->count / TASKS_PER_S /
-              duet__plan_jobs(&tune->tables.plan);
-    for (; levels <= DUET__WHOLE && seconds > tune->budget_s / 4 &&
-           problem.n >> levels >= TILES_LEAST * largest;
-         levels++)
-        seconds /= 8;
-    return levels;
+    duet_config_init(&config);
+    config.calibrate = platform;
+    if (!duet__history_open(&history, &config, NULL))
+        fputs("it is", result);
 }
 
-/* Finds the best settings by simulations without noise: into tune->found. */
-static int search(struct duet__tune *tune)
+/* Finds the machine, and whether it is this one. */
+static int find_platform(struct duet__tune *tune, const struct duet__job *job,
+                         const struct duet__signals *signals)
 {
-    g_autofree struct duet__dimension *dimensions =
-        g_new0(struct duet__dimension, tune->varied->len + 1);
-    g_autofree uint32_t *order = duet__study_order(tune->space);
-    const struct duet__search search = {.dimensions = dimensions,
-                                        .dimension_count = tune->varied->len,
-                                        .order = order,
-                                        .count = (uint32_t)tune->space->count,
-                                        .levels = tune->levels,
-                                        .part = PART,
-                                        .tops = TOPS,
-                                        .measure = measure,
-                                        .data = tune};
-    g_autoptr(GArray) found = NULL;
-    int error;
+    const struct duet__factor *given = duet__tune_factor(tune, "platform");
+    const char *env = job->values.env, *host = g_get_host_name();
+    int number = 0;
 
-    for (guint i = 0; i < tune->varied->len; i++) {
-        const struct duet__factor *factor = tune->varied->pdata[i];
-
-        dimensions[i].values = factor->values->len;
-        dimensions[i].ordered =
-            g_ascii_isdigit(*duet__factor_value(factor, factor->values->pdata[0]));
-        dimensions[i].apart = !strcmp(factor->name, "tile");
-    }
-    found = duet__search(&search, &error);
-    for (guint i = 0; i < found->len && !error; i++) {
-        const struct duet__found *one = &g_array_index(found, struct duet__found, i);
-        const struct duet__tuned tuned = {.setting = one->setting,
-                                          .cell = cell_of(tune, DUET__WHOLE, one->setting),
-                                          .predicted_s = one->seconds,
-                                          .half_s = NAN,
-                                          .measured_s = NAN};
-
-        g_array_append_val(tune->found, tuned);
-    }
-    return error;
+    tune->platform = given ? g_strdup(given->values->pdata[0])
+                           : g_strdup_printf("./%.*s.json", (int)strcspn(host, "."), host);
+    if (!given && !g_file_test(tune->platform, G_FILE_TEST_EXISTS))
+        g_clear_pointer(&tune->platform, g_free);
+    if (!tune->platform && (job->program || job->graph))
+        return duet_fail(&tune->message, DUET_EINVAL,
+                         "which machine? --platform NAME (duet list platforms shows them; duet "
+                         "calibrate measures this one)");
+    if (tune->platform && env && duet__files_same(env, tune->platform))
+        return duet_fail(&tune->message, DUET_EINVAL, "--platform and --env are one file, %s", env);
+    tune->here = !tune->platform || (g_str_has_suffix(tune->platform, ".json") &&
+                                     do_apart(look_here, tune->platform, signals, &number));
+    return number;
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Noise                                                                                        */
-
-/* Takes the results of a setting's simulations with noise, as many as there are. */
-static void take_noise(const struct duet__tune *tune, struct duet__tuned *tuned, uint64_t cell,
-                       uint64_t reps)
+/* Calibrates as asked for, and leaves a result if that went well: a duet__execute_fn. */
+static void calibrate(uint64_t number, FILE *result, void *options)
 {
-    double seconds[NOISY_REPS_MOST];
-    struct duet__summary summary;
-    struct figures figures;
-
-    for (tuned->reps = 0;
-         tuned->reps < reps && find_figures(&tune->tables, cell, tuned->reps, &figures);)
-        seconds[tuned->reps++] = figures.makespan_s;
-    if (!tuned->reps)
-        return;
-    tuned->cell = cell;
-    summary = duet__summarise(seconds, tuned->reps);
-    tuned->predicted_s = summary.mean;
-    tuned->half_s = duet__spreads(&summary) ? (summary.mean_high - summary.mean_low) / 2 : NAN;
+    if (!duet__calibrate(options))
+        fputs("done", result);
 }
 
-static gint compare_tuned(gconstpointer first, gconstpointer second)
+/* Measures tiles into a file for this search, beside what the platform has if there is one, within
+   a part of the budget. */
+static int measure_tiles(struct duet__tune *tune, GArray *tiles,
+                         const struct duet__signals *signals)
 {
-    const struct duet__tuned *a = first, *b = second;
+    enum { MOST_MIB = 64 };
+    const struct duet__problem *problem = &tune->request.problem;
+    const struct duet__workload *workload = tune->request.workload;
+    struct duet__job job;
+    struct duet__calibrate_options options =
+        {.job = &job,
+         .request = {.runs = &job.request,
+                     .workloads = g_ptr_array_new(),
+                     .traces = g_ptr_array_new(),
+                     .chosen = true,
+                     .tiles = {(uint64_t *)(void *)tiles->data, tiles->len},
+                     .precisions = problem->precision == 's' ? "s" : "d",
+                     .budget_s = fmax(tune->budget_s / 3, 0.1), /* calibrate takes no less */
+                     .name = g_strdup("here")},
+         .how = DUET_WRITE_MERGE};
+    g_autofree char *text = NULL, *folder = g_dir_make_tmp("duet-tune-XXXXXX", NULL);
+    g_autofree char *from = g_steal_pointer(&tune->platform);
+    g_autoptr(GString) list = g_string_new(NULL);
+    gsize length = 0;
+    int error = 0, number = 0;
 
-    if (a->reps != b->reps)
-        return a->reps > b->reps ? -1 : 1;
-    return a->predicted_s < b->predicted_s ? -1 : a->predicted_s > b->predicted_s;
-}
-
-/* Judges the settings near the best by successive halving over replications with equal seeds. */
-static int judge_by_noise(struct duet__tune *tune)
-{
-    struct duet__tuned *found = (struct duet__tuned *)(void *)tune->found->data;
-    const guint least = (guint)MIN(MAX(tune->job->values.verified, 2), NOISY_MOST);
-    const bool cut = tune->cut;
-    guint count = 1;
-    int error = 0;
-
-    tune->cut = false;
-    while (count < MIN(tune->found->len, NOISY_MOST) &&
-           (count < least || found[count].predicted_s < found->predicted_s * (1 + TIE)))
-        count++;
-    for (uint64_t reps = NOISY_REPS; reps <= NOISY_REPS_MOST && !error && !tune->cut; reps *= 2) {
-        uint32_t cells[NOISY_MOST];
-
-        for (guint i = 0; i < count; i++)
-            cells[i] = (uint32_t)cell_of(tune, DUET__NOISE, found[i].setting);
-        error = make_runs(tune, &tune->tables, cells, count, reps, tune->start_s + tune->budget_s,
-                          &tune->made[DUET__NOISE]);
-        /* no setting is judged by noise unless there was time for all */
-        for (guint i = 0; i < count && !error && !tune->cut; i++)
-            take_noise(tune, &found[i], cells[i], reps);
-        g_array_sort(tune->found, compare_tuned);
-        count = MAX(MIN(least, count), (count + 1) / 2);
-    }
-    tune->cut = cut;
-    return error;
-}
-
-/* Finds how far the best is before the second, seed by seed. */
-static void find_lead(struct duet__tune *tune)
-{
-    const struct duet__tuned *best = duet__tune_at(tune, 0), *second = best + 1;
-    double differences[NOISY_REPS_MOST];
-    struct figures own, other;
-    struct duet__summary summary;
-
-    tune->lead = tune->lead_half = NAN;
-    if (tune->found->len < 2 || best->reps < 3 || second->reps != best->reps)
-        return;
-    for (uint64_t r = 0; r < best->reps; r++) {
-        (void)find_figures(&tune->tables, best->cell, r, &own);
-        (void)find_figures(&tune->tables, second->cell, r, &other);
-        differences[r] = (other.makespan_s - own.makespan_s) / best->predicted_s;
-    }
-    summary = duet__summarise(differences, best->reps);
-    tune->lead = summary.mean;
-    if (best->half_s >= 0 || second->half_s >= 0)
-        tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
-}
-
-/* Simulates the usual setting, which one gets who chooses nothing, regardless of the budget: as
-   often as the best. */
-static int simulate_usual(struct duet__tune *tune)
-{
-    const uint32_t cell = (uint32_t)cell_of(tune, DUET__USUAL, 0);
-    const uint64_t reps = MAX(NOISY_REPS, g_array_index(tune->found, struct duet__tuned, 0).reps);
-    int error = make_runs(tune, &tune->tables, &cell, 1, reps, 0, &tune->made[DUET__USUAL]);
-
-    tune->usual =
-        (struct duet__tuned){.cell = cell, .predicted_s = NAN, .half_s = NAN, .measured_s = NAN};
-    if (!error)
-        take_noise(tune, &tune->usual, cell, reps);
-    return error;
-}
-
-/* Finds the facts shown of settings beside their times, and if all times were ever measured. */
-static void find_rest(struct duet__tune *tune)
-{
-    sqlite3_stmt *statement =
-        duet__store_ask(&tune->tables.store, NULL, "SELECT 1 FROM runs WHERE estimated NOT NULL");
-
-    tune->estimated = statement && sqlite3_step(statement) == SQLITE_ROW;
-    sqlite3_finalize(statement);
-    for (guint i = 0; i <= tune->found->len; i++) {
-        struct duet__tuned *one = duet__tune_at(tune, i);
-        struct figures figures;
-
-        if (!find_figures(&tune->tables, one->cell, 0, &figures))
-            continue;
-        one->flops = figures.gflops * 1e9 * figures.makespan_s;
-        one->best_s = figures.best_s;
-    }
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Real runs                                                                                    */
-
-/* Adds a product of one cell: the options that real runs take of a setting. */
-static int add_runs(struct duet__tune *tune, struct duet__study *study,
-                    const struct duet__tuned *tuned)
-{
-    const struct duet__product *from = duet__study_product(tune->tables.study, tuned->cell);
-    struct duet__product *product = duet__product_new();
-    int error = 0;
-
-    g_ptr_array_add(study->products, product);
-    for (guint f = 0; f < from->factors->len && !error; f++) {
-        const struct duet__factor *factor = from->factors->pdata[f];
-
-        if (duet__tune_runs(factor))
-            error = duet__study_add(product, factor->option,
-                                    duet__study_value(from, tuned->cell, f), &tune->message);
-    }
-    return error;
-}
-
-/* Runs the best few and the usual one in turn; the best by their medians is the choice. */
-static int verify(struct duet__tune *tune)
-{
-    struct duet__tables tables = {.job = tune->job,
-                                  .command = &duet__run_command,
-                                  .study = duet__study_new(),
-                                  .single = true};
-    const guint count = MIN((guint)tune->job->values.verified, tune->found->len);
-    uint32_t *cells = g_new(uint32_t, count + 1);
-    uint64_t made = 0;
-    int error = 0;
-
-    g_ptr_array_set_size(tables.study->products, 0);
-    tables.study->program = tune->space->program;
-    for (guint i = 0; i <= count && !error; i++) {
-        cells[i] = i;
-        error = add_runs(tune, tables.study, duet__tune_at(tune, i < count ? i : tune->found->len));
-    }
-    if (!error)
-        error = duet__study_number(tables.study, &tune->message);
-    if (!error)
-        error = duet__tables_plan(&tables, &tune->message);
-    if (!error)
-        error = duet__store_open(&tables.store, NULL, DUET__STORE_WRITE, &tune->message);
-    if (!error)
-        duet__warn_of_load();
-    if (!error)
-        error = make_runs(tune, &tables, cells, count + 1, RUN_REPS, 0, &made);
-    for (guint i = 0; i <= count && !error; i++) {
-        struct duet__tuned *one = duet__tune_at(tune, i < count ? i : tune->found->len);
-        double seconds[RUN_REPS];
-        struct figures figures;
-        size_t ended = 0;
-
-        for (uint64_t r = 0; r < RUN_REPS; r++)
-            if (find_figures(&tables, i, r, &figures))
-                seconds[ended++] = figures.makespan_s;
-        one->measured_s = ended ? duet__summarise(seconds, ended).median : NAN;
-        if (one->measured_s < tune->chosen->measured_s || isnan(tune->chosen->measured_s))
-            tune->chosen = ended ? one : tune->chosen;
-    }
-    tune->run_reps = RUN_REPS;
-    (void)duet__tables_fini(&tables, NULL);
-    g_free(cells);
-    return error;
+    duet__job_init(&job, &duet__calibrate_command, 0, NULL);
+    job.in_table = job.values.quiet = true;
+    duet__job_take_values(&job);
+    g_ptr_array_add(options.request.workloads, (void *)(uintptr_t)workload);
+    for (guint i = 0; i < tiles->len; i++)
+        g_string_append_printf(list, "%s%" PRIu64, i ? "," : "", g_array_index(tiles, uint64_t, i));
+    tune->calibrated = g_strdup_printf("measured for this, in %.3gs: tiles of %s",
+                                       options.request.budget_s, list->str);
+    if (!folder)
+        error = duet_fail(&tune->message, DUET_EIO, "there is no room for a temporary file");
+    options.out = tune->platform = folder ? g_build_filename(folder, "here.json", NULL) : NULL;
+    if (!error && from)
+        error = duet__read_all(from, MOST_MIB, &text, &length, &tune->message);
+    if (!error && from && !g_file_set_contents(tune->platform, text, (gssize)length, NULL))
+        error = duet_fail(&tune->message, DUET_EIO, "cannot copy %s", from);
+    if (!error && !tune->quiet)
+        fprintf(stderr, "duet: measuring %s with tiles of %s for %.3gs\n", workload->name,
+                list->str, options.request.budget_s);
+    if (!error && !do_apart(calibrate, &options, signals, &number) && !number)
+        error = duet_fail(&tune->message, DUET_ECANCELED, "this machine could not be measured");
+    tune->budget_s -= options.request.budget_s;
+    tune->start_s = duet__clock_s();
+    duet__calibrate_request_fini(&options.request);
+    duet__job_fini(&job);
+    return error ? error : number;
 }
 
 /* ------------------------------------------------------------------------------------------- */
 /* The command                                                                                  */
 
-/* Complains about the error that ended the search. Returns the exit status. */
-static int refuse(const struct duet__tune *tune, int error)
+/* Finds machine, problem and settings. */
+static int find_space(struct duet__tune *tune, struct duet__tables *tables,
+                      const struct duet__signals *signals)
 {
-    return error > 0 ? duet__complain(DUET__SIGNALLED + error, "interrupted: nothing was chosen")
-                     : duet__job_refuse(error, &tune->message);
+    struct duet__job *job = tables->job;
+    GArray *missing = NULL;
+    int error = duet__tune_check(tune);
+
+    if (!error)
+        error = find_platform(tune, job, signals);
+    if (!error && !job->program && !job->graph) {
+        duet__request_fini(&tune->request);
+        error = duet__tables_cell(tables, 0, &job->request, &tune->request, &tune->message);
+    }
+    if (!error)
+        error = duet__tune_tiles(tune, &missing);
+    if (!error && missing->len)
+        error = measure_tiles(tune, missing, signals);
+    g_clear_pointer(&missing, g_array_unref);
+    return error ? error : duet__tune_space(tune);
 }
 
-/* Finds the best settings. Returns an error below 0, or the number of the signal that came. */
-static int choose(struct duet__tune *tune)
+/* Finds the best settings, once options and files are known to be good. */
+static int choose(struct duet__tune *tune, struct duet__tables *tables,
+                  const struct duet__signals *signals)
 {
-    int error = search(tune);
+    const struct duet__values *values = &tables->job->values;
+    int error = find_space(tune, tables, signals);
 
-    if (error || !tune->found->len)
-        return error;
-    error = judge_by_noise(tune);
     if (!error)
-        error = simulate_usual(tune);
-    tune->search_s = duet__clock_s() - tune->start_s;
-    if (error)
-        return error;
-    find_lead(tune);
-    find_rest(tune);
-    tune->chosen = duet__tune_at(tune, 0);
-    return tune->here && !tune->job->values.no_verify ? verify(tune) : 0;
+        error = duet__tables_plan(tables, &tune->message);
+    if (!error)
+        error = duet__store_open(&tables->store, values->out, DUET__STORE_WRITE, &tune->message);
+    if (!error)
+        error = duet__tune_search(tune);
+    if (!error && tune->found->len && tune->here && !values->no_verify) {
+        tables->command = &duet__run_command;
+        tables->single = true;
+        tables->plan.command = tables->command->name;
+        tables->plan.jobs = 1;
+        error = duet__store_close(&tables->store, &tune->message);
+        if (!error)
+            error = duet__store_open(&tables->store, NULL, DUET__STORE_WRITE, &tune->message);
+        duet__warn_of_load();
+        error = error ? error : duet__tune_run(tune);
+    }
+    return error ? error : duet__signals_take(signals, 0);
 }
 
-/* Tunes once space and products are there. Returns the exit status. */
-static int tune_all(struct duet__tune *tune)
+/* Reports what was found, or why nothing was. Returns the exit status. */
+static int judge(const struct duet__tune *tune, const struct duet__job *job, int error)
 {
-    struct duet__signals signals;
-    int error, status;
+    int status;
 
-    tune->levels = count_levels(tune);
-    duet__signals_hold(&signals, false); /* signals are held between one study and the next, too */
-    error = choose(tune);
-    if (!error)
-        error = duet__signals_take(&signals, 0);
-    duet__signals_release(&signals);
     if (error)
-        return refuse(tune, error);
+        return error > 0
+                   ? duet__complain(DUET__SIGNALLED + error, "interrupted: nothing was chosen")
+                   : duet__job_refuse(error, &tune->message);
     if (!tune->found->len)
         return tune->left_out
                    ? duet__complain(DUET__MISUSED, "no setting is possible: %s", tune->left_out)
                    : duet__complain(DUET__FAILED, "no simulation has ended");
-    status = duet__tune_report(tune);
+    status = duet__tune_report(tune, job);
     return tune->refusal ? duet__complain(DUET__FAILED, "not all runs ended: %s", tune->refusal)
                          : status;
 }
 
-static void fini(struct duet__tune *tune)
-{
-    (void)duet__tables_fini(&tune->tables, NULL);
-    duet__study_free(tune->space);
-    g_clear_pointer(&tune->varied, g_ptr_array_unref);
-    duet__request_fini(&tune->request);
-    g_array_unref(tune->found);
-    if (tune->measured) {
-        g_autofree char *folder = g_path_get_dirname(tune->measured);
-
-        g_unlink(tune->measured);
-        g_rmdir(folder);
-    }
-    g_free(tune->measured);
-    g_free(tune->calibrated);
-    g_free(tune->platform);
-    g_free(tune->refusal);
-    g_free(tune->left_out);
-}
-
 static int work(struct duet__job *job, int argc, char **argv)
 {
-    struct duet__tune tune = {.job = job,
-                              .space = duet__study_new(),
-                              .tables = {.job = job,
-                                         .command = &duet__simulate_command,
-                                         .study = duet__study_new()},
-                              .found = g_array_new(FALSE, FALSE, sizeof(struct duet__tuned)),
+    const struct duet__values *values = &job->values;
+    struct duet__tables tables = {.job = job,
+                                  .command = &duet__simulate_command,
+                                  .study = duet__study_new()};
+    struct duet__tune tune = {.study = tables.study,
+                              .plan = &tables.plan,
+                              .store = &tables.store,
+                              .quiet = values->quiet,
                               .start_s = duet__clock_s(),
-                              .budget_s = duet__given(job, "budget") ? job->values.budget_s : 30};
-    struct duet__tables given = {.job = job, .study = tune.space};
+                              .budget_s = duet__given(job, "budget") ? values->budget_s : 30,
+                              .verified = values->verified ? (unsigned)values->verified : 3};
     struct duet_message *message = &tune.message;
+    struct duet__signals signals;
     int error = 0, status;
 
     duet__request_init(&tune.request);
-    job->values.verified = job->values.verified ? job->values.verified : 3;
     if (!(tune.budget_s >= 0.1))
         error = duet_fail(message, DUET_EINVAL, "--budget takes 0.1s or more, such as 30s");
     if (!error)
@@ -565,18 +232,24 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet__job_read_workload(job, argc, argv, message);
     if (!error)
         error = duet__files_distinct(job, message);
-    if (!error && job->values.env)
-        error = duet__file_check(job->values.env, message);
+    if (!error && values->env)
+        error = duet__file_check(values->env, message);
     if (!error)
-        error = duet__tables_read(&given, argc, argv, message);
-    if (!error)
-        error = duet__tune_space(&tune, message);
-    if (!error)
-        error = make_products(&tune, message);
-    if (!error)
-        error = duet__store_open(&tune.tables.store, job->values.out, DUET__STORE_WRITE, message);
-    status = error ? refuse(&tune, error) : tune_all(&tune);
-    fini(&tune);
+        error = duet__tables_read(&tables, argc, argv, message);
+    if (!error) {
+        duet__signals_hold(&signals, false);
+        error = choose(&tune, &tables, &signals);
+        duet__signals_release(&signals);
+    }
+    status = judge(&tune, job, error);
+    if (tune.calibrated && tune.platform) {
+        g_autofree char *folder = g_path_get_dirname(tune.platform);
+
+        g_unlink(tune.platform);
+        g_rmdir(folder);
+    }
+    duet__tune_fini(&tune);
+    (void)duet__tables_fini(&tables, NULL);
     return status;
 }
 

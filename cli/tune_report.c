@@ -11,13 +11,13 @@
 
 enum { SHOWN = 5 };
 
-static const char *const levels[DUET__FIDELITIES] = {"n/8", "n/4", "n/2", "n", "noise", "default"};
+static const char *const levels[DUET__RUN] = {"n/8", "n/4", "n/2", "n", "noise", "default"};
 
 /* Returns the value that a setting has of a factor, by its name; NULL: none. */
 static const char *value_of(const struct duet__tune *tune, const struct duet__tuned *tuned,
                             const char *factor)
 {
-    const struct duet__product *product = duet__study_product(tune->tables.study, tuned->cell);
+    const struct duet__product *product = duet__study_product(tune->study, tuned->cell);
     const int place = duet__factor_place(product, factor);
 
     return place < 0 ? NULL : duet__study_value(product, tuned->cell, (guint)place);
@@ -26,8 +26,7 @@ static const char *value_of(const struct duet__tune *tune, const struct duet__tu
 /* Returns the variables of the choice, "DUET_POLICY=dmdas", NULL-ended. */
 static char **environment_of(const struct duet__tune *tune)
 {
-    const struct duet__product *product =
-        duet__study_product(tune->tables.study, tune->chosen->cell);
+    const struct duet__product *product = duet__study_product(tune->study, tune->chosen->cell);
     const char *tile = value_of(tune, tune->chosen, "tile");
     struct duet_config config;
     char **variables;
@@ -56,7 +55,7 @@ static double error_of(const struct duet__tuned *tuned)
 /* Returns the number of best settings that are shown. */
 static guint shown(const struct duet__tune *tune)
 {
-    return MIN(tune->found->len, MAX(SHOWN, (guint)tune->job->values.verified));
+    return MIN(tune->found->len, MAX(SHOWN, tune->verified));
 }
 
 /* True if some kernel times of the setting are extrapolated. */
@@ -125,9 +124,9 @@ static void put_tried(FILE *stream, const struct duet__tune *tune)
 {
     g_autoptr(GString) text = g_string_new(NULL);
 
-    g_string_append_printf(text, "%" PRIu64 " %s; simulations:", tune->space->count,
-                           tune->space->count == 1 ? "setting" : "settings");
-    for (int i = 0; i < DUET__FIDELITIES; i++)
+    g_string_append_printf(text, "%" PRIu64 " %s; simulations:", tune->settings,
+                           tune->settings == 1 ? "setting" : "settings");
+    for (int i = 0; i < DUET__RUN; i++)
         if (tune->made[i])
             g_string_append_printf(text, " %" PRIu64 " (%s)", tune->made[i], levels[i]);
     g_string_append_printf(text, " in %.1f s", tune->search_s);
@@ -178,8 +177,8 @@ static void put_verdict(FILE *stream, const struct duet__tune *tune)
 
 static void print(FILE *stream, const struct duet__tune *tune)
 {
-    g_autofree char *command = duet__cell_command(tune->tables.study, "simulate",
-                                                  tune->chosen->cell, tune->tables.plan.seed);
+    g_autofree char *command =
+        duet__cell_command(tune->study, "simulate", tune->chosen->cell, tune->plan->seed);
 
     if (tune->calibrated)
         fprintf(stream, "%s\n", tune->calibrated);
@@ -188,7 +187,7 @@ static void print(FILE *stream, const struct duet__tune *tune)
     put_table(stream, tune);
     putc('\n', stream);
     put_verdict(stream, tune);
-    if (!tune->measured) /* nobody has that file afterwards */
+    if (!tune->calibrated) /* nobody has that file afterwards */
         fprintf(stream, "%s\n", command);
     putc('\n', stream);
 }
@@ -199,7 +198,7 @@ static void print(FILE *stream, const struct duet__tune *tune)
 static void put_tuned(struct duet__json_writer *json, const char *key,
                       const struct duet__tune *tune, const struct duet__tuned *tuned)
 {
-    const struct duet__product *product = duet__study_product(tune->tables.study, tuned->cell);
+    const struct duet__product *product = duet__study_product(tune->study, tuned->cell);
 
     duet__json_begin(json, key, '{');
     duet__json_begin(json, "settings", '{');
@@ -220,7 +219,7 @@ static void put_tuned(struct duet__json_writer *json, const char *key,
                      tuned->measured_s, error_of(tuned));
 }
 
-static void print_json(FILE *stream, const struct duet__tune *tune)
+static void print_json(FILE *stream, const struct duet__tune *tune, const char *line)
 {
     g_auto(GStrv) variables = environment_of(tune);
     struct duet__json_writer json = {.stream = stream};
@@ -228,9 +227,9 @@ static void print_json(FILE *stream, const struct duet__tune *tune)
     duet__json_print(&json,
                      "{schema: 1\n command: %s\n platform: %s, here: %d, calibrated: %s, "
                      "estimated: %d, cut: %d\n settings: %" PRIu64 ", wall_s: %g, simulations: {",
-                     tune->job->line, tune->platform, tune->here, tune->calibrated, tune->estimated,
-                     tune->cut, tune->space->count, tune->search_s);
-    for (int i = 0; i < DUET__FIDELITIES; i++)
+                     line, tune->platform, tune->here, tune->calibrated, tune->estimated, tune->cut,
+                     tune->settings, tune->search_s);
+    for (int i = 0; i < DUET__RUN; i++)
         if (tune->made[i])
             duet__json_print(&json, "%s: %" PRIu64, levels[i], tune->made[i]);
     duet__json_print(&json, "}\n lead: %g, lead_half_width: %g, run_reps: %zu\n best: [",
@@ -261,14 +260,14 @@ static void put_environment(FILE *stream, const void *data)
         fprintf(stream, "%s\n", *variable);
 }
 
-int duet__tune_report(const struct duet__tune *tune)
+int duet__tune_report(const struct duet__tune *tune, const struct duet__job *job)
 {
-    const struct duet__values *values = &tune->job->values;
+    const struct duet__values *values = &job->values;
     struct duet_message message = {""};
     int status;
 
     if (values->json)
-        print_json(stdout, tune);
+        print_json(stdout, tune, job->line);
     else
         print(stdout, tune);
     if (!values->json && !values->env)

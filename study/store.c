@@ -3,6 +3,7 @@
 #include "study/store.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -204,18 +205,38 @@ static void bind_key(sqlite3_stmt *statement, const struct duet__run_key *key)
     sqlite3_bind_text(statement, 5, key->inputs_hash, -1, SQLITE_TRANSIENT);
 }
 
-bool duet__store_has(struct duet__store *store, const struct duet__run_key *key, bool failed)
+double *duet__figure(struct duet__figures *figures, const char *column)
+{
+    return !strcmp(column, "makespan_s") ? &figures->makespan_s
+           : !strcmp(column, "gflops")   ? &figures->gflops
+           : !strcmp(column, "best_s")   ? &figures->best_s
+                                         : NULL;
+}
+
+bool duet__store_has(struct duet__store *store, const struct duet__run_key *key, bool failed,
+                     struct duet__figures *figures)
 {
     bool has;
 
     if (!store->known)
         store->known = duet__store_ask(
             store, NULL,
-            "SELECT error IS NULL FROM runs WHERE command = ? AND rep = ? AND version = ? AND "
+            "SELECT error IS NULL, * FROM runs WHERE command = ? AND rep = ? AND version = ? AND "
             "platform_hash = ? AND inputs_hash = ?");
     bind_key(store->known, key);
     has = sqlite3_step(store->known) == SQLITE_ROW &&
           (!failed || sqlite3_column_int(store->known, 0));
+    *figures = (struct duet__figures){.makespan_s = INFINITY};
+    for (int c = 0; has && c < sqlite3_column_count(store->known); c++) {
+        const char *name = sqlite3_column_name(store->known, c);
+        double *number = duet__figure(figures, name);
+
+        if (sqlite3_column_type(store->known, c) == SQLITE_NULL)
+            continue;
+        figures->estimated |= !strcmp(name, "estimated");
+        if (number)
+            *number = sqlite3_column_double(store->known, c);
+    }
     sqlite3_reset(store->known);
     return has;
 }

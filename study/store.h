@@ -38,6 +38,16 @@ struct duet__run_key {
     const char *program; /* a setting: the program with the places of its lists; NULL: none */
 };
 
+/* The figures of a run. */
+struct duet__figures {
+    double makespan_s;     /* INFINITY: the run has no result */
+    double gflops, best_s; /* rate; the largest lower bound of the makespan; 0: not known */
+    bool estimated;        /* some kernel times are estimates */
+};
+
+/* Returns the place of the number that a row has in this column; NULL: it is none of them. */
+double *duet__figure(struct duet__figures *figures, const char *column);
+
 /* The use of a file. */
 enum duet__store_use {
     DUET__STORE_SHOW,  /* read it: it has to be there */
@@ -56,8 +66,9 @@ DUET_MUST_CHECK int duet__store_open(struct duet__store *store, const char *path
    store. */
 int duet__store_close(struct duet__store *store, struct duet_message *message);
 
-/* True if this run is in the store; with `failed` only if it has not failed. */
-bool duet__store_has(struct duet__store *store, const struct duet__run_key *key, bool failed);
+/* True if this run is in the store, with its figures; with `failed` only if it has not failed. */
+bool duet__store_has(struct duet__store *store, const struct duet__run_key *key, bool failed,
+                     struct duet__figures *figures);
 
 /*
  * Adds a run, or replaces it: the settings of its cell, then the members of `row`, an object of

@@ -2,7 +2,9 @@
 /* The coordinator of a study: gives jobs, and stores their results. */
 #include "study/study.h"
 
+#include <float.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,6 +205,23 @@ unsigned duet__plan_jobs(const struct duet__plan *plan)
     return plan->ranks && plan->ranks->near > 1 ? 1 : g_get_num_processors();
 }
 
+const struct duet__figures *duet__plan_result(const struct duet__plan *plan, uint64_t cell,
+                                              uint64_t rep)
+{
+    const uint64_t job = rep * plan->study->count + cell;
+    const struct duet__figures *figures = g_hash_table_lookup(plan->results, GSIZE_TO_POINTER(job));
+
+    return figures && isfinite(figures->makespan_s) ? figures : NULL;
+}
+
+/* Keeps the figures of a job's run, if the plan wants them. */
+static void keep(const struct coordinator *at, uint64_t job, const struct duet__figures *figures)
+{
+    if (at->plan->results)
+        g_hash_table_insert(at->plan->results, GSIZE_TO_POINTER(job),
+                            g_memdup2(figures, sizeof *figures));
+}
+
 /* Finds the next job whose run is not in the store. Returns 1 if there is one, 0 if there is none,
    or a negative error. */
 static int find_next(struct coordinator *at, uint64_t *job, struct duet_message *message)
@@ -214,6 +233,7 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
         g_autoptr(GString) inputs = g_string_new(NULL);
         g_autofree char *command = NULL;
         struct duet__run_key key;
+        struct duet__figures figures;
         int error;
 
         if (at->position % plan->shards != plan->shard)
@@ -222,10 +242,11 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
         error = make_key(at, *job, inputs, &command, &key, message);
         if (error)
             return error;
-        if (!duet__store_has(at->store, &key, plan->retry)) {
+        if (!duet__store_has(at->store, &key, plan->retry, &figures)) {
             at->position++;
             return 1;
         }
+        keep(at, *job, &figures);
         at->outcome->there++;
     }
     return 0;
@@ -234,17 +255,23 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
 /* ------------------------------------------------------------------------------------------- */
 /* Results                                                                                      */
 
-/* The status of the command, and its error. */
+/* The status of the command, its error, and the figures of its run. */
 struct verdict {
     uint64_t status;
     char *error;
+    struct duet__figures figures;
 };
 
 static int read_verdict(const struct duet__json *at, const char *key, void *data)
 {
     struct verdict *verdict = data;
+    double *number = duet__figure(&verdict->figures, key);
     const char *text = NULL;
     int error = 0;
+
+    if (number && !duet__json_is_null(at))
+        error = duet__json_number(at, -DBL_MAX, DBL_MAX, number);
+    verdict->figures.estimated |= !strcmp(key, "estimated") && !duet__json_is_null(at);
 
     if (!strcmp(key, "status"))
         error = duet__json_integer(at, 0, 255, &verdict->status);
@@ -262,15 +289,17 @@ static int put_row(struct coordinator *at, uint64_t job, uint64_t rep, const cha
     g_autoptr(GString) inputs = g_string_new(NULL);
     g_autofree char *command = NULL;
     struct duet__run_key key;
-    struct verdict verdict = {0};
+    struct verdict verdict = {.figures.makespan_s = INFINITY};
     bool refused, more; /* this error is to be told instead of the earlier one */
     int error = make_key(at, job, inputs, &command, &key, message);
 
     key.rep = rep;
     if (!error)
         error = duet__json_each(row, strlen(row), "a row", NULL, read_verdict, &verdict, message);
-    if (!error && verdict.status != DUET__ROW_SYSTEM)
+    if (!error && verdict.status != DUET__ROW_SYSTEM) {
+        keep(at, job, &verdict.figures);
         error = duet__store_put(at->store, &key, product, cell, row, message);
+    }
     refused = verdict.status == DUET__ROW_REFUSED;
     outcome->failed += verdict.status && !refused;
     outcome->refused += refused;

@@ -38,7 +38,10 @@ struct duet__plan {
     /* makes run `job / study->count` of cell `job % study->count`: its result is rows, objects of
        JSON, one a line */
     duet__execute_fn *execute;
-    void *data;                /* argument of `execute` */
+    void *data; /* argument of `execute` */
+    /* takes struct duet__figures, for g_free, by the number of a job that `execute` has, also of
+       runs that were there; NULL: none are wanted */
+    GHashTable *results;
     struct duet__ranks *ranks; /* ranks that have met; NULL: this process is alone */
 };
 
@@ -53,6 +56,11 @@ struct duet__outcome {
     int number;                  /* signal that ended it; 0: none */
 };
 
+/* Returns the figures of run `rep` of a cell that plan->results has; NULL: the run is not there, or
+   has no result. */
+const struct duet__figures *duet__plan_result(const struct duet__plan *plan, uint64_t cell,
+                                              uint64_t rep);
+
 /* Returns the number of runs of the chosen cells. */
 uint64_t duet__plan_runs(const struct duet__plan *plan);
 
@@ -62,10 +70,10 @@ unsigned duet__plan_jobs(const struct duet__plan *plan);
 
 /*
  * Makes all runs that are not in the store: all cells once, then all of them again. Commits rows
- * several times a second. A signal that ends a process ends it early, and finished runs are kept.
- * Other ranks take part while they are there; a job lost with one is given to another. Returns
- * DUET_EIO if the store or the system fails (committed rows are there), or errors of
- * duet__platform_load.
+ * several times a second. A signal that ends a process ends it early, and
+ * finished runs are kept. Other ranks take part while they are there; a job lost with one is given
+ * to another. Returns DUET_EIO if the store or the system fails (committed rows are there), or
+ * errors of duet__platform_load.
  */
 DUET_MUST_CHECK int duet__study_make(const struct duet__plan *plan, struct duet__store *store,
                                      struct duet__progress *progress, struct duet__outcome *outcome,

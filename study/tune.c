@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search of `duet tune`: simulations of ever larger problems, with noise at last, and runs. */
+#include "study/tune.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/stats.h"
+#include "study/halving.h"
+
+enum {
+    PART = 8,             /* one setting in so many goes from a level to the next */
+    TOPS = 2,             /* number of best settings whose neighbours are tried */
+    NOISY_MOST = 8,       /* settings that are simulated with noise at first */
+    NOISY_REPS = 3,       /* first simulations of each with noise; each next level doubles them */
+    NOISY_REPS_MOST = 12, /* most simulations of a setting with noise */
+    RUN_REPS = 3,
+    TASKS_PER_S = 50000, /* speed of a simulation, about */
+};
+
+static const double TIE = 0.03; /* settings that close to the best are compared with noise */
+
+/* ------------------------------------------------------------------------------------------- */
+/* Products                                                                                     */
+
+/* Returns true if runs on this machine have the factor: it is nothing supposed of a machine. */
+static bool is_of_runs(const struct duet__factor *factor)
+{
+    static const char *const others[] = {"n", "precision", "gpu-memory", "speed", NULL};
+
+    return !factor->option || duet__tune_chosen(factor->name) ||
+           g_strv_contains(others, factor->option->name);
+}
+
+/* Returns the only value that a fidelity has of a factor, for g_free; NULL: all or none. */
+static char *only_value(const struct duet__tune *tune, enum duet__fidelity fidelity, bool usual,
+                        const struct duet__factor *factor)
+{
+    if (!strcmp(factor->name, "n") && fidelity < DUET__WHOLE)
+        return g_strdup_printf("%" PRIu64,
+                               MAX(tune->request.problem.n >> (DUET__WHOLE - fidelity), 1));
+    if (usual && !strcmp(factor->name, "tile"))
+        return g_strdup_printf("%" PRIu64, tune->usual_tile);
+    if (usual && g_str_has_prefix(factor->name, "arg "))
+        return g_strdup(factor->values->pdata[0]); /* the default is the first */
+    return NULL;
+}
+
+/* Adds a copy of the space, or of what is the same in all of it, with these changes. */
+static int add_product(struct duet__tune *tune, const struct duet__product *space,
+                       enum duet__fidelity fidelity)
+{
+    struct duet__product *product = duet__product_new();
+    bool beyond = fidelity < DUET__WHOLE;
+    int error = 0;
+
+    g_ptr_array_add(tune->study->products, product);
+    for (guint f = 0; f < space->factors->len && !error; f++) {
+        const struct duet__factor *factor = space->factors->pdata[f];
+        const bool usual =
+            (fidelity == DUET__USUAL || fidelity == DUET__USUAL_RUN) && factor->values->len > 1;
+        g_autofree char *only = only_value(tune, fidelity, usual, factor);
+
+        if ((usual && !only) || (fidelity >= DUET__RUN && !is_of_runs(factor)))
+            continue;
+        for (guint v = 0; v < (only ? 1 : factor->values->len) && !error; v++) {
+            const char *value = only ? only : factor->values->pdata[v];
+
+            beyond |= (!strcmp(factor->name, "tile") && duet__tune_beyond(tune, value, NULL)) ||
+                      (tune->blocks && !strcmp(factor->name, "param block"));
+            error = duet__study_add(product, factor->option, value, &tune->message);
+        }
+    }
+    if (!error && beyond && fidelity < DUET__RUN && duet__factor_place(product, "extrapolate") < 0)
+        error = duet__study_add(product, duet__option_find("extrapolate", DUET__IN_TUNE), "",
+                                &tune->message);
+    if (!error && (fidelity == DUET__NOISE || fidelity == DUET__USUAL))
+        error =
+            duet__study_add(product, duet__option_find("noise", DUET__IN_TUNE), "", &tune->message);
+    return error;
+}
+
+/* Makes the products of all fidelities in place of the space. */
+static int make_products(struct duet__tune *tune)
+{
+    GPtrArray *products = tune->study->products;
+    const struct duet__product *whole;
+    int error = 0;
+
+    tune->settings = tune->study->count;
+    tune->order = duet__study_order(tune->study);
+    for (int i = 0; i < DUET__FIDELITIES && !error; i++)
+        error = add_product(tune, products->pdata[0], i);
+    if (error)
+        return error;
+    g_ptr_array_remove_index(products, 0);
+    whole = products->pdata[DUET__WHOLE];
+    tune->varied = g_ptr_array_new();
+    for (guint f = 0; f < whole->factors->len; f++)
+        if (((const struct duet__factor *)whole->factors->pdata[f])->values->len > 1)
+            g_ptr_array_add(tune->varied, whole->factors->pdata[f]);
+    return duet__study_number(tune->study, &tune->message);
+}
+
+static uint32_t cell_of(const struct duet__tune *tune, enum duet__fidelity fidelity,
+                        uint64_t setting)
+{
+    const struct duet__product *product = tune->study->products->pdata[fidelity];
+
+    return (uint32_t)(product->first + setting);
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Simulations                                                                                  */
+
+/* Makes runs of cells of a fidelity until then; 0: without end. */
+static int make_runs(struct duet__tune *tune, enum duet__fidelity fidelity, const uint32_t *cells,
+                     size_t count, uint64_t reps, double until_s)
+{
+    const bool real = fidelity == DUET__RUN;
+    struct duet__progress progress;
+    struct duet__outcome outcome = {0};
+    char **said = real ? &tune->refusal : &tune->left_out;
+    int error;
+
+    tune->cut |= count && until_s > 0 && duet__clock_s() >= until_s;
+    if (!count || (until_s > 0 && duet__clock_s() >= until_s))
+        return 0;
+    tune->plan->chosen = cells;
+    tune->plan->chosen_count = count;
+    tune->plan->reps = reps;
+    tune->plan->until_s = until_s;
+    duet__progress_init(&progress, !tune->quiet, 0, 0);
+    error = duet__study_make(tune->plan, tune->store, &progress, &outcome, &tune->message);
+    tune->cut |= until_s > 0 && duet__clock_s() >= until_s;
+    tune->made[fidelity] += outcome.made;
+    tune->failed += real ? 0 : outcome.failed + outcome.refused;
+    if (!*said)
+        *said = g_steal_pointer(&outcome.example);
+    g_free(outcome.example);
+    return error ? error : outcome.number;
+}
+
+/* Simulates settings at one fidelity; seconds[i] is INFINITY if there is no run. */
+static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const uint32_t *settings,
+                    size_t count, double until_s, double *seconds)
+{
+    uint32_t *cells = g_new(uint32_t, count + 1);
+    int error;
+
+    for (size_t i = 0; i < count; i++)
+        cells[i] = cell_of(tune, fidelity, settings[i]);
+    error = make_runs(tune, fidelity, cells, count, 1, until_s);
+    for (size_t i = 0; i < count && !error; i++) {
+        const struct duet__figures *figures = duet__plan_result(tune->plan, cells[i], 0);
+
+        seconds[i] = figures ? figures->makespan_s : INFINITY;
+        tune->estimated |= figures && figures->estimated;
+    }
+    g_free(cells);
+    return error;
+}
+
+/*
+ * Simulates settings at a level: a duet__measure_fn. Half of the budget is for the levels before
+ * the last; the rest is for the last one, for neighbours, and for noise. Something is always
+ * simulated.
+ */
+static int measure(void *data, unsigned level, const uint32_t *settings, size_t count,
+                   double *seconds)
+{
+    struct duet__tune *tune = data;
+    const unsigned left = tune->levels - 1 - level;
+    const enum duet__fidelity fidelity = DUET__WHOLE - left;
+    const double part = left ? 0.5 * (level + 1) / (tune->levels - 1) : tune->last++ ? 0.85 : 0.7;
+    bool some = tune->last > 1;
+    int error =
+        simulate(tune, fidelity, settings, count, tune->start_s + part * tune->budget_s, seconds);
+
+    for (size_t i = 0; i < count && !error; i++)
+        some |= isfinite(seconds[i]);
+    for (size_t i = 0; i < count && !some && !error; i++) {
+        error = simulate(tune, fidelity, &settings[i], 1, 0, &seconds[i]);
+        some = isfinite(seconds[i]);
+    }
+    return error;
+}
+
+/*
+ * Returns the number of levels, each of half the size of the next: as many as it takes to simulate
+ * all settings in a part of the budget, if the problem is large enough.
+ */
+static unsigned count_levels(const struct duet__tune *tune)
+{
+    enum { TILES_LEAST = 4 };
+    struct duet__problem problem = tune->request.problem;
+    uint64_t largest = problem.tile;
+    double tasks = 0, tiles = 0, seconds;
+    unsigned levels = 1;
+
+    if (!tune->request.workload)
+        return 1;
+    for (guint i = 0; i < tune->varied->len; i++) {
+        const struct duet__factor *factor = tune->varied->pdata[i];
+
+        for (guint v = 0; v < factor->values->len && !strcmp(factor->name, "tile"); v++) {
+            problem.tile = g_ascii_strtoull(factor->values->pdata[v], NULL, 10);
+            largest = MAX(largest, problem.tile);
+            if (tune->request.workload->check(&problem, NULL))
+                continue;
+            tasks += (double)tune->request.workload->tasks(&problem);
+            tiles++;
+        }
+    }
+    if (!(tiles > 0))
+        tasks = (double)tune->request.workload->tasks(&problem);
+    seconds =
+        tasks / fmax(tiles, 1) * (double)tune->settings / TASKS_PER_S / duet__plan_jobs(tune->plan);
+    for (; levels <= DUET__WHOLE && seconds > tune->budget_s / 4 &&
+           problem.n >> levels >= TILES_LEAST * largest;
+         levels++)
+        seconds /= 8;
+    return levels;
+}
+
+/* Takes the figures of a setting's simulations, as many as there are. Returns their number. */
+static uint64_t take_runs(const struct duet__tune *tune, struct duet__tuned *tuned, uint64_t cell,
+                          uint64_t reps)
+{
+    const struct duet__figures *figures;
+    double seconds[NOISY_REPS_MOST];
+    struct duet__summary summary;
+    uint64_t count = 0;
+
+    for (; count < reps && (figures = duet__plan_result(tune->plan, cell, count)); count++)
+        seconds[count] = figures->makespan_s;
+    if (!count)
+        return 0;
+    figures = duet__plan_result(tune->plan, cell, 0);
+    summary = duet__summarise(seconds, count);
+    tuned->cell = cell;
+    tuned->flops = figures->gflops * 1e9 * figures->makespan_s;
+    tuned->best_s = figures->best_s;
+    tuned->predicted_s = summary.mean;
+    tuned->half_s = duet__spreads(&summary) ? (summary.mean_high - summary.mean_low) / 2 : NAN;
+    return count;
+}
+
+/* Finds the best settings by simulations without noise: into tune->found. */
+static int search(struct duet__tune *tune)
+{
+    g_autofree struct duet__dimension *dimensions =
+        g_new0(struct duet__dimension, tune->varied->len + 1);
+    const struct duet__search search = {.dimensions = dimensions,
+                                        .dimension_count = tune->varied->len,
+                                        .order = tune->order,
+                                        .count = (uint32_t)tune->settings,
+                                        .levels = tune->levels,
+                                        .part = PART,
+                                        .tops = TOPS,
+                                        .measure = measure,
+                                        .data = tune};
+    g_autoptr(GArray) found = NULL;
+    int error;
+
+    for (guint i = 0; i < tune->varied->len; i++) {
+        const struct duet__factor *factor = tune->varied->pdata[i];
+
+        dimensions[i].values = factor->values->len;
+        dimensions[i].ordered =
+            g_ascii_isdigit(*duet__factor_value(factor, factor->values->pdata[0]));
+        dimensions[i].apart = !strcmp(factor->name, "tile");
+    }
+    found = duet__search(&search, &error);
+    for (guint i = 0; i < found->len && !error; i++) {
+        const uint32_t setting = g_array_index(found, struct duet__found, i).setting;
+        struct duet__tuned tuned = {.setting = setting, .measured_s = NAN};
+
+        (void)take_runs(tune, &tuned, cell_of(tune, DUET__WHOLE, setting), 1);
+        g_array_append_val(tune->found, tuned);
+    }
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Noise                                                                                        */
+
+static gint compare_tuned(gconstpointer first, gconstpointer second)
+{
+    const struct duet__tuned *a = first, *b = second;
+
+    if (a->reps != b->reps)
+        return a->reps > b->reps ? -1 : 1;
+    return a->predicted_s < b->predicted_s ? -1 : a->predicted_s > b->predicted_s;
+}
+
+/* Judges the settings near the best by successive halving over replications with equal seeds. */
+static int judge_by_noise(struct duet__tune *tune)
+{
+    struct duet__tuned *found = (struct duet__tuned *)(void *)tune->found->data;
+    const guint least = (guint)MIN(MAX(tune->verified, 2), NOISY_MOST);
+    const bool cut = tune->cut;
+    guint count = 1;
+    int error = 0;
+
+    tune->cut = false;
+    while (count < MIN(tune->found->len, NOISY_MOST) &&
+           (count < least || found[count].predicted_s < found->predicted_s * (1 + TIE)))
+        count++;
+    for (uint64_t reps = NOISY_REPS; reps <= NOISY_REPS_MOST && !error && !tune->cut; reps *= 2) {
+        uint32_t cells[NOISY_MOST];
+
+        for (guint i = 0; i < count; i++)
+            cells[i] = cell_of(tune, DUET__NOISE, found[i].setting);
+        error = make_runs(tune, DUET__NOISE, cells, count, reps, tune->start_s + tune->budget_s);
+        /* no setting is judged by noise unless there was time for all */
+        for (guint i = 0; i < count && !error && !tune->cut; i++)
+            found[i].reps = take_runs(tune, &found[i], cells[i], reps);
+        g_array_sort(tune->found, compare_tuned);
+        count = MAX(MIN(least, count), (count + 1) / 2);
+    }
+    tune->cut = cut;
+    return error;
+}
+
+/* Finds how far the best is before the second, seed by seed. */
+static void find_lead(struct duet__tune *tune)
+{
+    const struct duet__tuned *best = duet__tune_at(tune, 0), *second = best + 1;
+    double differences[NOISY_REPS_MOST];
+    struct duet__summary summary;
+
+    tune->lead = tune->lead_half = NAN;
+    if (tune->found->len < 2 || best->reps < 3 || second->reps != best->reps)
+        return;
+    for (uint64_t r = 0; r < best->reps; r++)
+        differences[r] = (duet__plan_result(tune->plan, second->cell, r)->makespan_s -
+                          duet__plan_result(tune->plan, best->cell, r)->makespan_s) /
+                         best->predicted_s;
+    summary = duet__summarise(differences, best->reps);
+    tune->lead = summary.mean;
+    if (best->half_s >= 0 || second->half_s >= 0)
+        tune->lead_half = (summary.mean_high - summary.mean_low) / 2;
+}
+
+/* Simulates the usual setting, which one gets who chooses nothing, regardless of the budget: as
+   often as the best. */
+static int simulate_usual(struct duet__tune *tune)
+{
+    const uint32_t cell = cell_of(tune, DUET__USUAL, 0);
+    const uint64_t reps = MAX(NOISY_REPS, duet__tune_at(tune, 0)->reps);
+    int error = make_runs(tune, DUET__USUAL, &cell, 1, reps, 0);
+
+    tune->usual =
+        (struct duet__tuned){.cell = cell, .predicted_s = NAN, .half_s = NAN, .measured_s = NAN};
+    if (!error)
+        tune->usual.reps = take_runs(tune, &tune->usual, cell, reps);
+    return error;
+}
+
+int duet__tune_search(struct duet__tune *tune)
+{
+    int error = make_products(tune);
+
+    tune->found = g_array_new(FALSE, FALSE, sizeof(struct duet__tuned));
+    tune->results = g_hash_table_new_full(NULL, NULL, NULL, g_free);
+    tune->plan->results = tune->results;
+    if (!error) {
+        tune->levels = count_levels(tune);
+        error = search(tune);
+    }
+    if (error || !tune->found->len)
+        return error;
+    error = judge_by_noise(tune);
+    if (!error)
+        error = simulate_usual(tune);
+    tune->search_s = duet__clock_s() - tune->start_s;
+    find_lead(tune);
+    tune->chosen = duet__tune_at(tune, 0);
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Real runs                                                                                    */
+
+int duet__tune_run(struct duet__tune *tune)
+{
+    const guint count = MIN(tune->verified, tune->found->len);
+    uint32_t *cells = g_new(uint32_t, count + 1);
+    int error;
+
+    for (guint i = 0; i < count; i++)
+        cells[i] = cell_of(tune, DUET__RUN, duet__tune_at(tune, i)->setting);
+    cells[count] = cell_of(tune, DUET__USUAL_RUN, 0);
+    error = make_runs(tune, DUET__RUN, cells, count + 1, RUN_REPS, 0);
+    for (guint i = 0; i <= count && !error; i++) {
+        struct duet__tuned *one = duet__tune_at(tune, i < count ? i : tune->found->len);
+        double seconds[RUN_REPS];
+        size_t ended = 0;
+
+        for (uint64_t r = 0; r < RUN_REPS; r++) {
+            const struct duet__figures *figures = duet__plan_result(tune->plan, cells[i], r);
+
+            if (figures)
+                seconds[ended++] = figures->makespan_s;
+        }
+        one->measured_s = ended ? duet__summarise(seconds, ended).median : NAN;
+        if (one->measured_s < tune->chosen->measured_s || isnan(tune->chosen->measured_s))
+            tune->chosen = ended ? one : tune->chosen;
+    }
+    tune->run_reps = RUN_REPS;
+    g_free(cells);
+    return error;
+}
+
+void duet__tune_fini(struct duet__tune *tune)
+{
+    duet__request_fini(&tune->request);
+    g_clear_pointer(&tune->varied, g_ptr_array_unref);
+    g_clear_pointer(&tune->results, g_hash_table_unref);
+    g_clear_pointer(&tune->found, g_array_unref);
+    g_free(tune->order);
+    g_free(tune->platform);
+    g_free(tune->calibrated);
+    g_free(tune->refusal);
+    g_free(tune->left_out);
+}
