@@ -96,14 +96,8 @@ static void put_table(FILE *stream, const struct duet__tune *tune)
     g_autoptr(GString) sides = g_string_new("l");
     struct duet__table table;
 
-    for (guint i = 0; i < tune->varied->len; i++) {
-        const struct duet__factor *factor = tune->varied->pdata[i];
-
-        g_string_append_c(sides,
-                          g_ascii_isdigit(*duet__factor_value(factor, factor->values->pdata[0]))
-                              ? 'r'
-                              : 'l');
-    }
+    for (guint i = 0; i < tune->varied->len; i++)
+        g_string_append_c(sides, duet__factor_is_number(tune->varied->pdata[i]) ? 'r' : 'l');
     g_string_append(sides, tune->run_reps ? "rrrrrr" : "rrrr");
     duet__table_init(&table, sides->str);
     table.page = DUET__WIDE_PAGE;

@@ -42,27 +42,24 @@ static gint compare_found(gconstpointer first, gconstpointer second)
     return a->setting < b->setting ? -1 : a->setting > b->setting;
 }
 
-/* Returns how far apart in number two settings are that are neighbours in this dimension. */
-static uint32_t stride_of(const struct duet__search *search, size_t dimension)
+static const struct duet__factor *factor_of(const struct duet__search *search, guint factor)
+{
+    return search->product->factors->pdata[factor];
+}
+
+/* Returns how far apart in number two settings are that are neighbours in this factor. */
+static uint32_t stride_of(const struct duet__search *search, guint factor)
 {
     uint32_t stride = 1;
 
-    for (size_t d = search->dimension_count; d-- > dimension + 1;)
-        stride *= search->dimensions[d].values;
+    for (guint f = search->product->factors->len; f-- > factor + 1;)
+        stride *= factor_of(search, f)->values->len;
     return stride;
 }
 
-static uint32_t value_of(const struct duet__search *search, uint32_t setting, size_t dimension)
+static uint32_t value_of(const struct duet__search *search, uint32_t setting, guint factor)
 {
-    return setting / stride_of(search, dimension) % search->dimensions[dimension].values;
-}
-
-static uint32_t group_of(const struct duet__search *search, uint32_t setting)
-{
-    for (size_t d = 0; d < search->dimension_count; d++)
-        if (search->dimensions[d].apart)
-            return value_of(search, setting, d);
-    return 0;
+    return setting / stride_of(search, factor) % factor_of(search, factor)->values->len;
 }
 
 /*
@@ -74,13 +71,15 @@ static size_t keep_best(const struct duet__search *search, uint32_t *list, size_
                         const double *seconds)
 {
     struct rated *rated = g_new(struct rated, count + 1);
+    const int tile = duet__factor_place(search->product, "tile");
     size_t all = 0, kept = 0;
 
     for (size_t i = 0; i < count; i++)
         if (isfinite(seconds[i]))
-            rated[all++] = (struct rated){.setting = list[i],
-                                          .group = group_of(search, list[i]),
-                                          .seconds = seconds[i]};
+            rated[all++] =
+                (struct rated){.setting = list[i],
+                               .group = tile < 0 ? 0 : value_of(search, list[i], (guint)tile),
+                               .seconds = seconds[i]};
     qsort(rated, all, sizeof *rated, compare_in_groups);
     for (size_t first = 0, end; first < all; first = end) {
         size_t most;
@@ -125,19 +124,18 @@ static int measure_last(const struct duet__search *search, const uint32_t *list,
     return error;
 }
 
-/* Adds the settings that differ from one in one dimension, by one step or, without order, at
-   all. */
+/* Adds the settings that differ from one in one factor, by one step or, without order, at all. */
 static void add_neighbours(const struct duet__search *search, uint32_t setting, GArray *list)
 {
-    for (size_t d = 0; d < search->dimension_count; d++) {
-        const struct duet__dimension *dimension = &search->dimensions[d];
-        const uint32_t own = value_of(search, setting, d), stride = stride_of(search, d);
+    for (guint f = 0; f < search->product->factors->len; f++) {
+        const struct duet__factor *factor = factor_of(search, f);
+        const uint32_t own = value_of(search, setting, f), stride = stride_of(search, f);
 
-        for (uint32_t value = 0; value < dimension->values; value++) {
+        for (uint32_t value = 0; value < factor->values->len; value++) {
             const uint32_t other = setting + (value - own) * stride; /* modulo 2^32 */
             bool beside = value + 1 == own || value == own + 1;
 
-            if (value != own && (beside || !dimension->ordered))
+            if (value != own && (beside || !duet__factor_is_number(factor)))
                 g_array_append_val(list, other);
         }
     }
@@ -146,7 +144,7 @@ static void add_neighbours(const struct duet__search *search, uint32_t setting, 
 /* Measures neighbours until all neighbours of the best settings were measured. */
 static int refine(const struct duet__search *search, bool *seen, GArray *found)
 {
-    bool *done = g_new0(bool, search->count);
+    bool *done = g_new0(bool, search->product->count);
     guint tried;
     int error = 0;
 
@@ -171,10 +169,10 @@ static int refine(const struct duet__search *search, bool *seen, GArray *found)
 GArray *duet__search(const struct duet__search *search, int *error)
 {
     GArray *found = g_array_new(FALSE, FALSE, sizeof(struct duet__found));
-    uint32_t *list = g_memdup2(search->order, search->count * sizeof *list);
-    double *seconds = g_new(double, search->count);
-    bool *seen = g_new0(bool, search->count);
-    size_t count = search->count;
+    size_t count = search->product->count;
+    uint32_t *list = g_memdup2(search->order, count * sizeof *list);
+    double *seconds = g_new(double, count);
+    bool *seen = g_new0(bool, count);
 
     *error = 0;
     for (unsigned level = 0; level + 1 < search->levels && !*error; level++) {

@@ -11,17 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <glib.h>
-
-#include <duet/error.h>
-
-/* A dimension of the settings that are chosen among. */
-struct duet__dimension {
-    uint32_t values;
-    bool ordered; /* values next to each other are alike; else each is as near as any other */
-    bool apart;   /* rough measurements do not compare settings that differ in it; true of one at
-                     most */
-};
+#include "study/table.h"
 
 /*
  * Measures settings at a level: seconds[i] is that of settings[i], INFINITY if it has none, or no
@@ -30,17 +20,18 @@ struct duet__dimension {
 typedef int duet__measure_fn(void *data, unsigned level, const uint32_t *settings, size_t count,
                              double *seconds);
 
-/* A search among all combinations, numbered with the last dimension as the fastest. It borrows
-   everything. */
+/*
+ * A search among all cells of a product, which are numbered from 0 on. Values of a factor are alike
+ * if they are numbers next to each other; of names, each is as near as any other. Rough
+ * measurements do not compare settings that differ in the tile. It borrows everything.
+ */
 struct duet__search {
-    const struct duet__dimension *dimensions;
-    size_t dimension_count;
+    const struct duet__product *product;
     const uint32_t *order; /* all settings, in the order in which they are tried while there is
                               time */
-    uint32_t count;
-    unsigned levels; /* number of levels, at least 1; the last level is the problem itself */
-    uint32_t part;   /* one setting in so many goes from a level to the next, of each value apart */
-    size_t tops;     /* number of best settings whose neighbours are measured */
+    unsigned levels;       /* number of levels, at least 1; the last level is the problem itself */
+    uint32_t part; /* one setting in so many goes from a level to the next, of each value apart */
+    size_t tops;   /* number of best settings whose neighbours are measured */
     duet__measure_fn *measure;
     void *data;
 };

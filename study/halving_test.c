@@ -7,11 +7,23 @@
 
 enum { TILES = 5, POLICIES = 8, WINDOWS = 4, ALL = TILES * POLICIES * WINDOWS, LEVELS = 3 };
 
-static const struct duet__dimension dimensions[] = {
-    {.values = TILES, .ordered = true, .apart = true},
-    {.values = POLICIES},
-    {.values = WINDOWS, .ordered = true},
-};
+/* Returns a study of all tiles, policies and windows, in this order. */
+static struct duet__study *make_study(void)
+{
+    static const char *const values[][2] = {
+        {"tile", "1..5"},
+        {"policy", "eager,ws,data-aware,locality-aware,heft,no-prio,cp,dmdas"},
+        {"gpu-window", "1..4"},
+    };
+    struct duet__study *study = duet__study_new();
+
+    for (int i = 0; i < 3; i++)
+        if (duet__study_add(study->products->pdata[0],
+                            duet__option_find(values[i][0], DUET__IN_TUNE), values[i][1], NULL))
+            g_error("%s takes no %s", values[i][0], values[i][1]);
+    assert(!duet__study_number(study, NULL) && study->count == ALL);
+    return study;
+}
 
 struct table {
     unsigned measured[LEVELS][ALL]; /* number of measurements of each setting */
@@ -51,19 +63,21 @@ static int measure(void *data, unsigned level, const uint32_t *settings, size_t 
 static GArray *look(struct table *table, unsigned levels, size_t tops, int *error)
 {
     uint32_t order[ALL];
-    const struct duet__search search = {.dimensions = dimensions,
-                                        .dimension_count = 3,
+    struct duet__study *study = make_study();
+    const struct duet__search search = {.product = study->products->pdata[0],
                                         .order = order,
-                                        .count = ALL,
                                         .levels = levels,
                                         .part = 8,
                                         .tops = tops,
                                         .measure = measure,
                                         .data = table};
+    GArray *found;
 
     for (uint32_t i = 0; i < ALL; i++)
         order[i] = i * 67 % ALL;
-    return duet__search(&search, error);
+    found = duet__search(&search, error);
+    duet__study_free(study);
+    return found;
 }
 
 static unsigned count_level(const struct table *table, unsigned level)

@@ -226,6 +226,11 @@ const char *duet__factor_value(const struct duet__factor *factor, const char *va
     return equals ? equals + 1 : value;
 }
 
+bool duet__factor_is_number(const struct duet__factor *factor)
+{
+    return g_ascii_isdigit(*duet__factor_value(factor, factor->values->pdata[0]));
+}
+
 char **duet__cell_program(const struct duet__study *study, uint64_t cell)
 {
     const struct duet__product *product = duet__study_product(study, cell);

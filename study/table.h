@@ -79,6 +79,9 @@ int duet__factor_place(const struct duet__product *product, const char *name);
    borrowed. */
 const char *duet__factor_value(const struct duet__factor *factor, const char *value);
 
+/* True if the values of a factor are numbers, by the first. */
+bool duet__factor_is_number(const struct duet__factor *factor);
+
 /* Returns the program of a cell, with its arguments; NULL: there is none. Free with g_strfreev. */
 char **duet__cell_program(const struct duet__study *study, uint64_t cell);
 

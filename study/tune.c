@@ -251,29 +251,16 @@ static uint64_t take_runs(const struct duet__tune *tune, struct duet__tuned *tun
 /* Finds the best settings by simulations without noise: into tune->found. */
 static int search(struct duet__tune *tune)
 {
-    g_autofree struct duet__dimension *dimensions =
-        g_new0(struct duet__dimension, tune->varied->len + 1);
-    const struct duet__search search = {.dimensions = dimensions,
-                                        .dimension_count = tune->varied->len,
+    const struct duet__search search = {.product = tune->study->products->pdata[DUET__WHOLE],
                                         .order = tune->order,
-                                        .count = (uint32_t)tune->settings,
                                         .levels = tune->levels,
                                         .part = PART,
                                         .tops = TOPS,
                                         .measure = measure,
                                         .data = tune};
-    g_autoptr(GArray) found = NULL;
     int error;
+    g_autoptr(GArray) found = duet__search(&search, &error);
 
-    for (guint i = 0; i < tune->varied->len; i++) {
-        const struct duet__factor *factor = tune->varied->pdata[i];
-
-        dimensions[i].values = factor->values->len;
-        dimensions[i].ordered =
-            g_ascii_isdigit(*duet__factor_value(factor, factor->values->pdata[0]));
-        dimensions[i].apart = !strcmp(factor->name, "tile");
-    }
-    found = duet__search(&search, &error);
     for (guint i = 0; i < found->len && !error; i++) {
         const uint32_t setting = g_array_index(found, struct duet__found, i).setting;
         struct duet__tuned tuned = {.setting = setting, .measured_s = NAN};
