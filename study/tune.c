@@ -8,10 +8,10 @@
 
 #include "base/clock.h"
 #include "base/stats.h"
-#include "study/halving.h"
 
 enum {
-    PART = 8,             /* one setting in so many goes from a level to the next */
+    PART = 8,             /* of each tile, one setting in so many goes on to the next size, */
+    LEAST = 2,            /* and this many at least */
     TOPS = 2,             /* number of best settings whose neighbours are tried */
     NOISY_MOST = 8,       /* settings that are simulated with noise at first */
     NOISY_REPS = 3,       /* first simulations of each with noise; each next level doubles them */
@@ -104,6 +104,11 @@ static int make_products(struct duet__tune *tune)
     return duet__study_number(tune->study, &tune->message);
 }
 
+static const struct duet__product *whole_of(const struct duet__tune *tune)
+{
+    return tune->study->products->pdata[DUET__WHOLE];
+}
+
 static uint32_t cell_of(const struct duet__tune *tune, enum duet__fidelity fidelity,
                         uint64_t setting)
 {
@@ -143,48 +148,32 @@ static int make_runs(struct duet__tune *tune, enum duet__fidelity fidelity, cons
     return error ? error : outcome.number;
 }
 
-/* Simulates settings at one fidelity; seconds[i] is INFINITY if there is no run. */
-static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const uint32_t *settings,
-                    size_t count, double until_s, double *seconds)
-{
-    uint32_t *cells = g_new(uint32_t, count + 1);
-    int error;
-
-    for (size_t i = 0; i < count; i++)
-        cells[i] = cell_of(tune, fidelity, settings[i]);
-    error = make_runs(tune, fidelity, cells, count, 1, until_s);
-    for (size_t i = 0; i < count && !error; i++) {
-        const struct duet__figures *figures = duet__plan_result(tune->plan, cells[i], 0);
-
-        seconds[i] = figures ? figures->makespan_s : INFINITY;
-        tune->estimated |= figures && figures->estimated;
-    }
-    g_free(cells);
-    return error;
-}
-
 /*
- * Simulates settings at a level: a duet__measure_fn. Half of the budget is for the levels before
- * the last; the rest is for the last one, for neighbours, and for noise. Something is always
+ * Simulates settings at one fidelity until a part of the budget has passed: half of it for sizes
+ * before the last; the rest is for the last one, for neighbours, and for noise. Something is always
  * simulated.
  */
-static int measure(void *data, unsigned level, const uint32_t *settings, size_t count,
-                   double *seconds)
+static int simulate(struct duet__tune *tune, enum duet__fidelity fidelity, const GArray *settings)
 {
-    struct duet__tune *tune = data;
-    const unsigned left = tune->levels - 1 - level;
-    const enum duet__fidelity fidelity = DUET__WHOLE - left;
-    const double part = left ? 0.5 * (level + 1) / (tune->levels - 1) : tune->last++ ? 0.85 : 0.7;
-    bool some = tune->last > 1;
-    int error =
-        simulate(tune, fidelity, settings, count, tune->start_s + part * tune->budget_s, seconds);
+    const double part = fidelity < DUET__WHOLE
+                            ? 0.5 * (fidelity + tune->levels - DUET__WHOLE) / (tune->levels - 1)
+                        : tune->found->len ? 0.85
+                                           : 0.7;
+    uint32_t *cells = g_new(uint32_t, settings->len + 1);
+    bool some = tune->found->len > 0;
+    int error;
 
-    for (size_t i = 0; i < count && !error; i++)
-        some |= isfinite(seconds[i]);
-    for (size_t i = 0; i < count && !some && !error; i++) {
-        error = simulate(tune, fidelity, &settings[i], 1, 0, &seconds[i]);
-        some = isfinite(seconds[i]);
+    for (guint i = 0; i < settings->len; i++)
+        cells[i] = cell_of(tune, fidelity, g_array_index(settings, uint32_t, i));
+    error =
+        make_runs(tune, fidelity, cells, settings->len, 1, tune->start_s + part * tune->budget_s);
+    for (guint i = 0; i < settings->len && !error; i++)
+        some |= duet__plan_result(tune->plan, cells[i], 0) != NULL;
+    for (guint i = 0; i < settings->len && !some && !error; i++) {
+        error = make_runs(tune, fidelity, &cells[i], 1, 1, 0);
+        some = duet__plan_result(tune->plan, cells[i], 0) != NULL;
     }
+    g_free(cells);
     return error;
 }
 
@@ -195,6 +184,8 @@ static int measure(void *data, unsigned level, const uint32_t *settings, size_t 
 static unsigned count_levels(const struct duet__tune *tune)
 {
     enum { TILES_LEAST = 4 };
+    const int place = duet__factor_place(whole_of(tune), "tile");
+    const struct duet__factor *factor = place < 0 ? NULL : whole_of(tune)->factors->pdata[place];
     struct duet__problem problem = tune->request.problem;
     uint64_t largest = problem.tile;
     double tasks = 0, tiles = 0, seconds;
@@ -202,17 +193,13 @@ static unsigned count_levels(const struct duet__tune *tune)
 
     if (!tune->request.workload)
         return 1;
-    for (guint i = 0; i < tune->varied->len; i++) {
-        const struct duet__factor *factor = tune->varied->pdata[i];
-
-        for (guint v = 0; v < factor->values->len && !strcmp(factor->name, "tile"); v++) {
-            problem.tile = g_ascii_strtoull(factor->values->pdata[v], NULL, 10);
-            largest = MAX(largest, problem.tile);
-            if (tune->request.workload->check(&problem, NULL))
-                continue;
-            tasks += (double)tune->request.workload->tasks(&problem);
-            tiles++;
-        }
+    for (guint v = 0; factor && v < factor->values->len; v++) {
+        problem.tile = g_ascii_strtoull(factor->values->pdata[v], NULL, 10);
+        largest = MAX(largest, problem.tile);
+        if (tune->request.workload->check(&problem, NULL))
+            continue;
+        tasks += (double)tune->request.workload->tasks(&problem);
+        tiles++;
     }
     if (!(tiles > 0))
         tasks = (double)tune->request.workload->tasks(&problem);
@@ -226,7 +213,7 @@ static unsigned count_levels(const struct duet__tune *tune)
 }
 
 /* Takes the figures of a setting's simulations, as many as there are. Returns their number. */
-static uint64_t take_runs(const struct duet__tune *tune, struct duet__tuned *tuned, uint64_t cell,
+static uint64_t take_runs(struct duet__tune *tune, struct duet__tuned *tuned, uint64_t cell,
                           uint64_t reps)
 {
     const struct duet__figures *figures;
@@ -243,36 +230,100 @@ static uint64_t take_runs(const struct duet__tune *tune, struct duet__tuned *tun
     tuned->cell = cell;
     tuned->flops = figures->gflops * 1e9 * figures->makespan_s;
     tuned->best_s = figures->best_s;
+    tune->estimated |= figures->estimated;
     tuned->predicted_s = summary.mean;
     tuned->half_s = duet__spreads(&summary) ? (summary.mean_high - summary.mean_low) / 2 : NAN;
     return count;
 }
 
-/* Finds the best settings by simulations without noise: into tune->found. */
-static int search(struct duet__tune *tune)
+/* ------------------------------------------------------------------------------------------- */
+/* Successive halving                                                                           */
+
+/* A setting among those of its tile. */
+struct rated {
+    uint32_t setting, tile, rank;
+    double seconds;
+};
+
+static gint compare_in_tiles(gconstpointer first, gconstpointer second)
 {
-    const struct duet__search search = {.product = tune->study->products->pdata[DUET__WHOLE],
-                                        .order = tune->order,
-                                        .levels = tune->levels,
-                                        .part = PART,
-                                        .tops = TOPS,
-                                        .measure = measure,
-                                        .data = tune};
-    int error;
-    g_autoptr(GArray) found = duet__search(&search, &error);
+    const struct rated *a = first, *b = second;
 
-    for (guint i = 0; i < found->len && !error; i++) {
-        const uint32_t setting = g_array_index(found, struct duet__found, i).setting;
-        struct duet__tuned tuned = {.setting = setting, .measured_s = NAN};
-
-        (void)take_runs(tune, &tuned, cell_of(tune, DUET__WHOLE, setting), 1);
-        g_array_append_val(tune->found, tuned);
-    }
-    return error;
+    if (a->tile != b->tile)
+        return a->tile < b->tile ? -1 : 1;
+    if (a->seconds < b->seconds || a->seconds > b->seconds)
+        return a->seconds < b->seconds ? -1 : 1;
+    return a->setting < b->setting ? -1 : a->setting > b->setting;
 }
 
-/* ------------------------------------------------------------------------------------------- */
-/* Noise                                                                                        */
+static gint compare_ranks(gconstpointer first, gconstpointer second)
+{
+    const struct rated *a = first, *b = second;
+
+    if (a->rank != b->rank)
+        return a->rank < b->rank ? -1 : 1;
+    return a->tile > b->tile ? -1 : a->tile < b->tile;
+}
+
+static guint values_of(const struct duet__tune *tune, guint factor)
+{
+    return ((const struct duet__factor *)whole_of(tune)->factors->pdata[factor])->values->len;
+}
+
+/* Returns how far apart in number two settings are that are neighbours in this factor. */
+static uint32_t stride_of(const struct duet__tune *tune, guint factor)
+{
+    uint32_t stride = 1;
+
+    for (guint f = whole_of(tune)->factors->len; f-- > factor + 1;)
+        stride *= values_of(tune, f);
+    return stride;
+}
+
+static uint32_t value_of(const struct duet__tune *tune, uint32_t setting, guint factor)
+{
+    return setting / stride_of(tune, factor) % values_of(tune, factor);
+}
+
+/*
+ * Leaves the best of each tile in `list`, as small problems favour small tiles: the best of all
+ * tiles first (before these the largest tiles, which are simulated soonest), so that its beginning,
+ * too, has something of each.
+ */
+static void keep_best(const struct duet__tune *tune, enum duet__fidelity fidelity, GArray *list)
+{
+    const int tile = duet__factor_place(whole_of(tune), "tile");
+    g_autoptr(GArray) rated = g_array_new(FALSE, FALSE, sizeof(struct rated));
+    struct rated *all;
+    guint kept = 0;
+
+    for (guint i = 0; i < list->len; i++) {
+        const uint32_t setting = g_array_index(list, uint32_t, i);
+        const struct duet__figures *figures =
+            duet__plan_result(tune->plan, cell_of(tune, fidelity, setting), 0);
+        struct rated one = {.setting = setting,
+                            .tile = tile < 0 ? 0 : value_of(tune, setting, (guint)tile)};
+
+        if (figures) {
+            one.seconds = figures->makespan_s;
+            g_array_append_val(rated, one);
+        }
+    }
+    g_array_sort(rated, compare_in_tiles);
+    all = (struct rated *)(void *)rated->data;
+    for (guint first = 0, end; first < rated->len; first = end) {
+        for (end = first; end < rated->len && all[end].tile == all[first].tile; end++)
+            all[end].rank = end - first;
+        for (guint i = first; i < MIN(end, first + MAX(LEAST, (end - first + PART - 1) / PART));
+             i++)
+            all[kept++] = all[i];
+    }
+    g_array_set_size(rated, kept);
+    g_array_sort(rated, compare_ranks);
+    g_array_set_size(list, kept);
+    for (guint i = 0; i < kept; i++)
+        g_array_index(list, uint32_t, i) = all[i].setting;
+}
 
 static gint compare_tuned(gconstpointer first, gconstpointer second)
 {
@@ -280,8 +331,90 @@ static gint compare_tuned(gconstpointer first, gconstpointer second)
 
     if (a->reps != b->reps)
         return a->reps > b->reps ? -1 : 1;
-    return a->predicted_s < b->predicted_s ? -1 : a->predicted_s > b->predicted_s;
+    if (a->predicted_s < b->predicted_s || a->predicted_s > b->predicted_s)
+        return a->predicted_s < b->predicted_s ? -1 : 1;
+    return a->setting < b->setting ? -1 : a->setting > b->setting;
 }
+
+/* Simulates the whole problem with those of some settings that were not yet, and adds them to
+   tune->found. */
+static int simulate_whole(struct duet__tune *tune, const GArray *list, bool *seen)
+{
+    g_autoptr(GArray) new = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    int error;
+
+    for (guint i = 0; i < list->len; i++) {
+        const uint32_t setting = g_array_index(list, uint32_t, i);
+
+        if (!seen[setting])
+            g_array_append_val(new, setting);
+        seen[setting] = true;
+    }
+    error = simulate(tune, DUET__WHOLE, new);
+    for (guint i = 0; i < new->len && !error; i++) {
+        const uint32_t setting = g_array_index(new, uint32_t, i);
+        struct duet__tuned tuned = {.setting = setting, .measured_s = NAN};
+
+        if (take_runs(tune, &tuned, cell_of(tune, DUET__WHOLE, setting), 1))
+            g_array_append_val(tune->found, tuned);
+    }
+    g_array_sort(tune->found, compare_tuned);
+    return error;
+}
+
+/* Adds the settings that differ from one in one factor: numbers by one step, names by any. */
+static void add_neighbours(const struct duet__tune *tune, uint32_t setting, GArray *list)
+{
+    for (guint f = 0; f < whole_of(tune)->factors->len; f++) {
+        const bool ordered = duet__factor_is_number(whole_of(tune)->factors->pdata[f]);
+        const uint32_t own = value_of(tune, setting, f), stride = stride_of(tune, f);
+
+        for (uint32_t value = 0; value < values_of(tune, f); value++) {
+            const uint32_t other = setting + (value - own) * stride; /* modulo 2^32 */
+
+            if (value != own && (!ordered || value + 1 == own || value == own + 1))
+                g_array_append_val(list, other);
+        }
+    }
+}
+
+/*
+ * Finds the best settings by simulations without noise, into tune->found: successive halving
+ * (Jamieson, Talwalkar, Non-stochastic best arm identification, AISTATS 2016) over problems that
+ * are small at first and whole at last; then neighbours of the best, until all were simulated.
+ */
+static int search(struct duet__tune *tune)
+{
+    g_autofree bool *seen = g_new0(bool, tune->settings);
+    g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(uint32_t));
+    bool more = true;
+    int error = 0;
+
+    g_array_append_vals(list, tune->order, (guint)tune->settings);
+    for (int f = DUET__WHOLE + 1 - (int)tune->levels; f < DUET__WHOLE && !error; f++) {
+        error = simulate(tune, f, list);
+        keep_best(tune, f, list);
+    }
+    if (!error)
+        error = simulate_whole(tune, list, seen);
+    while (more && !error) {
+        g_array_set_size(list, 0);
+        more = false;
+        for (guint i = 0; i < MIN(tune->found->len, TOPS); i++) {
+            struct duet__tuned *one = duet__tune_at(tune, i);
+
+            if (!one->explored)
+                add_neighbours(tune, one->setting, list);
+            more |= !one->explored;
+            one->explored = true;
+        }
+        error = simulate_whole(tune, list, seen);
+    }
+    return error;
+}
+
+/* ------------------------------------------------------------------------------------------- */
+/* Noise                                                                                        */
 
 /* Judges the settings near the best by successive halving over replications with equal seeds. */
 static int judge_by_noise(struct duet__tune *tune)

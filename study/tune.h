@@ -32,6 +32,7 @@ struct duet__tuned {
     double half_s;
     double flops, best_s; /* the problem's work; lower bound of the makespan */
     double measured_s;    /* median of real runs; NAN: there is none */
+    bool explored;        /* its neighbours were simulated */
 };
 
 /* A search: space, simulations and results. The caller sets the first members and owns what they
@@ -71,7 +72,6 @@ struct duet__tune {
     char *left_out;         /* error of the first simulation that did not end; NULL: all did */
     char *refusal;          /* error of the first real run that did not end; NULL: all did */
     uint64_t failed;        /* simulations that did not end */
-    unsigned last;          /* times that settings were measured at the last level */
     size_t run_reps;        /* real runs of each setting; 0: none were made */
 };
 
