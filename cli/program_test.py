@@ -38,6 +38,10 @@ BAD = [
     (["study", "--platform", "idgraf", "--arg", "b"], ["true", "{b}"], "NAME=LIST, not 'b'", 2),
     (["study", "--platform", "idgraf", "--arg", "b=1", "--arg", "B=1"], ["true", "{b}{B}"],
      "arg b and arg B would be one column, arg_b", 2),
+    (["study", "--platform", "idgraf", "--cases", "first.json"], ["true", "{b}"],
+     "a case has no value for {b}", 2),
+    (["study", "--platform", "idgraf", "--cases", "last.json"], ["true", "{b}"],
+     "a case has no value for {b}", 2),
     (["tune", "--platform", "idgraf"], ["true", "{1..0}"], "--arg", 2),
     (["calibrate", "--from"], ["true"], "--from reads traces that are there", 2),
     (["calibrate", "--tile", "64", "--from", "t.json"], None, "--from runs nothing: --tile is", 2),
@@ -75,6 +79,9 @@ def duet(*arguments):
 def check_bad():
     pathlib.Path("text").write_text("", encoding="ascii")
     pathlib.Path("here").touch(0o755)
+    cases = [{"policy": "ws", "arg": {"b": "1,2"}}, {"policy": "heft"}]
+    for name, listed in (("last.json", cases), ("first.json", cases[::-1])):
+        pathlib.Path(name).write_text(json.dumps({"schema": 1, "cases": listed}), encoding="utf-8")
     for before, program, says, status in BAD:
         behind = [] if program is None else ["--", *map(str, program)]
         result = subprocess.run([DUET, *before, *behind], text=True, check=False,

@@ -262,6 +262,23 @@ static int check_argument(const struct duet__job *job, const struct duet__factor
                             name, place);
 }
 
+/* Refuses a product that lacks a value of --arg NAME which another one has: its program would be
+   given "{NAME}" itself. */
+static int check_lists(const struct duet__product *product, const struct duet__product *other,
+                       struct duet_message *message)
+{
+    for (guint f = 0; f < other->factors->len; f++) {
+        const struct duet__factor *factor = other->factors->pdata[f];
+
+        if (g_str_has_prefix(factor->name, "arg ") && duet__factor_place(product, factor->name) < 0)
+            return duet_fail(message, DUET_EINVAL,
+                             "a case has no value for {%s} in the program's arguments: give it "
+                             "\"arg\", or all cases --arg %s=LIST",
+                             factor->name + strlen("arg "), factor->name + strlen("arg "));
+    }
+    return 0;
+}
+
 /* Refuses a product in which something is missing or does not exist, before any run is made. */
 static int check_product(struct duet__tables *tables, const struct duet__product *product,
                          struct duet_message *message)
@@ -299,6 +316,7 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
 {
     const struct duet__values *values = &tables->job->values;
     struct duet__plan *plan = &tables->plan;
+    const GPtrArray *products = tables->study->products;
     const bool simulated = tables->command == &duet__simulate_command;
     struct duet__graph_models models;
     int error = duet__find_starpu(tables->job, &models, message);
@@ -328,8 +346,13 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
         error = read_part("--shard", values->shard, &plan->shard, &plan->shards, message);
         plan->shard--;
     }
-    for (guint p = 0; p < tables->study->products->len && !error; p++)
-        error = check_product(tables, tables->study->products->pdata[p], message);
+    for (guint p = 0; p < products->len && !error; p++) {
+        error = check_product(tables, products->pdata[p], message);
+        if (!error && p)
+            error = check_lists(products->pdata[p], products->pdata[p - 1], message);
+        if (!error && p)
+            error = check_lists(products->pdata[p - 1], products->pdata[p], message);
+    }
     if (!error && simulated)
         duet__open_ahead();
     return error;
