@@ -74,14 +74,14 @@ function(duet_test_properties name)
   elseif(name MATCHES "_long$" OR (DUET_SANITIZE AND
       name MATCHES "^(cli[.](.*_mpi|calibrate_nodes|(cuda|opencl)_run|golden|tune)|nodes.mpi)$") OR
       (DUET_SANITIZE MATCHES address AND name MATCHES
-        "^(cli[.](completion|manual|simulate_nodes)|examples.worlds|sim.runs)$") OR
+        "^(cli[.](completion|manual|simulate_nodes)|examples.worlds)$") OR
       (DUET_SANITIZE MATCHES thread AND name MATCHES "^real[.](links|machine|pci|topology)$"))
     # what these run, other tests do as well (study.*, sim.*, workloads.*), or is MPI's; or they
     # compare text, or describe machines, without threads
     set_tests_properties(${name} PROPERTIES LABELS long COST 100 TIMEOUT 1200)
   elseif(name MATCHES "opencl") # beside the builds below, for which pocl keeps what it compiles
     set_tests_properties(${name} PROPERTIES COST 500)
-  elseif(name MATCHES "^((cli|examples|openmp)[.]|report[.]page[.]|sim.runs|workloads.cuda_run)")
+  elseif(name MATCHES "^((cli|examples|openmp)[.]|report[.]page[.]|workloads.cuda_run)")
     # tests of whole commands: first those that take long, so that no core waits at the end
     set_tests_properties(${name} PROPERTIES COST 10)
   endif()

@@ -1,63 +1,98 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Costs of the runtime itself, each alone and then all together: dates against sums worked out by
- * hand. The machine is that of sim/testing.h. A worker decides at the date of the event that woke
- * it; the costs of deciding and launching delay its command.
+ * hand. A worker decides at the date of the event that woke it; the costs of deciding and launching
+ * delay its command.
  */
-#include "sim/testing.h"
+#include "sim/testing_scene.h"
 
-static const uint64_t MB = 1000000;
+static const struct scene scenes[] = {
+    /* The k-th task is submitted at k times 10 ms; the CPU is idle by then. */
+    {"submit",
+     {.cpus = 1, .costs = {.submit_s = 0.010}},
+     "any 1; now 10; any 1; now 20; any 1; now 30",
+     "1 submit 10; 2 submit 20; 3 submit 30; 1 cpu0 10 11; 2 cpu0 20 21; 3 cpu0 30 31"},
 
-/* The k-th task is submitted at k times 10 ms; the CPU is idle by then. */
-static void test_submit(void)
-{
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.submit_s = 0.010}});
-    for (unsigned k = 1; k <= 5; k++) {
-        lab_task(&lab, NULL, 0.001, 0);
-        assert_seconds(duet_now(lab.duet), k * 0.010);
-    }
-    lab_finish(&lab);
-    for (unsigned k = 1; k <= 5; k++) {
-        assert_seconds(lab_find(&lab, DUET_EVENT_TASK, k, 1)->submit_s, k * 0.010);
-        assert_kernel(&lab, k, "cpu0", k * 0.010, k * 0.010 + 0.001);
-    }
-    lab_close(&lab);
-}
+    /*
+     * Submissions of 10 ms while copies are under way and workers busy: a (5 MB) is wanted at 10 ms
+     * and arrives at 16 ms, b is wanted at 30 ms; the CPU is busy from 20 to 45 ms and takes task
+     * 4, submitted at 40 ms, then.
+     */
+    {"submit_beside",
+     {.cpus = 1, .gpus = 1, .costs = {.submit_s = 0.010}},
+     "a 5; b 5; gpu0 1 a:r; cpu0 25; gpu0 1 b:r; cpu0 1",
+     "a host>gpu0 10 16; b host>gpu0 30 36; 2 cpu0 20 45; 4 cpu0 45 46; 4 submit 40"},
 
-/*
- * Submissions of 10 ms while copies are under way and workers busy: a (5 MB) is wanted at 10 ms and
- * arrives at 16 ms, b is wanted at 30 ms; the CPU is busy from 20 to 45 ms and takes task 4,
- * submitted at 40 ms, then.
- */
-static void test_submit_beside(void)
-{
-    struct lab lab =
-        lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .costs = {.submit_s = 0.010}});
-    struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
-    lab_task(&lab, "gpu0", 0.001, 1, a, DUET_R);
-    lab_task(&lab, "cpu0", 0.025, 0);
-    lab_task(&lab, "gpu0", 0.001, 1, b, DUET_R);
-    lab_task(&lab, "cpu0", 0.001, 0);
-    lab_finish(&lab);
-    assert_copy(&lab, 1, 1, "host", "gpu0", 0.010, 0.016);
-    assert_copy(&lab, 2, 1, "host", "gpu0", 0.030, 0.036);
-    assert_kernel(&lab, 2, "cpu0", 0.020, 0.045);
-    assert_kernel(&lab, 4, "cpu0", 0.045, 0.046);
-    assert_seconds(lab_find(&lab, DUET_EVENT_TASK, 4, 1)->submit_s, 0.040);
-    lab_close(&lab);
-}
+    /* 1 ms for each task taken: 1 to 6 ms, 7 to 12 ms. */
+    {"pop", {.cpus = 1, .costs = {.pop_s = 0.001}}, "any 5; any 5", "1 cpu0 1 6; 2 cpu0 7 12"},
 
-/* 1 ms for each task taken: 1 to 6 ms, 7 to 12 ms. */
-static void test_pop(void)
-{
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.pop_s = 0.001}});
-    lab_task(&lab, NULL, 0.005, 0);
-    lab_task(&lab, NULL, 0.005, 0);
-    lab_finish(&lab);
-    assert_kernel(&lab, 1, "cpu0", 0.001, 0.006);
-    assert_kernel(&lab, 2, "cpu0", 0.007, 0.012);
-    lab_close(&lab);
-}
+    /* 1 ms for each task made ready: cpu0 makes two ready at 5 ms, goes on at 7; cpu1 at once. */
+    {"push",
+     {.cpus = 2, .costs = {.push_s = 0.001}},
+     "a 1; cpu0 5 a:w; cpu0 1 a:r; cpu1 1 a:r",
+     "1 cpu0 0 5; 2 cpu0 7 8; 3 cpu1 5 6"},
+
+    /*
+     * A submission that makes its task ready pushes it as well: 10 ms to submit, 2 ms to push, so
+     * that the k-th task is there at 10 k + 2 (k - 1) ms. One that has to wait is pushed by
+     * somebody else: task 4 at 46 ms, task 5 (which waits for task 4 until 146 ms) at 58 ms, task 6
+     * at 68 ms.
+     */
+    {"submit_and_push",
+     {.cpus = 2, .costs = {.submit_s = 0.010, .push_s = 0.002}},
+     "a 1; cpu0 1; cpu0 1; cpu0 1; cpu1 100 a:rw; cpu1 1 a:rw; cpu0 1",
+     "1 submit 10; 2 submit 22; 3 submit 34; 4 submit 46; 5 submit 58; 6 submit 68;"
+     "3 cpu0 34 35; 5 cpu1 148 149; 6 cpu0 68 69"},
+
+    /* 1 ms for each victim asked, which is one: a submission is local to worker 0, not to cpu1. */
+    {"steal",
+     {.cpus = 2, .policy = "ws", .costs = {.steal_s = 0.001}},
+     "cpu1 5",
+     "1 cpu1 1 6; steals 1; steal_attempts 1; pops 0"},
+
+    /*
+     * Launches are behind one another: 1 ms, 2 ms; the second kernel is launched during the first.
+     * The third is taken at 6 ms, when the first one has ended: launched at 7 ms.
+     */
+    {"kernel_launch",
+     {.gpus = 1, .costs = {.kernel_launch_s = 0.001}},
+     "any 5; any 5; any 5",
+     "1 gpu0 1 6; 2 gpu0 6 11; 3 gpu0 11 16"},
+
+    /* 1 ms a copy: a starts at 1 ms and ends at 7 ms; b, launched at 2 ms, follows until 13 ms. */
+    {"copy_launch",
+     {.gpus = 1, .costs = {.copy_launch_s = 0.001}},
+     "a 5; b 5; any 5 a:r b:r",
+     "a host>gpu0 1 7; b host>gpu0 7 13; 1 gpu0 13 18"},
+
+    /*
+     * All of them, in ms: submit 10, push 1, pop 2, kernel launch 3, copy launch 4. Task 1 is
+     * submitted at 10 and taken at 12; the copy of a (5 MB) is launched at 16 and ends at 22; the
+     * kernel is launched at 25 and ends at 35. Task 2 needs a, and was submitted at 21 (10 + push 1
+     * + 10); made ready at 35, it is pushed (by a worker) by 36, taken by 38, its kernel launched
+     * at 41 and ends at 51.
+     */
+    {"all",
+     {.gpus = 1,
+      .costs = {.submit_s = 0.010,
+                .push_s = 0.001,
+                .pop_s = 0.002,
+                .kernel_launch_s = 0.003,
+                .copy_launch_s = 0.004}},
+     "a 5; any 10 a:rw; any 10 a:rw",
+     "a host>gpu0 16 22; 1 gpu0 25 35; 2 gpu0 41 51; 2 submit 21; 2 ready 35; pushes 1; pops 2;"
+     "first_submit_s 10; makespan_s 41"},
+
+    /*
+     * The application's thread has its own date. It asks for a, which task 1 needs until 11 ms,
+     * after three submissions of 10 ms: at 30 ms. It keeps a while it submits two more, until 50
+     * ms: only then can task 4, submitted at 40 ms, begin; task 5 needs nothing.
+     */
+    {"release",
+     {.cpus = 2, .costs = {.submit_s = 0.010}},
+     "a 1; cpu0 1 a:rw; cpu1 1; cpu1 1; acquire a:rw; now 30; cpu0 1 a:rw; cpu1 1; release a",
+     "1 cpu0 10 11; 5 cpu1 50 51; 4 cpu0 50 51"},
+};
 
 /*
  * Kernels of 20 us with a window of one: each is launched when the one before it has ended, and
@@ -85,147 +120,4 @@ static void test_short_window(void)
     lab_close(&lab);
 }
 
-/* 1 ms for each task made ready: cpu0 makes two ready at 5 ms and goes on at 7 ms; cpu1 at once. */
-static void test_push(void)
-{
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .costs = {.push_s = 0.001}});
-    struct duet_handle *a = lab_data(&lab, MB);
-    lab_task(&lab, "cpu0", 0.005, 1, a, DUET_W);
-    lab_task(&lab, "cpu0", 0.001, 1, a, DUET_R);
-    lab_task(&lab, "cpu1", 0.001, 1, a, DUET_R);
-    lab_finish(&lab);
-    assert_kernel(&lab, 1, "cpu0", 0, 0.005);
-    assert_kernel(&lab, 2, "cpu0", 0.007, 0.008);
-    assert_kernel(&lab, 3, "cpu1", 0.005, 0.006);
-    lab_close(&lab);
-}
-
-/*
- * A submission that makes its task ready pushes it as well: 10 ms to submit, 2 ms to push, so that
- * the k-th task is there at 10 k + 2 (k - 1) ms. One that has to wait is pushed by somebody else:
- * task 4 at 46 ms, task 5 (which waits for task 4 until 146 ms) at 58 ms, task 6 at 68 ms.
- */
-static void test_submit_and_push(void)
-{
-    struct lab lab =
-        lab_open(&(struct lab_options){.cpus = 2, .costs = {.submit_s = 0.010, .push_s = 0.002}});
-    struct duet_handle *a = lab_data(&lab, MB);
-    static const double dates[] = {0.010, 0.022, 0.034, 0.046, 0.058, 0.068};
-    for (unsigned k = 0; k < 3; k++)
-        lab_task(&lab, "cpu0", 0.001, 0);
-    lab_task(&lab, "cpu1", 0.100, 1, a, DUET_RW);
-    lab_task(&lab, "cpu1", 0.001, 1, a, DUET_RW);
-    lab_task(&lab, "cpu0", 0.001, 0);
-    lab_finish(&lab);
-    for (unsigned k = 0; k < G_N_ELEMENTS(dates); k++)
-        assert_seconds(lab_find(&lab, DUET_EVENT_TASK, k + 1, 1)->submit_s, dates[k]);
-    assert_kernel(&lab, 3, "cpu0", 0.034, 0.035);
-    assert_kernel(&lab, 5, "cpu1", 0.148, 0.149);
-    assert_kernel(&lab, 6, "cpu0", 0.068, 0.069);
-    lab_close(&lab);
-}
-
-/* 1 ms for each victim asked; there is one: a submission is local to worker 0, cpu1 may run it. */
-static void test_steal(void)
-{
-    struct lab lab =
-        lab_open(&(struct lab_options){.cpus = 2, .policy = "ws", .costs = {.steal_s = 0.001}});
-    struct duet_stats stats;
-    lab_task(&lab, "cpu1", 0.005, 0);
-    lab_finish(&lab);
-    assert_kernel(&lab, 1, "cpu1", 0.001, 0.006);
-    duet_stats(lab.duet, &stats);
-    g_assert_cmpuint(stats.steals, ==, 1);
-    g_assert_cmpuint(stats.steal_attempts, ==, 1);
-    g_assert_cmpuint(stats.pops, ==, 0);
-    lab_close(&lab);
-}
-
-/* Launches are behind one another: 1 ms, 2 ms; the second kernel is launched during the first. */
-static void test_kernel_launch(void)
-{
-    struct lab lab =
-        lab_open(&(struct lab_options){.gpus = 1, .costs = {.kernel_launch_s = 0.001}});
-    lab_task(&lab, NULL, 0.005, 0);
-    lab_task(&lab, NULL, 0.005, 0);
-    lab_task(&lab, NULL, 0.005, 0);
-    lab_finish(&lab);
-    assert_kernel(&lab, 1, "gpu0", 0.001, 0.006);
-    assert_kernel(&lab, 2, "gpu0", 0.006, 0.011);
-    /* taken at 6 ms, when the first one has ended: launched at 7 ms */
-    assert_kernel(&lab, 3, "gpu0", 0.011, 0.016);
-    lab_close(&lab);
-}
-
-/* 1 ms a copy: a starts at 1 ms and ends at 7 ms; b, launched at 2 ms, follows until 13 ms. */
-static void test_copy_launch(void)
-{
-    struct lab lab = lab_open(&(struct lab_options){.gpus = 1, .costs = {.copy_launch_s = 0.001}});
-    struct duet_handle *a = lab_data(&lab, 5 * MB), *b = lab_data(&lab, 5 * MB);
-    lab_task(&lab, NULL, 0.005, 2, a, DUET_R, b, DUET_R);
-    lab_finish(&lab);
-    assert_copy(&lab, 1, 1, "host", "gpu0", 0.001, 0.007);
-    assert_copy(&lab, 2, 1, "host", "gpu0", 0.007, 0.013);
-    assert_kernel(&lab, 1, "gpu0", 0.013, 0.018);
-    lab_close(&lab);
-}
-
-/*
- * All of them, in ms: submit 10, push 1, pop 2, kernel launch 3, copy launch 4. Task 1 is submitted
- * at 10 and taken at 12; the copy of a (5 MB) is launched at 16 and ends at 22; the kernel is
- * launched at 25 and ends at 35. Task 2 needs a, and was submitted at 21 (10 + push 1 + 10); made
- * ready at 35, it is pushed by 36, taken by 38, its kernel launched at 41 and ends at 51.
- */
-static void test_all(void)
-{
-    struct lab lab = lab_open(&(struct lab_options){.gpus = 1,
-                                                    .costs = {.submit_s = 0.010,
-                                                              .push_s = 0.001,
-                                                              .pop_s = 0.002,
-                                                              .kernel_launch_s = 0.003,
-                                                              .copy_launch_s = 0.004}});
-    struct duet_handle *a = lab_data(&lab, 5 * MB);
-    struct duet_stats stats;
-    lab_task(&lab, NULL, 0.010, 1, a, DUET_RW);
-    lab_task(&lab, NULL, 0.010, 1, a, DUET_RW);
-    lab_finish(&lab);
-    assert_copy(&lab, 1, 1, "host", "gpu0", 0.016, 0.022);
-    assert_kernel(&lab, 1, "gpu0", 0.025, 0.035);
-    assert_kernel(&lab, 2, "gpu0", 0.041, 0.051);
-    assert_seconds(lab_find(&lab, DUET_EVENT_TASK, 2, 1)->submit_s, 0.021);
-    assert_seconds(lab_find(&lab, DUET_EVENT_TASK, 2, 1)->ready_s, 0.035);
-    duet_stats(lab.duet, &stats);
-    g_assert_cmpuint(stats.pushes, ==, 1); /* by workers */
-    g_assert_cmpuint(stats.pops, ==, 2);
-    assert_seconds(stats.first_submit_s, 0.010);
-    assert_seconds(stats.makespan_s, 0.041);
-    lab_close(&lab);
-}
-
-/*
- * The application's thread has its own date. It asks for a, which task 1 needs until 11 ms, after
- * three submissions of 10 ms: at 30 ms. It keeps a while it submits two more, until 50 ms: only
- * then can task 4, submitted at 40 ms, begin; task 5 needs nothing.
- */
-static void test_release(void)
-{
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .costs = {.submit_s = 0.010}});
-    struct duet_handle *a = lab_data(&lab, MB);
-    lab_task(&lab, "cpu0", 0.001, 1, a, DUET_RW);
-    lab_task(&lab, "cpu1", 0.001, 0);
-    lab_task(&lab, "cpu1", 0.001, 0);
-    g_assert_cmpint(duet_acquire(lab.duet, a, DUET_RW), ==, DUET_OK);
-    assert_seconds(duet_now(lab.duet), 0.030);
-    lab_task(&lab, "cpu0", 0.001, 1, a, DUET_RW);
-    lab_task(&lab, "cpu1", 0.001, 0);
-    g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_OK);
-    lab_finish(&lab);
-    assert_kernel(&lab, 1, "cpu0", 0.010, 0.011);
-    assert_kernel(&lab, 5, "cpu1", 0.050, 0.051);
-    assert_kernel(&lab, 4, "cpu0", 0.050, 0.051);
-    lab_close(&lab);
-}
-
-LAB_MAIN(test_submit, test_submit_beside, test_pop, test_short_window, test_push,
-         test_submit_and_push, test_steal, test_kernel_launch, test_copy_launch, test_all,
-         test_release)
+SCENES_MAIN(scenes, lab_add("/short_window", test_short_window))

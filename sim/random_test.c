@@ -23,6 +23,7 @@ struct deed {
     struct step *touched;          /* by the application */
     char args[DUET_ARGS_INLINE];
     bool adds, waits;
+    bool counted;                            /* a task that waits has several records */
     enum { SUBMITTED, CLEARS, ADDS_UP } own; /* the reduction's own tasks */
     size_t count;
     uint64_t *handles; /* their numbers */
@@ -296,6 +297,76 @@ static void check_bounds(const struct run *run)
     g_assert_cmpfloat(stats.makespan_s, >=, bounds.links_s * (1 - 1e-9));
 }
 
+/* Checks that nothing overlaps on a worker, nor on a device's engine for one direction. */
+static void check_exclusive(const struct duet_machine *m, const struct records *records,
+                            const struct duet_event *events, size_t count)
+{
+    static const double PRECISION_S = 1e-12; /* of SimGrid */
+    g_autofree double *worker = g_new0(double, m->worker_count);
+    g_autofree double *in = g_new0(double, m->node_count), *out = g_new0(double, m->node_count);
+    for (size_t i = 0; i < count; i++) { /* by start */
+        const struct duet_event *event = &events[i];
+        bool task = event->kind == DUET_EVENT_TASK;
+        /* others run in the middle of a task that waits */
+        if (task && g_array_index(records->tasks, struct deed, event->id).waits)
+            continue;
+        double *busy[] = {task                         ? &worker[event->worker]
+                          : event->source != DUET_HOST ? &out[event->source]
+                                                       : NULL,
+                          !task && event->destination != DUET_HOST ? &in[event->destination]
+                                                                   : NULL};
+        for (unsigned k = 0; k < 2; k++) {
+            if (!busy[k])
+                continue;
+            g_assert_cmpfloat(event->start_s, >=, *busy[k] - PRECISION_S);
+            *busy[k] = event->end_s;
+        }
+    }
+}
+
+/* Checks that the statistics are what the records sum up to. */
+static void check_statistics(const struct run *run, const struct duet_event *events, size_t count)
+{
+    struct duet_stats stats, sum = {0};
+    duet_stats(run->duet, &stats);
+    for (size_t i = 0; i < count; i++) {
+        const struct duet_event *event = &events[i];
+        if (event->kind == DUET_EVENT_TASK) {
+            struct deed *deed = &g_array_index(records_of(run)->tasks, struct deed, event->id);
+            sum.tasks += !deed->counted;
+            deed->counted = true;
+            sum.busy_s += event->end_s - event->start_s;
+            sum.last_end_s = MAX(sum.last_end_s, event->end_s);
+        } else if (event->source == DUET_HOST) {
+            sum.bytes_to_device += event->bytes;
+            sum.copies_to_device++;
+        } else if (event->destination == DUET_HOST) {
+            sum.bytes_to_host += event->bytes;
+            sum.copies_to_host++;
+            sum.write_backs += event->write_back;
+        } else {
+            sum.bytes_between += event->bytes;
+            sum.copies_between++;
+        }
+    }
+    g_assert_cmpuint(stats.tasks, ==, sum.tasks);
+    g_assert_cmpuint(stats.bytes_to_device, ==, sum.bytes_to_device);
+    g_assert_cmpuint(stats.bytes_to_host, ==, sum.bytes_to_host);
+    g_assert_cmpuint(stats.bytes_between, ==, sum.bytes_between);
+    g_assert_cmpuint(stats.copies_to_device, ==, sum.copies_to_device);
+    g_assert_cmpuint(stats.copies_to_host, ==, sum.copies_to_host);
+    g_assert_cmpuint(stats.copies_between, ==, sum.copies_between);
+    g_assert_cmpuint(stats.write_backs, ==, sum.write_backs);
+    /* every read that was no hit has started a copy into its device, as hints do */
+    g_assert_cmpuint(stats.reads_on_device - stats.read_hits, <=,
+                     sum.copies_to_device + sum.copies_between);
+    g_assert_cmpuint(stats.merged, <=, stats.read_hits);
+    if (!run->setting.nested && !run->setting.expand) /* tasks that expand have no record */
+        g_assert_cmpuint(stats.pops + stats.steals, ==, sum.tasks + stats.revocations);
+    g_assert_cmpfloat_with_epsilon(stats.busy_s, sum.busy_s, 1e-9 * sum.busy_s);
+    g_assert_cmpfloat(stats.last_end_s, ==, sum.last_end_s);
+}
+
 static void carry_out(struct run *run)
 {
     check_bounds(run);
@@ -309,6 +380,8 @@ static void carry_out(struct run *run)
     size_t count;
     g_assert_cmpint(duet_trace_events(run->duet, &events, &count), ==, DUET_OK);
     testing_check_released(events, count, 0);
+    check_exclusive(duet_runtime_machine(run->duet), records, events, count);
+    check_statistics(run, events, count);
     struct deed *copies = g_new0(struct deed, count);
     for (guint i = 0; i < records->deeds->len; i++)
         add_moments(moments, &g_array_index(records->deeds, struct deed, i));

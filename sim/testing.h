@@ -309,6 +309,18 @@ static inline struct duet_handle *lab_data(struct lab *lab, uint64_t bytes)
     return handle;
 }
 
+static inline int lab_try_all(struct lab *lab, struct lab_seconds seconds, const char *where,
+                              const struct duet_access *accesses, size_t count)
+{
+    const struct duet_task_desc task = {.codelet = lab->kernel,
+                                        .accesses = accesses,
+                                        .access_count = count,
+                                        .args = &seconds,
+                                        .args_bytes = sizeof seconds,
+                                        .where = where ? duet_where(lab->duet, where) : 0};
+    return duet_submit(lab->duet, &task);
+}
+
 /* Submits a task; `count` accesses follow, each a handle and an enum duet_mode. */
 static inline int lab_try(struct lab *lab, struct lab_seconds seconds, const char *where,
                           unsigned count, ...)
@@ -322,13 +334,7 @@ static inline int lab_try(struct lab *lab, struct lab_seconds seconds, const cha
         accesses[i].mode = (enum duet_mode)va_arg(rest, int);
     }
     va_end(rest);
-    const struct duet_task_desc task = {.codelet = lab->kernel,
-                                        .accesses = accesses,
-                                        .access_count = count,
-                                        .args = &seconds,
-                                        .args_bytes = sizeof seconds,
-                                        .where = where ? duet_where(lab->duet, where) : 0};
-    return duet_submit(lab->duet, &task);
+    return lab_try_all(lab, seconds, where, accesses, count);
 }
 
 /* Submits a task of `seconds` wherever it runs, which must be accepted. */
