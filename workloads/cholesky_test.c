@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The Cholesky graph in both orders: counts, flops, sizes, priorities; its tasks factorise a matrix
- * in the order of submission and in others that its accesses allow. */
+/* The Cholesky graph in both orders: counts, flops, sizes, priorities; its tasks, with the
+ * workload's own kernels, factorise a matrix in any order that their accesses allow. */
 #include "workloads/test_recorder.h"
 
 #include "workloads/tiles.c" /* NOLINT(bugprone-suspicious-include) */
@@ -8,82 +8,6 @@
 #include "workloads/cholesky.c" /* NOLINT(bugprone-suspicious-include) */
 
 #include "workloads/test_compute.h"
-
-/* ------------------------------------------------------------------------------------------- */
-/* Naive kernels                                                                                */
-
-static int run_potrf(const struct duet_call *call)
-{
-    const struct duet_buffer *a = &call->buffers[0];
-    const struct duet__tile_args *args = call->args;
-    size_t n = args->n;
-    g_assert_cmpuint(call->buffer_count, ==, 1);
-    g_assert_true(a->rows == n && a->cols == n);
-    for (size_t j = 0; j < n; j++) {
-        for (size_t k = 0; k < j; k++) {
-            for (size_t i = j; i < n; i++)
-                *recorder_at(a, i, j) -= *recorder_at(a, i, k) * *recorder_at(a, j, k);
-        }
-        double root = sqrt(*recorder_at(a, j, j));
-        g_assert_true(root > 0);
-        for (size_t i = j; i < n; i++)
-            *recorder_at(a, i, j) /= root;
-    }
-    return 0;
-}
-
-static int run_trsm(const struct duet_call *call)
-{
-    const struct duet_buffer *l = &call->buffers[0], *b = &call->buffers[1];
-    const struct duet__tile_args *args = call->args;
-    g_assert_cmpuint(call->buffer_count, ==, 2);
-    g_assert_true(b->rows == args->m && b->cols == args->n && l->rows == args->n);
-    for (size_t j = 0; j < args->n; j++) {
-        for (size_t i = 0; i < args->m; i++) {
-            for (size_t k = 0; k < j; k++)
-                *recorder_at(b, i, j) -= *recorder_at(b, i, k) * *recorder_at(l, j, k);
-            *recorder_at(b, i, j) /= *recorder_at(l, j, j);
-        }
-    }
-    return 0;
-}
-
-static int run_syrk(const struct duet_call *call)
-{
-    const struct duet_buffer *a = &call->buffers[0], *c = &call->buffers[1];
-    const struct duet__tile_args *args = call->args;
-    g_assert_cmpuint(call->buffer_count, ==, 2);
-    g_assert_true(c->rows == args->n && c->cols == args->n);
-    g_assert_true(a->rows == args->n && a->cols == args->k);
-    for (size_t j = 0; j < args->n; j++) {
-        for (size_t i = j; i < args->n; i++) {
-            for (size_t k = 0; k < args->k; k++)
-                *recorder_at(c, i, j) -= *recorder_at(a, i, k) * *recorder_at(a, j, k);
-        }
-    }
-    return 0;
-}
-
-static int run_gemm(const struct duet_call *call)
-{
-    const struct duet_buffer *a = &call->buffers[0], *b = &call->buffers[1], *c = &call->buffers[2];
-    const struct duet__tile_args *args = call->args;
-    g_assert_cmpuint(call->buffer_count, ==, 3);
-    g_assert_true(c->rows == args->m && c->cols == args->n);
-    g_assert_true(a->rows == args->m && a->cols == args->k);
-    g_assert_true(b->rows == args->n && b->cols == args->k);
-    for (size_t j = 0; j < args->n; j++) {
-        for (size_t i = 0; i < args->m; i++) {
-            for (size_t k = 0; k < args->k; k++)
-                *recorder_at(c, i, j) -= *recorder_at(a, i, k) * *recorder_at(b, j, k);
-        }
-    }
-    return 0;
-}
-
-static const struct recorder_kernel naive[] = {
-    {"dpotrf", run_potrf}, {"dtrsm", run_trsm}, {"dsyrk", run_syrk}, {"dgemm", run_gemm}, {0},
-};
 
 /* ------------------------------------------------------------------------------------------- */
 /* Tests                                                                                        */
@@ -100,62 +24,6 @@ static struct duet__problem problem_of(uint64_t n, uint64_t tile,
 
 static const struct duet__setting left = {"variant", "left"};
 static const struct duet__setting any = {"potrf", "any"};
-
-/* Lower triangle of a diagonally dominant symmetric matrix. */
-static double element(size_t i, size_t j, size_t n)
-{
-    return i == j ? (double)n + 1 : 1 / (1.0 + (double)(i > j ? i - j : j - i));
-}
-
-static void check_factor(const double *l, size_t n)
-{
-    for (size_t j = 0; j < n; j++) {
-        for (size_t i = j; i < n; i++) {
-            double sum = 0;
-            for (size_t k = 0; k <= j; k++)
-                sum += l[i + k * n] * l[j + k * n];
-            g_assert_cmpfloat_with_epsilon(sum, element(i, j, n), 1e-12 * (double)n);
-        }
-    }
-}
-
-static void factorise(uint64_t n, uint64_t tile, const struct duet__setting *setting)
-{
-    void *state;
-    struct duet__problem problem = problem_of(n, tile, setting);
-    struct duet_runtime *recorder = build_graph(&recorded_cholesky, &problem, &state);
-    size_t size = n * n;
-    double *a = g_new0(double, size), *l = g_new0(double, size), *again = g_new0(double, size);
-    for (size_t i = 0; i < size; i++)
-        a[i] = element(i % n, i / n, n);
-    move_tiles(state, a, NULL, true);
-    recorder_execute(recorder, naive, NULL);
-    move_tiles(state, NULL, l, true);
-    check_factor(l, n);
-
-    GRand *random = g_rand_new_with_seed(1);
-    for (int round = 0; round < 3; round++) {
-        move_tiles(state, a, NULL, true);
-        recorder_execute(recorder, naive, random);
-        move_tiles(state, NULL, again, true);
-        g_assert_cmpmem(again, size * sizeof *again, l, size * sizeof *l); /* equal to the last
-                                                                              bit */
-    }
-    g_rand_free(random);
-    g_free(a);
-    g_free(l);
-    g_free(again);
-    free_graph(&recorded_cholesky, recorder, state);
-}
-
-static void test_factorise(void)
-{
-    static const uint64_t sizes[][2] = {{1, 1}, {5, 5}, {12, 4}, {13, 4}, {24, 4}, {30, 7}};
-    for (size_t i = 0; i < G_N_ELEMENTS(sizes); i++) {
-        factorise(sizes[i][0], sizes[i][1], NULL);
-        factorise(sizes[i][0], sizes[i][1], &left);
-    }
-}
 
 static void test_counts(void)
 {
@@ -311,6 +179,7 @@ static void test_compute(void)
 {
     static const uint64_t sizes[][2] = {{1, 1}, {7, 3}, {40, 40}, {64, 16}, {131, 32}};
     compute_all(&recorded_cholesky, sizes, G_N_ELEMENTS(sizes), &lapack, 1);
+    compute_all(&recorded_cholesky, sizes, G_N_ELEMENTS(sizes), &left, 1);
     recorded_cholesky.discard(NULL);
 }
 
@@ -358,22 +227,14 @@ static void test_indefinite(void)
 /* ------------------------------------------------------------------------------------------- */
 /* Two levels                                                                                   */
 
-/* Blocks with naive kernels, and with the workload's own. Their edge need not divide the tile's. */
+/* The edge of blocks need not divide the tile's. */
 static void test_blocks(void)
 {
-    static const struct duet__setting block = {"block", "3"};
-    static const struct duet__setting both[] = {{"block", "16"}, {"layout", "lapack"}};
-    factorise(30, 7, &block);
-    factorise(13, 4, &block);
-    factorise(24, 3, &block);
-    if (!can_compute(&recorded_cholesky))
-        return;
-    struct duet__problem problem = problem_of(131, 48, NULL);
-    problem.settings = both;
-    problem.setting_count = 2;
-    recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
-    problem.precision = 's';
-    recorded_cholesky.discard(compute_right(&recorded_cholesky, &problem));
+    static const struct duet__setting small[] = {{"block", "3"}, {"layout", "lapack"}};
+    static const struct duet__setting large[] = {{"block", "16"}, {"layout", "lapack"}};
+    static const uint64_t sizes[][2] = {{30, 7}, {13, 4}, {24, 3}}, size[2] = {131, 48};
+    compute_all(&recorded_cholesky, sizes, G_N_ELEMENTS(sizes), small, 2);
+    compute_all(&recorded_cholesky, &size, 1, large, 2);
 }
 
 /* Blocks change nothing in the graph but the kernel of diagonal tiles larger than a block. */
@@ -392,6 +253,6 @@ static void test_blocks_graph(void)
     free_graph(&recorded_cholesky, recorder, state);
 }
 
-TEST_MAIN(test_factorise, test_counts, test_variants, test_flops, test_kernels, test_priorities,
-          test_failures, test_check, test_compute, test_damage, test_layouts, test_indefinite,
-          test_blocks, test_blocks_graph)
+TEST_MAIN(test_counts, test_variants, test_flops, test_kernels, test_priorities, test_failures,
+          test_check, test_compute, test_damage, test_layouts, test_indefinite, test_blocks,
+          test_blocks_graph)

@@ -66,22 +66,6 @@ static inline double unit_flops(const struct duet_runtime *recorder)
     return extra;
 }
 
-/* Copies a matrix, or its lower triangle, into its tiles; or out of them into `out`. */
-static inline void move_tiles(const struct duet__tiles *tiles, const double *in, double *out,
-                              bool lower)
-{
-    for (uint32_t j = 0; j < tiles->col_tiles; j++) {
-        for (uint32_t i = lower ? j : 0; i < tiles->row_tiles; i++) {
-            struct duet_handle *tile = duet__tile(tiles, i, j);
-            size_t row = (size_t)i * tiles->tile_rows, col = (size_t)j * tiles->tile_cols;
-            if (in)
-                recorder_fill(tile, in, tiles->rows, row, col);
-            else
-                recorder_extract(tile, out, tiles->rows, row, col);
-        }
-    }
-}
-
 /* True if the workload's kernels can be run; otherwise the test is skipped. */
 static inline bool can_compute(const struct duet__workload *workload)
 {
@@ -106,7 +90,7 @@ static inline void compute(const struct duet__workload *workload, struct duet__p
     g_assert_cmpint(workload->build(workload, recorder, &problem, &state, &message), ==, 0);
     g_assert_cmpuint(recorder_count(recorder, NULL), ==, workload->tasks(&problem));
     g_assert_cmpuint(recorder_bytes(recorder), ==, workload->bytes(&problem));
-    recorder_execute(recorder, NULL, random);
+    recorder_execute(recorder, random);
     g_assert_cmpint(workload->retrieve(recorder, state), ==, 0);
     workload->fini(state);
     recorder_free(recorder);

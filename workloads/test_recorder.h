@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A recorder in place of the runtime, for the tests of workloads: it keeps what a workload
- * registers and submits, and can execute the tasks with naive kernels or the workload's own, in the
- * order of submission or in any order that the declared accesses allow. Tasks that expand execute
- * their children as they submit them.
+ * registers and submits, and can execute the tasks with the workload's own kernels, in the order of
+ * submission or in any order that the declared accesses allow. Tasks that expand execute their
+ * children as they submit them.
  *
  * A test includes this file first, then the .c files under test: the macros at the end of this
  * file send their calls here instead of to the library, and rename what they define, so that the
@@ -71,15 +71,8 @@ struct duet_runtime {
 /* A task that is expanding. */
 struct duet_expansion {
     const struct recorded *task;
-    const struct recorder_kernel *kernels;
     GPtrArray *blocks; /* struct duet_handle */
     size_t children;
-};
-
-/* A kernel of the tests: works on the buffers and checks `args` against them. */
-struct recorder_kernel {
-    const char *name;
-    duet_kernel_fn run;
 };
 
 static inline void recorder_free_handle(void *pointer)
@@ -362,29 +355,22 @@ static inline GByteArray *recorder_elements(const struct duet_handle *handle)
     return elements;
 }
 
-/* Calls the kernel of a task: from `kernels`, or, if that is NULL, the task's own. */
-static inline int recorder_call(const struct recorded *task, const struct duet_call *call,
-                                const struct recorder_kernel *kernels)
+/* Calls the kernel of a task. */
+static inline int recorder_call(const struct recorded *task, const struct duet_call *call)
 {
     if (task->codelet->expand) {
-        struct duet_expansion expansion = {task, kernels,
+        struct duet_expansion expansion = {task,
                                            g_ptr_array_new_with_free_func(recorder_free_handle), 0};
         int error = task->codelet->expand(&expansion, call);
         g_assert_cmpuint(expansion.children, >, 0);
         g_ptr_array_free(expansion.blocks, TRUE);
         return error;
     }
-    if (!kernels)
-        return task->codelet->run(call);
-    while (kernels->name && strcmp(kernels->name, task->codelet->name) != 0)
-        kernels++;
-    g_assert_nonnull(kernels->name);
-    return kernels->run(call);
+    return task->codelet->run(call);
 }
 
 /* Runs one task on the handles' data; data that it only reads must not change. */
-static inline void recorder_run(const struct recorded *task, const struct recorder_kernel *kernels,
-                                struct duet_runtime *runtime)
+static inline void recorder_run(const struct recorded *task, struct duet_runtime *runtime)
 {
     struct duet_buffer buffers[RECORDER_ACCESSES];
     GByteArray *copies[RECORDER_ACCESSES] = {NULL};
@@ -403,7 +389,7 @@ static inline void recorder_run(const struct recorded *task, const struct record
                                    .args = task->args,
                                    .buffers = buffers,
                                    .buffer_count = task->access_count};
-    g_assert_cmpint(recorder_call(task, &call, kernels), ==, 0);
+    g_assert_cmpint(recorder_call(task, &call), ==, 0);
     for (size_t i = 0; i < task->access_count; i++) {
         if (!copies[i])
             continue;
@@ -436,15 +422,13 @@ static inline int recorder_child(struct duet_expansion *expansion,
         g_assert_true(g_ptr_array_find(expansion->blocks, desc->accesses[i].handle, NULL));
     struct recorded *child = recorder_copy(desc);
     expansion->children++;
-    recorder_run(child, expansion->kernels, NULL);
+    recorder_run(child, NULL);
     g_free(child);
     return 0;
 }
 
-/* Runs all tasks in the order of submission, or, with `random`, in an order drawn from it.
- * `kernels` NULL: the workload's own, on the data it gave. */
-static inline void recorder_execute(struct duet_runtime *recorder,
-                                    const struct recorder_kernel *kernels, GRand *random)
+/* Runs all tasks in the order of submission, or, with `random`, in an order drawn from it. */
+static inline void recorder_execute(struct duet_runtime *recorder, GRand *random)
 {
     size_t count = recorder->tasks->len;
     bool *done = g_new0(bool, count);
@@ -458,42 +442,10 @@ static inline void recorder_execute(struct duet_runtime *recorder,
                 blocked = !done[i] && recorder_conflict(recorder_task(recorder, i),
                                                         recorder_task(recorder, task));
         }
-        recorder_run(recorder_task(recorder, task), kernels, recorder);
+        recorder_run(recorder_task(recorder, task), recorder);
         done[task] = true;
     }
     g_free(done);
-}
-
-/* ------------------------------------------------------------------------------------------- */
-/* Small matrices                                                                               */
-
-/* Copies the grid's tiles, as the workload laid them out, from (or to) an ld = n matrix. */
-static inline void recorder_fill(struct duet_handle *handle, const double *a, size_t n, size_t row,
-                                 size_t col)
-{
-    if (!handle->data)
-        handle->data = g_new0(double, handle->ld * handle->cols);
-    for (size_t j = 0; j < handle->cols; j++) {
-        for (size_t i = 0; i < handle->rows; i++)
-            handle->data[i + j * handle->ld] = a[row + i + (col + j) * n];
-    }
-}
-
-static inline void recorder_extract(const struct duet_handle *handle, double *a, size_t n,
-                                    size_t row, size_t col)
-{
-    for (size_t j = 0; j < handle->cols; j++) {
-        for (size_t i = 0; i < handle->rows; i++)
-            a[row + i + (col + j) * n] = handle->data[i + j * handle->ld];
-    }
-}
-
-/* Returns an element of a buffer. */
-static inline double *recorder_at(const struct duet_buffer *buffer, size_t i, size_t j)
-{
-    g_assert_cmpuint(i, <, buffer->rows);
-    g_assert_cmpuint(j, <, buffer->cols);
-    return (double *)buffer->data + i + j * buffer->ld;
 }
 
 /* From here on calls go to the recorder, and names that the included files define are changed. */
