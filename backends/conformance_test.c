@@ -63,14 +63,13 @@ static void test_open_close(const void *argument)
         return;
     b->close(NULL);
     for (unsigned i = 0; i < 10; i++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         testing_init(&t, b);
         for (unsigned k = 0; k < 3; k++) {
             struct testing_device d;
             testing_open(&d, &t, 0);
             testing_close(&d);
         }
-        testing_fini(&t);
     }
 }
 

@@ -19,7 +19,7 @@ static void assert_access(const struct duet_trace_access *access, uint64_t task,
 /* In order of tasks, whichever worker ran them and whenever they ended; anew after a reset. */
 static void test_order(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_trace_access *accesses;
     size_t count;
     testing_init(&t, &two, "eager", 0);
@@ -41,13 +41,12 @@ static void test_order(void)
     g_assert_cmpint(duet_trace_accesses(t.core, &accesses, &count), ==, DUET_OK);
     g_assert_cmpuint(count, ==, 0);
     free(accesses);
-    testing_fini(&t);
 }
 
 /* Parts say what they are of; and events which architectures could have run them. */
 static void test_parts(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_trace_access *accesses;
     struct duet_event *events;
     struct duet_handle *parts[2];
@@ -70,13 +69,12 @@ static void test_parts(void)
     g_assert_cmpuint(count, ==, 2);
     g_assert_cmpuint(events[0].where, ==, 1);
     free(events);
-    testing_fini(&t);
 }
 
 /* Modes as they were submitted, contributions, parts of parts, and what comes after a task. */
 static void test_modes(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_trace_access *accesses;
     struct duet_event *events;
     struct duet_handle *rows[2], *parts[2];
@@ -118,13 +116,12 @@ static void test_modes(void)
     g_assert_cmpuint(own, ==, count - 3);
     g_assert_cmpuint(own, ==, 2);
     free(events);
-    testing_fini(&t);
 }
 
 /* Registered data is counted; blocks of expansions would be counted twice. */
 static void test_registered(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &two, "eager", 0);
     struct duet_handle *a = testing_handle(&t, 64);
     (void)testing_handle(&t, 4096);
@@ -136,7 +133,6 @@ static void test_registered(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
     g_assert_cmpuint(duet__registered_bytes(t.core), ==, 4096);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_order, test_parts, test_modes, test_registered)

@@ -50,7 +50,7 @@ static double factor(double believed_s, double seconds)
 /* Factors fill [1-h, 1+h], differ from task to task and by architecture, and stay a task's. */
 static void test_perturbation(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     double least = INFINITY, most = 0, sum = 0, product = 0, other = 0;
     setup(&t, "history", 0.25, 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
@@ -72,7 +72,6 @@ static void test_perturbation(void)
     g_assert_cmpfloat(fabs(sum - 1), <, 0.1);
     g_assert_cmpfloat(fabs(product - sum * other), <, 0.01); /* each is drawn by itself */
     g_assert_cmpuint(duet_class_count(t.core), ==, 32);
-    testing_fini(&t);
 }
 
 /* Equal seeds give equal errors, different ones different errors, also in measured times. */
@@ -80,7 +79,7 @@ static void test_seeds(void)
 {
     double believed[3], measured[3];
     for (unsigned i = 0; i < 3; i++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         setup(&t, "history", 0.5, i < 2 ? 7 : 8);
         struct duet_view view = testing_view(&t, DUET_SUBMITTER);
         struct duet_task *task = task_of(&t, t.any, 1e6);
@@ -88,7 +87,6 @@ static void test_seeds(void)
         duet__class_measured(task->klass, &t.core->workers[0], 4e-3);
         measured[i] = duet_view_seconds(&view, 0, task);
         g_assert_cmpfloat_with_epsilon(factor(measured[i], 4e-3), factor(believed[i], 1e-3), 1e-9);
-        testing_fini(&t);
     }
     g_assert_cmpfloat(believed[0], ==, believed[1]);
     g_assert_cmpfloat(believed[0], !=, believed[2]);
@@ -100,7 +98,7 @@ static void test_seeds(void)
  */
 static void test_news(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_task *tasks[4];
     setup(&t, "segmented", 0, 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
@@ -117,20 +115,18 @@ static void test_news(void)
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, tasks[i]),
                                        1e-3 * (i + 1) * (i + 1), 1e-9);
-    testing_fini(&t);
 }
 
 /* Costs that codelets give stay until their tasks are measured. */
 static void test_cost_stays(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     setup(&t, "segmented", 0, 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     struct duet_task *one = task_of(&t, t.cpu, 1e6), *two_more = task_of(&t, t.cpu, 2e6);
     duet__class_measured(one->klass, &t.core->workers[0], 7e-3);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, one), 7e-3, 1e-9);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, two_more), 2e-3, 1e-9);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_perturbation, test_seeds, test_news, test_cost_stays)

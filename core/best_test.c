@@ -210,7 +210,7 @@ static void test_search(void)
 static void test_deep(void)
 {
     enum { DEEP = 50000 };
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init_policy(&t, &machine, &policy, 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     struct duet_list *list = ((struct own *)t.core->policy_state)->lists[DUET_HEAP];
@@ -220,7 +220,6 @@ static void test_deep(void)
     struct duet_task *task = duet_pop_best(&view, list, CPU, score, &l);
     g_assert_cmpuint(l.scored, ==, DEEP);
     g_assert_cmpfloat(score_of(&l, task), ==, 9);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -228,7 +227,7 @@ static void test_deep(void)
 /* Whoever can run it is called, one of them. */
 static void test_called(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init_policy(&t, &machine, &policy, 1);
     for (unsigned w = 0; w < t.workers; w++)
         g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_IDLE);
@@ -236,13 +235,12 @@ static void test_called(void)
     g_assert_true(t.woken[GPU] != t.woken[GPU + 1]);
     g_assert_false(t.woken[CPU] || t.woken[CPU + 1]);
     g_assert_cmpuint(testing_work(&t, t.woken[GPU] ? GPU : GPU + 1, NULL), ==, 1);
-    testing_fini(&t);
 }
 
 /* If workers may decline, all are woken: the takers need no wake of their own. */
 static void test_declined(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_policy modest = policy;
     modest.may_decline = true;
     declined = false;
@@ -255,7 +253,6 @@ static void test_declined(void)
     g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 0);
     g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
     g_assert_true(declined);
-    testing_fini(&t);
 }
 
 /*
@@ -263,7 +260,7 @@ static void test_declined(void)
  */
 static void test_lost(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_message message;
     testing_init_policy(&t, &machine, &policy, 1);
     for (unsigned i = 0; i < 3; i++)
@@ -275,7 +272,6 @@ static void test_lost(void)
     g_assert_cmpint(duet__worker_lost(t.core, GPU + 1, 0, &t.ops), ==, DUET_OK);
     g_assert_cmpuint(duet_tasks_done(t.core), ==, 3);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
-    testing_fini(&t);
 }
 
 static bool is_even(void *context, const struct duet_view *view, const struct duet_task *task)
@@ -293,7 +289,7 @@ static bool is_any(void *context, const struct duet_view *view, const struct due
 /* Chosen tasks that the worker can run move, in order, with their load; the rest stays. */
 static void test_move(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init_policy(&t, &machine, &policy, 1);
     struct duet_view view = testing_view(&t, GPU);
     struct duet_list *from = ((struct own *)t.core->policy_state)->lists[DUET_DEQUE];
@@ -317,18 +313,16 @@ static void test_move(void)
     const uint64_t expected[] = {3, 9, 4, 10};
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(duet_task_id(duet_pop_head(&view, from, GPU)), ==, expected[i]);
-    testing_fini(&t);
 }
 
 /* Only init makes lists. */
 static void test_late(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init_policy(&t, &machine, &policy, 1);
     struct duet_view view = testing_view(&t, CPU);
     g_assert_null(duet_view_new_list(&view, DUET_HEAP));
     g_assert_cmpint(duet_wait(t.core), ==, DUET_EINVAL);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_search, test_deep, test_called, test_declined, test_lost, test_move, test_late)

@@ -28,7 +28,7 @@ static void touch(struct testing *t, struct testing_log *log, struct duet_handle
 
 static void test_lru(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_log log = {0};
     struct duet_handle *h[5];
     struct duet_stats stats;
@@ -54,13 +54,12 @@ static void test_lru(void)
     g_assert_cmpuint(log.count, ==, 6);
     g_assert_cmpuint(stats.reads_on_device, ==, 7);
     g_assert_cmpuint(stats.read_hits, ==, 1);
-    testing_fini(&t);
 }
 
 /* Only a sole copy is written back; its place is free when that is done, and not before. */
 static void test_write_back(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_log log = {0};
     struct duet_handle *h[3];
     struct duet_stats stats;
@@ -90,13 +89,12 @@ static void test_write_back(void)
     g_assert_cmpuint(stats.write_backs, ==, 1);
     g_assert_cmpuint(stats.evictions, ==, 2);
     g_assert_cmpuint(stats.copies_to_host, ==, 2);
-    testing_fini(&t);
 }
 
 /* A task in preparation keeps its data; the next one waits for it and is woken by its end. */
 static void test_pins(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *h[4];
     start(&t, 3, 1);
     for (unsigned i = 0; i < 4; i++)
@@ -113,13 +111,12 @@ static void test_pins(void)
     g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
     g_assert_false(atomic_load(&t.core->nodes[1].blocked));
     g_assert_true(valid(h[2], 1) && valid(h[3], 1));
-    testing_fini(&t);
 }
 
 /* A copy to another device that reads the data pins it; its end wakes the worker that waits. */
 static void test_pinned_by_another(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *a, *b;
     start(&t, 1, 2);
     a = testing_handle(&t, BLOCK);
@@ -138,14 +135,13 @@ static void test_pinned_by_another(void)
     g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
     testing_drain(&t);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 /* Room enough, but in pieces, one of which the task itself holds: all is cleared, then it fits. */
 static void test_fragmented(void)
 {
     for (int mode = DUET_R; mode <= DUET_RW; mode++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         struct testing_log log = {0};
         struct duet_handle *h[4], *large;
         start(&t, 4, 1);
@@ -160,14 +156,13 @@ static void test_fragmented(void)
         for (unsigned i = 0; i < log.count; i++)
             again += log.copies[i].handle == h[1] && log.copies[i].destination == 1;
         g_assert_cmpuint(again, ==, mode == DUET_W ? 1 : 2);
-        testing_fini(&t);
     }
 }
 
 /* A task of exactly the slab's size runs after anything; a byte more is refused, and says why. */
 static void test_limits(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_log log = {0};
     double flops = 1;
     start(&t, 4, 1);
@@ -190,7 +185,6 @@ static void test_limits(void)
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(duet_worker_stats(t.core, CPU).tasks, ==, 1);
-    testing_fini(&t);
 }
 
 /*
@@ -199,7 +193,7 @@ static void test_limits(void)
  */
 static void test_dead(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_log log = {0};
     struct duet_stats stats;
     start(&t, 1, 1);
@@ -215,7 +209,6 @@ static void test_dead(void)
     g_assert_true(valid(a, 0) && !valid(a, 1));
     duet_stats(t.core, &stats);
     g_assert_cmpuint(stats.write_backs, ==, 0);
-    testing_fini(&t);
 }
 
 /*
@@ -225,7 +218,7 @@ static void test_dead(void)
 static void test_used_while_leaving(void)
 {
     for (int mode = DUET_R; mode <= DUET_RW; mode++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, 2, 1);
         struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
         struct duet_handle *c = testing_handle(&t, BLOCK);
@@ -251,7 +244,6 @@ static void test_used_while_leaving(void)
         testing_done(&t, &again, 1e-6, 0);
         g_assert_true(valid(a, 1) && valid(a, 0) == (mode == DUET_R));
         g_assert_cmpuint(t.core->nodes[1].leaving_bytes, ==, 0);
-        testing_fini(&t);
     }
 }
 
@@ -259,7 +251,7 @@ static void test_used_while_leaving(void)
 static void test_renewed_while_leaving(void)
 {
     for (int mode = DUET_R; mode <= DUET_RW; mode++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, 2, 2);
         struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
         touch(&t, NULL, a, DUET_W, NULL, 0);
@@ -284,14 +276,13 @@ static void test_renewed_while_leaving(void)
         testing_done(&t, &run, 1e-6, 0);
         g_assert_true(valid(a, 1) && valid(a, 2) == (mode == DUET_R));
         g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-        testing_fini(&t);
     }
 }
 
 /* Unregistering gives every place back. */
 static void test_unregister(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 8, 2);
     for (unsigned i = 0; i < 50; i++) {
         struct duet_handle *h = testing_handle(&t, (i % 4 + 1) * BLOCK);
@@ -302,7 +293,6 @@ static void test_unregister(void)
         g_assert_cmpuint(t.core->nodes[2].slab.used_bytes, ==, 0);
     }
     g_assert_null(t.core->handles);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_lru, test_write_back, test_pins, test_pinned_by_another, test_fragmented,

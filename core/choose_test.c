@@ -271,7 +271,7 @@ static void test_unknown_times(void)
 
 static void refuse(struct duet_policy policy, const char *fragment)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet_runtime *core;
     struct duet_message message = {""};
     struct testing t = {.core = NULL};
@@ -283,7 +283,6 @@ static void refuse(struct duet_policy policy, const char *fragment)
                                        .engine = &t};
     g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(message.text, fragment));
-    duet_machine_fini(&machine);
 }
 
 static void test_refused(void)

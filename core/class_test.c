@@ -27,7 +27,7 @@ static int submit(struct testing *t, struct duet_codelet *codelet, double flops,
 /* Kernels with the same name, work and sequence of sizes have one class, in order of appearance. */
 static void test_identity(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_class_stats stats;
     testing_init(&t, &both, "eager", 1);
     struct duet_handle *a = testing_handle(&t, 100), *b = testing_handle(&t, 100);
@@ -50,20 +50,18 @@ static void test_identity(void)
     g_assert_cmpstr(stats.kernel, ==, "for_gpus");
     g_assert_cmpfloat(stats.expected_s[0], ==, 0); /* cannot run on cores */
     g_assert_cmpint(duet_class_stats(t.core, 5, &stats), ==, DUET_EINVAL);
-    testing_fini(&t);
 }
 
 /* Hundreds of classes are found again after the table has grown. */
 static void test_many(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &both, "eager", 1);
     for (unsigned round = 0; round < 3; round++)
         for (unsigned i = 1; i <= 500; i++)
             g_assert_cmpint(submit(&t, t.any, i, NULL, NULL, 0), ==, DUET_OK);
     g_assert_cmpuint(duet_class_count(t.core), ==, 500);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 static double no_flops(const void *args)
@@ -74,7 +72,7 @@ static double no_flops(const void *args)
 /* Work is flops where these are counted, else bytes, else 1. */
 static void test_work(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_codelet *codelet;
     struct duet_implementation implementation = {.arch = "core"};
     struct duet_codelet_desc desc = {.name = "uncounted",
@@ -98,13 +96,12 @@ static void test_work(void)
     g_assert_true(klass.counts_flops);
     g_assert_cmpfloat_with_epsilon(duet__class_cost(&klass, 1), 5e-7, 1e-15);
     g_assert_cmpfloat(duet_task_complexity(t.held), ==, 5e3);
-    testing_fini(&t);
 }
 
 /* Expected times come from the calibration first, then from the codelet, then from measurements. */
 static void test_expected(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &both, "eager", 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     t.hold = true;
@@ -127,7 +124,6 @@ static void test_expected(void)
     g_assert_cmpint(submit(&t, later, 1e6, NULL, NULL, 0), ==, DUET_OK);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 0, t.held), 7e-3, 1e-12);
     g_assert_cmpfloat_with_epsilon(duet_view_seconds(&view, 1, t.held), 1e-4, 1e-12);
-    testing_fini(&t);
 }
 
 /* The word of a kernel whose flops tell nothing: its argument, on devices a tenth of that. */
@@ -158,7 +154,7 @@ static struct duet_codelet *costly(struct testing *t)
 static void test_costs(void)
 {
     static const double costs[] = {4e-3, 2e-3, 1e-3, 4e-3};
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &both, "eager", 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     struct duet_codelet *codelet = costly(&t);
@@ -177,7 +173,6 @@ static void test_costs(void)
         g_assert_cmpfloat(duet_view_seconds(&view, 1, t.held), ==, costs[i] / 10);
     }
     g_assert_cmpuint(duet_class_count(t.core), ==, 3);
-    testing_fini(&t);
 }
 
 /*
@@ -188,7 +183,7 @@ static void test_costs(void)
 static void test_sizes(void)
 {
     enum { TASKS = 20000 };
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_stats stats;
     double sum = 0;
     uint64_t tasks = 0;
@@ -222,7 +217,6 @@ static void test_sizes(void)
     duet_stats(t.core, &stats);
     g_assert_cmpuint(tasks, ==, TASKS);
     g_assert_cmpfloat_with_epsilon(stats.flops / sum, 1, 1e-9);
-    testing_fini(&t);
 }
 
 /* However many costs tasks have, on two architectures that do not go together. */
@@ -234,7 +228,7 @@ static double unlike(const void *args, const char *arch)
 
 static void test_many_costs(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     uint64_t rng = 1;
     testing_init(&t, &both, "eager", 1);
     struct duet_codelet *codelet = costly(&t);
@@ -244,7 +238,6 @@ static void test_many_costs(void)
                         DUET_OK);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(duet_class_count(t.core), ==, 2 * 1024 + 1); /* one amount of work */
-    testing_fini(&t);
 }
 
 static unsigned told; /* times that the model was told something */
@@ -261,7 +254,7 @@ static int count_add(void *state, double work, uint64_t footprint, double mean_s
  */
 static void test_telling(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_model counting = *duet_model_at(0);
     counting.add = count_add;
     testing_init(&t, &both, "eager", 1);
@@ -288,13 +281,12 @@ static void test_telling(void)
     for (unsigned i = 0; i < 10; i++)
         duet__class_measured(klass, cpu, 1e-3);
     g_assert_cmpuint(told, ==, before + 11);
-    testing_fini(&t);
 }
 
 /* The engine may know no time on some architecture, on none, or refuse. */
 static void test_classify(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &both, "eager", 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     t.hold = true;
@@ -311,13 +303,12 @@ static void test_classify(void)
     t.refusal = 0;
     g_assert_cmpint(submit(&t, t.any, 2, NULL, NULL, 0), ==, DUET_OK);
     g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 2);
-    testing_fini(&t);
 }
 
 /* Restrictions by architecture, backend, both; what nobody can run is refused. */
 static void test_where(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &both, "eager", 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     t.hold = true;
@@ -339,13 +330,12 @@ static void test_where(void)
     g_assert_cmpint(submit(&t, t.cpu, 1, NULL, NULL, duet_where(t.core, "cuda")), ==,
                     DUET_ENOWORKER);
     g_assert_nonnull(strstr(duet_last_message(t.core), "for_cpus with this restriction"));
-    testing_fini(&t);
 }
 
 /* No more sets of workers than there is room for; each gets its number once. */
 static void test_masks(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     uint8_t number, again;
     testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 8, .gpu_archs = 8}, "eager", 1);
     unsigned before = atomic_load(&t.core->mask_count);
@@ -358,12 +348,11 @@ static void test_masks(void)
     }
     g_assert_cmpint(duet__mask_find(t.core, 255, &number), ==, DUET_ENOMEM);
     g_assert_cmpint(duet__mask_find(t.core, 1, &number), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 static void test_refusals(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     char args[DUET_ARGS_INLINE + 1] = {0};
     testing_init(&t, &both, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8), *none;
@@ -394,12 +383,11 @@ static void test_refusals(void)
                     DUET_EINVAL);
     g_assert_null(none);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 static void test_codelets(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_codelet *codelet;
     struct duet_implementation nowhere = {.arch = "vector_unit"};
     struct duet_codelet_desc desc = {.name = "x", .implementations = &nowhere};
@@ -417,7 +405,6 @@ static void test_codelets(void)
     g_assert_cmpuint(duet_kernel_count(t.core), ==, 4);
     g_assert_cmpstr(duet_kernel_name(t.core, 3), ==, "x");
     g_assert_null(duet_kernel_name(t.core, 4));
-    testing_fini(&t);
 }
 
 /* No more tasks are unfinished than the window allows, however small it is. */
@@ -425,7 +412,7 @@ static void test_window(void)
 {
     static const size_t windows[] = {1, 2, 7, 8, 9, 64};
     for (unsigned i = 0; i < G_N_ELEMENTS(windows); i++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         testing_init(&t, &both, "eager", 1);
         t.core->window = windows[i];
         for (unsigned n = 0; n < 200; n++) {
@@ -433,14 +420,13 @@ static void test_window(void)
             uint64_t left = atomic_load(&t.core->submitted) - duet_tasks_done(t.core);
             g_assert_cmpuint(left, <=, windows[i]);
         }
-        testing_fini(&t);
     }
 }
 
 /* A stopped core lets the workers go once none of them has anything in flight. */
 static void test_stop(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &both, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8);
     (void)testing_submit(&t, t.gpu, h, DUET_R, NULL, 0, 0);
@@ -457,13 +443,12 @@ static void test_stop(void)
     g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_EXIT);
     g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_EXIT);
     g_assert_cmpuint(unfinished(t.core), ==, 0);
-    testing_fini(&t);
 }
 
 /* No worker takes a task that needs a copy by a worker that has gone. */
 static void test_stop_listed(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &both, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8);
     (void)testing_submit(&t, t.gpu, h, DUET_W, NULL, 0, 0);
@@ -476,7 +461,6 @@ static void test_stop_listed(void)
     for (unsigned w = 0; w < t.workers; w++)
         g_assert_cmpint(testing_next(&t, w).kind, ==, DUET_EXIT);
     g_assert_cmpint(t.core->error, ==, DUET_ECANCELED);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_identity, test_many, test_work, test_expected, test_costs, test_sizes,

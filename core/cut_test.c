@@ -211,7 +211,7 @@ static void test_uncut(void)
 /* Temporary data has no memory before it is cut; unregistering takes its parts along. */
 static void test_temporary(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     const struct testing_machine make = {.cpus = 1, .gpus = 1};
     struct duet_handle *whole;
     testing_init(&t, &make, "eager", 1);
@@ -224,7 +224,6 @@ static void test_temporary(void)
     g_assert_cmpint(duet_unregister_submit(t.core, whole), ==, DUET_OK);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_null(t.core->handles);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -275,7 +274,7 @@ static void test_refusals(void)
 static void test_memory(void)
 {
     static char data[10000];
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *tile, *other;
     const struct testing_machine make = {.cpus = 1};
     testing_init(&t, &make, "eager", 1);
@@ -294,7 +293,6 @@ static void test_memory(void)
     refuses(&t, duet_register_vector(t.core, data + 1109, 1, 1, &other), "shares memory");
     g_assert_cmpint(duet_unregister(t.core, tile), ==, DUET_OK);
     g_assert_cmpint(duet_register_matrix(t.core, data + 1010, 60, 60, 100, 1, &tile), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 /* Random pieces of memory, against a map of bytes. */
@@ -303,7 +301,7 @@ static void test_random_memory(void)
     enum { BYTES = 3000, COUNT = 200 };
     static char data[BYTES];
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         struct duet_handle *there[COUNT] = {NULL};
         const struct duet_handle *map[BYTES] = {NULL};
         const struct testing_machine make = {.cpus = 1};
@@ -328,7 +326,6 @@ static void test_random_memory(void)
             for (unsigned b = 0; free && b < rows * cols; b++)
                 map[first + b / rows * ld + b % rows] = there[n];
         }
-        testing_fini(&t);
     }
 }
 

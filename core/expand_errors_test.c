@@ -86,7 +86,7 @@ static int asks(struct plan *plan, struct duet_expansion *expansion, const struc
 static void test_blocks_refused(void)
 {
     for (size_t i = 0; i < G_N_ELEMENTS(refusals); i++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         struct duet_handle *h = NULL;
         start(&t, 1, 0);
         struct asking asking = {.plan = {.expand = asks}, .refusal = &refusals[i]};
@@ -94,7 +94,6 @@ static void test_blocks_refused(void)
         (void)plan_submit(&t, &asking.plan, h, DUET_RW, testing_handle(&t, 1), DUET_R);
         check_failed(&t, DUET_EINVAL, refusals[i].says);
         check_message(&t, "task 1 (split) cannot expand");
-        testing_fini(&t);
     }
 }
 
@@ -110,7 +109,7 @@ static int tile(struct plan *plan, struct duet_expansion *expansion, const struc
 
 static void test_blocks_that_touch(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *h = NULL, *g = NULL;
     start(&t, 1, 0);
     struct plan plan = {.expand = tile};
@@ -119,7 +118,6 @@ static void test_blocks_that_touch(void)
     (void)plan_submit(&t, &plan, h, DUET_RW, g, DUET_R);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(plan.calls, ==, 1);
-    testing_fini(&t);
 }
 
 /* A child on its parent's own data. */
@@ -176,7 +174,7 @@ static void refuse_child(int (*expand)(struct plan *, struct duet_expansion *,
                                        const struct duet_call *),
                          int mode, int error, const char *says)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1, 1);
     struct duet_handle *h = testing_handle(&t, 2 << 20);
     struct plan inner = {.expand = on_the_whole};
@@ -185,7 +183,6 @@ static void refuse_child(int (*expand)(struct plan *, struct duet_expansion *,
     (void)testing_submit(&t, t.cpu, h, DUET_R, NULL, 0, 0);
     check_failed(&t, error, says);
     g_assert_cmpint(duet_unregister(t.core, h), ==, error);
-    testing_fini(&t);
 }
 
 static void test_children_refused(void)
@@ -212,7 +209,7 @@ static int tries(struct plan *plan, struct duet_expansion *expansion, const stru
 
 static void test_refusal_survived(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1, 0);
     struct duet_handle *h = testing_handle(&t, BLOCK);
     struct plan plan = {.expand = tries, .blocks = {h}};
@@ -220,7 +217,6 @@ static void test_refusal_survived(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(plan.children, ==, 1);
     g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -234,20 +230,19 @@ static int nothing(struct plan *plan, struct duet_expansion *expansion,
 
 static void test_no_cpu(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 0, 2);
     struct plan plan = {.expand = nothing, .t = &t}, *pointer = &plan;
     struct duet_task_desc desc = plan_desc(&t, &pointer, NULL, 0);
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_ENOWORKER);
     check_message(&t, "split expands, which needs a CPU worker");
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 /* Restricting it to devices leaves no worker; restricting it to CPUs changes nothing. */
 static void test_restricted(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1, 1);
     struct plan plan = {.expand = nothing, .t = &t}, *pointer = &plan;
     struct duet_task_desc desc = plan_desc(&t, &pointer, NULL, 0);
@@ -257,12 +252,11 @@ static void test_restricted(void)
     g_assert_cmpint(duet_submit(t.core, &desc), ==, DUET_OK);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(plan.calls, ==, 1);
-    testing_fini(&t);
 }
 
 static void test_both_kinds_of_codelet(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_codelet *codelet = NULL;
     start(&t, 1, 0);
     struct duet_implementation implementation = {.arch = "cpu"};
@@ -272,7 +266,6 @@ static void test_both_kinds_of_codelet(void)
                                      .implementation_count = 1};
     g_assert_cmpint(duet_register_codelet(t.core, &desc, &codelet), ==, DUET_EINVAL);
     check_message(&t, "kernel both has implementations and expands");
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -293,7 +286,7 @@ static int four(struct plan *plan, struct duet_expansion *expansion, const struc
 /* A failing child keeps the others from beginning, and the successor. */
 static void test_child_fails(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     uint64_t ids[8];
     start(&t, 1, 1);
     struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
@@ -310,13 +303,12 @@ static void test_child_fails(void)
     g_assert_cmpuint(ids[0], ==, plan.ids[0]);
     g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ETASK);
     g_assert_cmpuint(t.core->nodes[1].slab.used_bytes, ==, 0);
-    testing_fini(&t);
 }
 
 /* A child fails while the other child's block is on its way back. */
 static void test_child_fails_during_copy(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1, 1);
     struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
     struct plan plan = {.expand = four};
@@ -333,7 +325,6 @@ static void test_child_fails_during_copy(void)
     g_assert_cmpuint(unfinished(t.core), >, 0);
     testing_done(&t, &copy, 1e-6, 0);
     check_failed(&t, DUET_ETASK, "task 3");
-    testing_fini(&t);
 }
 
 /* The function itself gives up after its first child. */
@@ -346,7 +337,7 @@ static int gives_up(struct plan *plan, struct duet_expansion *expansion,
 
 static void test_function_fails(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     uint64_t ids[8];
     start(&t, 1, 1);
     struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
@@ -356,13 +347,12 @@ static void test_function_fails(void)
     check_failed(&t, DUET_EIO, "task 1 (split) cannot expand: cannot read or write");
     g_assert_cmpuint(plan_order(&t, ids, 8), ==, 0);
     g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_EIO);
-    testing_fini(&t);
 }
 
 /* A failure before the task expands: it does not. Those that come after do not either. */
 static void test_failed_before(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1, 0);
     struct duet_handle *h = testing_handle(&t, BLOCK);
     struct plan plan = {.expand = nothing};
@@ -374,13 +364,12 @@ static void test_failed_before(void)
     (void)plan_submit(&t, &plan, h, DUET_RW, NULL, 0);
     check_failed(&t, DUET_ETASK, "task 1");
     g_assert_cmpuint(plan.calls, ==, 0);
-    testing_fini(&t);
 }
 
 /* Cancelled with a child in flight: it ends, the others do not begin. */
 static void test_cancelled(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     uint64_t ids[8];
     start(&t, 1, 1);
     struct duet_handle *h = testing_handle(&t, 2 * BLOCK);
@@ -401,7 +390,6 @@ static void test_cancelled(void)
     g_assert_cmpuint(ids[0], ==, plan.ids[0]);
     g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ECANCELED);
     testing_stop(&t);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_blocks_refused, test_blocks_that_touch, test_children_refused, test_refusal_survived,

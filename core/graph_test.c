@@ -66,7 +66,7 @@ static void submit(struct program *p, struct testing *t, struct duet_handle *con
 
 static void random_program(uint64_t seed)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct program p = {.count = {0}};
     struct duet_handle *handles[HANDLES];
     struct duet__engine_command commands[WORKERS] = {{.kind = DUET_IDLE}};
@@ -96,7 +96,6 @@ static void random_program(uint64_t seed)
     }
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(duet_tasks_done(t.core), ==, TASKS);
-    testing_fini(&t);
 }
 
 static void test_random(void)
@@ -109,7 +108,7 @@ static void test_pairs(void)
 {
     for (int first = DUET_R; first <= DUET_RW; first++) {
         for (int second = DUET_R; second <= DUET_RW; second++) {
-            struct testing t;
+            OWNED(testing_fini) struct testing t;
             testing_init(&t, &(struct testing_machine){.cpus = 2}, "eager", 1);
             struct duet_handle *h = testing_handle(&t, 8);
             (void)testing_submit(&t, t.any, h, first, NULL, 0, 0);
@@ -123,7 +122,6 @@ static void test_pairs(void)
             g_assert_cmpint(b.kind, ==, DUET_RUN);
             g_assert_cmpuint(duet_task_id(b.task), ==, 2);
             testing_done(&t, &b, 1e-6, 0);
-            testing_fini(&t);
         }
     }
 }
@@ -131,7 +129,7 @@ static void test_pairs(void)
 /* Readers after a writer start together; the next writer waits for all; readers do not overtake. */
 static void test_groups(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet__engine_command commands[5];
     testing_init(&t, &(struct testing_machine){.cpus = 5}, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8);
@@ -151,13 +149,12 @@ static void test_groups(void)
     g_assert_cmpint(testing_next(&t, 4).kind, ==, DUET_IDLE);
     testing_done(&t, &commands[3], 1e-6, 0);
     g_assert_cmpuint(testing_work(&t, 4, NULL), ==, 1);
-    testing_fini(&t);
 }
 
 /* A handle named twice is one access, RW if mixed; the buffers keep their positions. */
 static void test_duplicates(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 2}, "eager", 1);
     struct duet_handle *h = testing_handle(&t, 8);
     (void)testing_submit(&t, t.any, h, DUET_R, h, DUET_W, 0);
@@ -170,14 +167,13 @@ static void test_duplicates(void)
     g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
     testing_done(&t, &command, 1e-6, 0);
     g_assert_cmpuint(testing_work(&t, 1, NULL), ==, 1);
-    testing_fini(&t);
 }
 
 /* Tasks of 0, 1000 and 65,535 accesses; one access more is refused. */
 static void test_wide(void)
 {
     enum { WIDE = 1000, MOST = 65535 };
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     double flops = 1;
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "ws", 1);
     struct duet_access *accesses = g_new0(struct duet_access, MOST + 1);
@@ -201,14 +197,13 @@ static void test_wide(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(duet_tasks_done(t.core), ==, G_N_ELEMENTS(counts) + 1);
     g_free(accesses);
-    testing_fini(&t);
 }
 
 /* A chain runs in order, and its length is the critical path. */
 static void test_chain(void)
 {
     enum { LENGTH = 2000 };
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_stats stats;
     testing_init(&t, &(struct testing_machine){.cpus = 2}, "ws", 1);
     struct duet_handle *h = testing_handle(&t, 8);
@@ -227,13 +222,12 @@ static void test_chain(void)
     }
     duet_stats(t.core, &stats);
     g_assert_cmpfloat_with_epsilon(stats.critical_path_s, LENGTH * 1e-3, 1e-6);
-    testing_fini(&t);
 }
 
 /* The application's acquisition takes its turn like a task, and so does a release. */
 static void test_acquire(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "ws", 1);
     struct duet_handle *h = testing_handle(&t, 8);
     g_assert_cmpint(duet_release(t.core, h), ==, DUET_EINVAL);
@@ -255,7 +249,6 @@ static void test_acquire(void)
     g_assert_cmpint(duet_unregister(t.core, h), ==, DUET_ESTUCK);
     testing_done(&t, &command, 1e-6, 0);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_pairs, test_groups, test_duplicates, test_wide, test_chain, test_acquire,

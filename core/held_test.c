@@ -201,7 +201,7 @@ static void test_while_waiting(void)
 /* A runtime that is given up with tasks held. */
 static void test_given_up(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_ref *ref;
     start(&t, 1, 0, DUET__BOTTOM_LEVEL);
     submit_after(&t, 1, NULL, 0, NULL, 0, &(struct duet_task_extra){.ref = &ref});
@@ -209,7 +209,6 @@ static void test_given_up(void)
                  &(struct duet_task_extra){.after = &ref, .after_count = 1, .name = "late"});
     duet_ref_free(ref);
     testing_stop(&t);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */

@@ -23,7 +23,7 @@ static struct duet_call call_of(struct testing *t, struct duet_message *message)
 /* Values of all sizes arrive, aligned for their type; a kernel that asks for others is told. */
 static void test_values(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_message message;
     const char letter = 'd', text[] = "carried whole";
     const double many[300] = {1, 2, 3}, flops = 1e6;
@@ -66,13 +66,12 @@ static void test_values(void)
     call = call_of(&t, &message);
     g_assert_cmpint(duet_values(&call, &got_flops, sizeof got_flops, NULL), ==, DUET_EINVAL);
     says(message.text, "was not given any");
-    testing_fini(&t);
 }
 
 /* A list says what a description would. */
 static void test_items(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_ref *ref = NULL;
     testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager", 1);
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
@@ -92,7 +91,6 @@ static void test_items(void)
     g_assert_false(duet_view_can_run(&view, 0, task));
     g_assert_true(duet_view_can_run(&view, 1, task));
     duet_ref_free(ref);
-    testing_fini(&t);
 }
 
 static int insert_child(struct plan *plan, struct duet_expansion *expansion,
@@ -119,7 +117,7 @@ static void test_children(void)
 /* After a refusal nothing is submitted, no reference is left, and the message gives the reason. */
 static void test_refusals(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_ref *ref = (struct duet_ref *)(void *)&t;
     const double flops = 1e6;
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
@@ -136,7 +134,6 @@ static void test_refusals(void)
     g_assert_cmpint(duet_insert(t.core, t.any, DUET_R, NULL, 0), ==, DUET_EINVAL);
     says(duet_last_message(t.core), "no handle");
     g_assert_cmpuint(atomic_load(&t.core->submitted), ==, 0);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_values, test_items, test_children, test_refusals)

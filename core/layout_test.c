@@ -139,7 +139,7 @@ static void test_arrays(void)
     const struct duet_array arrays[] = {{rows, 11, 1, 11, 4},
                                         {columns, 50, 1, 50, 4},
                                         {values, 5, 10, 6, 8}};
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *handle, *other;
     start(&t, true);
     g_assert_cmpint(duet_register_arrays(t.core, arrays, 3, &handle), ==, DUET_OK);
@@ -163,7 +163,6 @@ static void test_arrays(void)
     g_assert_null(handle);
     g_assert_cmpint(duet_register_vector(t.core, rows, 11, 4, &handle), ==,
                     DUET_OK); /* nothing is left */
-    testing_fini(&t);
 }
 
 static void test_type(void)
@@ -171,7 +170,7 @@ static void test_type(void)
     static int numbers[20];
     static char letters[20], slab[1 << 20];
     struct list list = {.count = 7, .room = 20, .numbers = numbers, .letters = letters};
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *handle, *other;
     start(&t, true);
     g_assert_cmpint(duet_register_object(t.core, &list_type, &list, &handle), ==, DUET_OK);
@@ -190,7 +189,6 @@ static void test_type(void)
     g_assert_cmpint(duet_register_object(t.core, &list_type, &list, &handle), ==, DUET_OK);
     seen = bring(&t, handle, slab);
     g_assert_cmpuint(seen.count, ==, 0);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -200,7 +198,7 @@ static void test_refused(void)
 {
     static int numbers[20];
     static char letters[20];
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *handle = NULL, *parts[4];
     struct list list = {.count = 20, .room = 20, .numbers = numbers, .letters = letters};
     struct duet_type type = list_type;
@@ -236,13 +234,12 @@ static void test_refused(void)
     const struct duet_access scratch = {handle, DUET_SCRATCH};
     const struct duet_task_desc task = {.codelet = t.any, .accesses = &scratch, .access_count = 1};
     refuses(&t, duet_submit(t.core, &task), "is several arrays: name temporary data");
-    testing_fini(&t);
 }
 
 /* If nothing computes, data needs no address. */
 static void test_simulated(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_log log = {0};
     struct list list = {.count = 5, .room = 5};
     const struct duet_array arrays[] = {{NULL, 3, 1, 3, 8}, {NULL, 3, 1, 3, 8}};
@@ -261,7 +258,6 @@ static void test_simulated(void)
     g_assert_cmpuint(log.copies[2].bytes, ==, 25);
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpint(duet_unregister(t.core, handles[i]), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_blocks, test_arrays, test_type, test_refused, test_simulated)

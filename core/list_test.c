@@ -56,7 +56,7 @@ static void make_tasks(struct testing *t, struct duet_task **tasks)
 
 static void compare(const char *policy)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_task *outside[TASKS];
     struct model model = {.count = 0};
     unsigned left = TASKS;
@@ -84,7 +84,6 @@ static void compare(const char *policy)
         }
         g_assert_cmpuint(duet_list_length(list), ==, model.count);
     }
-    testing_fini(&t);
 }
 
 static void test_deque(void)
@@ -100,7 +99,7 @@ static void test_priority(void)
 /* The load of a worker is what its list and its slots are expected to take. */
 static void test_load(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_task *tasks[TASKS];
     testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "ws", 1);
     make_tasks(&t, tasks);
@@ -118,14 +117,13 @@ static void test_load(void)
     g_assert_cmpfloat_with_epsilon(duet_view_load(&view, 0), 1e-3, 1e-9);
     testing_done(&t, &command, 5e-3, 0);
     g_assert_cmpfloat(duet_view_load(&view, 0), ==, 0);
-    testing_fini(&t);
 }
 
 /* A policy that pushes a task twice, or asks for a worker that is not there, ends the run. */
 static void test_misuse(void)
 {
     for (int mistake = 0; mistake < 2; mistake++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         struct duet_task *tasks[TASKS];
         testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "ws", 1);
         make_tasks(&t, tasks);
@@ -141,14 +139,13 @@ static void test_misuse(void)
         g_assert_nonnull(strstr(duet_last_message(t.core), mistake ? "worker 99 of 2" : "twice"));
         g_assert_nonnull(strstr(stuck.text, mistake ? "worker 99 of 2; " : "twice; "));
         g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 1);
-        testing_fini(&t);
     }
 }
 
 /* A pushed task wakes its owner if that is idle, else one idle worker that can run it. */
 static void test_wakes(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 3, .gpus = 2}, "ws", 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     g_assert_false(duet__hungry(t.core));
@@ -166,7 +163,6 @@ static void test_wakes(void)
     (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
     g_assert_cmpuint(t.wakes, ==, 3);
     g_assert_cmpuint(duet_list_length(duet_view_list(&view, 0)), ==, 4);
-    testing_fini(&t);
 }
 
 /* Calls of the next test's policy, with their workers. */
@@ -209,7 +205,7 @@ static void test_called_late(void)
                                               .push = push_nowhere,
                                               .pop = pop_late};
     for (uint64_t seed = 0; seed < 20; seed++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         testing_init_policy(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, &policy, seed);
         busy.t = &t;
         busy.early = testing_create(&t, t.cpu, NULL, 0, NULL, 0, 0);
@@ -217,7 +213,6 @@ static void test_called_late(void)
         g_assert_cmpint(testing_next(&t, 1).kind, ==, DUET_IDLE);
         g_assert_cmpint(testing_next(&t, 0).kind, ==, DUET_RUN);
         g_assert_true(t.woken[1]);
-        testing_fini(&t);
     }
 }
 

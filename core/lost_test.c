@@ -377,7 +377,7 @@ static void test_calls(void)
 /* A runtime that closes while a device is being lost: EXIT once its commands are reported. */
 static void test_closing(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct testing_machine make = {.cpus = 1, .gpus = 1};
     lost_start(&t, &make, "eager");
     struct duet_handle *a = testing_handle(&t, BLOCK);
@@ -391,7 +391,6 @@ static void test_closing(void)
     g_assert_cmpint(testing_next(&t, CPU).kind, ==, DUET_EXIT);
     g_assert_cmpint(testing_next(&t, GPU).kind, ==, DUET_EXIT);
     g_assert_cmpuint(unfinished(t.core), ==, 0);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_listed, test_woken_for, test_woken_to_steal, test_without_room, test_fetching,

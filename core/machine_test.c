@@ -105,56 +105,40 @@ static void test_copy(void)
     check(&copy, NULL);
 }
 
+/* Checks that a good machine, in the variable m, is refused like that after this statement. */
+#define BAD(statement, says)                                                                       \
+    do {                                                                                           \
+        make(&m);                                                                                  \
+        statement;                                                                                 \
+        check(&m, says);                                                                           \
+    } while (0)
+
 static void test_names(void)
 {
     struct duet_machine m;
 
-    make(&m);
-    memset(m.nodes[1].name, 'x', DUET_NAME_MAX);
-    check(&m, "node 1");
-    make(&m);
-    g_strlcpy(m.nodes[2].name, "gpu0", DUET_NAME_MAX);
-    check(&m, "two nodes are named gpu0");
-    make(&m);
-    g_strlcpy(m.links[1].name, "in", DUET_NAME_MAX);
-    check(&m, "two links are named in");
-    make(&m);
-    m.workers[0].name[0] = '\0';
-    check(&m, "worker 0");
-    make(&m);
-    m.archs[1].backend[0] = '\0';
-    check(&m, "architecture card");
-    make(&m);
-    memset(m.name, 'x', DUET_NAME_MAX);
-    check(&m, "machine");
+    BAD(memset(m.nodes[1].name, 'x', DUET_NAME_MAX), "node 1");
+    BAD(g_strlcpy(m.nodes[2].name, "gpu0", DUET_NAME_MAX), "two nodes are named gpu0");
+    BAD(g_strlcpy(m.links[1].name, "in", DUET_NAME_MAX), "two links are named in");
+    BAD(m.workers[0].name[0] = '\0', "worker 0");
+    BAD(m.archs[1].backend[0] = '\0', "architecture card");
+    BAD(memset(m.name, 'x', DUET_NAME_MAX), "machine");
 }
 
 static void test_indices(void)
 {
     struct duet_machine m;
 
-    make(&m);
-    m.workers[1].arch = 2;
-    check(&m, "worker gpu0: no architecture 2");
-    make(&m);
-    m.workers[1].node = 3;
-    check(&m, "worker gpu0: no node 3");
-    make(&m);
-    m.routes[1].links[0] = 2;
-    check(&m, "route host to gpu0: no link 2");
-    make(&m);
-    m.routes[1].count = 0;
-    check(&m, "crosses 0 links");
-    make(&m);
-    m.routes[1].count = DUET_ROUTE_LINKS + 1;
-    check(&m, "crosses 9 links");
+    BAD(m.workers[1].arch = 2, "worker gpu0: no architecture 2");
+    BAD(m.workers[1].node = 3, "worker gpu0: no node 3");
+    BAD(m.routes[1].links[0] = 2, "route host to gpu0: no link 2");
+    BAD(m.routes[1].count = 0, "crosses 0 links");
+    BAD(m.routes[1].count = DUET_ROUTE_LINKS + 1, "crosses 9 links");
     make(&m);
     m.workers[0].node = 1;
     m.workers[1].node = 0;
     check(&m, "CPU workers come before");
-    make(&m);
-    m.workers[2].window = 0;
-    check(&m, "worker gpu1: the window");
+    BAD(m.workers[2].window = 0, "worker gpu1: the window");
     make(&m);
     m.workers[2].window = m.workers[2].window_short = 2;
     check(&m, NULL);
@@ -162,54 +146,27 @@ static void test_indices(void)
     m.workers[2].window = 3;
     m.workers[2].window_short = 2;
     check(&m, "worker gpu1: the window of short tasks must be 0 (as the window) or at least");
-    make(&m);
-    m.workers[2].window_short = DUET_WINDOW_MAX + 1;
-    check(&m, "worker gpu1: a window of 1025, at most 1024 is possible");
+    BAD(m.workers[2].window_short = DUET_WINDOW_MAX + 1,
+        "worker gpu1: a window of 1025, at most 1024 is possible");
 }
 
 static void test_figures(void)
 {
     struct duet_machine m;
 
-    make(&m);
-    m.nodes[0].capacity_bytes = 1;
-    check(&m, "node host");
-    make(&m);
-    m.nodes[1].capacity_bytes = 0;
-    check(&m, "node gpu0: a device needs a capacity");
-    make(&m);
-    m.links[0].bandwidth_Bps = 0;
-    check(&m, "link in");
-    make(&m);
-    m.links[0].bandwidth_Bps = INFINITY;
-    check(&m, "link in");
-    make(&m);
-    m.routes[3].latency_s = NAN;
-    check(&m, "route gpu0 to host: the latency");
-    make(&m);
-    m.routes[3].bandwidth_Bps = 6e9;
-    check(&m, "narrowest link");
-    make(&m);
-    m.routes[3].bandwidth_Bps = NAN;
-    check(&m, "narrowest link");
-    make(&m);
-    m.routes[2].direct = false;
-    check(&m, "route host to gpu1: every node needs");
-    make(&m);
-    m.costs.steal_s = -1;
-    check(&m, "cost steal_s");
-    make(&m);
-    m.costs.event_s = NAN;
-    check(&m, "cost event_s");
-    make(&m);
-    m.costs.wake_s = -1;
-    check(&m, "cost wake_s");
-    make(&m);
-    m.costs.foreign_s = INFINITY;
-    check(&m, "cost foreign_s");
-    make(&m);
-    m.sharing.bandwidth_Bps = -1;
-    check(&m, "sharing: the bandwidth");
+    BAD(m.nodes[0].capacity_bytes = 1, "node host");
+    BAD(m.nodes[1].capacity_bytes = 0, "node gpu0: a device needs a capacity");
+    BAD(m.links[0].bandwidth_Bps = 0, "link in");
+    BAD(m.links[0].bandwidth_Bps = INFINITY, "link in");
+    BAD(m.routes[3].latency_s = NAN, "route gpu0 to host: the latency");
+    BAD(m.routes[3].bandwidth_Bps = 6e9, "narrowest link");
+    BAD(m.routes[3].bandwidth_Bps = NAN, "narrowest link");
+    BAD(m.routes[2].direct = false, "route host to gpu1: every node needs");
+    BAD(m.costs.steal_s = -1, "cost steal_s");
+    BAD(m.costs.event_s = NAN, "cost event_s");
+    BAD(m.costs.wake_s = -1, "cost wake_s");
+    BAD(m.costs.foreign_s = INFINITY, "cost foreign_s");
+    BAD(m.sharing.bandwidth_Bps = -1, "sharing: the bandwidth");
     memset(&m, 0, sizeof(m));
     check(&m, "at least one");
 }

@@ -64,7 +64,7 @@ static void check_mark(const struct testing *t, const struct duet_trace_mark *ma
 /* A phase lasts until the next one or none; one that goes on, until it is asked for. */
 static void test_marks(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_trace_mark *marks;
     size_t count;
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
@@ -97,7 +97,6 @@ static void test_marks(void)
     free(marks);
     g_assert_cmpint(duet_mark(t.core, NULL), ==, DUET_EINVAL);
     g_assert_nonnull(strstr(duet_last_message(t.core), "needs a text"));
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_tasks, test_failure, test_marks)

@@ -19,7 +19,7 @@ static void assert_refused(const struct testing *t, int error, const char *fragm
 
 static void test_checked(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     char data[8];
     testing_init(&t, &both, "eager", 1);
     t.core->computes = true;
@@ -34,12 +34,11 @@ static void test_checked(void)
     g_assert_cmpint(duet_unpin(t.core, NULL), ==, DUET_OK);
     assert_refused(&t, duet_pin(t.core, NULL, 0), "0 bytes");
     g_assert_cmpuint(t.pins + t.unpins, ==, 0);
-    testing_fini(&t);
 }
 
 static void test_passed_on(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     char data[8];
     testing_init(&t, &both, "eager", 1);
     g_assert_cmpint(duet_pin(t.core, data, sizeof data), ==, DUET_OK);
@@ -54,7 +53,6 @@ static void test_passed_on(void)
     g_assert_cmpint(duet_unpin(t.core, data), ==, DUET_EINVAL);
     /* it is no failure of the run */
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-    testing_fini(&t);
 }
 
 /* Simulations have none of the three. */

@@ -318,7 +318,7 @@ static void test_refusals(void)
 /* Tasks that never end are freed with the runtime, with what they come after. */
 static void test_stuck(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_ref *ref;
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
     t.hold = true;
@@ -328,14 +328,13 @@ static void test_stuck(void)
     g_assert_cmpuint(ready(&t), ==, 0);
     g_assert_cmpint(duet_ref_wait(t.core, ref), ==, DUET_ESTUCK);
     duet_ref_free(ref);
-    testing_fini(&t);
 }
 
 /* Arguments of any size, behind any number of accesses; what never ends is freed with the rest. */
 static void test_sizes(void)
 {
     static const size_t sizes[] = {8, 64, 65, 1000, 3000, 100000}, counts[] = {0, 1, 8, 9, 65535};
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_ref *first, *ref;
     testing_init(&t, &(struct testing_machine){.cpus = 1}, "eager", 1);
     struct duet_handle *handle = testing_handle(&t, BLOCK);
@@ -366,7 +365,6 @@ static void test_sizes(void)
     duet_ref_free(first);
     g_free(args);
     g_free(accesses);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_after, test_fans, test_expansion, test_path, test_done, test_failure, test_forgotten,

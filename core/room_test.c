@@ -86,7 +86,7 @@ static void touch(struct testing *t, struct testing_log *log, struct duet_handle
 
 static void test_bytes(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 4);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     g_assert_cmpuint(duet_view_capacity_bytes(&view, 0), ==, UINT64_MAX);
@@ -99,13 +99,12 @@ static void test_bytes(void)
     g_assert_cmpuint(duet_view_free_bytes(&view, NODE2), ==, 4 * BLOCK);
     g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK);
     g_assert_cmpuint(duet_view_free_bytes(&view, NODE), ==, 4 * BLOCK);
-    testing_fini(&t);
 }
 
 /* State is of one datum on one node, zeroed, whatever the others are. */
 static void test_places(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 4);
     struct duet_handle *handles[3];
     for (unsigned i = 0; i < 3; i++) {
@@ -121,13 +120,12 @@ static void test_places(void)
         for (unsigned node = 0; node < 3; node++)
             g_assert_cmpuint(place_of(&t, handles[i], node)->asked, ==,
                              (3 * i + node + 1) * 0x01010101u);
-    testing_fini(&t);
 }
 
 /* The highest score leaves, among equals the least recently used; what is invalid before all. */
 static void test_victim(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_handle *h[6];
     struct place *places[6];
     start(&t, 3);
@@ -158,13 +156,12 @@ static void test_victim(void)
     touch(&t, NULL, h[5], DUET_R);
     g_assert_true(!valid(h[4], NODE) && valid(h[2], NODE) && valid(h[3], NODE));
     g_assert_cmpuint(places[2]->asked, ==, asked);
-    testing_fini(&t);
 }
 
 /* Data that is written back first is reported so, and stays until it is. */
 static void test_sole(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 2);
     struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
     struct duet_handle *c = testing_handle(&t, BLOCK);
@@ -182,7 +179,6 @@ static void test_sole(void)
     testing_done(&t, &out, 1e-6, 0);
     g_assert_cmpuint(testing_work(&t, GPU, NULL), ==, 1);
     g_assert_true(valid(a, NODE) && !valid(b, NODE) && valid(c, NODE));
-    testing_fini(&t);
 }
 
 /* Copies into the first device's memory that it can start now. */
@@ -203,7 +199,7 @@ static unsigned copies_in(struct testing *t)
 static void test_prefetch(void)
 {
     for (int mode = DUET_R; mode <= DUET_RW; mode++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         struct testing_log log = {0};
         start(&t, 4);
         struct duet_handle *a = testing_handle(&t, BLOCK), *b = testing_handle(&t, BLOCK);
@@ -221,14 +217,13 @@ static void test_prefetch(void)
         g_assert_cmpuint(testing_work(&t, GPU, &log), ==, 1);
         g_assert_cmpuint(log.count, ==, 1);
         g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
-        testing_fini(&t);
     }
 }
 
 /* The task runs elsewhere while the copy is under way: what comes after it waits for its end. */
 static void test_prefetch_in_vain(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 4);
     struct duet_handle *a = testing_handle(&t, BLOCK);
     prefetch_to = NODE;
@@ -246,13 +241,12 @@ static void test_prefetch_in_vain(void)
     g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
     g_assert_cmpint(duet_unregister(t.core, a), ==, DUET_OK); /* after the copy */
     g_assert_cmpuint(t.core->nodes[NODE].slab.used_bytes, ==, 0);
-    testing_fini(&t);
 }
 
 /* A prefetch evicts no valid data, only invalid data. */
 static void test_prefetch_room(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 2);
     struct duet_handle *h[3];
     for (unsigned i = 0; i < 3; i++)
@@ -271,7 +265,6 @@ static void test_prefetch_room(void)
     g_assert_cmpuint(copies_in(&t), ==, 1);
     g_assert_true(valid(h[0], NODE) && valid(h[2], NODE));
     testing_drain(&t);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_bytes, test_places, test_victim, test_sole, test_prefetch, test_prefetch_in_vain,

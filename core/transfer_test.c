@@ -51,7 +51,7 @@ static void test_source(void)
     static const double host_Bps[] = {1e9, 2e9, 5e8};
     static const unsigned sources[] = {0, 0, 1};
     for (unsigned i = 0; i < 3; i++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, false, 0);
         struct duet_handle *h = testing_handle(&t, BYTES);
         route(&t, 0, 2)->bandwidth_Bps = host_Bps[i];
@@ -63,7 +63,6 @@ static void test_source(void)
         g_assert_cmpuint(command.copy->bytes, ==, BYTES);
         testing_done(&t, &command, 1e-6, 0);
         g_assert_cmpuint(testing_work(&t, GPU1, NULL), ==, 1);
-        testing_fini(&t);
     }
 }
 
@@ -71,7 +70,7 @@ static void test_source(void)
 static void test_load(void)
 {
     for (unsigned busy = 0; busy < 2; busy++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, false, 0);
         struct duet_handle *h = testing_handle(&t, BYTES), *other = testing_handle(&t, 100 * BYTES);
         route(&t, 0, 2)->bandwidth_Bps = route(&t, 1, 2)->bandwidth_Bps * 0.9;
@@ -94,14 +93,13 @@ static void test_load(void)
             testing_done(&t, &out, 2e-6, 0);
             g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
         }
-        testing_fini(&t);
     }
 }
 
 /* A hint's copy, which waits for others, is like these once a task waits for it. */
 static void test_hinted(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, false, 0);
     struct duet_handle *h[3];
     for (unsigned i = 0; i < 3; i++) {
@@ -121,13 +119,12 @@ static void test_hinted(void)
     testing_done(&t, &wanted, 1e-6, 0);
     g_assert_cmpuint(testing_work(&t, GPU0, NULL), ==, 1);
     g_assert_true(bit_test(h[1]->valid, 1));
-    testing_fini(&t);
 }
 
 /* Two tasks that need what is on its way share the copy; one that overwrites waits for it. */
 static void test_merging(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_stats stats;
     start(&t, false, 0);
     struct duet_handle *h = testing_handle(&t, BYTES);
@@ -144,13 +141,12 @@ static void test_merging(void)
     g_assert_cmpuint(stats.copies_to_device, ==, 1);
     g_assert_cmpuint(stats.read_hits, ==, 1);
     g_assert_cmpuint(stats.merged, ==, 1);
-    testing_fini(&t);
 }
 
 /* Data without a direct route goes through the host, where it is valid then, too. */
 static void test_staging(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, true, 0);
     struct duet_handle *h = testing_handle(&t, BYTES);
     on(&t, "card0", h, DUET_W);
@@ -169,7 +165,6 @@ static void test_staging(void)
     check_copy(&in, GPU1, 0, 2);
     testing_done(&t, &in, 1e-6, 0);
     g_assert_cmpuint(testing_work(&t, GPU1, NULL), ==, 1);
-    testing_fini(&t);
 }
 
 /* Leaves a write-back of `h` from the first device on its way, and `h` rewritten on the second. */
@@ -191,7 +186,7 @@ static struct duet__engine_command overtake(struct testing *t, struct duet_handl
 /* A reader at the destination of an overtaken write-back gets the written data, by another copy. */
 static void test_overtaken(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, false, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES);
     struct duet__engine_command out = overtake(&t, h);
@@ -207,7 +202,6 @@ static void test_overtaken(void)
     g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
     g_assert_true(bit_test(h->valid, 0) && bit_test(h->valid, 2));
     testing_drain(&t);
-    testing_fini(&t);
 }
 
 /*
@@ -216,7 +210,7 @@ static void test_overtaken(void)
  */
 static void test_overtaken_by_writer(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, false, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES);
     struct duet__engine_command out = overtake(&t, h);
@@ -227,13 +221,12 @@ static void test_overtaken_by_writer(void)
     g_assert_cmpuint(testing_work(&t, CPU, NULL), ==, 1);
     g_assert_true(bit_test(h->valid, 0) && !bit_test(h->valid, 2));
     testing_drain(&t);
-    testing_fini(&t);
 }
 
 /* A device that could not write back because of the overtaken copy tries again after it. */
 static void test_overtaken_and_evicted(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, false, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES), *third = testing_handle(&t, BYTES);
     struct duet__engine_command out = overtake(&t, h);
@@ -247,13 +240,12 @@ static void test_overtaken_and_evicted(void)
     g_assert_true(log.copies[0].write_back && log.copies[0].handle == h);
     g_assert_true(bit_test(h->valid, 0) && !bit_test(h->valid, 2));
     testing_drain(&t);
-    testing_fini(&t);
 }
 
 /* A chained copy behind an overtaken one carries the new contents. */
 static void test_overtaken_chain(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, true, 1024);
     struct duet_handle *h = testing_handle(&t, BYTES);
     struct duet__engine_command out = overtake(&t, h);
@@ -262,13 +254,12 @@ static void test_overtaken_chain(void)
     testing_drain(&t);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_true(bit_test(h->valid, 0) && bit_test(h->valid, 1) && bit_test(h->valid, 2));
-    testing_fini(&t);
 }
 
 /* A policy's estimate: latency + bytes / bandwidth x accelerators, nothing for valid data. */
 static void test_estimate(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, true, 0);
     struct duet_handle *h = testing_handle(&t, BYTES), *g = testing_handle(&t, BYTES);
     t.hold = true;
@@ -294,7 +285,6 @@ static void test_estimate(void)
     g_assert_false(duet_view_valid(&view, 1, task, 2));
     duet__link(t.core, task, DUET_SUBMITTER, t.now, &t.ops);
     testing_drain(&t);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_hinted, test_source, test_load, test_merging, test_staging, test_overtaken,

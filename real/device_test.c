@@ -62,7 +62,7 @@ static int negate(const struct duet_call *call)
 static void test_matrix(void)
 {
     struct testing t = {.gpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     double matrix[2 * SIZE * SIZE];
     struct duet_access access = {.mode = DUET_RW};
     for (unsigned i = 0; i < 2 * SIZE * SIZE; i++)
@@ -75,7 +75,6 @@ static void test_matrix(void)
         bool inside = i % (2 * SIZE) < SIZE && i / (2 * SIZE) < SIZE - 2;
         g_assert_cmpfloat(matrix[i], ==, inside ? -1.0 - i : 1.0 + i);
     }
-    duet__core_free(core);
 }
 
 enum { EDGE = 37, ROUNDS = 60, VIEWS = 4 };
@@ -114,7 +113,7 @@ static void test_triangles(void)
     static double matrix[EDGE * (EDGE + 2)], expected[EDGE * (EDGE + 2)];
     for (unsigned seed = 1; seed <= 10; seed++) {
         struct testing t = {.cpus = 1, .gpus = 2, .gpu_memory_bytes = 8 * EDGE * EDGE * 3};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         struct duet_codelet *codelets[] = {testing_codelet(core, "on_gpu", run_share, "cuda"),
                                            testing_codelet(core, "on_cpu", run_share, "cpu")};
         struct duet_handle *views[VIEWS];
@@ -132,7 +131,6 @@ static void test_triangles(void)
         }
         testing_must(core, duet_unregister(core, views[0]));
         g_assert_cmpmem(matrix, sizeof matrix, expected, sizeof expected);
-        duet__core_free(core);
     }
 }
 
@@ -158,7 +156,7 @@ static void test_nested(void)
 {
     for (unsigned cpus = 0; cpus < 2; cpus++) {
         struct testing t = {.cpus = cpus, .gpus = 2, .window = 8};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         _Atomic(int) calls = 0;
         const struct again again = {testing_codelet(core, "count", testing_count, NULL), &calls};
         struct duet_codelet *codelet = testing_codelet(core, "again", once_more, "cuda");
@@ -166,7 +164,6 @@ static void test_nested(void)
             testing_submit(core, codelet, NULL, 0, &again, sizeof again);
         testing_must(core, duet_wait(core));
         g_assert_cmpint(atomic_load(&calls), ==, 300);
-        duet__core_free(core);
     }
 }
 
@@ -178,11 +175,10 @@ static int fail(const struct duet_call *call)
 static void test_error(void)
 {
     struct testing t = {.gpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     testing_submit(core, testing_codelet(core, "spoil", fail, NULL), NULL, 0, NULL, 0);
     g_assert_cmpint(duet_wait(core), ==, DUET_EIO);
     g_assert_nonnull(strstr(duet_last_message(core), "task 1 (spoil) failed on gpu0"));
-    duet__core_free(core);
 }
 
 /* A close in the middle, with copies between the devices, leaves nothing behind. */
@@ -190,7 +186,7 @@ static void test_close_in_the_middle(void)
 {
     for (unsigned round = 0; round < 10; round++) {
         struct testing t = {.cpus = round % 2, .gpus = 3};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
         struct duet_access accesses[2] = {{.mode = DUET_R}, {.mode = DUET_RW}};
         uint64_t cells[CELLS] = {0};
@@ -205,7 +201,6 @@ static void test_close_in_the_middle(void)
         }
         if (round % 4 < 2)
             duet_cancel(core);
-        duet__core_free(core);
     }
 }
 
@@ -232,7 +227,7 @@ static void test_lost(void)
 static void test_lost_readers(void)
 {
     struct testing t = {.cpus = 1, .gpus = 1, .lose = "gpu0@5"};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     for (unsigned i = 0; i < 500; i++)
@@ -240,7 +235,6 @@ static void test_lost_readers(void)
     testing_must(core, duet_wait(core));
     g_assert_cmpint(atomic_load(&calls), >=, 500);
     g_assert_cmpuint(duet_tasks_done(core), ==, 500);
-    duet__core_free(core);
 }
 
 static int submit_and_rest(const struct duet_call *call)
@@ -255,7 +249,7 @@ static void test_lost_nested(void)
 {
     enum { OUTER = 20 };
     struct testing t = {.cpus = 1, .gpus = 2, .lose = "gpu0@3,gpu1@6"};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     _Atomic(int) calls = 0;
     const struct again again = {testing_codelet(core, "count", testing_count, "cpu"), &calls};
     struct duet_codelet *codelet = testing_codelet(core, "again", submit_and_rest, NULL);
@@ -266,7 +260,6 @@ static void test_lost_nested(void)
     struct duet_stats stats;
     duet_stats(core, &stats);
     g_assert_cmpuint(stats.tasks, ==, 2 * OUTER);
-    duet__core_free(core);
 }
 
 static int set_ones(const struct duet_call *call)

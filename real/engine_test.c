@@ -26,7 +26,7 @@ static void test_results(void)
 static void test_many_accesses(void)
 {
     struct testing t = {.cpus = 2};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
     uint64_t cells[WIDE], expected[WIDE];
     struct duet_access accesses[WIDE];
@@ -43,7 +43,6 @@ static void test_many_accesses(void)
     }
     testing_must(core, duet_wait(core));
     g_assert_cmpmem(cells, sizeof cells, expected, sizeof expected);
-    duet__core_free(core);
 }
 
 /* A kernel sees the matrix and the arguments as they were given. */
@@ -62,7 +61,7 @@ static int look_at(const struct duet_call *call)
 static void test_call(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     double matrix[10] = {0}, args[] = {1, 2};
     struct duet_access access = {.mode = DUET_RW};
     testing_must(core, duet_register_matrix(core, matrix, 3, 2, 5, sizeof(double), &access.handle));
@@ -70,7 +69,6 @@ static void test_call(void)
                    sizeof args);
     testing_must(core, duet_wait(core));
     g_assert_cmpfloat(matrix[7], ==, 3);
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -115,7 +113,7 @@ static void check_dates(const struct duet_runtime *core, double end_s)
 static void test_dates(void)
 {
     struct testing t = {.cpus = 3, .record = true};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cells[DATED] = {0};
@@ -131,7 +129,6 @@ static void test_dates(void)
     double end_s = duet_now(core);
     g_assert_cmpint(atomic_load(&calls), ==, STEPS);
     check_dates(core, end_s);
-    duet__core_free(core);
 }
 
 /*
@@ -196,7 +193,7 @@ static void test_dates_of_inputs(void)
     late.pop = pop_late;
     struct testing t = {.cpus = 2, .gpus = 1, .own_policy = &late, .record = true};
     atomic_store(&arrived, 0);
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_handle *handle;
     uint64_t cell = 0;
     testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
@@ -209,7 +206,6 @@ static void test_dates_of_inputs(void)
     g_assert_cmpuint(copy.destination, ==, DUET_HOST);
     for (uint64_t id = 2; id <= 3; id++)
         g_assert_cmpfloat(event_of(core, DUET_EVENT_TASK, id).start_s, >=, copy.end_s);
-    duet__core_free(core);
 }
 
 /* Nor is the time in which its worker calls another one a kernel's. */
@@ -218,7 +214,7 @@ static void test_dates_of_wakes(void)
     struct duet_policy slow = *duet_policy_find("pinned");
     slow.push = push_slowly;
     struct testing t = {.cpus = 2, .own_policy = &slow, .record = true};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, "cpu");
     struct duet_handle *handle;
     uint64_t cell = 0;
@@ -231,7 +227,6 @@ static void test_dates_of_wakes(void)
     submit_pinned(core, codelet, NULL, 0, 0);
     testing_must(core, duet_wait(core));
     g_assert_cmpfloat(event_of(core, DUET_EVENT_TASK, 3).start_s, >=, atomic_load(&pushed_s));
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -245,7 +240,7 @@ static int fail(const struct duet_call *call)
 static void test_error(void)
 {
     struct testing t = {.cpus = 2};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *bad = testing_codelet(core, "spoil", fail, NULL);
     struct duet_codelet *good = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
@@ -258,18 +253,16 @@ static void test_error(void)
     g_assert_cmpint(duet_wait(core), ==, DUET_EIO);
     g_assert_nonnull(strstr(duet_last_message(core), "task 2 (spoil)"));
     g_assert_cmpint(atomic_load(&calls), ==, 1);
-    duet__core_free(core);
 }
 
 static void test_no_code(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     const struct duet_task_desc desc = {.codelet = testing_codelet(core, "dgemm", NULL, NULL)};
     g_assert_cmpint(duet_submit(core, &desc), ==, DUET_ENOWORKER);
     g_assert_nonnull(strstr(duet_last_message(core), "kernel dgemm has no code that can run here"));
     testing_must(core, duet_wait(core));
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -304,7 +297,7 @@ static void test_cancel(void)
 {
     for (unsigned cpus = 1; cpus <= 3; cpus++) {
         struct testing t = {.cpus = cpus};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         _Atomic(int) gate = 0, calls = 0;
         uint64_t cells[3] = {0};
         submit_chains(core, cpus, &gate, &calls, cells);
@@ -312,7 +305,6 @@ static void test_cancel(void)
         atomic_store(&gate, 1);
         g_assert_cmpint(duet_wait(core), ==, DUET_ECANCELED);
         g_assert_cmpint(atomic_load(&calls), ==, 0);
-        duet__core_free(core);
     }
 }
 
@@ -413,7 +405,7 @@ static void test_any_time(void)
     _Atomic(int) calls = 0, *counter = &calls;
     pthread_t ids[2];
     struct asking asking[2];
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     for (unsigned i = 0; i < G_N_ELEMENTS(ids); i++) {
         asking[i] = (struct asking){.core = core, .number = i};
@@ -428,7 +420,6 @@ static void test_any_time(void)
     }
     g_assert_cmpuint(duet_worker_stats(core, 0).tasks + duet_worker_stats(core, 1).tasks, ==,
                      ASKED);
-    duet__core_free(core);
 }
 
 TEST_MAIN(test_results, test_many_accesses, test_call, test_dates, test_dates_of_inputs,

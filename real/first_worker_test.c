@@ -25,7 +25,7 @@ static int where_am_i(const struct duet_call *call)
 static void test_waiting_thread_runs(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "where_am_i", where_am_i, NULL);
     unsigned here = 0;
     /* the spare thread may be faster when this thread is held up, but not always */
@@ -35,7 +35,6 @@ static void test_waiting_thread_runs(void)
         testing_must(core, duet_wait(core));
         here += pthread_equal(thread, pthread_self()) != 0;
     }
-    duet__core_free(core);
 }
 
 /* Holds up whoever submits what is ready. */
@@ -63,7 +62,7 @@ static void test_held(void)
                                      .push = slow_push,
                                      .pop = pop};
     struct testing t = {.cpus = 1, .hold = true, .own_policy = &slow};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "where_am_i", where_am_i, NULL);
     pthread_t threads[10] = {0};
     for (unsigned i = 0; i < G_N_ELEMENTS(threads); i++) {
@@ -73,7 +72,6 @@ static void test_held(void)
     testing_must(core, duet_wait(core));
     for (unsigned i = 0; i < G_N_ELEMENTS(threads); i++)
         g_assert_true(pthread_equal(threads[i], pthread_self()));
-    duet__core_free(core);
 }
 
 struct submitter {
@@ -109,7 +107,7 @@ static void *submit_and_wait(void *argument)
 static void several_threads(unsigned cpus, size_t window)
 {
     struct testing t = {.cpus = cpus, .window = window};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0;
     struct submitter submitters[THREADS];
@@ -125,7 +123,6 @@ static void several_threads(unsigned cpus, size_t window)
     for (int round = 0; round < ROUNDS; round++)
         expected += THREADS * (1 + round % 5);
     g_assert_cmpint(atomic_load(&calls), ==, expected);
-    duet__core_free(core);
 }
 
 static void test_several_threads(void)
@@ -141,14 +138,13 @@ static void test_window(void)
 {
     for (unsigned cpus = 1; cpus <= 2; cpus++) {
         struct testing t = {.cpus = cpus, .window = 4};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
         _Atomic(int) calls = 0, *counter = &calls;
         for (unsigned i = 0; i < 2000; i++)
             testing_submit(core, codelet, NULL, 0, &counter, sizeof counter);
         testing_must(core, duet_wait(core));
         g_assert_cmpint(atomic_load(&calls), ==, 2000);
-        duet__core_free(core);
     }
 }
 
@@ -156,7 +152,7 @@ static void test_window(void)
 static void test_left_over(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
@@ -170,7 +166,6 @@ static void test_left_over(void)
         testing_until(&calls, 100 * round);
     }
     testing_must(core, duet_wait(core));
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -180,7 +175,7 @@ static void test_spare(void)
 {
     for (unsigned cpus = 1; cpus <= 2; cpus++) {
         struct testing t = {.cpus = cpus};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
         _Atomic(int) calls = 0, *counter = &calls;
         for (int round = 1; round <= 20; round++) {
@@ -190,7 +185,6 @@ static void test_spare(void)
             if (round % 4 == 0)
                 testing_must(core, duet_wait(core));
         }
-        duet__core_free(core);
     }
 }
 
@@ -216,7 +210,7 @@ static void *open_the_gate(void *argument)
 static void test_gives_way(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *gate = testing_codelet(core, "gate", pass_the_gate, NULL);
     struct duet_codelet *where = testing_codelet(core, "where_am_i", where_am_i, NULL);
     unsigned here = 0;
@@ -236,7 +230,6 @@ static void test_gives_way(void)
         g_assert_cmpint(pthread_join(opener, NULL), ==, 0);
         testing_must(core, duet_unregister(core, access.handle));
     }
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -268,13 +261,12 @@ static void test_nested(void)
     const size_t windows[] = {0, 4};
     for (unsigned i = 0; i < 6; i++) {
         struct testing t = {.cpus = 1 + i % 3, .window = windows[i / 3]};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         _Atomic(int) calls = 0;
         struct tree tree = {&calls, testing_codelet(core, "grow", grow, NULL), 9};
         testing_submit(core, tree.codelet, NULL, 0, &tree, sizeof tree);
         testing_must(core, duet_wait(core));
         g_assert_cmpint(atomic_load(&calls), ==, 1023);
-        duet__core_free(core);
     }
 }
 
@@ -299,7 +291,7 @@ static int outlast_child(const struct duet_call *call)
 static void test_only_child(void)
 {
     struct testing t = {.cpus = 2};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     _Atomic(int) calls = 0;
     uint64_t cell = 0;
     struct family family = {&calls, testing_codelet(core, "count", testing_count, NULL), NULL};
@@ -310,7 +302,6 @@ static void test_only_child(void)
         testing_submit(core, codelet, NULL, 0, &family, sizeof family);
         testing_must(core, duet_wait(core));
     }
-    duet__core_free(core);
 }
 
 static int wait_inside(const struct duet_call *call)
@@ -344,7 +335,7 @@ static void test_no_wait_inside(void)
     for (unsigned i = 0; i < 2 * G_N_ELEMENTS(kernels); i++) {
         /* on a CPU's thread, and on one of an emulated GPU's own */
         struct testing t = {.cpus = 1, .gpus = i % 2};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         uint64_t cell = 0;
         struct duet_handle *handle;
         testing_must(core, duet_register_vector(core, &cell, 1, sizeof cell, &handle));
@@ -354,7 +345,6 @@ static void test_no_wait_inside(void)
         g_assert_cmpint(duet_wait(core), ==, DUET_EINVAL);
         g_assert_true(g_str_has_prefix(duet_last_message(core), kernels[i / 2].name));
         g_assert_nonnull(strstr(duet_last_message(core), "inside a kernel"));
-        duet__core_free(core);
     }
 }
 

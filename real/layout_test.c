@@ -51,7 +51,7 @@ static void test_blocks(void)
     } shapes[] = {{ROWS, ROWS * COLS}, {ROWS, 30}, {7, 28}, {7, 31}};
     for (unsigned s = 0; s < G_N_ELEMENTS(shapes); s++) {
         struct testing t = {.cpus = 1, .gpus = 2, .gpu_memory_bytes = 512};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         static int64_t data[COPIES][31 * PLANES];
         struct duet_handle *handles[COPIES];
         memset(data, 0, sizeof data);
@@ -71,7 +71,6 @@ static void test_blocks(void)
             for (size_t at = 0; at < 31 * PLANES; at++)
                 g_assert_true(data[c][at] == -1 || data[c][at] / 1000 == TASKS / COPIES);
         }
-        duet__core_free(core);
     }
 }
 
@@ -99,7 +98,7 @@ static int add_to_arrays(const struct duet_call *call)
 static void test_arrays(void)
 {
     struct testing t = {.cpus = 1, .gpus = 2, .gpu_memory_bytes = 2048};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     static char bytes[COPIES][300];
     static float floats[COPIES][7];
     static double matrix[COPIES][9 * COLS];
@@ -131,7 +130,6 @@ static void test_arrays(void)
         for (unsigned i = 0; i < 9 * COLS; i++)
             g_assert_cmpfloat(matrix[c][i], ==, i % 9 < ROWS ? each : 0);
     }
-    duet__core_free(core);
 }
 
 /* More buffers than a kernel's slot has room for, from one access. */
@@ -148,7 +146,7 @@ static void test_many(void)
 {
     enum { MANY = 100 };
     struct testing t = {.cpus = 1, .gpus = 1, .gpu_memory_bytes = 1 << 20};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     static uint64_t numbers[MANY], sum;
     struct duet_array arrays[MANY];
     struct duet_access accesses[2] = {{.mode = DUET_R}, {.mode = DUET_RW}};
@@ -162,7 +160,6 @@ static void test_many(void)
     testing_submit(core, testing_codelet(core, "gpu", count_buffers, "cuda"), accesses, 2, NULL, 0);
     testing_must(core, duet_unregister(core, accesses[1].handle));
     g_assert_cmpuint(sum, ==, MANY * (MANY - 1));
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -309,7 +306,7 @@ static void test_bad_type(void)
 static void test_paced(void)
 {
     struct testing t = {.gpus = 1, .scale = 1e-3, .seconds = 1e-3, .record = true};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     static int numbers[ROOM];
     static char letters[ROOM];
     struct list list = {5, numbers, letters};
@@ -321,7 +318,6 @@ static void test_paced(void)
     duet_stats(core, &stats);
     g_assert_cmpuint(stats.bytes_to_device, ==, list_bytes(NULL));
     g_assert_cmpuint(list.count, ==, 5);
-    duet__core_free(core);
 }
 
 TEST_MAIN(test_blocks, test_arrays, test_many, test_type, test_lost, test_bad_type, test_paced)

@@ -13,7 +13,7 @@ static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsi
                                        .gpu_window = 3,
                                        .emulate = "free",
                                        .no_peer = no_peer};
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet_message message = {""};
     g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
     g_assert_cmpint(duet_machine_check(&machine, &message), ==, DUET_OK);
@@ -35,7 +35,6 @@ static void check(int cpus, int gpus, bool no_peer, unsigned expected_cpus, unsi
     for (unsigned s = 1; s < machine.node_count; s++)
         for (unsigned d = 1; d < machine.node_count; d++)
             g_assert_cmpint(duet_machine_route(&machine, s, d)->direct, ==, s != d && !no_peer);
-    duet_machine_fini(&machine);
 }
 
 static void test_machine(void)
@@ -56,14 +55,13 @@ static void test_machine(void)
 static void check_gpu(const struct duet_config *wanted, unsigned window, unsigned window_short,
                       uint64_t capacity_bytes)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet_message message = {""};
     g_assert_cmpint(duet__real_machine(&machine, NULL, wanted, NULL, &message), ==, DUET_OK);
     const struct duet_worker *gpu = &machine.workers[machine.worker_count - 1];
     g_assert_cmpuint(gpu->window, ==, window);
     g_assert_cmpuint(gpu->window_short, ==, window_short);
     g_assert_cmpuint(machine.nodes[gpu->node].capacity_bytes, ==, capacity_bytes);
-    duet_machine_fini(&machine);
 }
 
 static void test_wanted(void)
@@ -162,7 +160,7 @@ static void test_lose(void)
 static void test_engine_refusals(void)
 {
     struct duet_config wanted = {.cpus = 1, .gpus = 1, .emulate = "free"};
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet_message message = {""};
     void *engine;
     g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
@@ -177,7 +175,6 @@ static void test_engine_refusals(void)
     wanted.emulate = "free";
     g_assert_cmpint(duet__real_new(&engine, &machine, &wanted, NULL, NULL, &message), ==, DUET_OK);
     duet__real_ops()->destroy(engine); /* the engine has no core yet */
-    duet_machine_fini(&machine);
 }
 
 /* A device that cannot be opened: nothing runs on, and the reason is given. */

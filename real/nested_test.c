@@ -80,7 +80,7 @@ static double warm(struct duet_runtime *core, struct tree *tree)
 static void run(unsigned cpus, const char *policy, bool record, bool keeps)
 {
     struct testing t = {.cpus = cpus, .policy = policy, .record = record};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct tree tree = {.codelet = testing_codelet(core, "branch", branch, "cpu")};
     double warm_s = warm(core, &tree);
     for (unsigned round = 1; round <= 3; round++) {
@@ -102,7 +102,6 @@ static void run(unsigned cpus, const char *policy, bool record, bool keeps)
         else if (!keeps)
             g_assert_cmpuint(stats.pops + stats.steals, ==, round * nodes);
     }
-    duet__core_free(core);
 }
 
 static void test_alone(void)
@@ -131,7 +130,7 @@ static void test_failure(void)
     for (unsigned cpus = 1; cpus <= 2; cpus++) {
         for (unsigned cancels = 0; cancels < 2; cancels++) {
             struct testing t = {.cpus = cpus};
-            struct duet_runtime *core = testing_open(&t);
+            OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
             struct tree tree = {.codelet = testing_codelet(core, "branch", branch, "cpu")};
             (void)warm(core, &tree);
             tree.fail_at = 10;
@@ -142,7 +141,6 @@ static void test_failure(void)
             if (!cancels)
                 g_assert_nonnull(strstr(duet_last_message(core), "branch"));
             g_assert_cmpuint(tree.leaves, <, 1U << DEEP);
-            duet__core_free(core);
         }
     }
 }
@@ -162,7 +160,7 @@ static void test_expanding(void)
 {
     for (unsigned cpus = 1; cpus <= 2; cpus++) {
         struct testing t = {.cpus = cpus};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         struct tree tree = {.codelet = testing_codelet(core, "branch", branch, "cpu")};
         struct tree *to = &tree;
         const struct duet_codelet_desc desc = {.name = "expand", .expand = expand_to_leaves};
@@ -174,7 +172,6 @@ static void test_expanding(void)
             testing_must(core, duet_wait(core));
             g_assert_cmpuint(tree.leaves, ==, 3 * round);
         }
-        duet__core_free(core);
     }
 }
 

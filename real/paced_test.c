@@ -38,7 +38,7 @@ static void run(unsigned cpus, unsigned gpus, double scale)
                         .record = true,
                         .scale = scale,
                         .seconds = 1e-4};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 42;
@@ -51,7 +51,6 @@ static void run(unsigned cpus, unsigned gpus, double scale)
     check_events(core, &t);
     testing_must(core, duet_unregister(core, access.handle));
     g_assert_cmpuint(cell, ==, 42);
-    duet__core_free(core);
 }
 
 static void test_dates(void)
@@ -65,40 +64,37 @@ static void test_dates(void)
 static void test_mean(void)
 {
     struct testing t = {.cpus = 1, .gpus = 1, .scale = 0.5, .seconds = 1e-4};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     testing_submit(core, testing_codelet(core, "count", testing_count, NULL), NULL, 0, NULL, 0);
     testing_must(core, duet_wait(core));
     struct duet_class_stats stats;
     g_assert_cmpint(duet_class_stats(core, 0, &stats), ==, DUET_OK);
     g_assert_cmpfloat(stats.expected_s[0], ==, 0.5e-4);
     g_assert_cmpfloat(stats.expected_s[1], ==, 0.5e-4);
-    duet__core_free(core);
 }
 
 /* Kernels without a time cannot run, those without code can. */
 static void test_classify(void)
 {
     struct testing t = {.cpus = 1, .scale = 1, .seconds = 0};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     const struct duet_task_desc desc = {.codelet = testing_codelet(core, "dgemm", NULL, NULL)};
     g_assert_cmpint(duet_submit(core, &desc), ==, DUET_ENOMODEL);
     g_assert_nonnull(strstr(duet_last_message(core), "dgemm"));
     t.seconds = 1e-6;
     g_assert_cmpint(duet_submit(core, &desc), ==, DUET_OK);
     testing_must(core, duet_wait(core));
-    duet__core_free(core);
 }
 
 static void test_lost(void)
 {
     struct testing t = {.cpus = 1, .gpus = 2, .scale = 1, .seconds = 1e-5, .lose = "gpu0@3,gpu1@9"};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     for (unsigned i = 0; i < TASKS; i++)
         testing_submit(core, codelet, NULL, 0, NULL, 0);
     testing_must(core, duet_wait(core));
     g_assert_cmpuint(duet_tasks_done(core), ==, TASKS);
-    duet__core_free(core);
 }
 
 TEST_MAIN(test_dates, test_mean, test_classify, test_lost)

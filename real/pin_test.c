@@ -16,7 +16,7 @@
 static void test_pin(void)
 {
     struct testing t = {.cpus = 1, .gpus = 1, .pin_bytes = 100};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     char data[200];
     testing_must(core, duet_pin(core, data, 60));
     testing_must(core, duet_pin(core, data + 10, 20));
@@ -29,7 +29,6 @@ static void test_pin(void)
     g_assert_cmpint(duet_unpin(core, data), ==, DUET_EINVAL);
     testing_must(core, duet_pin(core, data + 100, 41)); /* ends with the run */
     testing_must(core, duet_wait(core));
-    duet__core_free(core);
 }
 
 /* Nothing is page-locked where there are no copies, or where only time passes. */
@@ -39,12 +38,11 @@ static void test_no_pin(void)
     struct testing *const cases[] = {&without, &paced};
     char data[200];
     for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
-        struct duet_runtime *core = testing_open(cases[i]);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(cases[i]);
         testing_must(core, duet_pin(core, data, 60));
         testing_must(core, duet_pin(core, data + 50, 60));
         testing_must(core, duet_unpin(core, data + 7));
         g_assert_cmpint(duet_pin(core, data, 0), ==, DUET_EINVAL);
-        duet__core_free(core);
     }
 }
 
@@ -60,7 +58,7 @@ static void test_from_kernels(void)
 {
     enum { COUNT = 200 };
     struct testing t = {.cpus = 2, .gpus = 2, .pin_bytes = 8 * COUNT};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "pin", pin_one, NULL);
     char data[COUNT][8];
     for (unsigned i = 0; i < COUNT; i++) {
@@ -71,7 +69,6 @@ static void test_from_kernels(void)
     g_assert_cmpint(duet_pin(core, &t, 8), ==, DUET_ENOMEM);
     for (unsigned i = 0; i < COUNT; i++)
         testing_must(core, duet_unpin(core, data[i]));
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -96,7 +93,7 @@ static int add_one(const struct duet_call *call)
 static void test_marks(void)
 {
     struct testing t = {.gpus = 2};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "add", add_one, NULL);
     uint64_t cells[3] = {0};
     struct duet_access accesses[3];
@@ -118,7 +115,6 @@ static void test_marks(void)
     g_assert_null(locks_of(core)->notes);
     g_assert_cmpuint(locks_of(core)->errors, ==, 0);
     g_assert_cmpuint(cells[0] + cells[1], ==, 20);
-    duet__core_free(core);
 }
 
 static int split(struct duet_expansion *expansion, const struct duet_call *call)
@@ -143,7 +139,7 @@ static int split(struct duet_expansion *expansion, const struct duet_call *call)
 static void test_blocks(void)
 {
     struct testing t = {.cpus = 1, .gpus = 2};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *add = testing_codelet(core, "add", add_one, "cuda"), *codelet = NULL;
     const struct duet_codelet_desc desc = {.name = "split", .expand = split};
     uint64_t cells[8] = {0};
@@ -160,7 +156,6 @@ static void test_blocks(void)
     testing_must(core, duet_unregister(core, access.handle));
     for (unsigned c = 0; c < 8; c++)
         g_assert_cmpuint(cells[c], ==, 5);
-    duet__core_free(core);
 }
 
 /* A run that is given up in the middle, with copies under way and handles left. */
@@ -171,7 +166,7 @@ static void subprocess_given_up(void)
                             .gpus = 2,
                             .gpu_memory_bytes = round % 4 < 2 ? 0 : 8 << 8,
                             .lose = round % 8 < 4 ? NULL : "gpu0@40"};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         struct duet_codelet *codelet = testing_codelet(core, "mix", mix_all, NULL);
         struct duet_access accesses[2] = {{.mode = DUET_R}, {.mode = DUET_RW}};
         uint64_t cells[CELLS] = {0};
@@ -185,7 +180,6 @@ static void subprocess_given_up(void)
             testing_submit(core, codelet, accesses, 2, NULL, 0);
         }
         duet_cancel(core);
-        duet__core_free(core);
     }
 }
 
@@ -236,7 +230,7 @@ static void test_reasons(void)
     for (unsigned i = 0; i < 2 * G_N_ELEMENTS(cases); i++) {
         bool gpu = i % 2;
         struct testing t = {.cpus = !gpu, .gpus = gpu};
-        struct duet_runtime *core = testing_open(&t);
+        OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
         testing_submit(core, testing_codelet(core, "talk", only_say, NULL), NULL, 0, NULL, 0);
         testing_must(core, duet_wait(core));
         testing_submit(core, testing_codelet(core, "bad", cases[i / 2].run, NULL), NULL, 0, NULL,
@@ -245,7 +239,6 @@ static void test_reasons(void)
         g_autofree char *expected = g_strdup_printf("task 2 (bad) failed on %s0: %s",
                                                     gpu ? "gpu" : "cpu", cases[i / 2].why);
         g_assert_cmpstr(duet_last_message(core), ==, expected);
-        duet__core_free(core);
     }
 }
 
@@ -261,7 +254,7 @@ static int maybe_fail(const struct duet_call *call)
 static void test_many_in_flight(void)
 {
     struct testing t = {.gpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "maybe", maybe_fail, NULL);
     const struct duet_worker *gpu = &duet_runtime_machine(core)->workers[0];
     g_assert_cmpuint(gpu->window_short, >, gpu->window);
@@ -270,7 +263,6 @@ static void test_many_in_flight(void)
     g_assert_cmpint(duet_wait(core), ==, DUET_ETASK);
     g_assert_nonnull(
         strstr(duet_last_message(core), "task 1001 (maybe) failed on gpu0: number 1000"));
-    duet__core_free(core);
 }
 
 static int nest_fail(const struct duet_call *call)
@@ -285,7 +277,7 @@ static int nest_fail(const struct duet_call *call)
 static void test_nested(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *quiet = testing_codelet(core, "quiet", only_say, NULL), *none = NULL;
     struct duet_codelet *outer = testing_codelet(core, "outer", nest_fail, NULL);
     struct duet_codelet *bad = testing_codelet(core, "bad", fail_saying, NULL);
@@ -297,7 +289,6 @@ static void test_nested(void)
     testing_submit(core, outer, NULL, 0, &bad, sizeof bad);
     g_assert_cmpint(duet_wait(core), ==, DUET_ETASK);
     g_assert_nonnull(strstr(duet_last_message(core), "(bad) failed on cpu0: no pivot in column 3"));
-    duet__core_free(core);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -306,14 +297,13 @@ static void test_nested(void)
 static void subprocess_say(void)
 {
     struct testing t = {.cpus = 1};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct real *real = duet__core_engine(core);
     for (unsigned i = 0; i < 30; i++) {
         char line[32];
         (void)snprintf(line, sizeof line, "line %u.", i % 10);
         duet__say(real, line);
     }
-    duet__core_free(core);
 }
 
 /* Each line once, in the order in which they were said. */

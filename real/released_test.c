@@ -68,7 +68,7 @@ static void submit(struct duet_runtime *core, const struct duet_codelet *codelet
 static void test_fan_in(void)
 {
     struct testing t = {.cpus = 2, .record = true};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     const struct duet_codelet *codelet = testing_codelet(core, "turn", wait_turn, "cpu");
     uint64_t values[2] = {0};
     const struct duet_access a = {cell(core, &values[0]), DUET_RW},
@@ -92,14 +92,13 @@ static void test_fan_in(void)
     expect(&records, tasks[2], DUET_RELEASE_TASK, tasks[0]);
     expect(&records, tasks[3], DUET_RELEASE_TASK, tasks[2]);
     free(records.events);
-    duet__core_free(core);
 }
 
 /* A copy from a CPU to a GPU goes on after the task, and the next task after the copy. */
 static void test_copy(void)
 {
     struct testing t = {.cpus = 1, .gpus = 1, .record = true};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     const struct duet_codelet *cpu = testing_codelet(core, "cpu", wait_turn, "cpu"),
                               *gpu = testing_codelet(core, "gpu", wait_turn, "cuda");
     uint64_t value = 0;
@@ -116,7 +115,6 @@ static void test_copy(void)
     expect(&records, copy, DUET_RELEASE_TASK, first);
     expect(&records, second, DUET_RELEASE_COPY, copy);
     free(records.events);
-    duet__core_free(core);
 }
 
 TEST_MAIN(test_fan_in, test_copy)

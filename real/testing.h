@@ -93,6 +93,12 @@ static inline struct duet_runtime *testing_try(struct testing *t, int *error)
     return core;
 }
 
+/* Ends what testing_open has opened: as the attribute OWNED(testing_close) of a variable. */
+static inline void testing_close(struct duet_runtime **core)
+{
+    duet__core_free(*core);
+}
+
 /* Opens the engine, which must succeed. The caller ends it with duet__core_free. */
 static inline struct duet_runtime *testing_open(struct testing *t)
 {

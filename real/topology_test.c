@@ -261,7 +261,7 @@ static void check_cpus(const struct dealt *d)
 /* The machine says what is near a device, and the engine deals the same from the machine alone. */
 static void check_machine(struct dealt *d)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     unsigned workers = d->cpus + d->devices;
     int again[MANY];
     testing_make(&d->t, &machine);
@@ -275,7 +275,6 @@ static void check_machine(struct dealt *d)
             g_assert_cmpuint(socket, ==,
                              duet__places_socket(d->t.parts.places, (unsigned)d->place[w]));
     }
-    duet_machine_fini(&machine);
 }
 
 static void test_deal_random(void)

@@ -71,7 +71,7 @@ static void *wait_for_all(void *argument)
 static void test_all_are_told(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "count", testing_count, NULL);
     _Atomic(int) calls = 0, *counter = &calls;
     uint64_t cell = 0;
@@ -88,7 +88,6 @@ static void test_all_are_told(void)
         g_assert_cmpint(pthread_join(waiters[i].id, NULL), ==, 0);
         g_assert_cmpint(waiters[i].error, ==, DUET_ESTUCK);
     }
-    duet__core_free(core);
 }
 
 static _Atomic(bool) planning;
@@ -172,11 +171,10 @@ static int take_long(const struct duet_call *call)
 static void run_long(unsigned cpus, unsigned gpus)
 {
     struct testing t = {.cpus = cpus, .gpus = gpus, .watchdog_s = WATCHDOG_S};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *codelet = testing_codelet(core, "slow", take_long, NULL);
     testing_submit(core, codelet, NULL, 0, NULL, 0);
     testing_must(core, duet_wait(core));
-    duet__core_free(core);
 }
 
 static void subprocess_waiting(void)
@@ -193,12 +191,11 @@ static void subprocess_gpu(void)
 static void subprocess_spare(void)
 {
     struct testing t = {.cpus = 1, .watchdog_s = WATCHDOG_S};
-    struct duet_runtime *core = testing_open(&t);
+    OWNED(testing_close) struct duet_runtime *core = testing_open(&t);
     struct duet_codelet *slow = testing_codelet(core, "slow", take_long, NULL);
     testing_submit(core, slow, NULL, 0, NULL, 0);
     testing_until(&begun, 1);
     testing_must(core, duet_wait(core));
-    duet__core_free(core);
 }
 
 static void test_long(void)

@@ -37,7 +37,7 @@ static void submit(struct lab *lab, struct message *message, struct duet_handle 
 /* A tile goes home from a GPU, and is written on only when what was granted last ends it. */
 static void test_dates(void)
 {
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 1});
+    OWNED(lab_close) struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 1});
     struct message out = {NULL}, in = {.before = &out, .ends = true};
     struct duet_handle *a = lab_data(&lab, BYTES), *b = lab_data(&lab, BYTES);
     duet__handle_elsewhere(lab.duet, b);
@@ -51,12 +51,12 @@ static void test_dates(void)
     assert_seconds(out.granted_s, 0.012);
     assert_seconds(in.granted_s, 0.1);
     assert_kernel(&lab, 5, "cpu0", 0.1, 0.11);
-    lab_close(&lab);
 }
 
 /* Granted at the date of its own submission, whatever workers do, and not ahead of it. */
 static void test_own_date(void)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .costs = {.submit_s = 0.001}});
     struct message first = {.ends = true}, second = {.ends = true}, third = {.ends = true};
     struct duet_handle *a = lab_data(&lab, BYTES), *b = lab_data(&lab, BYTES);
@@ -74,7 +74,6 @@ static void test_own_date(void)
     g_assert_cmpint(duet_release(lab.duet, b), ==, DUET_OK);
     lab_finish(&lab);
     assert_seconds(third.granted_s, now_s + 0.002);
-    lab_close(&lab);
 }
 
 LAB_MAIN(test_dates, test_own_date)

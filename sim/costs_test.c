@@ -101,6 +101,7 @@ static const struct scene scenes[] = {
  */
 static void test_short_window(void)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.gpus = 1,
                                                     .gpu_window = 1,
                                                     .gpu_window_short = 64,
@@ -117,7 +118,6 @@ static void test_short_window(void)
         assert_kernel(&lab, 2 + i, "gpu0", 40e-6 + i * 20e-6, 60e-6 + i * 20e-6);
     double first_s = lab_find(&lab, DUET_EVENT_TASK, 61, 1)->end_s;
     assert_kernel(&lab, 62, "gpu0", first_s + 10e-6, first_s + 210e-6);
-    lab_close(&lab);
 }
 
 SCENES_MAIN(scenes, lab_add("/short_window", test_short_window))

@@ -25,7 +25,9 @@ static void draw(const void *argument, FILE *out)
                                       .base_s = noisy->base ? MEAN_S : 0,
                                       .deviation_s = DEVIATION_S,
                                       .noise = noisy->noise};
+    OWNED(duet__calibration_fini)
     struct duet__calibration calibration = lab_calibrate(&point, noisy->cpus, 1);
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = noisy->cpus,
                                                     .gpus = 1,
                                                     .policy = noisy->policy,
@@ -39,8 +41,6 @@ static void draw(const void *argument, FILE *out)
     for (unsigned i = 0; i < DRAWS; i++)
         seconds[lab.events[i].id - 1] = lab.events[i].end_s - lab.events[i].start_s;
     fwrite(seconds, sizeof seconds, 1, out);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 static double *draws(GByteArray *bytes)
@@ -143,7 +143,9 @@ static void everything(const void *policy, FILE *out)
                                       .memory_s = 0.7e-3,
                                       .busy_ratio = 1.3,
                                       .noise = NOISE};
+    OWNED(duet__calibration_fini)
     struct duet__calibration calibration = lab_calibrate(&point, 4, 2);
+    OWNED(lab_close)
     struct lab lab = lab_open(
         &(struct lab_options){.cpus = 4,
                               .gpus = 2,
@@ -169,8 +171,6 @@ static void everything(const void *policy, FILE *out)
         const double dates[] = {lab.events[i].start_s, lab.events[i].end_s};
         fwrite(dates, sizeof dates, 1, out);
     }
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /* Runs are repeatable to the bit. */

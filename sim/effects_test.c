@@ -41,7 +41,9 @@ static void test_caches(const void *without)
         {"cpu2", false, DUET_R, 1.5e-3}, /* the other one has written it */
     };
     const struct duet__point point = {.mean_s = 3e-3, .base_s = 1e-3, .memory_s = 0.5e-3};
+    OWNED(duet__calibration_fini)
     struct duet__calibration calibration = lab_calibrate(&point, 3, 0);
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 3,
                                                     .sockets = 2,
                                                     .sharing = {.shared_bytes = 10 * MB},
@@ -54,8 +56,6 @@ static void test_caches(const void *without)
         lab_finish(&lab);
         assert_seconds(seconds_of(&lab, i + 1), without ? 1e-3 : steps[i].seconds);
     }
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /*
@@ -67,7 +67,9 @@ static void test_caches(const void *without)
 static void test_bandwidth(const void *without)
 {
     const struct duet__point point = {.mean_s = 5e-3, .base_s = 1e-3, .memory_s = 1e-3};
+    OWNED(duet__calibration_fini)
     struct duet__calibration calibration = lab_calibrate(&point, 2, 0);
+    OWNED(lab_close)
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 2,
                                        .sharing = {.shared_bytes = MB, .bandwidth_Bps = 7.5e9},
@@ -80,8 +82,6 @@ static void test_bandwidth(const void *without)
     lab_finish(&lab);
     assert_kernel(&lab, 1, "cpu0", 0, without ? 2e-3 : 7e-3 / 3);
     assert_kernel(&lab, 3, "cpu1", 1e-3, without ? 3e-3 : 10e-3 / 3);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -94,7 +94,9 @@ static void test_bandwidth(const void *without)
 static void test_neighbours(const void *without)
 {
     const struct duet__point point = {.mean_s = 1e-3, .busy_ratio = 1.5};
+    OWNED(duet__calibration_fini)
     struct duet__calibration calibration = lab_calibrate(&point, 3, 0);
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 3,
                                                     .calibration = &calibration,
                                                     .without = GPOINTER_TO_UINT(without)});
@@ -103,8 +105,6 @@ static void test_neighbours(const void *without)
     lab_finish(&lab);
     assert_kernel(&lab, 1, "cpu0", 0, without ? 1e-3 : 1.1e-3);
     assert_kernel(&lab, 2, "cpu1", 0, 0.5e-3);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /*
@@ -113,6 +113,7 @@ static void test_neighbours(const void *without)
  */
 static void test_cores(const void *without)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(
         &(struct lab_options){.cpus = 3, .cores = 2, .without = GPOINTER_TO_UINT(without)});
     lab_task(&lab, "cpu0", 1e-3, 0);
@@ -125,7 +126,6 @@ static void test_cores(const void *without)
     assert_kernel(&lab, 2, "cpu1", 0, first_s);
     assert_kernel(&lab, 3, "cpu2", 0, first_s + 1e-3);
     assert_kernel(&lab, 4, "cpu1", first_s, first_s + 1e-3);
-    lab_close(&lab);
 }
 
 /*
@@ -134,6 +134,7 @@ static void test_cores(const void *without)
  */
 static void test_emulated(const void *without)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
                                                     .gpus = 2,
                                                     .cores = 2,
@@ -148,7 +149,6 @@ static void test_emulated(const void *without)
     for (unsigned i = 0; i < 4; i++)
         assert_kernel(&lab, 2 + i, i % 2 ? "gpu1" : "gpu0", i < 2 ? 0 : first_s,
                       i < 2 ? first_s : first_s + 1e-3);
-    lab_close(&lab);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -160,6 +160,7 @@ static void test_emulated(const void *without)
  */
 static void test_wake(const void *without)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2,
                                                     .costs = {.wake_s = 1e-3, .spin_s = 2e-3},
                                                     .without = GPOINTER_TO_UINT(without)});
@@ -173,7 +174,6 @@ static void test_wake(const void *without)
     assert_kernel(&lab, 2, "cpu0", 5e-3, 8e-3);
     assert_kernel(&lab, 3, "cpu1", date, date + 1e-3);
     assert_kernel(&lab, 4, "cpu1", 8e-3, 9e-3);
-    lab_close(&lab);
 }
 
 /*
@@ -184,6 +184,7 @@ static void test_wake(const void *without)
  */
 static void test_event(const void *without)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
                                                     .gpus = 1,
                                                     .costs = {.event_s = 1e-3},
@@ -201,7 +202,6 @@ static void test_event(const void *without)
     assert_kernel(&lab, 2, "gpu0", 15e-3 + late, 17e-3 + late);
     assert_copy(&lab, 3, 1, "gpu0", "host", 17e-3 + 2 * late, 19e-3 + 2 * late);
     assert_kernel(&lab, 3, "cpu0", 19e-3 + 3 * late, 20e-3 + 3 * late);
-    lab_close(&lab);
 }
 
 /* A run that ends before the thread has noticed a copy, which nobody waits for. */
@@ -236,6 +236,7 @@ static void test_start(const void *without)
                 {"cpu1", 0.040},
                 {"cpu0", 0.050},
                 {"cpu1", 0.055}};
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 2,
                                                     .first_waits = true,
                                                     .costs = {.submit_s = 0.010},
@@ -258,7 +259,6 @@ static void test_start(const void *without)
     assert_kernel(&lab, 6, "cpu0", now + (without ? 0.010 : 0.020),
                   now + (without ? 0.025 : 0.035));
     assert_kernel(&lab, 7, "cpu1", now + 0.020, now + 0.035);
-    lab_close(&lab);
 }
 
 /*
@@ -267,6 +267,7 @@ static void test_start(const void *without)
  */
 static void test_busy_seat(const void *without)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(&(
         struct lab_options){.cpus = 2, .first_waits = true, .without = GPOINTER_TO_UINT(without)});
     struct duet_handle *a = lab_data(&lab, MB);
@@ -278,13 +279,13 @@ static void test_busy_seat(const void *without)
     g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_OK);
     lab_finish(&lab);
     assert_kernel(&lab, 3, "cpu0", 0.030, 0.060);
-    lab_close(&lab);
 }
 
 /* A window of four: in the midst of submitting the application waits again and again, and works. */
 static void test_window(void)
 {
     enum { TASKS = 16 };
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1,
                                                     .first_waits = true,
                                                     .window = 4,
@@ -300,7 +301,6 @@ static void test_window(void)
     }
     /* one thread does it all, one thing after another */
     assert_seconds(end_s, TASKS * 0.011);
-    lab_close(&lab);
 }
 
 /* A case, and the same without its cause. */

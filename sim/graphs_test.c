@@ -74,7 +74,7 @@ static const struct scene scenes[] = {
  */
 static void test_window(void)
 {
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .window = 8});
+    OWNED(lab_close) struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .window = 8});
     for (unsigned k = 1; k <= 20; k++) {
         lab_task(&lab, NULL, 1.0, 0);
         assert_seconds(duet_now(lab.duet), k > 8 ? k - 8 : 0);
@@ -83,7 +83,6 @@ static void test_window(void)
     for (unsigned k = 1; k <= 20; k++)
         assert_seconds(lab_find(&lab, DUET_EVENT_TASK, k, 1)->submit_s, k > 8 ? k - 8 : 0);
     assert_kernel(&lab, 20, "cpu0", 19, 20);
-    lab_close(&lab);
 }
 
 SCENES_MAIN(scenes, lab_add("/window", test_window))

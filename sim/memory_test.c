@@ -87,7 +87,7 @@ static const struct scene scenes[] = {
 /* 9 MB do not fit into 8 MB: refused where only GPUs may run it, else left to the CPU. */
 static void test_too_big(void)
 {
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, SMALL});
+    OWNED(lab_close) struct lab lab = lab_open(&(struct lab_options){.cpus = 1, SMALL});
     struct duet_handle *x = lab_data(&lab, 5 * MB), *y = lab_data(&lab, 4 * MB);
     const struct lab_seconds gpu_only = {0, 0.001}, both = {0.1, 0.001};
     g_assert_cmpint(lab_try(&lab, gpu_only, NULL, 2, x, DUET_R, y, DUET_R), ==, DUET_ETOOBIG);
@@ -101,7 +101,6 @@ static void test_too_big(void)
     lab_finish(&lab);
     assert_kernel(&lab, 1, "cpu0", 0, 0.1);
     g_assert_cmpuint(lab.event_count, ==, 1);
-    lab_close(&lab);
 }
 
 SCENES_MAIN(scenes, lab_add("/too_big", test_too_big))

@@ -39,7 +39,8 @@ static int submit(struct lab *lab, const struct duet_codelet *codelet, double fl
  */
 static void test_means(void)
 {
-    struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(duet__calibration_fini) struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
     g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
@@ -49,14 +50,13 @@ static void test_means(void)
     assert_kernel(&lab, 1, "cpu0", 0, 0.001);
     assert_kernel(&lab, 2, "cpu0", 0.001, 0.005);
     assert_kernel(&lab, 3, "cpu0", 0.005, 0.021);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /* Sizes that were not measured are refused, and the message says what was measured. */
 static void test_outside(void)
 {
-    struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(duet__calibration_fini) struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
     g_assert_cmpint(submit(&lab, k, 99), ==, DUET_ENOMODEL);
@@ -69,14 +69,13 @@ static void test_outside(void)
     g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK); /* the run goes on */
     lab_finish(&lab);
     g_assert_cmpuint(lab.event_count, ==, 1);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /* If allowed, the rate of the nearest measured size is used: 50 flops in 0.5 ms. */
 static void test_extrapolate(void)
 {
-    struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(duet__calibration_fini) struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(lab_close)
     struct lab lab = lab_open(
         &(struct lab_options){.cpus = 1, .calibration = &calibration, .extrapolate = true});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
@@ -85,14 +84,13 @@ static void test_extrapolate(void)
     lab_finish(&lab);
     assert_kernel(&lab, 1, "cpu0", 0, 0.0005);
     assert_kernel(&lab, 2, "cpu0", 0.0005, 0.0325);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /* A kernel that nobody has timed, and one that is timed on one architecture alone. */
 static void test_unknown(void)
 {
-    struct duet__calibration calibration = calibrate("gpu0");
+    OWNED(duet__calibration_fini) struct duet__calibration calibration = calibrate("gpu0");
+    OWNED(lab_close)
     struct lab lab =
         lab_open(&(struct lab_options){.cpus = 2, .gpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
@@ -103,8 +101,6 @@ static void test_unknown(void)
         g_assert_cmpint(submit(&lab, k, 100), ==, DUET_OK);
     lab_finish(&lab);
     assert_kernel(&lab, 3, "gpu0", 0.002, 0.003); /* never on the idle CPUs */
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /*
@@ -113,6 +109,7 @@ static void test_unknown(void)
  */
 static void test_set_arch(void)
 {
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .gpus = 1, .set_arch = true});
     for (unsigned i = 0; i < 3; i++)
         lab_task(&lab, NULL, 0.001, 0);
@@ -124,7 +121,6 @@ static void test_set_arch(void)
     assert_kernel(&lab, 3, "gpu0", 0.002, 0.003);
     assert_kernel(&lab, 4, "cpu0", 0, 0.001);
     assert_kernel(&lab, 5, "cpu0", 0.001, 1.001);
-    lab_close(&lab);
 }
 
 /* A kernel of which only the cost tells how long it takes: every task takes its own. */
@@ -135,7 +131,7 @@ static double seconds_of(const void *args, const char *arch)
 
 static void test_costs(void)
 {
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .policy = "heft"});
+    OWNED(lab_close) struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .policy = "heft"});
     struct duet_codelet *kernel = lab_codelet(&lab, "kernel", NULL, seconds_of);
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpint(submit(&lab, kernel, 0.001 + i), ==, DUET_OK);
@@ -144,7 +140,6 @@ static void test_costs(void)
     assert_kernel(&lab, 1, "cpu0", 0, 0.001);
     assert_kernel(&lab, 2, "cpu0", 0.001, 1.002);
     assert_kernel(&lab, 3, "cpu0", 1.002, 3.003);
-    lab_close(&lab);
 }
 
 /*
@@ -154,7 +149,8 @@ static void test_costs(void)
 static void test_many_sizes(void)
 {
     enum { SIZES = 4000 };
-    struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(duet__calibration_fini) struct duet__calibration calibration = calibrate("cpu0");
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){.cpus = 1, .calibration = &calibration});
     struct duet_codelet *k = lab_codelet(&lab, "k", one, NULL);
     double exponent = log(16) / log(100), sum_s = 0, least_s = 0;
@@ -177,8 +173,6 @@ static void test_many_sizes(void)
     g_assert_cmpfloat(least_s, <=, sum_s * (1 + 1e-9));
     g_assert_cmpfloat(least_s, >, 0.9 * sum_s);
     g_assert_cmpuint(duet_class_count(lab.duet), <, 2000);
-    lab_close(&lab);
-    duet__calibration_fini(&calibration);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -208,7 +202,7 @@ static const struct duet_policy loses = {.name = "loses",
  */
 static void test_stuck(void)
 {
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .custom = &loses});
+    OWNED(lab_close) struct lab lab = lab_open(&(struct lab_options){.cpus = 2, .custom = &loses});
     struct duet_handle *a = lab_data(&lab, 1000);
     lab_task(&lab, NULL, 0.001, 0);
     lab_task(&lab, NULL, 0.001, 1, a, DUET_W);
@@ -220,13 +214,12 @@ static void test_stuck(void)
     g_assert_cmpint(duet_acquire(lab.duet, a, DUET_R), ==, DUET_ESTUCK);
     g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_EINVAL); /* it never was acquired */
     g_assert_cmpint(duet_unregister(lab.duet, a), ==, DUET_ESTUCK);
-    lab_close(&lab);
 }
 
 /* A wait of the application for everything does not end while it holds data itself. */
 static void test_stuck_by_application(void)
 {
-    struct lab lab = lab_open(&(struct lab_options){.cpus = 1});
+    OWNED(lab_close) struct lab lab = lab_open(&(struct lab_options){.cpus = 1});
     struct duet_handle *a = lab_data(&lab, 1000);
     g_assert_cmpint(duet_acquire(lab.duet, a, DUET_RW), ==, DUET_OK);
     lab_task(&lab, NULL, 0.001, 1, a, DUET_R);
@@ -235,7 +228,6 @@ static void test_stuck_by_application(void)
     g_assert_cmpint(duet_release(lab.duet, a), ==, DUET_OK);
     lab_finish(&lab); /* it can still be put right */
     assert_kernel(&lab, 1, "cpu0", 0, 0.001);
-    lab_close(&lab);
 }
 
 LAB_MAIN(test_means, test_outside, test_extrapolate, test_unknown, test_set_arch, test_costs,

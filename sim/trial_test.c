@@ -41,7 +41,7 @@ static void test_by_hand(void)
 {
     static const struct duet_candidate candidates[] = {{.policy = "cp"}, {.policy = NULL}};
     const struct duet_policy policy = alone(candidates);
-    struct lab lab = lab_open(&(struct lab_options){.gpus = 2, .custom = &policy});
+    OWNED(lab_close) struct lab lab = lab_open(&(struct lab_options){.gpus = 2, .custom = &policy});
     struct duet_handle *a = lab_data(&lab, 1000000), *b = lab_data(&lab, 1000000);
     lab_task(&lab, "gpu0", 0.004, 1, a, DUET_RW);
     lab_task(&lab, "gpu1", 0.004, 1, b, DUET_RW);
@@ -49,7 +49,6 @@ static void test_by_hand(void)
     expect_foretold(&lab);
     assert_kernel(&lab, 2, "gpu1", 0.003, 0.007);
     assert_kernel(&lab, 3, "gpu1", 0.011, 0.015);
-    lab_close(&lab);
 }
 
 /* A policy and a seed, and whether parts of data are used. */
@@ -115,6 +114,7 @@ static void run_program(const void *argument, FILE *out)
     const struct duet_policy policy = alone(program->candidates);
     uint64_t state = duet_random_stream(program->seed, 1);
     struct things things = {.refs_count = 0};
+    OWNED(lab_close)
     struct lab lab = lab_open(&(struct lab_options){
         .cpus = 1 + draw(&state, 3),
         .gpus = 1 + draw(&state, 4),
@@ -137,7 +137,6 @@ static void run_program(const void *argument, FILE *out)
     expect_foretold(&lab);
     for (unsigned i = 0; i < things.refs_count; i++)
         duet_ref_free(things.refs[i]);
-    lab_close(&lab);
 }
 
 static void test_random_programs(void)

@@ -46,7 +46,7 @@ static void same_accounts(const struct duet__recording *first, const struct duet
 /* The sample has all kinds of events; one GPU more than it uses stays known, too. */
 static void test_round_trip(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__trace file;
     struct duet_message message = {""};
     const struct duet__recording *recording;
@@ -85,7 +85,6 @@ static void test_round_trip(void)
     duet__trace_fini(&file);
     duet__trace_fini(&file);
     free(text);
-    sample_fini(&sample);
 }
 
 static void same_accesses(const struct duet__recording *recording,

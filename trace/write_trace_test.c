@@ -29,7 +29,7 @@ static json_t *exported(const struct duet__recording *recording)
 
 static void test_sample(void)
 {
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     json_t *root;
     json_t *events;
     double ends[4096] = {0};
@@ -55,7 +55,6 @@ static void test_sample(void)
     }
     g_assert_cmpuint(complete, ==, sample.recordings[0].event_count);
     json_decref(root);
-    sample_fini(&sample);
 }
 
 /* Two copies into one device that overlap stand on two threads; names and numbers are right. */
@@ -76,7 +75,7 @@ static void test_overlap(void)
          .destination = 1,
          .write_back = true},
     };
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__recording recording;
     json_t *root;
     json_t *list;
@@ -106,7 +105,6 @@ static void test_overlap(void)
     g_assert_cmpint(json_integer_value(json_object_get(json_object_get(found[0], "args"), "bytes")),
                     ==, 7);
     json_decref(root);
-    sample_fini(&sample);
 }
 
 /* The application's names are beside the kernels', its marks on a track of their own. */
@@ -116,7 +114,7 @@ static void test_names(void)
     struct duet_trace_mark marks[] = {{.name = 2, .phase = true, .start_s = 1e-3, .end_s = 3e-3},
                                       {.name = 3, .start_s = 2e-3, .end_s = 2e-3}};
     struct duet_event event = {.kind = DUET_EVENT_TASK, .end_s = 1e-3, .name = 1, .iteration = 7};
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     struct duet__recording recording;
     json_t *root;
     json_t *list;
@@ -153,7 +151,6 @@ static void test_names(void)
     }
     g_assert_cmpfloat(json_number_value(json_object_get(found[0], "dur")), ==, 2000);
     json_decref(root);
-    sample_fini(&sample);
 }
 
 /* Paje's format has no commas in any locale. */
@@ -161,7 +158,7 @@ static void test_paje(void)
 {
     static const char *const locales[] = {"C", "de_DE.UTF-8"}; /* de_DE if installed */
     char *texts[2] = {NULL};
-    struct sample sample;
+    OWNED(sample_fini) struct sample sample;
     size_t size;
 
     sample_init(&sample, 2, 3, 50);
@@ -178,7 +175,6 @@ static void test_paje(void)
     g_assert_nonnull(strstr(texts[0], "\n13 "));
     free(texts[0]);
     free(texts[1]);
-    sample_fini(&sample);
 }
 
 TEST_MAIN(test_sample, test_overlap, test_names, test_paje)

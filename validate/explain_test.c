@@ -129,6 +129,7 @@ static void test_copies(void)
 /* Three of ten kernels of 2 s ran elsewhere, where they take 3 s; all kernels take 24 s. */
 static void test_mapping(void)
 {
+    OWNED(duet__explanation_fini)
     struct duet__explanation explanation =
         explain(&(struct knobs){.gemm_s = 2, .copy_s = 0.5, .moved = 3});
     const struct duet__difference *schedule = find(&explanation, DUET_REASON_SCHEDULE, "");
@@ -137,7 +138,6 @@ static void test_mapping(void)
     testing_near(explanation.moved_share, 6.0 / 24);
     g_assert_null(find(&explanation, DUET_REASON_KERNEL, "gemm on x5650"));
     testing_near(find(&explanation, DUET_REASON_KERNEL, "gemm on c2050")->seconds, 0);
-    duet__explanation_fini(&explanation);
 }
 
 /* Medians that differ by another amount than the accounts do: the spread completes the sum. */

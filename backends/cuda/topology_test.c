@@ -57,14 +57,13 @@ static void test_not_asked(void)
                                         "cudaGetDeviceProperties"};
     const struct fake_cuda_config config = {.devices = 2};
     const struct duet_config wanted = {.cpus = 1, .gpus = 0};
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet_message message = {""};
     fake_cuda_reset(&config);
     g_assert_cmpint(duet__real_machine(&machine, NULL, &wanted, NULL, &message), ==, DUET_OK);
     g_assert_cmpuint(machine.node_count, ==, 1);
     for (unsigned i = 0; i < G_N_ELEMENTS(calls); i++)
         g_assert_cmpuint(fake_cuda_calls(calls[i]), ==, 0);
-    duet_machine_fini(&machine);
 }
 
 TEST_MAIN(test_links, test_errors, test_not_asked)

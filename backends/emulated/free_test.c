@@ -147,7 +147,7 @@ static void refuse_open(struct testing *t, struct backend_config config)
 
 static void test_bad_setup(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct backend_info info;
     struct duet_message message = {""};
     void *shared = NULL;
@@ -177,7 +177,6 @@ static void test_bad_setup(void)
     config.capacity_bytes = 1;
     config.notify = NULL;
     refuse_open(&t, config);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -241,7 +240,7 @@ static gpointer play(gpointer argument)
 
 static void test_ring(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct player players[RING];
     GThread *threads[RING];
     pthread_barrier_t barrier;
@@ -266,7 +265,6 @@ static void test_ring(void)
         testing_close(&players[i].device);
     }
     (void)pthread_barrier_destroy(&barrier);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */

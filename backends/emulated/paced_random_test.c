@@ -330,7 +330,7 @@ static gpointer use_device(gpointer argument)
 
 static void test_threads(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct user users[3];
     GThread *threads[G_N_ELEMENTS(users)];
     struct figures figures = {.random = 5};
@@ -345,7 +345,6 @@ static void test_threads(void)
     for (unsigned i = 0; i < G_N_ELEMENTS(users); i++)
         (void)g_thread_join(threads[i]);
     emulated->detach(shared);
-    duet_machine_fini(&machine);
 }
 
 int main(int argc, char **argv)

@@ -220,7 +220,7 @@ static double next_s(struct scene *s, unsigned index)
 
 static void test_kernels(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[5];
     scene_init(&s, 1, 0);
     g_assert_true(isinf(next_s(&s, 0)));
@@ -245,12 +245,11 @@ static void test_kernels(void)
     ended(&s, 1, &tags[4], 10, 11);
     nothing(&s, 0);
     g_assert_true(isinf(next_s(&s, 0)));
-    scene_fini(&s);
 }
 
 static void test_refused(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     scene_init(&s, 1, 0);
     struct backend_device *device = s.owners[2].device;
     const double bad[] = {-1, NAN, INFINITY};
@@ -269,7 +268,6 @@ static void test_refused(void)
     g_assert_cmpint(emulated->copy(device, &copy), ==, DUET_EINVAL);
     copy.source_node = DUET_HOST;
     g_assert_cmpint(emulated->copy(device, &copy), ==, DUET_OK);
-    scene_fini(&s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -280,7 +278,7 @@ static void test_alone(void)
 {
     for (unsigned i = 0; i < 3; i++) {
         const double scales[] = {1, 0.125, 3}, k = scales[i];
-        struct scene s;
+        OWNED(scene_fini) struct scene s;
         char tag;
         scene_init(&s, k, 0);
         s.now = 2;
@@ -293,14 +291,13 @@ static void test_alone(void)
         ended(&s, 0, &tag, 2, 2 + 2.5 * k);
         copy(&s, 2, BACKEND_OUT, &tag, 0); /* no bytes, no latency: over at once */
         ended(&s, 2, &tag, 100, 100);
-        scene_fini(&s);
     }
 }
 
 /* Two copies through the switch take twice as long as its bandwidth would let one. */
 static void test_shared(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[2];
     scene_init(&s, 1, 0);
     copy(&s, 0, BACKEND_OUT, &tags[0], 10 * MB);
@@ -308,13 +305,12 @@ static void test_shared(void)
     s.now = 50;
     ended(&s, 0, &tags[0], 0, 0.25 + 2);
     ended(&s, 1, &tags[1], 0, 0.25 + 2);
-    scene_fini(&s);
 }
 
 /* Links that limit each copy alone are not shared; opposite directions are two links. */
 static void test_not_shared(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[4];
     scene_init(&s, 1, 0);
     copy_between(&s, 0, 1, &tags[0], 10 * MB);
@@ -327,13 +323,12 @@ static void test_not_shared(void)
     s.now = 50;
     ended(&s, 0, &tags[2], 2, 3.5);
     ended(&s, 1, &tags[3], 2, 3.25);
-    scene_fini(&s);
 }
 
 /* Both directions of a device share its link: a copy joins halfway, one ends. */
 static void test_joining(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[3];
     scene_init(&s, 1, 0);
     copy(&s, 2, BACKEND_IN, &tags[0], 4 * MB); /* alone until 0.5, half of it is left */
@@ -346,7 +341,6 @@ static void test_joining(void)
     copy(&s, 2, BACKEND_IN, &tags[2], 4 * MB);
     s.now = 10;
     ended(&s, 2, &tags[2], 9, 10);
-    scene_fini(&s);
 }
 
 /*
@@ -355,7 +349,7 @@ static void test_joining(void)
  */
 static void test_third(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[2];
     scene_init(&s, 1, 0);
     copy(&s, 0, BACKEND_IN, &tags[0], 16 * MB); /* flows from 0.5, alone it would end at 2.5 */
@@ -368,13 +362,12 @@ static void test_third(void)
     s.now = 40; /* the second: 8 MB at 5, the rest at 8 MB/s */
     ended(&s, 1, &tags[1], 1, 3.1 + 1);
     ended(&s, 0, &tags[0], 0, 3.1);
-    scene_fini(&s);
 }
 
 /* A copy behind another in its stream begins at its end, latency and all. */
 static void test_queue(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[4];
     scene_init(&s, 1, 0);
     copy(&s, 0, BACKEND_OUT, &tags[0], 10 * MB);
@@ -387,13 +380,12 @@ static void test_queue(void)
     ended(&s, 0, &tags[0], 0, 1.25);
     ended(&s, 0, &tags[1], 1.25, 3.5);
     ended(&s, 0, &tags[3], 3.5, 4.75);
-    scene_fini(&s);
 }
 
 /* One copy at a time leaves a device, to the host or to another, as in the simulation. */
 static void test_leaving(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[4];
     scene_init(&s, 1, 0);
     copy(&s, 0, BACKEND_OUT, &tags[0], 10 * MB); /* 0 to 1.25 */
@@ -409,13 +401,12 @@ static void test_leaving(void)
     ended(&s, 1, &tags[1], 1.25, 3.25);
     ended(&s, 0, &tags[2], 3.25, 4.5);
     ended(&s, 1, &tags[3], 3.25, 4.75);
-    scene_fini(&s);
 }
 
 /* A device whose copy ends sooner because another's has ended is told, and nobody else is. */
 static void test_told(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[2];
     scene_init(&s, 1, 0);
     copy(&s, 0, BACKEND_OUT, &tags[0], 5 * MB);
@@ -433,7 +424,6 @@ static void test_told(void)
     s.now = 1.75;
     ended(&s, 1, &tags[1], 0, 1.75);
     g_assert_cmpuint(s.owners[1].notices, ==, 1);
-    scene_fini(&s);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -442,7 +432,7 @@ static void test_told(void)
 /* All that the device has in flight ends at the date of its loss, and copies of others from it. */
 static void test_lost(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[10];
     scene_init(&s, 1, 7);
     kernel(&s, 0, &tags[0], 1);
@@ -476,13 +466,12 @@ static void test_lost(void)
     copy(&s, 1, BACKEND_OUT, &tags[4], 10 * MB);
     s.now = 40;
     ended(&s, 1, &tags[4], 30, 31.25);
-    scene_fini(&s);
 }
 
 /* A copy that flows from a device when that is lost. */
 static void test_lost_source(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[3];
     scene_init(&s, 1, 1);
     copy_between(&s, 0, 1, &tags[0], 10 * MB);
@@ -497,13 +486,12 @@ static void test_lost_source(void)
     g_assert_false(emulated->lost(s.owners[1].device));
     s.now = 9;
     ended(&s, 1, &tags[1], 1, 2.5);
-    scene_fini(&s);
 }
 
 /* A device that is closed does not wait for dates; what it had on the links is gone. */
 static void test_close_busy(void)
 {
-    struct scene s;
+    OWNED(scene_fini) struct scene s;
     char tags[3];
     scene_init(&s, 1, 0);
     kernel(&s, 0, &tags[0], 1000);
@@ -519,7 +507,6 @@ static void test_close_busy(void)
     s.now = 5;
     ended(&s, 1, &tags[2], 0, 1.75);
     nothing(&s, 0);
-    scene_fini(&s);
 }
 
 TEST_MAIN(test_kernels, test_refused, test_alone, test_shared, test_not_shared, test_joining,

@@ -1,29 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the history model: exact means, and the power law between and beyond. */
-#include <math.h>
-#include <stdlib.h>
-
-#include <duet/model.h>
-
-#include <glib.h>
-
-static const struct duet_model *model;
-static void *state;
-
-static void setup(void)
-{
-    model = duet_model_find("history");
-    g_assert_nonnull(model);
-    state = calloc(1, model->state_size);
-    g_assert_nonnull(state);
-}
-
-static void finish(void)
-{
-    model->fini(state);
-    model->fini(state); /* safe on an empty one */
-    free(state);
-}
+#include "core/models/testing.h"
 
 static void add(double work, uint64_t footprint, double mean_s, uint64_t samples)
 {
@@ -39,7 +16,7 @@ static void expect(double work, uint64_t footprint, double seconds)
 
 static void test_means(void)
 {
-    setup();
+    setup_model("history");
     expect(100, 1, 0);
     add(100, 1, 2, 1);
     add(100, 1, 4, 1);
@@ -56,14 +33,14 @@ static void test_means(void)
 /* Footprint 0, a calibration's, stands for any and takes measurements in. */
 static void test_wildcard(void)
 {
-    setup();
+    setup_model("history");
     add(100, 0, 2, 3);
     expect(100, 7, 2);
     add(100, 7, 6, 1);
     expect(100, 7, 3);
     expect(100, 8, 3);
     finish();
-    setup();
+    setup_model("history");
     add(100, 7, 6, 1); /* measured before: its own figure stays */
     add(100, 0, 2, 1);
     expect(100, 7, 6);
@@ -75,7 +52,7 @@ static void test_wildcard(void)
 static void test_power_law(void)
 {
     static const double sizes[] = {4, 100, 1600};
-    setup();
+    setup_model("history");
     for (unsigned i = 0; i < 3; i++)
         add(sizes[i], 5, 2e-3 * pow(sizes[i], 1.5), 10);
     for (unsigned work = 1; work < 100000; work *= 3) {
@@ -88,7 +65,7 @@ static void test_power_law(void)
 /* Two slopes: each between its own neighbours, and beyond as the nearest two say. */
 static void test_segments(void)
 {
-    setup();
+    setup_model("history");
     add(1000, 0, 100, 1); /* in any order */
     add(10, 0, 1, 1);
     add(100, 0, 10, 1);
@@ -102,7 +79,7 @@ static void test_segments(void)
 
 static void test_one_size(void)
 {
-    setup();
+    setup_model("history");
     add(100, 1, 2, 1);
     add(100, 2, 2, 1);
     expect(50, 1, 1);
@@ -112,7 +89,7 @@ static void test_one_size(void)
 
 static void test_many(void)
 {
-    setup();
+    setup_model("history");
     for (unsigned i = 1000; i > 0; i--)
         add(i, i % 3, i * 1e-6, 1);
     for (unsigned i = 1; i <= 1000; i++)

@@ -1,29 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the regression model, and of the registry of models. */
-#include <math.h>
-#include <stdlib.h>
-
-#include <duet/model.h>
-
-#include <glib.h>
-
-static const struct duet_model *model;
-static void *state;
-
-static void setup(void)
-{
-    model = duet_model_find("regression");
-    g_assert_nonnull(model);
-    state = calloc(1, model->state_size);
-    g_assert_nonnull(state);
-}
-
-static void finish(void)
-{
-    model->fini(state);
-    g_assert_cmpfloat(model->predict(state, 10, 0), ==, 0);
-    free(state);
-}
+#include "core/models/testing.h"
 
 static void add(double work, double mean_s, uint64_t samples)
 {
@@ -42,7 +19,7 @@ static void test_exact(void)
 {
     static const double scales[] = {1, 1e6, 1e12};
     for (unsigned s = 0; s < 3; s++) {
-        setup();
+        setup_model("regression");
         for (unsigned work = 2; work < 1000; work *= 2)
             add(work * scales[s], 3e-9 * pow(work, 1.2), 1 + work);
         for (unsigned work = 1; work < 100000; work *= 7)
@@ -54,7 +31,7 @@ static void test_exact(void)
 /* Tasks without data, times of 0, and sizes far away leave it a number. */
 static void test_no_work(void)
 {
-    setup();
+    setup_model("regression");
     add(0, 0, 1);
     g_assert_cmpfloat(model->predict(state, 0, 0), ==, 0);
     add(0, 3, 2);
@@ -68,7 +45,7 @@ static void test_no_work(void)
 /* n executions at once weigh as n. */
 static void test_weights(void)
 {
-    setup();
+    setup_model("regression");
     add(10, 1, 3);
     add(10, 8, 1);
     add(100, 10, 4);
@@ -81,7 +58,7 @@ static void test_weights(void)
 
 static void test_one_size(void)
 {
-    setup();
+    setup_model("regression");
     g_assert_cmpfloat(model->predict(state, 10, 0), ==, 0);
     add(1e9, 2, 5);
     add(1e9, 2, 5);

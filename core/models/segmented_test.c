@@ -1,34 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the segmented model: break points by hand and at random, and what is learned late. */
-#include <math.h>
-#include <stdlib.h>
-
-#include <duet/model.h>
 #include <duet/random.h>
 
-#include <glib.h>
+#include "core/models/testing.h"
 
 enum { PIECES_MAX = 5, EXECUTIONS = 20000 };
 
 static const double LEAST = 1e3, MOST = 1e12; /* work */
-
-static const struct duet_model *model;
-static void *state;
-
-static void setup(void)
-{
-    model = duet_model_find("segmented");
-    g_assert_nonnull(model);
-    state = calloc(1, model->state_size);
-    g_assert_nonnull(state);
-}
-
-static void finish(void)
-{
-    model->fini(state);
-    g_assert_cmpfloat(model->predict(state, 10, 0), ==, 0);
-    free(state);
-}
 
 static int add(double work, double mean_s, uint64_t samples)
 {
@@ -46,7 +24,7 @@ static void expect(double work, double seconds, double tolerance)
 
 static void test_one_power_law(void)
 {
-    setup();
+    setup_model("segmented");
     expect(10, 0, 0);
     for (unsigned work = 2; work < 1000; work *= 2)
         add(work, 3e-9 * pow(work, 1.2), 100);
@@ -58,7 +36,7 @@ static void test_one_power_law(void)
 /* Time does not depend on work up to 1000, and is in proportion above: overhead, then work. */
 static void test_break(void)
 {
-    setup();
+    setup_model("segmented");
     for (unsigned work = 1; work <= 1000000; work *= 10)
         add(work, work < 1000 ? 1e-6 : 1e-9 * work, 1000);
     for (unsigned work = 1; work < 100000000; work *= 3)
@@ -69,7 +47,7 @@ static void test_break(void)
 /* Three sizes, as calibrations often have: through each of them. */
 static void test_three_sizes(void)
 {
-    setup();
+    setup_model("segmented");
     add(1, 1e-3, 100);
     add(10, 5e-3, 100);
     add(100, 7e-2, 100);
@@ -82,7 +60,7 @@ static void test_three_sizes(void)
 
 static void test_one_size(void)
 {
-    setup();
+    setup_model("segmented");
     g_assert_cmpint(add(1e9, 2, 5), ==, 1);
     g_assert_cmpint(add(1e9, 2, 5), ==, 0);
     expect(1e9, 2, 1e-9);
@@ -100,7 +78,7 @@ static void test_one_size(void)
 /* Tasks without data, times of 0, sizes far away. */
 static void test_no_work(void)
 {
-    setup();
+    setup_model("segmented");
     add(0, 0, 1);
     expect(0, 0, 0);
     add(0, 3, 2);
@@ -114,7 +92,7 @@ static void test_no_work(void)
 /* A size that follows the forecast leaves it; one that misses it by more than chance does not. */
 static void test_miss(void)
 {
-    setup();
+    setup_model("segmented");
     for (unsigned work = 1; work <= 10000; work *= 10)
         add(work, 1e-3 * work, 100);
     g_assert_cmpint(add(50, 1e-3 * 50 * 1.01, 50), ==, 0);
@@ -129,7 +107,7 @@ static void test_miss(void)
 /* A machine that becomes twice as slow is believed to be, in the end. */
 static void test_drift(void)
 {
-    setup();
+    setup_model("segmented");
     uint64_t rng = duet_random_stream(1, 1);
     for (unsigned i = 0; i < 1000; i++)
         add(1 + duet_random_below(&rng, 1000), 1, 1);
@@ -180,7 +158,7 @@ static void test_random(void)
         uint64_t rng = duet_random_stream(seed, 7);
         struct curve curve = draw(&rng);
         unsigned news = 0;
-        setup();
+        setup_model("segmented");
         for (unsigned i = 0; i < EXECUTIONS; i++) {
             double work = draw_work(&rng), noise = 0.9 + 0.2 * duet_random_unit(&rng);
             news += (unsigned)add(work, noise * on(&curve, work), 1);
@@ -202,7 +180,7 @@ static void test_random_sizes(void)
         struct curve curve = draw(&rng);
         double works[20];
         unsigned count = 1 + duet_random_below(&rng, 20);
-        setup();
+        setup_model("segmented");
         for (unsigned i = 0; i < count; i++) {
             works[i] = floor(draw_work(&rng));
             add(works[i], on(&curve, works[i]), 200 + duet_random_below(&rng, 100000));

@@ -36,7 +36,7 @@ static unsigned place_of(struct testing *t, const struct duet_task *one)
 /* Devices begin where they gain most, the core where it loses least; priorities within a bucket. */
 static void test_order(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "heteroprio");
     t.core->parameters[0] = 0;
     struct duet_task *cpu = task(&t, 3, 0, NULL, 0), *gpu = task(&t, 0, 3, NULL, 0);
@@ -51,14 +51,13 @@ static void test_order(void)
     g_assert_true(popped(&t, CORE) == twice);
     g_assert_true(popped(&t, GPU + 1) == more);
     g_assert_null(popped(&t, GPU));
-    testing_fini(&t);
 }
 
 /* The core leaves what two devices, ten times as fast, would be through with before it ended one.
  */
 static void test_left(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "heteroprio");
     for (unsigned i = 1; i < 20; i++) {
         struct duet_task *one = task(&t, 10, 1, NULL, 0);
@@ -74,18 +73,16 @@ static void test_left(void)
     g_assert_cmpint(duet__worker_lost(t.core, GPU + 1, 0, &t.ops), ==, DUET_OK);
     for (unsigned i = 0; i < 18; i++)
         g_assert_nonnull(popped(&t, CORE));
-    testing_fini(&t);
 }
 
 /* A device takes what it can, though the core be faster: both might leave it to each other. */
 static void test_not_left(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "heteroprio");
     struct duet_task *one = task(&t, 1, 4, NULL, 0);
     push(&t, &one, 1);
     g_assert_true(popped(&t, GPU) == one);
-    testing_fini(&t);
 }
 
 /* The kernels of a writer and, when it runs, of so many tasks that wait for it. Returns it, taken.
@@ -107,7 +104,7 @@ static void test_released(void)
 {
     static const char *const names[] = {"heteroprio", "multreeprio"};
     for (unsigned i = 0; i < 2; i++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, names[i]);
         t.core->parameters[1] = 1; /* by what tasks release; compared with no other by its data */
         struct duet_task *all[3];
@@ -118,7 +115,6 @@ static void test_released(void)
         g_assert_true(popped(&t, GPU) == all[1]);
         g_assert_true(popped(&t, GPU) == all[2]);
         g_assert_true(popped(&t, GPU) == all[0]);
-        testing_fini(&t);
     }
 }
 
@@ -131,7 +127,7 @@ static void test_released(void)
  */
 static void test_gain(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "multreeprio");
     struct duet_handle *here = testing_handle(&t, 1000);
     (void)testing_submit(&t, t.gpu, here, DUET_RW, NULL, 0, 0);
@@ -143,13 +139,12 @@ static void test_gain(void)
     g_assert_true(popped(&t, GPU) == near);
     g_assert_true(popped(&t, GPU + 1) == more);
     g_assert_true(popped(&t, GPU + 1) == fast);
-    testing_fini(&t);
 }
 
 /* The core takes what devices are faster at when each of them has more to do than it takes. */
 static void test_pop_condition(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "multreeprio");
     struct duet_task *only = task(&t, 0, 9.9, NULL, 0);
     push(&t, &only, 1);
@@ -164,7 +159,6 @@ static void test_pop_condition(void)
     g_assert_null(popped(&t, CORE));
     lose(&t, GPU);
     g_assert_nonnull(popped(&t, CORE)); /* they have as much to do, and one is left */
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -177,7 +171,7 @@ static void test_pop_condition(void)
 static void test_affinity(void)
 {
     for (unsigned alpha = 0; alpha < 2; alpha++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, "dada");
         struct duet_handle *data = testing_handle(&t, 1000);
         struct duet_view view = testing_view(&t, DUET_SUBMITTER);
@@ -188,7 +182,6 @@ static void test_affinity(void)
         struct duet_task *one = task(&t, 10, 1, data, 0);
         push(&t, &one, 1);
         g_assert_cmpuint(place_of(&t, one), ==, alpha ? GPU + 1 : GPU);
-        testing_fini(&t);
     }
 }
 
@@ -198,7 +191,7 @@ static void test_affinity(void)
  */
 static void test_balance(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "dada");
     struct duet_task *all[7] = {task(&t, 2.5, 2, NULL, 0)};
     for (unsigned i = 1; i < 7; i++)
@@ -211,28 +204,26 @@ static void test_balance(void)
     struct duet_task *only = task(&t, 0, 1, NULL, 0);
     push(&t, &only, 1);
     g_assert_cmpuint(place_of(&t, only), >=, GPU);
-    testing_fini(&t);
 }
 
 /* A task stays on the core if its copy takes longer than it gains. */
 static void test_transfers(void)
 {
     for (unsigned transfers = 0; transfers < 2; transfers++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, "dada");
         t.core->parameters[0] = 0;
         t.core->parameters[1] = transfers;
         struct duet_task *one = task(&t, 3, 1, testing_handle(&t, 4000000), 0);
         push(&t, &one, 1);
         g_assert_cmpuint(place_of(&t, one), ==, transfers ? CORE : GPU);
-        testing_fini(&t);
     }
 }
 
 /* A task that no worker can run any more blocks no other. */
 static void test_lost(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 2, .gpu_archs = 2}, "dada", 1);
     t.hold = true;
     submit_to(&t, t.gpu, "card0", NULL, 0, NULL, 0);
@@ -241,7 +232,6 @@ static void test_lost(void)
     lose(&t, GPU);
     push(&t, (struct duet_task *const[]){only, lost}, 2);
     g_assert_cmpuint(place_of(&t, only), ==, GPU + 1);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_order, test_left, test_not_left, test_released, test_gain, test_pop_condition,

@@ -92,13 +92,12 @@ static void check_slots(const struct duet_policy *policy, const struct testing_m
 {
     static const unsigned counts[] = {1, 2, 3, 31, 32, 33, 100, MOST};
     uint64_t rng = 1;
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init_policy(&t, machine, policy, 1);
     for (unsigned i = 0; i < G_N_ELEMENTS(counts); i++) {
         push_and_take(&t, counts[i], DUET_SUBMITTER, &rng);
         push_and_take(&t, counts[i], (int)duet_random_below(&rng, t.workers), &rng);
     }
-    testing_fini(&t);
 }
 
 static void test_slots(void)
@@ -138,7 +137,7 @@ static void submit_fans(struct testing *t, struct duet_handle **handles)
 
 static void check_run(const struct duet_policy *policy, const struct testing_machine *machine)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_stats stats;
     struct duet_handle *handles[8];
     testing_init_policy(&t, machine, policy, 1);
@@ -161,7 +160,6 @@ static void check_run(const struct duet_policy *policy, const struct testing_mac
         g_assert_cmpuint(stats.steal_attempts, ==, 0);
     for (unsigned w = 0; w < t.workers; w++)
         g_assert_cmpuint(duet_list_length(&t.core->workers[w].list), ==, 0);
-    testing_fini(&t);
 }
 
 static void test_runs(void)
@@ -391,14 +389,13 @@ static void test_promises(void)
 /* A parameter beyond those that there are fails the run. */
 static void test_no_such_parameter(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init_policy(&t, &machines[0], &probe_policy, 1);
     struct duet_view view = testing_view(&t, 0);
     g_assert_cmpfloat(duet_view_parameter(&view, 1), ==, 2);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpfloat(duet_view_parameter(&view, 2), ==, 0);
     g_assert_cmpint(duet_wait(t.core), ==, DUET_EINVAL);
-    testing_fini(&t);
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -460,7 +457,7 @@ static const struct duet_policy planned_policy = {
 /* All that was submitted is there at once, before the first of it is pushed; with its ranks. */
 static void test_plan(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     const struct testing_machine make = {.cpus = 1, .gpus = 2, .no_peer = true};
     testing_init_policy(&t, &make, &planned_policy, 1);
     const struct planned *planned = t.core->policy_state;
@@ -485,13 +482,12 @@ static void test_plan(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_OK);
     g_assert_cmpuint(duet_tasks_done(t.core), ==, 4);
     g_assert_cmpuint(planned->plans, ==, 1); /* not for nothing */
-    testing_fini(&t);
 }
 
 /* An init that fails makes no core, and the engine stays the caller's. */
 static void test_init_fails(void)
 {
-    struct duet_machine machine;
+    OWNED(duet_machine_fini) struct duet_machine machine;
     struct duet_message message = {""};
     struct duet_runtime *core;
     struct testing t = {.destroyed = 0};
@@ -520,7 +516,6 @@ static void test_init_fails(void)
     config.perturbation = 0;
     machine.nodes[1].capacity_bytes = 0;
     g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
-    duet_machine_fini(&machine);
 }
 
 static unsigned wrong_victim;
@@ -538,7 +533,7 @@ static void test_victims(void)
     struct duet_policy policy = probe_policy;
     policy.victims = wrong_victims;
     for (unsigned i = 0; i < G_N_ELEMENTS(wrong); i++) {
-        struct duet_machine machine;
+        OWNED(duet_machine_fini) struct duet_machine machine;
         struct duet_message message = {""};
         struct duet_runtime *core;
         testing_machine(&machine, &machines[4]);
@@ -549,7 +544,6 @@ static void test_victims(void)
         wrong_victim = wrong[i];
         g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
         g_assert_nonnull(strstr(message.text, "the victims of worker 1 are all others"));
-        duet_machine_fini(&machine);
     }
 }
 

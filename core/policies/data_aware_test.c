@@ -18,7 +18,7 @@ static void write_on(struct testing *t, unsigned worker, struct duet_handle *han
 
 static void test_most_bytes(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     struct duet_handle *a = testing_handle(&t, 1000), *b = testing_handle(&t, 3000);
     struct duet_handle *c = testing_handle(&t, 2500);
@@ -31,13 +31,12 @@ static void test_most_bytes(void)
     g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_R, c, DUET_R, 0), 1), ==, 1);
     /* a worker that cannot run it is no candidate */
     g_assert_cmpuint(goes_to(&t, testing_create(&t, t.cpu, b, DUET_R, NULL, 0, 0), 1), ==, 1);
-    testing_fini(&t);
 }
 
 /* Among equals the local worker; if it is none of them, each of them now and then. */
 static void test_ties(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     unsigned count[4] = {0};
     start(&t);
     struct duet_handle *c = testing_handle(&t, 100);
@@ -53,17 +52,15 @@ static void test_ties(void)
     }
     for (unsigned w = 0; w < 4; w++)
         g_assert_cmpuint(count[w], >, MANY / 4);
-    testing_fini(&t);
 }
 
 static void test_ends(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     struct duet_handle *a = testing_handle(&t, 1000);
     write_on(&t, GPU0, a);
     check_ends(&t, GPU0, a, DUET_R);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_most_bytes, test_ties, test_ends)

@@ -17,7 +17,7 @@ static void start(struct testing *t, const char *policy)
 /* Tasks go by the time of the waiting ones and of the task itself. */
 static void test_ends(gconstpointer policy)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, policy);
     g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
     g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU + 1); /* 40, 8, 4 */
@@ -25,13 +25,12 @@ static void test_ends(gconstpointer policy)
     g_assert_cmpuint(placed(&t, task_of(&t, t.any, 4, NULL, 0)), ==, CPU);      /* 4, 8.4, 4.4 */
     t.now = 3e-3; /* the core has 1 ms left, a device 5 ms, the other 1 ms */
     g_assert_cmpuint(placed(&t, task_of(&t, t.any, 1, NULL, 0)), ==, GPU + 1); /* 2, 5.1, 1.1 */
-    testing_fini(&t);
 }
 
 /* If nothing is known the shortest list is taken. */
 static void test_unknown(gconstpointer policy)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 3}, policy, 1);
     t.untimed = ~UINT64_C(0);
     struct duet_codelet_desc desc = {.name = "unknown",
@@ -43,7 +42,6 @@ static void test_unknown(gconstpointer policy)
     t.untimed = 0;
     for (unsigned i = 0; i < 6; i++)
         g_assert_cmpuint(placed(&t, testing_create(&t, codelet, NULL, 0, NULL, 0, 0)), ==, i % 3);
-    testing_fini(&t);
 }
 
 /* A transfer counts while the device is free, hides behind what is there, and is weighed again. */
@@ -78,7 +76,7 @@ static void bring(struct testing *t, struct duet_handle *data)
 /* In the order in which they are taken by GPU, of those with these priorities and data. */
 static void expect(const char *policy, bool sorted, const char *order)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, policy);
     struct duet_handle *there = testing_handle(&t, 8), *away = testing_handle(&t, 8);
     bring(&t, there);
@@ -96,7 +94,6 @@ static void expect(const char *policy, bool sorted, const char *order)
     }
     for (unsigned i = 0; i < 4; i++)
         g_assert_true(popped(&t, GPU) == tasks[order[i] - '0']);
-    testing_fini(&t);
 }
 
 /* 2 has all its data there, the others lack something; 1 and 2 have the higher priority. */

@@ -6,7 +6,7 @@ static void test_order(void)
 {
     static const int priorities[] = {0, 2, -1, 2, 0, 5};
     static const uint64_t order[] = {6, 2, 4, 1, 5, 3};
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 2}, "eager", 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     for (unsigned i = 0; i < 6; i++)
@@ -17,13 +17,12 @@ static void test_order(void)
         g_assert_cmpuint(duet_task_id(command.task), ==, order[i]);
         testing_done(&t, &command, 1e-6, 0);
     }
-    testing_fini(&t);
 }
 
 /* A worker passes over what it cannot run, whatever its priority. */
 static void test_passing(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 1}, "eager", 1);
     (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 9);
     (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 1);
@@ -35,7 +34,6 @@ static void test_passing(void)
     testing_done(&t, &on_gpu, 1e-6, 0);
     testing_drain(&t);
     g_assert_null(t.core->policy->steal);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_order, test_passing)

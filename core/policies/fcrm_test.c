@@ -19,7 +19,7 @@ static void start(struct testing *t)
 /* Tasks go by the time of the waiting ones, of the task itself, and of its copies. */
 static void test_weights(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     struct duet_handle *data = testing_handle(&t, 2 * MB);
     g_assert_cmpuint(placed(&t, task_of(&t, t.any, 40, NULL, 0)), ==, GPU);     /* 40, 4, 4 */
@@ -28,13 +28,12 @@ static void test_weights(void)
     g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, CPU); /* 6, 4.2 + 2, 4.2 + 2 */
     t.core->parameters[0] = 0;
     g_assert_cmpuint(placed(&t, task_of(&t, t.any, 2, data, 0)), ==, GPU); /* 8, 4.2, 4.2 */
-    testing_fini(&t);
 }
 
 /* Any free worker takes a kernel until workers of all kinds have run it. */
 static void test_learning(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_codelet *codelet;
     const struct duet_implementation both[] = {{.arch = "cpu"}, {.arch = "cuda"}};
     const struct duet_codelet_desc desc = {.name = "unknown",
@@ -52,7 +51,6 @@ static void test_learning(void)
     g_assert_cmpuint(placed(&t, task_of(&t, codelet, 4, NULL, 0)), ==, CPU);
     g_assert_cmpuint(placed(&t, task_of(&t, codelet, 4e3, NULL, 0)), ==,
                      SHARED); /* quite another size */
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_weights, test_learning)

@@ -25,7 +25,7 @@ static void run(struct testing *t, double ms)
 static void test_order(void)
 {
     for (unsigned swap = 0; swap < 2; swap++) {
-        struct testing t;
+        OWNED(testing_fini) struct testing t;
         start(&t, 1);
         struct duet_task *a = task(&t, 1, 0.5, NULL, 0), *b = task(&t, 10, 1, NULL, 0);
         struct duet_task *batch[] = {swap ? b : a, swap ? a : b};
@@ -33,14 +33,13 @@ static void test_order(void)
         push(&t, batch, 2);
         g_assert_true(duet_pop_head(&view, duet_view_list(&view, GPU), GPU) == b);
         g_assert_true(duet_pop_head(&view, duet_view_list(&view, CPU), CPU) == a);
-        testing_fini(&t);
     }
 }
 
 /* Equal speed-up: in order of submission; tasks of devices alone first, of cores alone last. */
 static void test_order_of_equals(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1);
     struct duet_task *a = task(&t, 100, 1, NULL, 0), *b = task(&t, 200, 2, NULL, 0);
     struct duet_task *only = task(&t, 0, 1, NULL, 0);
@@ -51,12 +50,11 @@ static void test_order_of_equals(void)
     g_assert_true(duet_pop_head(&view, list, GPU) == only);
     g_assert_true(duet_pop_head(&view, list, GPU) == a);
     g_assert_true(duet_pop_head(&view, list, GPU) == b);
-    testing_fini(&t);
 }
 
 static void test_earliest_finish(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 2);
     g_assert_cmpuint(placed(&t, task(&t, 4, 3, NULL, 0)), ==,
                      1); /* free: the faster, lowest number */
@@ -65,7 +63,6 @@ static void test_earliest_finish(void)
     g_assert_cmpuint(placed(&t, task(&t, 4, 3, NULL, 0)), ==, 1); /* 8, 6, 6 */
     t.now = 0.1;                                                  /* all are free long since */
     g_assert_cmpuint(placed(&t, task(&t, 2, 3, NULL, 0)), ==, CPU);
-    testing_fini(&t);
 }
 
 /* 1 MB takes 1 ms to the device: it counts while the device is free, and hides behind a kernel. */
@@ -87,7 +84,7 @@ static void test_transfer(void)
 /* A late task moves the date of its worker, once. */
 static void test_late(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1);
     for (unsigned i = 0; i < 3; i++)
         g_assert_cmpuint(placed(&t, task(&t, 100, 1, NULL, 0)), ==, GPU);
@@ -96,18 +93,16 @@ static void test_late(void)
     run(&t, 1); /* as expected: still until 7 */
     /* the core until 7.5; at 6: 7.5 + 1 against 7 + 1.4; 11 + 1.4 if counted twice */
     g_assert_cmpuint(placed(&t, task(&t, 1, 1.4, NULL, 0)), ==, GPU);
-    testing_fini(&t);
 }
 
 static void test_early(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, 1);
     for (unsigned i = 0; i < 2; i++)
         g_assert_cmpuint(placed(&t, task(&t, 100, 4, NULL, 0)), ==, GPU);
     run(&t, 1);                                                       /* 3 early: until 5 */
     g_assert_cmpuint(placed(&t, task(&t, 5.5, 1, NULL, 0)), ==, GPU); /* 6 against 6.5 */
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_order, test_order_of_equals, test_earliest_finish, test_transfer, test_late,

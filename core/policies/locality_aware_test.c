@@ -19,7 +19,7 @@ static void write_on(struct testing *t, unsigned worker, struct duet_handle *han
 /* Tasks go to a worker with a valid copy of the written data, however little, whatever is read. */
 static void test_owner(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     struct duet_handle *a = testing_handle(&t, 10000), *b = testing_handle(&t, 10);
     write_on(&t, GPU0, a);
@@ -27,13 +27,12 @@ static void test_owner(void)
     g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_R, b, DUET_RW, 0), 0), ==, GPU1);
     g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, b, DUET_W, a, DUET_R, 0), 0), ==, GPU1);
     g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, a, DUET_RW, b, DUET_R, 0), 0), ==, GPU0);
-    testing_fini(&t);
 }
 
 /* Local if nobody holds it, if nothing is written, or if who holds it cannot run the task. */
 static void test_local(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     struct duet_handle *a = testing_handle(&t, 1000);
     write_on(&t, GPU0, a);
@@ -48,13 +47,12 @@ static void test_local(void)
     }
     g_assert_cmpuint(goes_to(&t, testing_create(&t, t.any, NULL, 0, NULL, 0, 0), DUET_SUBMITTER),
                      ==, 0);
-    testing_fini(&t);
 }
 
 /* Several holders: each of them now and then, the local one no more than the others. */
 static void test_several(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     unsigned count[4] = {0};
     start(&t);
     struct duet_handle *a = testing_handle(&t, 1000), *b = testing_handle(&t, 1000);
@@ -72,17 +70,15 @@ static void test_several(void)
         count[goes_to(&t, both, GPU1)]++;
     g_assert_cmpuint(count[GPU1], >, MANY / 8);
     g_assert_cmpuint(count[GPU1], <, MANY / 2);
-    testing_fini(&t);
 }
 
 static void test_ends(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     struct duet_handle *a = testing_handle(&t, 1000);
     write_on(&t, GPU0, a);
     check_ends(&t, GPU0, a, DUET_RW);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_owner, test_local, test_several, test_ends)

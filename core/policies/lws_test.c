@@ -15,18 +15,17 @@ static void test_victims(void)
                                           {1, 0, 3, 4},
                                           {4, 2, 1, 0},
                                           {3, 2, 1, 0}};
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     for (unsigned w = 0; w < 5; w++)
         for (unsigned i = 0; i < 4; i++)
             g_assert_cmpuint(t.core->workers[w].victims[i], ==, orders[w][i]);
-    testing_fini(&t);
 }
 
 /* A thief goes through them in this order, again and again. */
 static void test_steals(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     for (unsigned round = 0; round < 3; round++) {
         uint64_t ids[2];
@@ -42,12 +41,11 @@ static void test_steals(void)
             testing_done(&t, &command, 1e-3, 0);
         }
     }
-    testing_fini(&t);
 }
 
 static void test_priorities(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t);
     static const int priorities[] = {1, 3, 2, 3};
     static const uint64_t order[] = {2, 4, 3, 1};
@@ -55,7 +53,6 @@ static void test_priorities(void)
         (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, priorities[i]);
     for (unsigned i = 0; i < 4; i++)
         g_assert_cmpuint(duet_task_id(i % 2 ? stolen(&t, 1, 0) : popped(&t, 0)), ==, order[i]);
-    testing_fini(&t);
 }
 
 TEST_MAIN(test_victims, test_steals, test_priorities)

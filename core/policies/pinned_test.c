@@ -12,7 +12,7 @@ static void expect(struct testing *t, unsigned worker, uint64_t id)
 
 static void test_placed(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, "pinned", 1);
     (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 3);
     (void)testing_submit(&t, t.any, NULL, 0, NULL, 0, 1);
@@ -22,13 +22,12 @@ static void test_placed(void)
     expect(&t, 1, 2);
     expect(&t, 1, 4);
     expect(&t, 0, 3);
-    testing_fini(&t);
 }
 
 /* A task that its worker cannot run goes to the next; numbers beyond the last begin anew. */
 static void test_elsewhere(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 1, .gpus = 2}, "pinned", 1);
     (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
     (void)testing_submit(&t, t.cpu, NULL, 0, NULL, 0, 2);
@@ -38,7 +37,6 @@ static void test_elsewhere(void)
     expect(&t, 0, 2);
     expect(&t, 2, 3);
     expect(&t, 0, 4);
-    testing_fini(&t);
 }
 
 /* The policy is found by its name, but is not listed. */

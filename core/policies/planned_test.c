@@ -83,7 +83,7 @@ static void expect(struct testing *t, int worker, const uint64_t *ids)
  */
 static void test_gap(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "static", 1, 1);
     struct duet_handle *a = testing_handle(&t, 8), *b = testing_handle(&t, 8);
     submit(&t, 20, 0, a, DUET_W, NULL, 0);
@@ -92,7 +92,6 @@ static void test_gap(void)
     submit(&t, 14, 5, NULL, 0, NULL, 0);
     EXPECT(&t, CPU, 1);
     EXPECT(&t, GPU, 2, 4, 3);
-    testing_fini(&t);
 }
 
 /*
@@ -101,7 +100,7 @@ static void test_gap(void)
  */
 static void test_static(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "static", 1, 1);
     struct duet_handle *a = testing_handle(&t, 8);
     submit(&t, 40, 3, NULL, 0, NULL, 0);
@@ -116,14 +115,13 @@ static void test_static(void)
     t.in_kernel = 0;
     EXPECT(&t, CPU, 4);
     EXPECT(&t, GPU, 2, 3, 1, 5);
-    testing_fini(&t);
 }
 
 /* A copy of 1 MB takes 1 ms: the second task stays where its data is, and writers are waited for.
  */
 static void test_copies(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "static", 1, 1);
     struct duet_handle *a = testing_handle(&t, 1000000);
     submit(&t, 2, 0, a, DUET_W, NULL, 0);
@@ -131,13 +129,12 @@ static void test_copies(void)
     submit(&t, 4, 1, a, DUET_R, NULL, 0);
     EXPECT(&t, CPU, 1, 2);
     EXPECT(&t, GPU, 3);
-    testing_fini(&t);
 }
 
 /* Checks that tasks planned for a lost device go elsewhere. */
 static void check_lost(const char *policy)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet__ops ops = {0};
     start(&t, policy, 1, 1);
     for (unsigned i = 0; i < 3; i++)
@@ -146,7 +143,6 @@ static void check_lost(const char *policy)
     g_assert_cmpuint(duet_list_length(&t.core->workers[GPU].list), ==, 3);
     g_assert_cmpint(duet__worker_lost(t.core, GPU, t.now, &ops), ==, DUET_OK);
     EXPECT(&t, CPU, 1, 2, 3);
-    testing_fini(&t);
 }
 
 static void test_lost(void)
@@ -158,7 +154,7 @@ static void test_lost(void)
 /* A task that no worker can run any more, before another task of its data, blocks no other. */
 static void test_lost_before(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet__ops ops = {0};
     start(&t, "static", 2, 1);
     t.core->keep_going = true;
@@ -171,13 +167,12 @@ static void test_lost_before(void)
     g_assert_cmpint(duet_wait(t.core), ==, DUET_ELOST);
     for (unsigned w = 0; w < 2; w++)
         g_assert_cmpuint(duet_worker_stats(t.core, w).tasks, ==, 2);
-    testing_fini(&t);
 }
 
 /* One core runs the longest path first, whatever was submitted first; then unplanned tasks. */
 static void test_critical_path(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     start(&t, "cp", 1, 0);
     struct duet_handle *a = testing_handle(&t, 8);
     submit(&t, 5, 0, NULL, 0, NULL, 0);
@@ -188,7 +183,6 @@ static void test_critical_path(void)
     submit(&t, 50, 0, NULL, 0, NULL, 0);
     t.in_kernel = 0;
     EXPECT(&t, CPU, 2, 4, 3, 1, 5);
-    testing_fini(&t);
 }
 
 /*

@@ -10,7 +10,7 @@ enum { MANY = 4000 };
 /* Counts the tasks of one codelet that each worker gets; parameters NULL: as they are initially. */
 static void place(const char *name, const double *parameters, bool gpus_only, unsigned counts[4])
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 2}, name, 1);
     for (unsigned i = 0; parameters && i < 2; i++)
         t.core->parameters[i] = parameters[i];
@@ -20,7 +20,6 @@ static void place(const char *name, const double *parameters, bool gpus_only, un
     for (unsigned w = 0; w < 4; w++)
         counts[w] = (unsigned)duet_list_length(duet_view_list(&view, w));
     g_assert_null(t.core->policy->steal);
-    testing_fini(&t);
 }
 
 /* `share` of all tasks, to within five deviations of a fair draw. */

@@ -4,7 +4,7 @@
 
 static void test_ends(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     struct duet_task *tasks[3];
     testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 1}, "ws", 1);
     struct duet_view view = testing_view(&t, 1);
@@ -17,14 +17,13 @@ static void test_ends(void)
     g_assert_true(stolen(&t, 2, 1) == tasks[0]);
     g_assert_true(popped(&t, 1) == tasks[2]);
     g_assert_true(stolen(&t, 0, 1) == tasks[1]);
-    testing_fini(&t);
 }
 
 /* The submitting thread's list is worker 0's; a finishing worker's its own, even of others' tasks.
  */
 static void test_local(void)
 {
-    struct testing t;
+    OWNED(testing_fini) struct testing t;
     testing_init(&t, &(struct testing_machine){.cpus = 2, .gpus = 1}, "ws", 1);
     struct duet_view view = testing_view(&t, DUET_SUBMITTER);
     (void)testing_submit(&t, t.gpu, NULL, 0, NULL, 0, 0);
@@ -37,7 +36,6 @@ static void test_local(void)
     struct duet_stats stats;
     duet_stats(t.core, &stats);
     g_assert_cmpuint(stats.steals, ==, 2);
-    testing_fini(&t);
 }
 
 /*

@@ -86,7 +86,7 @@ static void test_round_trips(void)
 
     for (guint32 seed = 0; seed < 40; seed++)
         for (size_t i = 0; (format = duet__graph_format_at(i)); i++) {
-            struct duet__graph graph;
+            OWNED(duet__graph_fini) struct duet__graph graph;
 
             testing_graph(&graph, 1 + (7 * seed) % COUNT, seed);
             /* WfFormat has no other modes */
@@ -96,7 +96,6 @@ static void test_round_trips(void)
                 duet__graph_seconds(&graph, k)[0] = 0.1 * (double)(k + 1);
             if (format->write)
                 check(format, &graph);
-            duet__graph_fini(&graph);
         }
 }
 
@@ -104,7 +103,7 @@ static void test_round_trips(void)
 static void test_walk(void)
 {
     static const char text[] = "digraph { a -> b [size=5]; a -> c; b -> c [size=\"7\"]; a -> c }";
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     struct duet__graph_walk *walk;
     const struct duet__graph_edge *edges;
     size_t count;
@@ -122,14 +121,13 @@ static void test_walk(void)
     g_assert_cmpuint(edges[0].bytes, ==, 7);
     g_assert_cmpuint(edges[1].bytes, ==, 0);
     duet__graph_walk_free(walk);
-    duet__graph_fini(&graph);
 }
 
 /* Each of many commuting tasks comes after each reader, by as many edges as there are tasks. */
 static void test_turns(void)
 {
     enum { READERS = 1000 };
-    struct duet__graph graph;
+    OWNED(duet__graph_fini) struct duet__graph graph;
     struct duet__graph_walk *walk;
     size_t edges = 0, count;
 
@@ -148,7 +146,6 @@ static void test_turns(void)
     }
     g_assert_cmpuint(edges, ==, 2 * READERS - 1);
     duet__graph_walk_free(walk);
-    duet__graph_fini(&graph);
 }
 
 /* Names become one line, whatever the file has, and stay different. */
@@ -216,7 +213,7 @@ static void test_examples(void)
 
     for (size_t i = 0; i < G_N_ELEMENTS(cases); i++) {
         g_autoptr(GString) found = g_string_new(NULL);
-        struct duet__graph graph;
+        OWNED(duet__graph_fini) struct duet__graph graph;
         struct duet__graph_walk *walk;
 
         parse(duet__graph_format_find(cases[i].format), cases[i].text, &graph);
@@ -237,7 +234,6 @@ static void test_examples(void)
         }
         g_assert_cmpstr(found->str, ==, cases[i].graph);
         duet__graph_walk_free(walk);
-        duet__graph_fini(&graph);
     }
 }
 
