@@ -82,11 +82,20 @@ static int add_product(struct duet__tune *tune, const struct duet__product *spac
     return error;
 }
 
+static const struct duet__product *whole_of(const struct duet__tune *tune)
+{
+    return tune->study->products->pdata[DUET__WHOLE];
+}
+
+static guint values_of(const struct duet__tune *tune, guint factor)
+{
+    return ((const struct duet__factor *)whole_of(tune)->factors->pdata[factor])->values->len;
+}
+
 /* Makes the products of all fidelities in place of the space. */
 static int make_products(struct duet__tune *tune)
 {
     GPtrArray *products = tune->study->products;
-    const struct duet__product *whole;
     int error = 0;
 
     tune->settings = tune->study->count;
@@ -96,17 +105,11 @@ static int make_products(struct duet__tune *tune)
     if (error)
         return error;
     g_ptr_array_remove_index(products, 0);
-    whole = products->pdata[DUET__WHOLE];
     tune->varied = g_ptr_array_new();
-    for (guint f = 0; f < whole->factors->len; f++)
-        if (((const struct duet__factor *)whole->factors->pdata[f])->values->len > 1)
-            g_ptr_array_add(tune->varied, whole->factors->pdata[f]);
+    for (guint f = 0; f < whole_of(tune)->factors->len; f++)
+        if (values_of(tune, f) > 1)
+            g_ptr_array_add(tune->varied, whole_of(tune)->factors->pdata[f]);
     return duet__study_number(tune->study, &tune->message);
-}
-
-static const struct duet__product *whole_of(const struct duet__tune *tune)
-{
-    return tune->study->products->pdata[DUET__WHOLE];
 }
 
 static uint32_t cell_of(const struct duet__tune *tune, enum duet__fidelity fidelity,
@@ -265,11 +268,6 @@ static gint compare_ranks(gconstpointer first, gconstpointer second)
     return a->tile > b->tile ? -1 : a->tile < b->tile;
 }
 
-static guint values_of(const struct duet__tune *tune, guint factor)
-{
-    return ((const struct duet__factor *)whole_of(tune)->factors->pdata[factor])->values->len;
-}
-
 /* Returns how far apart in number two settings are that are neighbours in this factor. */
 static uint32_t stride_of(const struct duet__tune *tune, guint factor)
 {
@@ -385,7 +383,7 @@ static void add_neighbours(const struct duet__tune *tune, uint32_t setting, GArr
  */
 static int search(struct duet__tune *tune)
 {
-    g_autofree bool *seen = g_new0(bool, tune->settings);
+    bool *seen = g_new0(bool, tune->settings);
     g_autoptr(GArray) list = g_array_new(FALSE, FALSE, sizeof(uint32_t));
     bool more = true;
     int error = 0;
@@ -410,6 +408,7 @@ static int search(struct duet__tune *tune)
         }
         error = simulate_whole(tune, list, seen);
     }
+    g_free(seen);
     return error;
 }
 
