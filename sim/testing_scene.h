@@ -56,6 +56,11 @@ static inline double ms(const char *text)
     return g_ascii_strtod(text, NULL) * 1e-3;
 }
 
+static inline uint64_t whole(const char *text)
+{
+    return g_ascii_strtoull(text, NULL, 10);
+}
+
 /* An access such as "a:rw". */
 static inline struct duet_access play_access(const struct play *play, const char *text)
 {
@@ -94,7 +99,7 @@ static inline void play_submit(struct play *play, char **words)
     } else if (!strcmp(what, "unregister")) {
         error = duet_unregister(duet, play->data[words[1][0] - 'a']);
     } else if (!strcmp(what, "done")) {
-        g_assert_cmpuint(duet_tasks_done(duet), ==, (uint64_t)atoi(words[1]));
+        g_assert_cmpuint(duet_tasks_done(duet), ==, whole(words[1]));
     } else if (!strcmp(what, "now")) {
         assert_seconds(duet_now(duet), ms(words[1]));
     } else {
@@ -107,10 +112,10 @@ static inline void play_submit(struct play *play, char **words)
 static inline const struct duet_event *play_event(const struct play *play, const char *text)
 {
     bool copy = g_ascii_isalpha(text[0]);
-    unsigned number = copy && text[1] == '#' ? (unsigned)atoi(text + 2) : 1;
+    unsigned number = copy && text[1] == '#' ? (unsigned)whole(text + 2) : 1;
     const struct duet_event *event =
         copy ? lab_find(&play->lab, DUET_EVENT_COPY, play->ids[text[0] - 'a'], number)
-             : lab_find(&play->lab, DUET_EVENT_TASK, (uint64_t)atoi(text), 1);
+             : lab_find(&play->lab, DUET_EVENT_TASK, whole(text), 1);
     if (!event)
         g_error("there is no %s", text);
     return event;
@@ -144,7 +149,7 @@ static inline void play_expect_figure(struct play *play, char **words)
     if (g_str_has_suffix(words[0], "_s"))
         assert_seconds(*(const double *)(const void *)figure, ms(words[1]));
     else
-        g_assert_cmpuint(*(const uint64_t *)(const void *)figure, ==, (uint64_t)atoi(words[1]));
+        g_assert_cmpuint(*(const uint64_t *)(const void *)figure, ==, whole(words[1]));
 }
 
 /* Checks what released an event: "submission", or "task", "copy", ... and the event that did. */
@@ -170,7 +175,7 @@ static inline void play_expect(struct play *play, char **words)
     const struct lab *lab = &play->lab;
     if (!strcmp(words[0], "tasks") || !strcmp(words[0], "copies")) {
         g_assert_cmpuint(lab_count(lab, words[0][0] == 't' ? DUET_EVENT_TASK : DUET_EVENT_COPY), ==,
-                         (size_t)atoi(words[1]));
+                         whole(words[1]));
         return;
     }
     if (strlen(words[0]) > 3) {
