@@ -190,6 +190,13 @@ def check_emulation():
     assert {(copy["source"], copy["destination"]) for copy in report["copies"]} == \
         {("host", "gpu0"), ("gpu0", "host")}
     assert simulate("./free.json", 128, "--set-arch").returncode == 0
+    # one core has them take turns
+    described = json.loads(pathlib.Path("free.json").read_text(encoding="utf-8"))
+    pathlib.Path("one.json").write_text(json.dumps({**described, "cores": 1}), encoding="utf-8")
+    alone, sharing = (json.loads(simulate("./one.json", 320, "--extrapolate", "--json",
+                                          *without).stdout)["runs"][0]["makespan_s"]["median"]
+                      for without in (("--without", "cores"), ()))
+    assert sharing > 1.2 * alone, (sharing, alone)
 
 
 def check_load():

@@ -58,10 +58,12 @@ static bool times_vary(const struct sim *sim)
     return false;
 }
 
+/* Emulated devices are known by their architecture: their backend is that of the GPUs they stand
+ * for. */
 static bool needs_core(const struct sim *sim, unsigned worker)
 {
     const struct duet_worker *of = &sim->machine.workers[worker];
-    return of->node == DUET_HOST || !strcmp(sim->machine.archs[of->arch].backend, "emulated");
+    return of->node == DUET_HOST || !strcmp(sim->machine.archs[of->arch].name, "emulated");
 }
 
 /* True if there are fewer cores than workers that may need one at the same time. */

@@ -139,15 +139,16 @@ static void test_emulated(const void *without)
                                                     .gpus = 2,
                                                     .cores = 2,
                                                     .emulated = true,
+                                                    .gpu_window = 1,
                                                     .without = GPOINTER_TO_UINT(without)});
     lab_task(&lab, "cpu0", 1e-3, 0);
     for (unsigned i = 0; i < 4; i++)
-        lab_task(&lab, i % 2 ? "gpu1" : "gpu0", 1e-3, 0);
+        lab_task(&lab, "emulated", 1e-3, 0);
     lab_finish(&lab);
     double first_s = without ? 1e-3 : 1.5e-3;
     assert_kernel(&lab, 1, "cpu0", 0, first_s);
     for (unsigned i = 0; i < 4; i++)
-        assert_kernel(&lab, 2 + i, i % 2 ? "gpu1" : "gpu0", i < 2 ? 0 : first_s,
+        assert_kernel(&lab, 2 + i, (i + (i < 2)) % 2 ? "gpu1" : "gpu0", i < 2 ? 0 : first_s,
                       i < 2 ? first_s : first_s + 1e-3);
 }
 

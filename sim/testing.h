@@ -228,8 +228,10 @@ static inline struct duet_machine lab_machine(const struct lab_options *o)
         g_strlcpy(m.nodes[g + 1].name, m.workers[o->cpus + g].name, sizeof m.nodes[g + 1].name);
         m.nodes[g + 1].capacity_bytes = o->gpu_memory_bytes ? o->gpu_memory_bytes : 1000000000;
     }
-    for (unsigned g = 0; g < o->gpus && o->emulated; g++)
-        g_strlcpy(m.archs[o->cpus + g].backend, "emulated", sizeof m.archs[0].backend);
+    for (unsigned g = 0; g < o->gpus && o->emulated; g++) { /* as duet calibrate describes them */
+        m.workers[o->cpus + g].arch = o->cpus;
+        g_strlcpy(m.archs[o->cpus].name, "emulated", sizeof m.archs[0].name);
+    }
     lab_routes(&m, o);
     m.costs = o->costs;
     m.sharing = o->sharing;
