@@ -182,7 +182,9 @@ int duet__policy_begin(struct duet_runtime *core, const struct duet_policy *poli
     int error = policy->init ? policy->init(core->policy_state, &view) : DUET_OK;
     core->begins = false;
     if (error)
-        (void)duet_fail(message, error, "policy %s: %s", policy->name, duet_strerror(error));
+        error = duet_fail(message, error < 0 ? error : DUET_EINVAL,
+                          "policy %s: its init returned %d (%s)", policy->name, error,
+                          duet_strerror(error));
     for (unsigned w = 0; policy->victims && w < workers && !error; w++)
         error = order_victims(&view, policy, w, message);
     /* idle workers ask it from now on; after an error it is the one whose `fini` is called */

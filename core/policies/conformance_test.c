@@ -506,7 +506,7 @@ static void test_init_fails(void)
     g_assert_cmpuint(ended, ==, 1); /* with what it was made with */
     g_assert_cmpfloat(last_beta, ==, 7);
     g_assert_null(core);
-    g_assert_cmpstr(message.text, ==, "policy probe: unknown name");
+    g_assert_cmpstr(message.text, ==, "policy probe: its init returned -6 (unknown name)");
     g_assert_cmpuint(t.destroyed, ==, 0);
     config.model_error = 1;
     g_assert_cmpint(duet__core_new(&core, &config, &message), ==, DUET_EINVAL);
