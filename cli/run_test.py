@@ -311,7 +311,8 @@ def test_stuck():
         compile_policy(loser, keeps="0", init="DUET_EINVAL")
         result = duet([*SMALL, "--policy", "./loser.so,heft", "--json"], cwd=folder)
         assert result.returncode == 1, result
-        assert result.stderr.startswith("duet: the run of ./loser.so failed: policy"), result
+        assert result.stderr.startswith("duet: the run of ./loser.so failed: policy mine: its init "
+                                        "returned -2 (invalid argument)"), result
         assert [run["policy"] for run in json.loads(result.stdout)["runs"]] == ["heft"]
 
 
@@ -456,19 +457,42 @@ def test_address_space():
 
 
 def test_policy_that_does_not_return():
-    """The first signal ends the run, and says on which worker the policy is."""
+    """The first signal ends the run, also where it comes twice at once, and says on which worker
+    the policy is, or that the runtime does not open."""
+    spin = "for (;;) pause();"
     with tempfile.TemporaryDirectory() as folder:
         spinning = pathlib.Path(folder, "spinning")
-        compile_policy(f"{folder}/spinner.so",
-                       popped=at_task(1, touch(spinning) + "for (;;) pause();"))
-        process = subprocess.Popen(
-            [DUET, "run", *FREE[:-1], "--cpus", "0", "--gpus", "1", "--param", "potrf=any",
-             "--policy", "./spinner.so"], cwd=folder, text=True, stderr=subprocess.PIPE)
-        until(spinning.exists)
-        process.send_signal(signal.SIGTERM)
-        _, messages = process.communicate()
-        assert process.returncode == -signal.SIGTERM, process.returncode
-        assert "the scheduling policy does not return on gpu0" in messages, messages
+        for workers, odd, says in (
+                (["0", "--gpus", "1"], {"popped": at_task(1, touch(spinning) + spin)},
+                 "the scheduling policy does not return on gpu0"),
+                (["1"], {"popped": touch(spinning) + spin}, "the runtime has not opened for 3 s"),
+                (["1"], {"init": f"({{ {touch(spinning)} {spin} 0; }})"},
+                 "the runtime has not opened for 3 s")):
+            spinning.unlink(missing_ok=True)
+            compile_policy(f"{folder}/spinner.so", **odd)
+            process = subprocess.Popen(
+                [DUET, "run", *FREE[:-1], "--param", "potrf=any", "--policy", "./spinner.so",
+                 "--cpus", *workers], cwd=folder, text=True, stderr=subprocess.PIPE)
+            until(spinning.exists)
+            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGTERM)
+            _, messages = process.communicate()
+            assert process.returncode == -signal.SIGTERM, process.returncode
+            assert says in messages, messages
+
+
+def test_policy_that_ends_the_process():
+    """A crash and exit() are said in a line that names the policy."""
+    with tempfile.TemporaryDirectory() as folder:
+        for popped, says, status in (
+                ("raise(SIGSEGV);", "killed by signal 11 (Segmentation fault)", -signal.SIGSEGV),
+                ("abort();", "killed by signal 6 (Aborted)", -signal.SIGABRT),
+                ("exit(0);", "something in it called exit(0)", 1)):
+            compile_policy(f"{folder}/mine.so", popped=at_task(1, popped))
+            if status < -1 and "ASAN_OPTIONS" in os.environ:  # which attend to it themselves
+                continue
+            refused(duet([*SMALL, "--quiet", "--policy", "ws,./mine.so"], cwd=folder),
+                    f"the run of ./mine.so failed: {says}", status)
 
 
 def test_ignored_signal():

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread beside runs: progress, signals. */
+#define _GNU_SOURCE /* sigdescr_np, on_exit */
 #include "runs/monitor.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,10 +13,12 @@
 #include <duet/trace.h>
 
 enum {
+    ECHO_US = 100 * 1000, /* of one signal that comes twice, as timeout(1) sends it */
     TOLD_LOOKS = 5,
     POLICY_LOOKS = 10,
     KERNEL_LOOKS = 30,
-    IDLE_LOOKS = 60
+    IDLE_LOOKS = 60,
+    SLOW_LOOKS = 100
 }; /* a tenth of a second apart */
 
 /* Signals that end a process, then that of the end of a child. */
@@ -111,9 +115,12 @@ static void give_up(struct duet__monitor *monitor, int number)
 {
     struct duet_runtime *runtime;
 
+    if (monitor->signalled && g_get_monotonic_time() < monitor->signalled_us + ECHO_US)
+        return;
     if (monitor->signalled)
         die(monitor, number);
     monitor->signalled = true;
+    monitor->signalled_us = g_get_monotonic_time();
     atomic_store(&monitor->number, number);
     runtime = borrow(monitor);
     if (runtime) {
@@ -134,12 +141,12 @@ static void end_if_stuck(struct duet__monitor *monitor)
     struct duet_runtime *runtime = borrow(monitor);
     uint64_t steps = 0;
     int worker = runtime ? duet_worker_scheduling(runtime, &steps) : DUET_NO_WORKER;
-    const bool in_policy = worker != DUET_NO_WORKER;
+    const bool in_policy = worker != DUET_NO_WORKER, opening = atomic_load(&monitor->opening);
     const unsigned node = atomic_load(&monitor->node);
     char who[24] = "";
 
     /* if all workers are idle, the application fills data, or other processes compute */
-    const bool idle = !steps;
+    const bool idle = !steps && !opening;
     if ((idle && !node) || worker != monitor->stuck_worker || steps != monitor->stuck_steps)
         monitor->stuck_looks = 0;
     monitor->stuck_worker = worker;
@@ -152,6 +159,7 @@ static void end_if_stuck(struct duet__monitor *monitor)
         dprintf(STDERR_FILENO, "duet: %s%s%s: the run ends without a report of what was finished\n",
                 who,
                 in_policy ? "the scheduling policy does not return on "
+                : opening ? "the runtime has not opened for 3 s, which calls the scheduling policy"
                 : idle    ? "other processes have ended nothing for 6 s"
                           : "nothing has begun or ended for 3 s",
                 in_policy ? duet_runtime_machine(runtime)->workers[worker].name : "");
@@ -181,20 +189,71 @@ static void *attend(void *argument)
             draw(monitor);
         if (atomic_load(&monitor->number))
             end_if_stuck(monitor);
+        else if (!atomic_load(&monitor->opening))
+            monitor->stuck_looks = 0;
+        else if (++monitor->stuck_looks == SLOW_LOOKS)
+            fprintf(stderr, "duet: the runtime has not opened for 10 s: does the scheduling policy "
+                            "return from its first calls?\n");
     }
     return NULL;
 }
+
+/* ------------------------------------------------------------------------------------------- */
+/* Crashes: a policy or a library can end the process, which is said in a line                  */
+
+/* The policy at work, while a monitor runs; NULL: none. */
+static _Atomic(const char *) at_work;
+
+static const int fatal[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
+static void tell_crash(int number)
+{
+    const char *policy = atomic_exchange(&at_work, NULL);
+
+    if (policy)
+        dprintf(STDERR_FILENO, "duet: the run of %s failed: killed by signal %d (%s)\n", policy,
+                number, sigdescr_np(number));
+    raise(number); /* as if nobody had attended to it: SA_RESETHAND */
+}
+
+static void tell_exit(int status, void *unused)
+{
+    const char *policy = atomic_exchange(&at_work, NULL);
+
+    (void)unused;
+    if (!policy)
+        return;
+    dprintf(STDERR_FILENO, "duet: the run of %s failed: something in it called exit(%d)\n", policy,
+            status);
+    _exit(EXIT_FAILURE);
+}
+
+/* Attends to crashes, but for those that others attend to. */
+static void expect_crashes(void)
+{
+    const struct sigaction action = {.sa_handler = tell_crash, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction before;
+
+    for (size_t i = 0; i < G_N_ELEMENTS(fatal); i++)
+        if (!sigaction(fatal[i], NULL, &before) && before.sa_handler == SIG_DFL)
+            sigaction(fatal[i], &action, NULL);
+    (void)on_exit(tell_exit, NULL);
+}
+
+/* ------------------------------------------------------------------------------------------- */
 
 void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks, uint64_t runs)
 {
     duet__progress_init(&monitor->progress, bar, tasks * runs, runs);
     monitor->tasks = tasks;
     duet__signals_hold(&monitor->signals, false);
+    expect_crashes();
     monitor->thread = g_thread_new("monitor", attend, monitor);
 }
 
 void duet__monitor_stop(struct duet__monitor *monitor)
 {
+    atomic_store(&at_work, NULL);
     atomic_store(&monitor->over, true);
     g_thread_join(monitor->thread);
     duet__progress_clear(&monitor->progress);
@@ -202,11 +261,18 @@ void duet__monitor_stop(struct duet__monitor *monitor)
         duet__signals_release(&monitor->signals);
 }
 
+void duet__monitor_open(struct duet__monitor *monitor, const char *policy)
+{
+    atomic_store(&at_work, policy);
+    atomic_store(&monitor->opening, policy != NULL);
+}
+
 void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime)
 {
     atomic_store(&monitor->before, 0);
     atomic_store(&monitor->node, duet_node_count(runtime) > 1 ? duet_node(runtime) + 1 : 0);
     atomic_store(&monitor->runtime, runtime);
+    atomic_store(&monitor->opening, false);
     /* a signal that came before had no runtime to cancel */
     if (atomic_load(&monitor->number))
         duet_cancel(runtime);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread beside runs on this machine: draws their progress, and gives them up when a signal asks
- * for the end of the process. A second signal ends the process at once. After the first one the
- * process ends, too, where no kernel or copy begins or ends for three seconds.
+ * for the end of the process. A second signal ends the process at once, unless it comes within a
+ * tenth of a second: it is then the first one's echo. After the first one the process ends, too,
+ * where no kernel or copy begins or ends, or a runtime does not open, for three seconds. Where a
+ * policy crashes or calls exit(), a line says so before the process ends.
  */
 #ifndef DUET_RUNS_MONITOR_H
 #define DUET_RUNS_MONITOR_H
@@ -45,6 +47,7 @@ struct duet__monitor {
     _Atomic(uint64_t) before, finished_runs; /* tasks before this run; runs over */
     atomic_int number;                       /* number of the signal that came; 0: none */
     atomic_uint node;                        /* 1 and this process's number; 0: no other process */
+    atomic_bool opening;                     /* true while a runtime is opened */
     atomic_bool over;
     GThread *thread;
     struct duet__signals signals;
@@ -52,8 +55,10 @@ struct duet__monitor {
     uint64_t tasks; /* number of tasks of one run */
     /* The monitor's thread alone uses the members below. */
     bool signalled;       /* true if a signal has come to this process */
+    gint64 signalled_us;  /* when it came */
     int stuck_worker;     /* result of duet_worker_scheduling at the last look */
-    unsigned stuck_looks; /* looks after the signal with the same worker and steps */
+    unsigned stuck_looks; /* looks after the signal with the same worker and steps; before it, while
+                             runtimes open */
     uint64_t stuck_steps; /* steps of duet_worker_scheduling at the last look */
     bool told;            /* true if it was said that this process waits */
 };
@@ -67,6 +72,10 @@ void duet__monitor_start(struct duet__monitor *monitor, bool bar, uint64_t tasks
 /* Ends a monitor. A signal that comes from now on does what it did before duet__monitor_start; but
    after one was adopted it is held back to the end of the process, which is to report. */
 void duet__monitor_stop(struct duet__monitor *monitor);
+
+/* Tells the monitor that a runtime is about to open under this policy, for its lines; NULL: it is
+   closed, or has not opened. The text is borrowed until the next call or duet__monitor_stop. */
+void duet__monitor_open(struct duet__monitor *monitor, const char *policy);
 
 /* Show a runtime to the monitor; take it away again, before it is closed. */
 void duet__monitor_watch(struct duet__monitor *monitor, struct duet_runtime *runtime);

@@ -51,7 +51,11 @@ int duet__session_open(struct duet__session *session, struct duet_message *messa
     config.seed = request->seed;
     config.record = request->records != DUET_RECORDS_NONE;
     config.record_accesses = request->records >= DUET_RECORDS_TRACE;
+    if (session->monitor)
+        duet__monitor_open(session->monitor, session->policy);
     error = duet__open_with(&session->runtime, &config, request->platform, message);
+    if (error && session->monitor)
+        duet__monitor_open(session->monitor, NULL);
     if (error)
         return error;
     nodes = duet_node_count(session->runtime);
@@ -93,6 +97,8 @@ void duet__session_close(struct duet__session *session)
         duet_wait(session->runtime))
         session->error = DUET_ECANCELED;
     duet_close(session->runtime);
+    if (session->monitor)
+        duet__monitor_open(session->monitor, NULL);
     session->runtime = NULL;
     session->request->workload->fini(session->state);
     session->state = NULL;
