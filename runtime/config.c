@@ -155,6 +155,9 @@ static int take_argument(struct duet_config *config, const char *argument,
         g_strndup(argument, text ? (size_t)(text - argument) : strlen(argument));
     const struct duet__option *setting =
         duet__option_find(name + strlen("--duet-"), DUET__IN_ENVIRONMENT);
+    if (setting && setting->value && !text)
+        return duet_fail(message, DUET_EINVAL, "%s takes a value behind an equals sign: %s=%s",
+                         name, name, setting->value);
     if (setting)
         return duet__option_set(setting, config, name, text ? text + 1 : "", message);
     setting = like(name + strlen("--duet-"));

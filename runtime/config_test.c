@@ -293,7 +293,8 @@ static void test_bad_arguments(void)
                                       "--duet-nonsense=1",   "--duet-simulates=a",
                                       "--duet-window=-2",    "--duet-",
                                       "--duet-noise=2",      "--duet-seed= 1",
-                                      "--duet-gpu-window=0", "--duet-without=start,end"};
+                                      "--duet-gpu-window=0", "--duet-without=start,end",
+                                      "--duet-trace"};
     for (size_t i = 0; i < G_N_ELEMENTS(bad); i++) {
         g_autofree char *line = g_strconcat("program/", bad[i], "/rest", NULL);
         g_auto(GStrv) all = g_strsplit(line, "/", -1);
@@ -308,6 +309,8 @@ static void test_bad_arguments(void)
         g_assert_null(strchr(message.text, '\n'));
         if (i == 3)
             g_assert_nonnull(strstr(message.text, "did you mean --duet-simulate?"));
+        if (!strchr(bad[i], '=') && bad[i][7]) /* also where any text would do */
+            g_assert_nonnull(strstr(message.text, " takes a value behind an equals sign: --duet-"));
     }
 }
 
