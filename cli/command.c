@@ -12,16 +12,18 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "runs/request.h"
 
 int duet__complain(int status, const char *format, ...)
 {
+    g_autofree char *given = NULL;
     va_list args;
     char *text;
 
     va_start(args, format);
-    text = g_strdup_vprintf(format, args);
+    given = g_strdup_vprintf(format, args);
     va_end(args);
-    g_strdelimit(text, "\r\n", ' ');
+    text = g_strdelimit(duet__own_options(given), "\r\n", ' ');
     /* options and names in files may hold what a terminal obeys */
     fprintf(stderr, "duet: %s\n", duet__json_clean(text));
     g_free(text);

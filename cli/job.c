@@ -110,11 +110,10 @@ int duet__job_refuse(int error, const struct duet_message *message)
 int duet__job_complain(const char *what, int error, const char *message)
 {
     int status = duet__status_of(error);
-    g_autofree char *own = duet__own_options(message);
 
     if (status == DUET__MISUSED)
-        return duet__complain(status, "%s", own);
-    return duet__complain(status, "%s failed: %s", what, own);
+        return duet__complain(status, "%s", message);
+    return duet__complain(status, "%s failed: %s", what, message);
 }
 
 int duet__job_check_run(struct duet__job *job, struct duet_message *message)

@@ -32,6 +32,7 @@ BAD = [
     ("+ --warmup 1.5", "--warmup takes a whole number from 0"),
     ("+ --gpus 1000", "1000"),
     ("+ --watchdog 0", "--watchdog takes seconds"),
+    ("+ --devices x", "name cuda or opencl (--devices)"),
     ("+ --emulate ''", "--emulate takes 'free'"),
     ("+ --emulate free --scale 0.1", "--scale is for an emulated platform"),
     ("+ --emulate idgraf --scale 0", "--scale takes a number"),

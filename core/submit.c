@@ -218,7 +218,7 @@ static int refuse_task(const struct duet_runtime *core, const struct duet_task *
     if (codelet->expand)
         return duet_fail(message, DUET_ENOWORKER,
                          "kernel %s expands, which needs a CPU worker, and machine %s has none in "
-                         "use: add one with --cpus",
+                         "use: add one (--duet-cpus)",
                          kernel, core->machine.name);
     if (!codelet->archs)
         return duet_fail(message, DUET_ENOWORKER,

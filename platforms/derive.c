@@ -139,8 +139,8 @@ static int choose_workers(struct plan *plan, struct duet_message *message)
     cores = duet__platform_cores(d);
     if (plan->gpus > cores)
         return duet_fail(message, DUET_EINVAL,
-                         "%u GPUs need a core each, %s has %u: use fewer GPUs (--gpus)", plan->gpus,
-                         d->name, cores);
+                         "%u GPUs need a core each, %s has %u: use fewer GPUs (--duet-gpus)",
+                         plan->gpus, d->name, cores);
     plan->cpus = plan->options->cpus < 0 ? cores - plan->gpus : (unsigned)plan->options->cpus;
     if (plan->cpus > cores - plan->gpus)
         return duet_fail(message, DUET_EINVAL,

@@ -93,7 +93,8 @@ static const struct duet__backend *wanted_backend(const struct duet_config *conf
     if (backend && !backend->execute && !strcmp(name, EMULATED) == (config->emulate != NULL))
         return backend;
     (void)duet_fail(message, DUET_EINVAL,
-                    "no devices are programmed by \"%s\": name cuda or opencl (--devices)", name);
+                    "no devices are programmed by \"%s\": name cuda or opencl (--duet-devices)",
+                    name);
     return NULL;
 }
 
@@ -121,7 +122,7 @@ static int find_all(struct parts *parts, struct duet_message *message)
                      emulate ? "emulated " : "", wanted == 1 ? " is" : "s are",
                      parts->device_count == 1 ? "is" : "are", parts->device_count,
                      *reasons.text ? " (" : "", reasons.text, *reasons.text ? ")" : "",
-                     emulate ? "" : ", or emulate them (--emulate free)");
+                     emulate ? "" : ", or emulate them (--duet-emulate=free)");
 }
 
 /* ------------------------------------------------------------------------------------------- */
@@ -306,7 +307,7 @@ static int fill_nodes(const struct parts *parts, struct duet_machine *machine,
         if (!parts->config->emulate && wanted > there)
             return duet_fail(message, DUET_EINVAL,
                              "%.1f MiB of %s's memory are wanted, and %.1f MiB are usable: ask for "
-                             "less (--gpu-memory)",
+                             "less (--duet-gpu-memory)",
                              (double)wanted / (1 << 20), node->name, (double)there / (1 << 20));
     }
     return DUET_OK;

@@ -264,11 +264,12 @@ void duet__crowd_look(struct real *real)
     if (watch->crowded < LOOKS_IN_A_ROW)
         return;
     char line[256];
-    (void)snprintf(line, sizeof line,
-                   "%u threads of this program want to run on %u core%s: kernels that start "
-                   "threads of their own slow each other down (their library's number of threads "
-                   "should be 1), and what computes beside them needs cores of its own (--cpus)",
-                   running, cores, cores == 1 ? "" : "s");
+    (void)snprintf(
+        line, sizeof line,
+        "%u threads of this program want to run on %u core%s: kernels that start "
+        "threads of their own slow each other down (their library's number of threads "
+        "should be 1), and what computes beside them needs cores of its own: fewer workers",
+        running, cores, cores == 1 ? "" : "s");
     watch->crowd_said = true;
     duet__say(real, line);
 }

@@ -277,7 +277,14 @@ int duet__request_build(struct duet__request *request, struct duet_message *mess
 
 char *duet__own_options(const char *message)
 {
-    g_auto(GStrv) parts = g_strsplit(message, "--duet-", -1);
+    static const char *const names[][2] = {{"--duet-links", "--link"}, {"--duet-", "--"}};
+    char *text = g_strdup(message);
 
-    return g_strjoinv("--", parts);
+    for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+        g_auto(GStrv) parts = g_strsplit(text, names[i][0], -1);
+
+        g_free(text);
+        text = g_strjoinv(names[i][1], parts);
+    }
+    return text;
 }

@@ -34,7 +34,7 @@ static GArray *read_links(char *const *pairs, struct duet_message *message)
     GArray *links = g_array_new(FALSE, FALSE, sizeof(struct duet__link_override));
     for (; *pairs; pairs++) {
         struct duet__link_override link = {.name = *pairs};
-        if (duet__parse_change("--link", value_of(*pairs), &link.bandwidth_Bps, &link.factor,
+        if (duet__parse_change("--duet-links", value_of(*pairs), &link.bandwidth_Bps, &link.factor,
                                message)) {
             g_array_unref(links);
             return NULL;
@@ -46,13 +46,13 @@ static GArray *read_links(char *const *pairs, struct duet_message *message)
 
 static int change_costs(struct duet_costs *costs, const char *text, struct duet_message *message)
 {
-    g_auto(GStrv) pairs = split_pairs("--costs", text, message);
+    g_auto(GStrv) pairs = split_pairs("--duet-costs", text, message);
     for (char **pair = pairs; pair && *pair; pair++) {
         double *seconds = duet__cost_find(costs, *pair);
         g_autofree char *known = duet__cost_names();
         if (!seconds)
             return duet_fail(message, DUET_EINVAL, "unknown cost '%s': known are %s", *pair, known);
-        int error = duet__parse_seconds("--costs", value_of(*pair), seconds, message);
+        int error = duet__parse_seconds("--duet-costs", value_of(*pair), seconds, message);
         if (error)
             return error;
     }
@@ -62,7 +62,7 @@ static int change_costs(struct duet_costs *costs, const char *text, struct duet_
 static int build_machine(const struct duet__platform *platform, const struct duet_config *config,
                          struct duet_machine *machine, struct duet_message *message)
 {
-    g_auto(GStrv) pairs = split_pairs("--link", config->links, message);
+    g_auto(GStrv) pairs = split_pairs("--duet-links", config->links, message);
     g_autoptr(GArray) links = pairs ? read_links(pairs, message) : NULL;
     if (!links)
         return DUET_EINVAL;
@@ -94,11 +94,12 @@ int duet__open_network(const struct duet__platform *platform, const struct duet_
     int error = DUET_OK;
     *out = platform->network;
     if (config->network)
-        error = duet__network_parse("--network", config->network, &platform->network, out, message);
+        error = duet__network_parse("--duet-network", config->network, &platform->network, out,
+                                    message);
     else if (out->bandwidth_Bps == 0)
         error = duet_fail(message, DUET_EINVAL,
                           "%s says nothing of a network between %u nodes: name one, such as "
-                          "--network fat-tree:100Gbps,1us",
+                          "--duet-network=fat-tree:100Gbps,1us",
                           platform->name, nodes);
     if (!error)
         error = duet__network_shape(out, nodes, message);
@@ -109,7 +110,7 @@ int duet__open_network(const struct duet__platform *platform, const struct duet_
 
 char *duet__open_kept_links(const struct duet__platform *platform, const struct duet_config *config)
 {
-    g_auto(GStrv) pairs = split_pairs("--link", config->links, NULL);
+    g_auto(GStrv) pairs = split_pairs("--duet-links", config->links, NULL);
     g_autoptr(GArray) links = pairs ? read_links(pairs, NULL) : NULL;
     if (!links)
         return NULL;

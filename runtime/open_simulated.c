@@ -57,7 +57,7 @@ static int read_all(struct opening *opening, const struct duet__platform *platfo
     if (opening->nodes > 1)
         error = duet__open_network(platform, config, opening->nodes, &opening->network, message);
     if (!error)
-        error = duet__effects_parse("--without", config->without, &without, message);
+        error = duet__effects_parse("--duet-without", config->without, &without, message);
     opening->options = (struct sim_options){
         .calibration = &opening->times->calibration,
         .noise = config->noise,

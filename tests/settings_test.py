@@ -2,7 +2,8 @@
 """What can be set is documented, and what is documented can be set.
 
 The options that help shows are on the pages of their subcommand, those that these pages name exist,
-and the variables of programs are those of the table in docs/applications.md.
+and the variables of programs are those of the table in docs/applications.md. What the library says
+to a program names the program's options (--duet-gpus), which the command says as its own (--gpus).
 """
 
 import os
@@ -30,6 +31,8 @@ PAGES = {
 # Of other programs.
 OTHERS = {"--install", "--prefix", "--cflags", "--libs", "--variable", "--help", "--version",
           "--bind-to", "--enable-recovery", "--map-by", "--oversubscribe"}
+# Files that speak of the command's options: its table, and a line that programs and command print.
+SAYS_BOTH = {"runtime/settings.c", "backends/cuda/pins.c"}
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]\b|(?<![\w-])--[a-z]\b")
 
 
@@ -84,5 +87,16 @@ def variable_problems(known):
         yield f"docs/applications.md: there is no {name}"
 
 
-repository.finish([*option_problems(options()), *variable_problems(variables())],
+def message_problems(known):
+    arguments = {name.replace("--duet-", "--") for _, name in known} | {"--link"}
+    for path in repository.sources():
+        if (path.parts[0] in {"core", "real", "sim", "runtime", "backends"}
+                and not repository.is_test(path) and str(path) not in SAYS_BOTH):
+            for text in re.findall(r'"[^"\n]*"', repository.read(path)):
+                for name in arguments & set(OPTION.findall(text)):
+                    yield f"{path}: {text} names {name} to programs: --duet-..."
+
+
+repository.finish([*option_problems(options()), *variable_problems(variables()),
+                   *message_problems(variables())],
                   "options and variables are documented")

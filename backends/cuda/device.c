@@ -210,7 +210,7 @@ static int refuse_device(const struct backend_device *device, const struct failu
     }
     return duet_fail(message, DUET_ENOMEM,
                      "%s, of which %.2f GiB are wanted while %.2f of %.2f GiB are free: %s: use "
-                     "less of it (--gpu-memory, DUET_GPU_MEMORY)",
+                     "less of it (--duet-gpu-memory)",
                      device->label, wanted_gib, gib(free_bytes), gib(total_bytes), text);
 }
 

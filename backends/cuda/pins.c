@@ -260,7 +260,7 @@ static int pin_pages(struct pins *pins, const void *data, uint64_t bytes,
         return duet_fail(
             message, DUET_ENOMEM,
             "page-locking %.1f MiB at %p: %.1f MiB of at most %.1f MiB are page-locked "
-            "already; the limit is an option (--pin, DUET_PIN)",
+            "already; the limit is an option (DUET_PIN, or --pin)",
             mib(bytes), data, mib(pins->bytes), mib(pins->limit_bytes));
     return add_owned(pins, data, begin, end, message);
 }
@@ -321,7 +321,7 @@ static void tell_limit(struct pins *pins)
 {
     char line[LINE];
     (void)snprintf(line, sizeof line,
-                   "cuda: %.1f MiB are page-locked, which is the limit (--pin, DUET_PIN) or "
+                   "cuda: %.1f MiB are page-locked, which is the limit (DUET_PIN, or --pin) or "
                    "nearly so; copies of more data are slower",
                    mib(pins->bytes));
     tell_once(pins, TOLD_LIMIT, line);

@@ -141,8 +141,8 @@ static int refuse_device(const struct backend_device *device, const struct failu
         return duet_fail(message, DUET_EIO, "GPU %u cannot be used: %s", device->config.index,
                          text);
     return duet_fail(message, DUET_ENOMEM,
-                     "GPU %u, of which %.2f GiB are wanted: %s: use less of it (--gpu-memory, "
-                     "DUET_GPU_MEMORY)",
+                     "GPU %u, of which %.2f GiB are wanted: %s: use less of it "
+                     "(--duet-gpu-memory)",
                      device->config.index, (double)device->config.capacity_bytes / (1 << 30), text);
 }
 
