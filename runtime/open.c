@@ -11,6 +11,7 @@
 #include "core/engine.h"
 #include "runtime/open.h"
 #include "runtime/settings.h"
+#include "base/atomic_file.h"
 #include "base/units.h"
 
 static int unknown_model(const char *name, struct duet_message *message)
@@ -175,6 +176,9 @@ int duet__open_with(struct duet_runtime **out, const struct duet_config *config,
     if (!error && platform && !config->simulate && !duet__open_paced(config))
         error = duet_fail(&local, DUET_EINVAL,
                           "a platform is given, but not whether to simulate or to emulate it");
+    /* of several processes the first one writes the trace, which others may have no folder for */
+    if (!error && config->trace && (config->simulate || !config->nodes))
+        error = duet__file_check(config->trace, &local);
     if (!error && config->calibrate)
         error = duet__history_open(&history, config, &local);
     if (!error)

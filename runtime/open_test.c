@@ -223,6 +223,20 @@ static double add_up(const struct duet__calibration *calibration)
     return sum;
 }
 
+/* A trace that cannot be written is found before the run. */
+static void test_trace_nowhere(void)
+{
+    struct duet_config config = defaults();
+    struct duet_runtime *duet = NULL;
+    struct duet_message message = {""};
+    config.cpus = 1;
+    config.gpus = 0;
+    config.trace = "/nowhere/trace-%u.json";
+    g_assert_cmpint(duet_open(&duet, &config, &message), ==, DUET_EIO);
+    g_assert_null(duet);
+    g_assert_nonnull(strstr(message.text, "cannot write /nowhere/trace-"));
+}
+
 /* No file is read for a platform in memory, whatever its name, and nothing of it is used after. */
 static void test_in_memory(void)
 {
@@ -415,6 +429,7 @@ static void test_close_after_cancel(void)
     g_assert_cmpint(duet_close(duet), ==, DUET_ECANCELED);
 }
 
-TEST_MAIN(test_real, test_history_is_empty, test_free, test_gpus, test_paced_gpus, test_in_memory,
-          test_paced, test_paced_beyond, subprocess_untold, subprocess_told,
-          test_close_after_failure, subprocess_crowded, test_quiet, test_close_after_cancel)
+TEST_MAIN(test_real, test_history_is_empty, test_free, test_gpus, test_paced_gpus,
+          test_trace_nowhere, test_in_memory, test_paced, test_paced_beyond, subprocess_untold,
+          subprocess_told, test_close_after_failure, subprocess_crowded, test_quiet,
+          test_close_after_cancel)

@@ -148,8 +148,8 @@ struct duet_config {
     bool record_accesses; /* records are kept, and the accesses of their tasks (duet_trace_accesses)
                            */
     const char *trace;    /* file for a Perfetto trace, or a Paje trace if it ends in .paje, written
-                             by duet_close; "%u" in it becomes a number that no other run has; NULL:
-                             none */
+                             by duet_close; "%u" in it becomes a number that no other run has;
+                             duet_open of one process fails if it cannot be written; NULL: none */
     /*
      * Platform file of this machine, "mine.json". duet_close adds measured kernel times to those
      * that earlier runs have left there (docs/calibrate.md). It is created if it is missing.
