@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `duet compare`: reads two files, puts together what they have in common, reports. */
+#include "base/atomic_file.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "report/compare.h"
@@ -20,6 +21,8 @@ static int read_all(const struct duet__job *job, int argc, char *const *argv,
         if (html && duet__files_same(html, argv[i + 1]))
             error =
                 duet_fail(message, DUET_EINVAL, "--html and %c are one file, %s", 'A' + i, html);
+    if (!error && html)
+        error = duet__file_check(html, message);
     return error;
 }
 

@@ -49,7 +49,8 @@ static void set_times(const struct duet__job *job, struct duet__graph *graph)
     }
 }
 
-/* Makes one simulated run, and a graph of it. */
+/* Makes one simulated run, and a graph of it. Returns the number of the signal that ended it, or
+ * 0. */
 static int take_run(struct duet__job *job, struct duet_message *message)
 {
     struct duet__request *request = &job->request;
@@ -63,7 +64,7 @@ static int take_run(struct duet__job *job, struct duet_message *message)
     request->records = DUET_RECORDS_TRACE;
     error = duet__simulate(request, &progress, &series, &number, message);
     if (!error && number)
-        error = duet_fail(message, DUET_ECANCELED, "interrupted");
+        error = number;
     if (!error && series.error)
         error = duet_fail(message, series.error, "%s", series.message.text);
     if (!error)
@@ -79,7 +80,7 @@ static int take_run(struct duet__job *job, struct duet_message *message)
     return error;
 }
 
-/* Builds the problem and the machine that the options describe. */
+/* Builds the problem and the machine that the options describe, for take_run. */
 static int build(struct duet__job *job, const struct duet__workload *workload,
                  struct duet_message *message)
 {
@@ -136,8 +137,12 @@ static int work(struct duet__job *job, int argc, char **argv)
         error = duet__job_read_workload(job, argc, argv, &message);
     if (!error)
         error = duet__files_distinct(job, &message);
+    if (!error && job->values.out)
+        error = duet__file_check(job->values.out, &message);
     if (!error && job->request.workload != &job->graph_workload)
         error = build(job, job->request.workload, &message);
+    if (error > 0)
+        return duet__complain(DUET__SIGNALLED + error, "interrupted");
     if (error)
         return duet__job_refuse(error, &message);
     error = check_times(job->graph, format, &message);

@@ -7,6 +7,7 @@ import pathlib
 import subprocess
 import tempfile
 
+import testing
 from testing import DUET, ROOT, refused
 
 FOLDER = pathlib.Path(tempfile.mkdtemp())
@@ -219,6 +220,8 @@ for words, message in [(["export"], "which workload?"),
                        (["export", RANDOM, "--format", "fish"], "known are json, dot, wfformat"),
                        (["export", RANDOM, RANDOM], "is one too many"),
                        (["export", RANDOM, "--out", RANDOM], "are one file"),
+                       (["export", RANDOM, "--out", FOLDER], ": Is a directory"),
+                       (["study", RANDOM, "-p", "idgraf", "--out", FOLDER], ": Is a directory"),
                        (["export", FOLDER / "untimed.json", "--format", "stg"],
                         "no time is known of task 0, and stg has no task without one"),
                        (["list", "./nope.stg"], "./nope.stg: cannot open"),
@@ -228,3 +231,7 @@ for words, message in [(["export"], "which workload?"),
     assert result.returncode == 2 and message in result.stderr, (result, message)
     # the address sanitizer has a remark of its own on coroutines
     assert result.stderr.count("\nduet: ") + result.stderr.startswith("duet: ") == 1, result
+
+_, said = testing.interrupted("export", "cholesky", "--n", 192000, "-p", "idgraf", "--out",
+                              FOLDER / "none.json")
+assert said == "duet: interrupted\n" and not (FOLDER / "none.json").exists(), said

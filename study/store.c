@@ -159,7 +159,10 @@ int duet__store_open(struct duet__store *store, const char *path, enum duet__sto
                             ? SQLITE_OPEN_READONLY
                             : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI,
                         NULL) != SQLITE_OK)
-        return fail(store, path, message);
+        return sqlite3_system_errno(store->database)
+                   ? duet_fail(message, DUET_EIO, "cannot open %s: %s", path,
+                               g_strerror(sqlite3_system_errno(store->database)))
+                   : fail(store, path, message);
     sqlite3_busy_timeout(store->database, BUSY_MS);
     error = check(store, "main", path, &empty, message);
     if (!error && empty && use == DUET__STORE_SHOW)
