@@ -75,14 +75,15 @@ static const struct output {
     const char *option;
     size_t offset;        /* offset of its value in struct duet__values */
     bool each;            /* one file for each policy */
+    const char *form;     /* ending of its name; NULL: any */
     duet__file_fn *write; /* writes a struct source; NULL: others write the file */
 } outputs[] = {
-    {"--trace", offsetof(struct duet__values, trace), true, write_trace},
-    {"--gantt", offsetof(struct duet__values, gantt), true, write_gantt},
-    {"--html", offsetof(struct duet__values, html), false, write_html},
-    {"--out", offsetof(struct duet__values, out), false, NULL},
-    {"--env", offsetof(struct duet__values, env), false, NULL},
-    {"--machine-xml", offsetof(struct duet__values, machine_xml), false, NULL},
+    {"--trace", offsetof(struct duet__values, trace), true, "json", write_trace},
+    {"--gantt", offsetof(struct duet__values, gantt), true, "svg", write_gantt},
+    {"--html", offsetof(struct duet__values, html), false, "html", write_html},
+    {"--out", offsetof(struct duet__values, out), false, NULL, NULL},
+    {"--env", offsetof(struct duet__values, env), false, NULL, NULL},
+    {"--machine-xml", offsetof(struct duet__values, machine_xml), false, "xml", NULL},
 };
 
 static const char *path_of(const struct duet__job *job, const struct output *output)
@@ -260,6 +261,20 @@ static int claim_platform(GHashTable *files, const char *option, const char *pat
     return error;
 }
 
+/* Refuses a name that promises another form than the file has: pictures that are not drawn here. */
+static int check_form(const struct output *output, const char *path, struct duet_message *message)
+{
+    static const char *const others[] = {".png", ".pdf", ".jpg", ".jpeg", ".eps", ".ps", ".gif"};
+
+    for (size_t i = 0; i < G_N_ELEMENTS(others) && output->form; i++)
+        if (g_str_has_suffix(path, others[i]))
+            return duet_fail(message, DUET_EINVAL,
+                             "%s %s: what is written is %s, not %s: end the name in .%s (a browser "
+                             "can print it)",
+                             output->option, path, output->form, others[i] + 1, output->form);
+    return 0;
+}
+
 static int claim_output(GHashTable *files, const struct duet__job *job, const struct output *output,
                         struct duet_message *message)
 {
@@ -269,6 +284,8 @@ static int claim_output(GHashTable *files, const struct duet__job *job, const st
     if (paths[0] && !*path_of(job, output))
         error =
             duet_fail(message, DUET_EINVAL, "%s takes the name of a file, not ''", output->option);
+    if (paths[0] && !error)
+        error = check_form(output, path_of(job, output), message);
     for (size_t i = 0; paths[i] && !error; i++)
         error =
             claim(files,

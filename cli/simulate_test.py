@@ -74,6 +74,7 @@ BAD = [
     ("+ --tile 3840", "--extrapolate"),
     ("+ --platform sirocco --gpus 4", "no time is known for kernel dpotrf"),
     ("+ --trace /nope/x.json", "/nope/x"),
+    ("+ --gantt x.png", "--gantt x.png: what is written is svg, not png: end the name in .svg"),
     ("+ --html ''", "--html takes the name of a file"),
 ]
 
