@@ -90,9 +90,17 @@ static gboolean take(const char *option, const char *text, gpointer data, GError
     struct duet__job *job = data;
     const struct duet__option *setting = find(job->command->where, option);
     struct duet_message message = {""};
-    bool several;
-    int wrong = note_several(job, setting, text, &several, &message);
+    static const char *const once[] = {"policy", "platform", NULL}; /* of others the last counts */
+    const bool list = setting->where & duet__job_factors(job);
+    bool several = false;
+    int wrong = 0;
 
+    if (g_strv_contains(once, setting->name) && duet__given(job, setting->name))
+        wrong = duet_fail(&message, DUET_EINVAL, "--%s is given twice%s%s%s", setting->name,
+                          list ? ": several are a list, --" : "", list ? setting->name : "",
+                          list ? " A,B" : "");
+    if (!wrong)
+        wrong = note_several(job, setting, text, &several, &message);
     if (!wrong && !several)
         wrong = duet__job_set(job, setting, text, &message);
     if (wrong)

@@ -100,9 +100,10 @@ def direct(**settings):
 
 def check_simulate():
     """The same digits as without the command, whatever runs at the same time."""
-    options = [*SIMULATE, "--json", "--policy", "ws,heft", "--reps", "2", "--seed", "5",
-               "--noise", "--gpu-memory", "1MB", "--link", "pcie=2x"]
-    text = duet(*options, "--jobs", "3", "--trace", "t.json", "--html", "t.html", "--", *QR)
+    options = [*SIMULATE, "--json", "--reps", "2", "--seed", "5", "--noise", "--gpu-memory", "1MB",
+               "--link", "pcie=2x", "--policy"]
+    text = duet(*options, "ws,heft", "--jobs", "3", "--trace", "t.json", "--html", "t.html", "--",
+                *QR)
     for series in json.loads(text)["runs"]:
         assert series["workload"] == "tiled_qr" and series["settings"] == "256 64", series
         assert series["tasks"] == 30 and series["gpus"] == 8, series
@@ -110,7 +111,7 @@ def check_simulate():
                          DUET_GPU_MEMORY="1000000", DUET_LINKS="pcie=2x") for run in range(2)]
         assert series["makespan_s"]["values"] == wanted, (series, wanted)
         assert series["bounds_s"]["area"] > 0 and series["idle_share"] > 0
-    again = duet(*options, "--policy", "heft", "--jobs", "1", "--", *QR)
+    again = duet(*options, "heft", "--jobs", "1", "--", *QR)
     assert json.loads(again)["runs"] == json.loads(text)["runs"][1:]
     traced = json.loads(pathlib.Path("t-heft.json").read_text(encoding="utf-8"))
     assert sum(event.get("cat") == "kernel" for event in traced["traceEvents"]) == 30
