@@ -4,6 +4,7 @@
  * only place of the library that reads the environment.
  */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,6 +58,39 @@ static char *variable_of(const struct duet__option *setting)
     return g_strconcat("DUET_", g_strdelimit(upper, "-", '_'), NULL);
 }
 
+/* Returns the setting with the longest common beginning, of some letters at least; NULL: none is
+   like it. */
+static const struct duet__option *like(const char *name)
+{
+    const struct duet__option *setting, *found = NULL;
+    size_t longest = 1;
+    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
+        size_t common = 0;
+        while (name[common] && name[common] == setting->name[common])
+            common++;
+        if (setting->where & DUET__IN_ENVIRONMENT && common > longest) {
+            longest = common;
+            found = setting;
+        }
+    }
+    return found;
+}
+
+/* Says of variables that begin as those of settings do that they set nothing: they are misspelt. */
+static void tell_unknown(void)
+{
+    g_auto(GStrv) names = g_listenv();
+    for (char **name = names; *name; name++) {
+        g_autofree char *text = g_ascii_strdown(*name, -1);
+        const char *own =
+            g_str_has_prefix(*name, "DUET_") ? g_strdelimit(text, "_", '-') + strlen("DUET_") : "";
+        const struct duet__option *near = like(own);
+        g_autofree char *meant = near ? variable_of(near) : NULL;
+        if (near && !duet__option_find(own, DUET__IN_ENVIRONMENT))
+            fprintf(stderr, "duet: %s sets nothing: did you mean %s?\n", *name, meant);
+    }
+}
+
 int duet_config_environment(struct duet_config *config, struct duet_message *message)
 {
     const struct duet__option *setting;
@@ -69,6 +103,8 @@ int duet_config_environment(struct duet_config *config, struct duet_message *mes
         const char *text = setting->where & DUET__IN_ENVIRONMENT ? getenv(name) : NULL;
         error = text ? duet__option_set(setting, &own, name, text, message) : DUET_OK;
     }
+    if (!error)
+        tell_unknown();
     give(config, &own);
     return error;
 }
@@ -127,24 +163,6 @@ int duet__settings_read(const char *text, struct duet_config *config, struct due
                     : duet_fail(message, DUET_EINVAL, "there is no setting '%.40s'", parts[p]);
     }
     return error;
-}
-
-/* Returns the setting with the longest common beginning, of some letters at least; NULL: none is
-   like it. */
-static const struct duet__option *like(const char *name)
-{
-    const struct duet__option *setting, *found = NULL;
-    size_t longest = 1;
-    for (size_t i = 0; (setting = duet__option_at(i)); i++) {
-        size_t common = 0;
-        while (name[common] && name[common] == setting->name[common])
-            common++;
-        if (setting->where & DUET__IN_ENVIRONMENT && common > longest) {
-            longest = common;
-            found = setting;
-        }
-    }
-    return found;
 }
 
 static int take_argument(struct duet_config *config, const char *argument,

@@ -287,6 +287,24 @@ static void test_arguments(void)
     clear_environment();
 }
 
+static void subprocess_misspelt(void)
+{
+    struct duet_config config;
+    duet_config_init(&config);
+    clear_environment();
+    g_setenv("DUET_POLCY", "heft", TRUE);
+    g_setenv("DUET_GPU_WINDOW", "2", TRUE);
+    g_setenv("DUET_TILE", "64", TRUE); /* a program's own */
+    g_assert_cmpint(duet_config_environment(&config, NULL), ==, DUET_OK);
+}
+
+static void test_misspelt_environment(void)
+{
+    g_test_trap_subprocess("/subprocess/misspelt", 0, 0);
+    g_test_trap_assert_passed();
+    g_test_trap_assert_stderr("duet: DUET_POLCY sets nothing: did you mean DUET_POLICY?\n");
+}
+
 static void test_bad_arguments(void)
 {
     static const char *const bad[] = {"--duet-cpus=x",       "--duet-cpus",
@@ -464,5 +482,6 @@ static void test_sizes(void)
 }
 
 TEST_MAIN(test_sizes, test_defaults, test_environment, test_real_environment, test_handed_on,
-          test_gpu_environment, test_bad_environment, test_arguments, test_bad_arguments,
-          test_settings, test_bad_open, test_open)
+          test_gpu_environment, test_bad_environment, subprocess_misspelt,
+          test_misspelt_environment, test_arguments, test_bad_arguments, test_settings,
+          test_bad_open, test_open)
