@@ -361,17 +361,18 @@ int duet__tables_plan(struct duet__tables *tables, struct duet_message *message)
 /* ------------------------------------------------------------------------------------------- */
 /* The runs                                                                                     */
 
-/* Prints one line about each kind of run without a result. Returns the exit status. */
+/* Prints one line if runs that were asked for have no result, made now or before. Returns the exit
+   status. */
 static int judge(const struct duet__outcome *outcome)
 {
-    int status = DUET__DONE;
+    const uint64_t asked = outcome->there + outcome->made;
 
-    if (outcome->failed)
-        status = duet__complain(DUET__FAILED, "%" PRIu64 " of %" PRIu64 " runs failed: %s",
-                                outcome->failed, outcome->made, outcome->example);
-    if (outcome->refused && outcome->refused == outcome->made && !outcome->there)
-        status = duet__complain(DUET__MISUSED, "no run is possible: %s", outcome->example);
-    return status;
+    if (outcome->refused && outcome->refused == asked)
+        return duet__complain(DUET__MISUSED, "no run is possible: %s", outcome->example);
+    if (outcome->failed + outcome->refused) /* the table says why */
+        return duet__complain(DUET__FAILED, "%" PRIu64 " of %" PRIu64 " runs have no result",
+                              outcome->failed + outcome->refused, asked);
+    return DUET__DONE;
 }
 
 /* Makes the runs that are not in the store. Returns the exit status. */
@@ -404,10 +405,12 @@ static int make(struct duet__tables *tables)
 }
 
 /* Prints the table, or the part of it that exists. */
-static int print(const struct duet__tables *tables, const char *best)
+static int print(struct duet__tables *tables, const char *best)
 {
     const struct duet__values *values = &tables->job->values;
     struct duet_message message = {""};
+
+    tables->store.named = tables->study->products->pdata[0];
     int error = values->csv
                     ? duet__study_csv(stdout, &tables->store, &message)
                     : duet__study_show(stdout, &tables->store, best, values->verbose, &message);

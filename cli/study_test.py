@@ -177,6 +177,12 @@ assert ({(row["command"], float(row["makespan_s"])) for row in listed}
 flags = duet("simulate", "cholesky", "--platform", "idgraf", "--n", "1920", "--tile", "480",
              "--set-arch=0,1", "--link", "pcie=1x,2x", "--policy", "heft").stdout
 assert re.search(r"^0 +1x .*\n0 +2x .*\n1 +1x .*\n1 +2x ", flags, re.M), flags
+# Names are in the order in which they were given, numbers ascend.
+named = duet("simulate", *ONE[:-1], "960,480", "--policy", "ws,heft,dmda", "--link",
+             "pcie=1x,10x,2x", "--set-arch").stdout
+assert re.findall(r"^(\d+) +(\w+) +(\w+) ", named, re.M) == [
+    (tile, policy, link) for tile in ("480", "960") for policy in ("ws", "heft", "dmda")
+    for link in ("1x", "10x", "2x")], named
 run = duet("run", "cholesky", "--n", "128,256", "--tile", "64", "--cpus", "1", "--reps", "2",
            "--verify", "--quiet")
 assert re.search(r"^128 .*\n256 ", run.stdout, re.M), run
@@ -188,11 +194,25 @@ pathlib.Path("cases.json").write_text('{"schema": 1, "cases": [{"workload": ["ch
 duet("study", "--cases", "cases.json", "--platform", "idgraf", "--tile", "480", "--out", "c.db")
 assert len(rows("c.db")) == 4 and len(rows("c.db", "DISTINCT workload")) == 3
 
-# Settings that are no simulation are noted, and cost the others nothing.
-some = duet("study", "cholesky", "--platform", "idgraf", "--n", "1920,3840", "--tile", "480,2880",
-            "--extrapolate", "--out", "s.db")
-assert "without a result: 1 run: " in some.stdout, some
+# Settings that are no simulation are noted, and cost the others nothing; the status says that some,
+# or all, have no result, however often, and the reason is said once.
+for sizes, status, said in (("1920,3840", 1, "duet: 1 of 4 runs have no result\n"),
+                            ("960", 2, "duet: no run is possible: ")):
+    for command in ("study", "--out", "s.db"), ("study", "--out", "s.db"), ("simulate",):
+        some = duet(*command, "cholesky", "--platform", "idgraf", "--n", sizes, "--tile",
+                    "1000,2880", "--extrapolate", status=status)
+        assert some.stderr.startswith(said) and len(some.stderr.splitlines()) == 1, some
+        assert some.stdout.count("without a result: 1 run: ") == (status == 1), some
+        assert (some.stdout + some.stderr).count("use tiles of ") == 1, some
 assert len(rows("s.db", more="WHERE error IS NULL")) == 3
+
+# A failure on a platform that has changed since is none any more, nor is a result.
+for cpus, status in ("1x4", 2), ("1x8", 0), ("1x6", 2):
+    duet("platform", "new", "--cpus", cpus, "--out", "p.json", "--replace")
+    duet("study", *ONE, "--platform", "./p.json", "--cpus", "8", "--out", "p.db", status=status)
+    shown = duet("study", "--show", "--out", "p.db").stdout
+    assert ("without a result: 1 run: " in shown) == (status > 0), shown
+    assert ("makespan" in shown) == (status == 0), shown
 
 # Ctrl-C keeps what is finished.
 _, said = testing.interrupted(

@@ -234,14 +234,15 @@ static void put_ranking(FILE *stream, const struct duet__results *results)
 
 sqlite3_stmt *duet__study_failed(const struct duet__store *store)
 {
-    return duet__store_ask(store, NULL,
-                           "WITH reasons AS (SELECT count(*) AS runs, error, min(command) AS "
-                           "command, row_number() OVER (ORDER BY count(*) DESC, error) AS place "
-                           "FROM runs WHERE error IS NOT NULL GROUP BY error) "
-                           "SELECT sum(runs) || ' run' || iif(sum(runs) = 1, '', 's') || "
-                           "iif(place < 4, ': ' || error || ' (' || command || ')', "
-                           "' for ' || count(*) || ' other reasons') "
-                           "FROM reasons GROUP BY min(place, 4)");
+    return duet__store_ask(
+        store, NULL,
+        "WITH reasons AS (SELECT count(*) AS runs, error, min(command) AS "
+        "command, row_number() OVER (ORDER BY count(*) DESC, error) AS place " DUET__FAILED_NEWEST
+        " GROUP BY error) "
+        "SELECT sum(runs) || ' run' || iif(sum(runs) = 1, '', 's') || "
+        "iif(place < 4, ': ' || error || ' (' || command || ')', "
+        "' for ' || count(*) || ' other reasons') "
+        "FROM reasons GROUP BY min(place, 4)");
 }
 
 sqlite3_stmt *duet__study_builds(const struct duet__store *store)

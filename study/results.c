@@ -203,10 +203,35 @@ static void finish(struct duet__results *results)
               sizeof *results->cells, compare_cells);
 }
 
+/* Adds a setting to those by which rows are ordered: names as they were given, then by value. */
+static void add_order(const struct duet__product *named, const char *setting, GString *order)
+{
+    enum { MOST = 200 };
+    char *name = sqlite3_mprintf("\"%w\"", setting);
+
+    for (guint f = 0; named && f < named->factors->len; f++) {
+        const struct duet__factor *factor = named->factors->pdata[f];
+
+        if (strcmp(factor->column, setting) != 0 || factor->values->len > MOST)
+            continue;
+        g_string_append_printf(order, "CASE %s", name);
+        for (guint v = 0; v < factor->values->len; v++) {
+            char *text = sqlite3_mprintf(" WHEN %Q THEN %u",
+                                         duet__factor_value(factor, factor->values->pdata[v]), v);
+
+            g_string_append(order, text);
+            sqlite3_free(text);
+        }
+        g_string_append_printf(order, " ELSE %d END, ", MOST);
+    }
+    g_string_append_printf(order, "%s, ", name);
+    sqlite3_free(name);
+}
+
 static int read_rows(struct reading *reading, struct duet_message *message)
 {
     struct duet__results *results = reading->results;
-    g_autoptr(GString) names = g_string_new(NULL);
+    g_autoptr(GString) names = g_string_new(NULL), order = g_string_new(NULL);
     sqlite3_stmt *row;
 
     for (guint i = 0; i < results->varied->len; i++) {
@@ -214,11 +239,12 @@ static int read_rows(struct reading *reading, struct duet_message *message)
 
         g_string_append(names, name);
         sqlite3_free(name);
+        add_order(results->store->named, duet__varied(results, i)->name, order);
     }
     row = duet__store_ask(results->store, message,
                           "SELECT %sseed + rep, makespan_s, gflops, best_s " DUET__NEWEST
                           " ORDER BY %sseed, rep, id DESC",
-                          names->str, names->str);
+                          names->str, order->str);
     while (row && sqlite3_step(row) == SQLITE_ROW)
         take_run(reading, row);
     return row ? duet__store_asked(results->store, row, message) : DUET_EIO;

@@ -39,15 +39,18 @@ struct duet__results {
     bool repeated; /* some cells have enough runs for intervals */
 };
 
-/* Selects the newest result of each run: the columns go before it, and more conditions behind. */
-#define DUET__NEWEST                                                                               \
-    "FROM runs WHERE id IN (SELECT id FROM (SELECT id, max(made_at || (1000000000000 + id)) FROM " \
-    "runs WHERE error IS NULL GROUP BY command, rep))"
+/* Selects the newest row of each run, however its inputs have changed: DUET__NEWEST if that is a
+   result, DUET__FAILED_NEWEST if not. Columns go before it, and more conditions behind. */
+#define DUET__NEWEST_IF(is)                                                                        \
+    "FROM runs WHERE error " is " AND id IN (SELECT id FROM (SELECT id, max(made_at || "           \
+    "(1000000000000 + id)) FROM runs GROUP BY command, rep))"
+#define DUET__NEWEST DUET__NEWEST_IF("IS NULL")
+#define DUET__FAILED_NEWEST DUET__NEWEST_IF("IS NOT NULL")
 
 /*
  * Reads the results of a store, which has to outlive them. `best`: names of settings that are
  * chosen over, "tile,policy"; NULL: policy, tile and others that one is free to choose; "": none. A
- * run made by several versions or on a platform that has changed counts once, as its newest result.
+ * run made by several versions or on a platform that has changed counts once, as its newest row.
  * Without any result there are no cells. duet__results_fini frees the results, also after an error.
  * Returns DUET_EINVAL if `best` names something else, or DUET_EIO.
  */

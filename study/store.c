@@ -213,11 +213,12 @@ double *duet__figure(struct duet__figures *figures, const char *column)
     return !strcmp(column, "makespan_s") ? &figures->makespan_s
            : !strcmp(column, "gflops")   ? &figures->gflops
            : !strcmp(column, "best_s")   ? &figures->best_s
+           : !strcmp(column, "status")   ? &figures->status
                                          : NULL;
 }
 
 bool duet__store_has(struct duet__store *store, const struct duet__run_key *key, bool failed,
-                     struct duet__figures *figures)
+                     struct duet__figures *figures, char **why)
 {
     bool has;
 
@@ -230,6 +231,7 @@ bool duet__store_has(struct duet__store *store, const struct duet__run_key *key,
     has = sqlite3_step(store->known) == SQLITE_ROW &&
           (!failed || sqlite3_column_int(store->known, 0));
     *figures = (struct duet__figures){.makespan_s = INFINITY};
+    *why = NULL;
     for (int c = 0; has && c < sqlite3_column_count(store->known); c++) {
         const char *name = sqlite3_column_name(store->known, c);
         double *number = duet__figure(figures, name);
@@ -239,6 +241,8 @@ bool duet__store_has(struct duet__store *store, const struct duet__run_key *key,
         figures->estimated |= !strcmp(name, "estimated");
         if (number)
             *number = sqlite3_column_double(store->known, c);
+        else if (!strcmp(name, "error"))
+            *why = g_strdup((const char *)sqlite3_column_text(store->known, c));
     }
     sqlite3_reset(store->known);
     return has;

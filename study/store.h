@@ -23,8 +23,10 @@ struct duet__store {
     sqlite3 *database;
     char *path; /* NULL: in memory */
     sqlite3_stmt *known;
-    GHashTable *columns; /* names of the columns of `runs` */
-    bool writing;        /* a transaction is open */
+    GHashTable *columns;               /* names of the columns of `runs` */
+    bool writing;                      /* a transaction is open */
+    const struct duet__product *named; /* names are read in the order that they have in it,
+                                          borrowed; NULL: by the alphabet */
 };
 
 /* The key of a run: no two runs are alike in all of it. It borrows its texts. */
@@ -43,6 +45,7 @@ struct duet__figures {
     double makespan_s;     /* INFINITY: the run has no result */
     double gflops, best_s; /* rate; the largest lower bound of the makespan; 0: not known */
     bool estimated;        /* some kernel times are estimates */
+    double status;         /* DUET__ROW_FAILED and so on; 0: the run has a result */
 };
 
 /* Returns the place of the number that a row has in this column; NULL: it is none of them. */
@@ -66,9 +69,10 @@ DUET_MUST_CHECK int duet__store_open(struct duet__store *store, const char *path
    store. */
 int duet__store_close(struct duet__store *store, struct duet_message *message);
 
-/* True if this run is in the store, with its figures; with `failed` only if it has not failed. */
+/* True if this run is in the store, with its figures; with `failed` only if it has not failed.
+ *why: its error, for g_free; NULL: it has none. */
 bool duet__store_has(struct duet__store *store, const struct duet__run_key *key, bool failed,
-                     struct duet__figures *figures);
+                     struct duet__figures *figures, char **why);
 
 /*
  * Adds a run, or replaces it: the settings of its cell, then the members of `row`, an object of

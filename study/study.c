@@ -214,12 +214,29 @@ const struct duet__figures *duet__plan_result(const struct duet__plan *plan, uin
     return figures && isfinite(figures->makespan_s) ? figures : NULL;
 }
 
-/* Keeps the figures of a job's run, if the plan wants them. */
-static void keep(const struct coordinator *at, uint64_t job, const struct duet__figures *figures)
+/* Keeps the figures of a job's run, if the plan wants them. Returns false if it had them. */
+static bool keep(const struct coordinator *at, uint64_t job, const struct duet__figures *figures)
 {
-    if (at->plan->results)
-        g_hash_table_insert(at->plan->results, GSIZE_TO_POINTER(job),
-                            g_memdup2(figures, sizeof *figures));
+    return !at->plan->results || g_hash_table_insert(at->plan->results, GSIZE_TO_POINTER(job),
+                                                     g_memdup2(figures, sizeof *figures));
+}
+
+/* Counts a run without a result, made or found, whose error may become the example. */
+static void count_failure(struct duet__outcome *outcome, uint64_t cell, double status,
+                          const char *error, const char *command)
+{
+    const bool refused = (int)status == DUET__ROW_REFUSED;
+    /* this error is to be told instead of the earlier one */
+    const bool more = refused == outcome->wrong ? !refused : cell < outcome->cell;
+
+    outcome->failed += !refused;
+    outcome->refused += refused;
+    if (!error || (outcome->example && !more))
+        return;
+    g_free(outcome->example);
+    outcome->example = g_strdup_printf("%s (%s)", error, command);
+    outcome->wrong = !refused;
+    outcome->cell = cell;
 }
 
 /* Finds the next job whose run is not in the store. Returns 1 if there is one, 0 if there is none,
@@ -231,7 +248,7 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
 
     for (; at->position < cells * plan->reps; at->position++) {
         g_autoptr(GString) inputs = g_string_new(NULL);
-        g_autofree char *command = NULL;
+        g_autofree char *command = NULL, *why = NULL;
         struct duet__run_key key;
         struct duet__figures figures;
         int error;
@@ -242,11 +259,12 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
         error = make_key(at, *job, inputs, &command, &key, message);
         if (error)
             return error;
-        if (!duet__store_has(at->store, &key, plan->retry, &figures)) {
+        if (!duet__store_has(at->store, &key, plan->retry, &figures, &why)) {
             at->position++;
             return 1;
         }
-        keep(at, *job, &figures);
+        if (keep(at, *job, &figures) && figures.status > 0)
+            count_failure(at->outcome, cell_of(at, *job), figures.status, why, command);
         at->outcome->there++;
     }
     return 0;
@@ -255,9 +273,8 @@ static int find_next(struct coordinator *at, uint64_t *job, struct duet_message 
 /* ------------------------------------------------------------------------------------------- */
 /* Results                                                                                      */
 
-/* The status of the command, its error, and the figures of its run. */
+/* The error of the command, and the figures of its run. */
 struct verdict {
-    uint64_t status;
     char *error;
     struct duet__figures figures;
 };
@@ -273,8 +290,6 @@ static int read_verdict(const struct duet__json *at, const char *key, void *data
         error = duet__json_number(at, -DBL_MAX, DBL_MAX, number);
     verdict->figures.estimated |= !strcmp(key, "estimated") && !duet__json_is_null(at);
 
-    if (!strcmp(key, "status"))
-        error = duet__json_integer(at, 0, 255, &verdict->status);
     if (!strcmp(key, "error") && !(error = duet__json_string(at, &text)))
         verdict->error = g_strdup(text);
     return error;
@@ -285,31 +300,21 @@ static int put_row(struct coordinator *at, uint64_t job, uint64_t rep, const cha
 {
     const uint64_t cell = cell_of(at, job);
     const struct duet__product *product = duet__study_product(at->plan->study, cell);
-    struct duet__outcome *outcome = at->outcome;
     g_autoptr(GString) inputs = g_string_new(NULL);
     g_autofree char *command = NULL;
     struct duet__run_key key;
     struct verdict verdict = {.figures.makespan_s = INFINITY};
-    bool refused, more; /* this error is to be told instead of the earlier one */
     int error = make_key(at, job, inputs, &command, &key, message);
 
     key.rep = rep;
     if (!error)
         error = duet__json_each(row, strlen(row), "a row", NULL, read_verdict, &verdict, message);
-    if (!error && verdict.status != DUET__ROW_SYSTEM) {
+    if (!error && verdict.figures.status < DUET__ROW_SYSTEM) {
         keep(at, job, &verdict.figures);
         error = duet__store_put(at->store, &key, product, cell, row, message);
     }
-    refused = verdict.status == DUET__ROW_REFUSED;
-    outcome->failed += verdict.status && !refused;
-    outcome->refused += refused;
-    more = refused == outcome->wrong ? !refused : cell < outcome->cell;
-    if (verdict.error && (!outcome->example || more)) {
-        g_free(outcome->example);
-        outcome->example = g_strdup_printf("%s (%s)", verdict.error, command);
-        outcome->wrong = !refused;
-        outcome->cell = cell;
-    }
+    if (verdict.figures.status > 0)
+        count_failure(at->outcome, cell, verdict.figures.status, verdict.error, command);
     g_free(verdict.error);
     return error;
 }

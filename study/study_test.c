@@ -227,6 +227,7 @@ static void test_failures(const struct duet__study *study)
         plan.data = (char *)(uintptr_t) "";
         make_all(&plan, path, &outcome);
         g_assert_cmpuint(outcome.made, ==, noted ? 0 : 2);
+        g_assert_cmpuint(outcome.failed, ==, noted ? 2 : 0);
         plan.retry = true;
         make_all(&plan, path, &outcome);
         g_assert_cmpuint(outcome.made, ==, noted ? 2 : 0);
